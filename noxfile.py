@@ -1,0 +1,99 @@
+"""Every check of the workspace: `nox` runs what a change must pass, `nox --list` shows the others."""
+
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+PROJECT = nox.project.load_toml("pyproject.toml")
+PACKAGES = sorted(path.name for path in (ROOT / "packages").iterdir())
+TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").rglob("test_*.py"))]
+EXTRAS = {"weft-runtime": "[ml-dtypes]", "weft-tensor-ir": "[opencl]"}
+PYTHON = "3.11"
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv"
+nox.options.download_python = "never"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "layers", f"tests-{PYTHON}", "docs", "examples"]
+
+
+def install(session: nox.Session, group: str, *options: str) -> None:
+    """Installs a dependency group of the root and all packages editable; uv builds each once for all sessions."""
+    editable = [part for name in PACKAGES for part in ("-e", f"packages/{name}{EXTRAS.get(name, '')}")]
+    session.install(*options, *nox.project.dependency_groups(PROJECT, group), *editable)
+
+
+@nox.session(python=PYTHON)
+def lint(session: nox.Session) -> None:
+    """The rules of ruff that pyproject.toml selects."""
+    session.install(*nox.project.dependency_groups(PROJECT, "lint"))
+    session.run("ruff", "check", *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def types(session: nox.Session) -> None:
+    """mypy in strict mode."""
+    install(session, "types")
+    sources = [str(path) for path in (ROOT / "packages").glob("*/src") if any(path.rglob("*.py"))]
+    programs = [name for name in ("examples", "bench") if any((ROOT / name).glob("*.py"))]
+    session.run("mypy", "noxfile.py", *sources, *programs, *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def layers(session: nox.Session) -> None:
+    """Imports between packages run one way."""
+    install(session, "layers")
+    session.run("lint-imports", "--no-logo")
+
+
+@nox.session(python=[PYTHON, "3.12", "3.13"])
+def tests(session: nox.Session) -> None:
+    """All tests, on the sources."""
+    install(session, "test")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def lowest(session: nox.Session) -> None:
+    """All tests, with the lowest versions that the packages promise to work with."""
+    install(session, "test", "--resolution=lowest-direct")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(python=PYTHON, reuse_venv=False)
+@nox.parametrize("package", TESTED, ids=TESTED)
+def wheels(session: nox.Session, package: str) -> None:
+    """The tests of each package on its built wheel, with its declared dependencies and nothing else."""
+    built = session.create_tmp()
+    session.run_install("uv", "build", "--quiet", "--all-packages", "--wheel", "--out-dir", built)
+    offered = ("--no-sources", "--find-links", built)
+    session.install(*offered, package, *nox.project.dependency_groups(PROJECT, "test"))
+    session.run("pytest", f"packages/{package}/tests", *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def docs(session: nox.Session) -> None:
+    """The Python blocks of README, docs/ and the package READMEs run."""
+    install(session, "docs")
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "packages").glob("*/README.md")]
+    session.run("pytest", "--markdown-docs", *sorted(str(page) for page in pages), *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def examples(session: nox.Session) -> None:
+    """Every program of examples/ runs."""
+    install(session, "test")
+    for program in sorted((ROOT / "examples").glob("*.py")):
+        session.run("python", str(program))
+
+
+@nox.session(python=PYTHON, default=False)
+def bench(session: nox.Session) -> None:
+    """`nox -s bench -- NAME [OPTION...]` runs bench/NAME.py."""
+    if not session.posargs:
+        known = ", ".join(sorted(path.stem for path in (ROOT / "bench").glob("*.py")))
+        session.error(f"expected the name of a benchmark, one of {known}")
+    install(session, "test")
+    name, *options = session.posargs
+    session.run("python", f"bench/{name}.py", *options)

@@ -1,0 +1,78 @@
+"""What runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
+
+from weft.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
+from weft.runtime.dtype import DType, TypeCode
+from weft.runtime.errors import (
+    ArgumentError,
+    ArtifactError,
+    CodegenError,
+    ExecutionError,
+    FrontendError,
+    InferenceError,
+    LinkError,
+    LoweringError,
+    OutOfMemoryError,
+    ScheduleError,
+    SessionCrashedError,
+    SessionError,
+    SessionOutOfMemoryError,
+    SessionTimeoutError,
+    TargetError,
+    WeftError,
+)
+from weft.runtime.host import PROCESS_POOL, HostPool
+from weft.runtime.local_session import LocalSession
+from weft.runtime.module import Function, Module, load_module
+from weft.runtime.ndarray import NDArray, array, empty, from_dlpack
+from weft.runtime.session import Session, SessionFunction, SessionModule
+from weft.runtime.signature import Metadata, Parameter, Signature
+from weft.runtime.target import Target
+from weft.runtime.timing import TimeResult, time_evaluator
+
+__all__ = [
+    "PROCESS_POOL",
+    "ArgumentError",
+    "ArtifactError",
+    "CodegenError",
+    "DType",
+    "Device",
+    "DeviceKind",
+    "ExecutionError",
+    "FrontendError",
+    "Function",
+    "HostPool",
+    "InferenceError",
+    "LinkError",
+    "LocalSession",
+    "LoweringError",
+    "Metadata",
+    "Module",
+    "NDArray",
+    "OutOfMemoryError",
+    "Parameter",
+    "ScheduleError",
+    "Session",
+    "SessionCrashedError",
+    "SessionError",
+    "SessionFunction",
+    "SessionModule",
+    "SessionOutOfMemoryError",
+    "SessionTimeoutError",
+    "Signature",
+    "Target",
+    "TargetError",
+    "TimeResult",
+    "TypeCode",
+    "WeftError",
+    "array",
+    "cpu",
+    "cuda",
+    "empty",
+    "from_dlpack",
+    "load_module",
+    "metal",
+    "opencl",
+    "rocm",
+    "time_evaluator",
+    "vulkan",
+]

@@ -1,0 +1,77 @@
+"""The errors of weft: one base, one class per kind of fault.
+
+A message says what was expected and what was found. The code that notices a fault raises with what it knows; a level
+above that knows more about the place (the node, the model, the pass) adds one line with `add_note`, and `report` shows
+all of them.
+"""
+
+from __future__ import annotations
+
+
+class WeftError(Exception):
+    """The base of all errors that weft raises for a fault outside itself."""
+
+    def report(self) -> str:
+        """The class, the message and the notes that were added on the way up, one to a line."""
+        notes: list[str] = getattr(self, "__notes__", [])
+        return "\n".join([f"{type(self).__name__}: {self}", *(f"  {note}" for note in notes)])
+
+
+class ArgumentError(WeftError, TypeError):
+    """A function was called with the wrong number, element type, shape, strides, alignment or device of arguments."""
+
+
+class TargetError(WeftError):
+    """A target that is unknown, contradicts itself or lacks what was asked of it."""
+
+
+class ScheduleError(WeftError):
+    """A schedule primitive that does not apply, or would change the result."""
+
+
+class LoweringError(WeftError):
+    """A scheduled computation that can't be turned into loops."""
+
+
+class CodegenError(WeftError):
+    """A program that the code generator of its target can't express."""
+
+
+class LinkError(WeftError):
+    """Object code that can't be linked, or a linker that is missing."""
+
+
+class ArtifactError(WeftError):
+    """A compiled library or artifact that is corrupt, of another version, or made for another processor."""
+
+
+class ExecutionError(WeftError):
+    """Compiled code that ran and reported a failure other than its arguments, such as a lack of memory."""
+
+
+class OutOfMemoryError(ExecutionError):
+    """Compiled code that found no memory for its workspace."""
+
+
+class SessionError(WeftError):
+    """A session that can't do what was asked of it: closed, out of reach, or one of the children below."""
+
+
+class SessionTimeoutError(SessionError):
+    """The work of a session took longer than its limit; the session has ended."""
+
+
+class SessionCrashedError(SessionError):
+    """The process of a session died, by a signal or an exit that nobody asked for; the session has ended."""
+
+
+class SessionOutOfMemoryError(SessionError):
+    """The work of a session needed more memory than its limit."""
+
+
+class InferenceError(WeftError):
+    """Types of a network that contradict each other."""
+
+
+class FrontendError(WeftError):
+    """A model file that can't be read, or uses what weft does not support."""

@@ -1,0 +1,25 @@
+from weft.runtime import ArgumentError, SessionError, SessionTimeoutError, WeftError, errors
+
+
+def test_every_error_descends_from_weft_error() -> None:
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert all(issubclass(value, WeftError) for value in classes)
+
+
+def test_a_caller_that_knows_only_sessions_catches_their_limits() -> None:
+    assert issubclass(SessionTimeoutError, SessionError)
+
+
+def test_a_report_shows_what_each_level_added_in_order() -> None:
+    error = ArgumentError("conv2d: data has 3 channels but weight expects 4")
+    error.add_note('in node "conv1" (Conv) of model "resnet18.onnx"')
+    error.add_note("while running infer_types")
+    assert error.report() == (
+        "ArgumentError: conv2d: data has 3 channels but weight expects 4\n"
+        '  in node "conv1" (Conv) of model "resnet18.onnx"\n'
+        "  while running infer_types"
+    )
+
+
+def test_a_report_without_notes_is_one_line() -> None:
+    assert WeftError("expected a, found b").report() == "WeftError: expected a, found b"

@@ -1,0 +1,1 @@
+"""The tensor compiler of weft: tensor expressions, schedules, loop IR, code generators."""

@@ -1,0 +1,189 @@
+"""The public function around a kernel: checks every argument against its signature, then calls the kernel.
+
+The layout of DLTensor is that of DLPack 1.1 on 64-bit machines; status codes are those of docs/design/abi.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.tensor_ir.ir import expr as ex
+from weft.tensor_ir.ir.buffer import Buffer
+from weft.tensor_ir.ir.expr import Expr, Var
+from weft.tensor_ir.ir.stmt import Function
+from weft.tensor_ir.ir.visit import walk
+
+DEVICE_CPU = 1
+_DATA, _DEVICE, _RANK, _DTYPE, _SHAPE, _STRIDES, _OFFSET = 0, 8, 16, 20, 24, 32, 40
+ARGUMENT_COUNT, NULL_ARGUMENT, DEVICE, DTYPE, RANK, SHAPE, STRIDES, ALIGNMENT = 1, 2, 3, 4, 5, 6, 7, 8
+ABI_VERSION, OVERLAP = 10, 11
+
+
+def symbols_of(function: Function) -> list[Var]:
+    """The symbolic extents of a function, in the order in which its parameters mention them."""
+    found = dict.fromkeys(
+        v for b in function.parameters for e in (*b.shape, *(b.strides or ())) for v in walk(e) if isinstance(v, Var)
+    )
+    return list(found)
+
+
+def unbound_symbols(function: Function) -> list[Var]:
+    """Symbols that no argument's extent gives: a caller could not pass them."""
+    given = {e for b in function.parameters for e in b.shape if isinstance(e, Var)}
+    return [v for v in symbols_of(function) if v not in given]
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.number = 0
+
+    def emit(self, operation: str) -> str:
+        self.number += 1
+        self.lines.append(f"  %v{self.number} = {operation}")
+        return f"%v{self.number}"
+
+    def field(self, base: str, offset: int, kind: str) -> str:
+        place = self.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return self.emit(f"load {kind}, ptr {place}")
+
+    def require(self, condition: str, status: int) -> None:
+        """Return `status` unless the i1 operand holds."""
+        self.number += 1
+        self.lines += [
+            f"  br i1 {condition}, label %ok{self.number}, label %bad{self.number}, !prof !0",
+            f"bad{self.number}:",
+            f"  ret i32 {status}",
+            f"ok{self.number}:",
+        ]
+
+
+def public_function(function: Function) -> str:
+    """LLVM text of `int32_t NAME(const weft_host*, DLTensor* const*, int32_t)`."""
+    w = _Writer()
+    count = len(function.parameters)
+    w.require(w.emit(f"icmp eq i32 %n, {count}"), ARGUMENT_COUNT)
+    symbols: dict[Var, str] = {}
+    pointers, sizes = [], []
+    pending: list[tuple[int, int, Expr, str]] = []
+    tensors = []
+    for i, b in enumerate(function.parameters):
+        tensor = w.field("%args", 8 * i, "ptr")
+        w.require(w.emit(f"icmp ne ptr {tensor}, null"), NULL_ARGUMENT | i << 8)
+        tensors.append(tensor)
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, _DEVICE, 'i32')}, {DEVICE_CPU}"), DEVICE | i << 8)
+        word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, _DTYPE, 'i32')}, {word}"), DTYPE | i << 8)
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, _RANK, 'i32')}, {len(b.shape)}"), RANK | i << 8)
+        shape = w.field(tensor, _SHAPE, "ptr") if b.shape else ""
+        for d, extent in enumerate(b.shape):
+            found = w.field(shape, 8 * d, "i64")
+            if isinstance(extent, Var) and extent not in symbols:
+                symbols[extent] = found
+                w.require(w.emit(f"icmp sge i64 {found}, 0"), SHAPE | i << 8 | d << 16)
+            else:
+                pending.append((i, d, extent, found))
+    for i, d, extent, found in pending:
+        w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), SHAPE | i << 8 | d << 16)
+    for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
+        _check_strides(w, i, b, tensor, symbols)
+        data = w.field(tensor, _DATA, "ptr")
+        pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {w.field(tensor, _OFFSET, 'i64')}")
+        address = w.emit(f"ptrtoint ptr {pointer} to i64")
+        low = w.emit(f"and i64 {address}, {b.alignment - 1}")
+        w.require(w.emit(f"icmp eq i64 {low}, 0"), ALIGNMENT | i << 8)
+        pointers.append(pointer)
+        last: Expr = ex.const(1)
+        for extent, stride in zip(b.shape, b.stride_exprs(), strict=True):
+            last = last + (extent - 1) * stride
+        empty: Expr = ex.const(1)
+        for extent in b.shape:
+            empty = empty * ex.minimum(extent, 1)
+        sizes.append((address, _integer(w, last * empty * b.dtype.bytes, symbols)))
+    _check_overlaps(w, function, sizes)
+    arguments = ", ".join(
+        ["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {symbols[v]}" for v in symbols_of(function))]
+    )
+    return "\n".join(
+        [
+            f"define i32 @{function.name}(ptr %host, ptr %args, i32 %n) #0 {{",
+            "entry:",
+            "  %no.host = icmp eq ptr %host, null",
+            "  br i1 %no.host, label %default, label %ready",
+            "default:",
+            "  %own = call ptr @weft_default_host()",
+            "  br label %ready",
+            "ready:",
+            "  %h = phi ptr [ %host, %entry ], [ %own, %default ]",
+            "  %version = load i32, ptr %h",
+            "  %known = icmp eq i32 %version, 1",
+            "  br i1 %known, label %start, label %unknown",
+            "unknown:",
+            f"  ret i32 {ABI_VERSION}",
+            "start:",
+            *w.lines,
+            f"  %result = call i32 @{function.name}.kernel({arguments})",
+            "  ret i32 %result",
+            "}",
+            "",
+        ]
+    )
+
+
+def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> None:
+    """No strides mean compact; given ones must be the expected, but for dimensions of at most one element."""
+    if not b.shape:
+        return
+    strides = w.field(tensor, _STRIDES, "ptr")
+    w.number += 1
+    own = w.number
+    if b.strides is None:
+        w.lines.append(f"  %null{own} = icmp eq ptr {strides}, null")
+        w.lines.append(f"  br i1 %null{own}, label %compact{own}, label %given{own}")
+        w.lines.append(f"given{own}:")
+    else:
+        w.require(w.emit(f"icmp ne ptr {strides}, null"), STRIDES | i << 8)
+    for d, (extent, stride) in enumerate(zip(b.shape, b.stride_exprs(), strict=True)):
+        found = w.field(strides, 8 * d, "i64")
+        same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
+        single = w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1")
+        w.require(w.emit(f"or i1 {same}, {single}"), STRIDES | i << 8 | d << 16)
+    if b.strides is None:
+        w.lines.append(f"  br label %compact{own}")
+        w.lines.append(f"compact{own}:")
+
+
+def _check_overlaps(w: _Writer, function: Function, sizes: Sequence[tuple[str, str]]) -> None:
+    """An output shares memory with no other argument, unless it is declared to."""
+    for i, b in enumerate(function.parameters):
+        for j, other in enumerate(function.parameters):
+            unordered = other in function.outputs and j < i
+            if b not in function.outputs or i == j or unordered or b in function.aliased or other in function.aliased:
+                continue
+            (a, n), (c, m) = sizes[i], sizes[j]
+            before = w.emit(f"icmp ule i64 {w.emit(f'add i64 {a}, {n}')}, {c}")
+            after = w.emit(f"icmp ule i64 {w.emit(f'add i64 {c}, {m}')}, {a}")
+            nothing = w.emit(f"icmp eq i64 {n}, 0")
+            either = w.emit(f"or i1 {before}, {after}")
+            w.require(w.emit(f"or i1 {either}, {nothing}"), OVERLAP | i << 8)
+
+
+_WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}
+
+
+def _integer(w: _Writer, e: Expr, symbols: dict[Var, str]) -> str:
+    """An extent or stride as an i64 operand."""
+    match e:
+        case ex.Const():
+            return str(int(e.value))
+        case Var():
+            return symbols[e]
+        case ex.Add() | ex.Sub() | ex.Mul():
+            return w.emit(f"{_WORDS[type(e)]} i64 {_integer(w, e.a, symbols)}, {_integer(w, e.b, symbols)}")
+        case ex.FloorDiv():
+            return w.emit(f"sdiv i64 {_integer(w, e.a, symbols)}, {_integer(w, e.b, symbols)}")
+        case ex.Min() | ex.Max():
+            a, b = _integer(w, e.a, symbols), _integer(w, e.b, symbols)
+            less = w.emit(f"icmp {'slt' if isinstance(e, ex.Min) else 'sgt'} i64 {a}, {b}")
+            return w.emit(f"select i1 {less}, i64 {a}, i64 {b}")
+    raise AssertionError(f"{type(e).__name__} in an extent")

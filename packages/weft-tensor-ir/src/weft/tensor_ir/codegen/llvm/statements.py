@@ -1,0 +1,537 @@
+"""Statements to LLVM text: loops, branches, storage, parallel regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.runtime.errors import CodegenError
+from weft.tensor_ir.arith import Analyzer
+from weft.tensor_ir.codegen.llvm.expressions import Expressions
+from weft.tensor_ir.codegen.llvm.registers import Slots
+from weft.tensor_ir.codegen.llvm.state import Lines, ModuleState, flatten
+from weft.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal
+from weft.tensor_ir.ir import expr as ex
+from weft.tensor_ir.ir.buffer import Buffer, Scope
+from weft.tensor_ir.ir.expr import Expr, Var
+from weft.tensor_ir.ir.stmt import (
+    Allocate,
+    Barrier,
+    Evaluate,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Prefetch,
+    Seq,
+    Stmt,
+    Store,
+    While,
+)
+from weft.tensor_ir.ir.visit import walk
+
+STACK_BYTES = 4096
+"""Buffers of constant size up to this are on the stack; larger ones come from the host's allocator."""
+
+OUT_OF_MEMORY = 9
+_HOST_PARALLEL_FOR, _HOST_ALLOC, _HOST_FREE = 16, 24, 32
+"""Byte offsets in `weft_host` (docs/design/abi.md)."""
+
+
+class Statements(Expressions):
+    """Writes one function: the kernel itself, or the task of one of its parallel loops."""
+
+    def __init__(self, module: ModuleState, name: str, analyzer: Analyzer, parent: Statements | None = None) -> None:
+        super().__init__(module, name, analyzer)
+        self.registers = {}
+        self.parent = parent
+        self.captured: dict[str, tuple[Value, Value]] = {}
+        """Per value of the parent that a task uses: the parent's operand and the task's own."""
+        self.noalias: set[str] = set()
+        self.arena_bytes = 0
+        self.stack: Lines = []
+        self.can_fail = False
+
+    def statement(self, s: Stmt) -> None:
+        _RULES[type(s)](self, s)
+
+    def _sequence(self, s: Seq) -> None:
+        for child in s.body:
+            self.statement(child)
+
+    # Values from around a parallel loop.
+
+    def _var(self, e: Var) -> Value:
+        if e not in self.env and e is not self.lane and self.parent is not None:
+            self.env[e] = self.capture(self.parent._var(e))
+        return super()._var(e)
+
+    def base_pointer(self, buffer: Buffer) -> Value:
+        if buffer not in self.base and buffer.data is None and self.parent is not None:
+            outer = self.parent.base_pointer(buffer)
+            self.base[buffer] = self.capture(outer)
+            if outer.text in self.parent.noalias:
+                self.noalias.add(self.base[buffer].text)
+        return super().base_pointer(buffer)
+
+    def capture(self, outer: Value) -> Value:
+        """The task's own operand for a value of the function around it."""
+        if outer.literal is not None or outer.text.startswith("@"):
+            return outer
+        if outer.lanes:
+            raise CodegenError("a parallel loop inside a vectorized one can't be expressed; put the vectorized loop inside")
+        if outer.text not in self.captured:
+            self.captured[outer.text] = (outer, Value(f"%c{len(self.captured)}", outer.kind))
+        return self.captured[outer.text][1]
+
+    def evaluate(self, form: Any) -> Any:
+        for atom in form.terms:
+            if isinstance(atom, Var) and atom is not self.lane and atom not in self.env:
+                self._var(atom)
+        return super().evaluate(form)
+
+    # Loops.
+
+    def _for(self, s: For) -> None:
+        with self.analyzer.bound(s.var, s.start, s.extent):
+            _LOOPS[s.kind](self, s)
+
+    def _unrolled(self, s: For) -> None:
+        start, extent = self._constant(s, s.start, "start"), self._constant(s, s.extent, "extent")
+        for i in range(start, start + extent):
+            self.env[s.var] = literal(i, "i64")
+            self.statement(s.body)
+        del self.env[s.var]
+
+    def _constant(self, s: For, e: Expr, what: str) -> int:
+        self.memo.clear()
+        value = self.value(e)
+        if value.literal is None:
+            raise CodegenError(f"{s.kind.value} loop {s.var.name!r}: expected a constant {what}, found {e}")
+        return int(value.literal)
+
+    def _vectorized(self, s: For) -> None:
+        if self.lane is not None:
+            raise CodegenError(f"vectorized loop {s.var.name!r} is inside vectorized loop {self.lane.name!r}; one loop is vectorized at a time")
+        if self._constant(s, s.start, "start") != 0:
+            raise CodegenError(f"vectorized loop {s.var.name!r}: expected to start at 0, found {s.start}")
+        width = self._constant(s, s.extent, "extent")
+        self.lane, self.width = s.var, width
+        self.statement(s.body)
+        self.lane, self.width = None, 0
+
+    def _thread(self, s: For) -> None:
+        raise CodegenError(f"loop {s.var.name!r} is bound to {s.thread}; the target has no such threads")
+
+    def _serial(self, s: For) -> None:
+        self.memo.clear()
+        start = self.value(s.start)
+        stop = self.value(ex.add(s.start, s.extent))
+        extent = self.analyzer.constant(s.extent)
+        if extent is not None and extent < 1:
+            return
+        certain = extent is not None or (self.analyzer.lower(self.analyzer.form(s.extent)) or 0) >= 1
+        self._counted_loop(s.var, start, stop, s.body, certain)
+
+    def _counted_loop(self, var: Var, start: Value, stop: Value, body: Stmt, certain: bool) -> None:
+        """A loop tested at its end, behind a test of its own unless at least one iteration is certain."""
+        loop, done = self.label("loop"), self.label("done")
+        self._forget_stored(body)
+        frame = self.open_scope()
+        entry = self.block
+        if certain:
+            self.branch(loop)
+        else:
+            ready = self.label("enter")
+            nonempty = self.emit(f"icmp slt {start.typed}, {stop.text}", "i1")
+            self.branch_if(nonempty, ready, done)
+            self.start_block(ready)
+            frame.before = []
+            self.lines.append(frame.before)
+            entry_of_loop = ready
+            self.branch(loop)
+        entry_of_loop = self.block if not certain else entry
+        self.start_block(loop)
+        counter = self.fresh("i")
+        self.depth[counter] = len(self.scopes) - 1
+        counter_line: Lines = []
+        self.lines.append(counter_line)
+        before = self._carried(body)
+        phis = self._open_phis(before)
+        self.env[var] = Value(counter, "i64")
+        self.statement(body)
+        self.memo.clear()
+        del self.env[var]
+        following = self.emit(f"add nsw i64 {counter}, 1", "i64")
+        more = self.emit(f"icmp slt i64 {following.text}, {stop.text}", "i1")
+        latch = self.block
+        self.branch_if(more, loop, done)
+        counter_line.append(f"  {counter} = phi i64 [ {start.text}, %{entry_of_loop} ], [ {following.text}, %{latch} ]")
+        self._close_phis(phis, entry_of_loop, latch)
+        self.close_scope()
+        self.start_block(done)
+        if not certain:
+            self._merge_registers(before, entry, {b: dict(v) for b, v in self.registers.items()}, latch)
+
+    def _carried(self, body: Stmt) -> dict[Buffer, Slots]:
+        """The register buffers that a loop body stores to, with their slots before it."""
+        stored = {n.buffer for n in walk(body) if isinstance(n, Store)}
+        return {b: dict(slots) for b, slots in self.registers.items() if b in stored}
+
+    def _open_phis(self, before: dict[Buffer, Slots]) -> list[tuple[Buffer, Any, Value, Value, Lines]]:
+        phis = []
+        for buffer, slots in before.items():
+            for slot, value in slots.items():
+                line: Lines = []
+                self.lines.append(line)
+                name = self.fresh("r")
+                self.depth[name] = len(self.scopes) - 1
+                phi = Value(name, value.kind, value.lanes)
+                self.registers[buffer][slot] = phi
+                phis.append((buffer, slot, phi, value, line))
+        return phis
+
+    def _close_phis(self, phis: list[tuple[Buffer, Any, Value, Value, Lines]], entry: str, latch: str) -> None:
+        for buffer, slot, phi, initial, line in phis:
+            final = self.registers[buffer].get(slot)
+            if final is None:
+                raise CodegenError(f"register buffer {buffer.name!r}: a loop leaves element {slot[0]} in another shape than it found it")
+            line.append(f"  {phi.text} = phi {phi.type} [ {initial.text}, %{entry} ], [ {final.text}, %{latch} ]")
+
+    def _merge_registers(self, one: dict[Buffer, Slots], block: str, other: dict[Buffer, Slots], other_block: str) -> None:
+        """At a join of two blocks: a phi for each slot whose value depends on where control came from."""
+        for buffer in one:
+            merged: Slots = {}
+            for slot, value in other[buffer].items():
+                first = one[buffer].get(slot) or Value("poison", value.kind, value.lanes)
+                if first.text == value.text:
+                    merged[slot] = value
+                    continue
+                merged[slot] = self.emit(
+                    f"phi {value.type} [ {first.text}, %{block} ], [ {value.text}, %{other_block} ]", value.kind, value.lanes
+                )
+            for slot, value in one[buffer].items():
+                if slot not in merged and not _overlaps(slot, merged):
+                    merged[slot] = self.emit(
+                        f"phi {value.type} [ {value.text}, %{block} ], [ poison, %{other_block} ]", value.kind, value.lanes
+                    )
+            self.registers[buffer] = merged
+
+    def _forget_stored(self, body: Stmt) -> None:
+        self.forget_loads({n.buffer for n in walk(body) if isinstance(n, Store)})
+
+    def _while(self, s: While) -> None:
+        head, loop, done = self.label("test"), self.label("loop"), self.label("done")
+        self._forget_stored(s.body)
+        self.open_scope()
+        entry = self.block
+        self.branch(head)
+        self.start_block(head)
+        phis = self._open_phis(self._carried(s.body))
+        self.memo.clear()
+        condition = self.value(s.condition)
+        held = {b: dict(v) for b, v in self.registers.items()}
+        self.branch_if(condition, loop, done)
+        self.start_block(loop)
+        self.open_scope()
+        self.statement(s.body)
+        self.close_scope()
+        latch = self.block
+        self.branch(head)
+        self._close_phis(phis, entry, latch)
+        self.close_scope()
+        self.registers = held
+        self.memo.clear()
+        self.start_block(done)
+
+    # Branches.
+
+    def _if(self, s: If) -> None:
+        self.memo.clear()
+        condition = self.value(s.condition)
+        if condition.lanes:
+            self._masked_if(s, condition)
+            return
+        if condition.literal is not None:
+            chosen = s.then if condition.literal else s.otherwise
+            if chosen is not None:
+                self.statement(chosen)
+            return
+        then, join = self.label("then"), self.label("join")
+        otherwise = self.label("else") if s.otherwise is not None else join
+        before: Lines = []
+        self.lines.append(before)
+        self._forget_stored(s)
+        entry = self.block
+        held = {b: dict(v) for b, v in self.registers.items()}
+        self.branch_if(condition, then, otherwise)
+        first_end = self._arm(then, s.then, before, join)
+        after_then = {b: dict(v) for b, v in self.registers.items()}
+        self.registers = {b: dict(v) for b, v in held.items()}
+        if s.otherwise is not None:
+            second_end = self._arm(otherwise, s.otherwise, before, join)
+        else:
+            second_end = entry
+        after_else = {b: dict(v) for b, v in self.registers.items()}
+        self.start_block(join)
+        self._merge_registers(after_else, second_end, after_then, first_end)
+        self.memo.clear()
+
+    def _arm(self, label: str, body: Stmt, before: Lines, join: str) -> str:
+        self.start_block(label)
+        frame = self.open_scope()
+        frame.before = before
+        self.statement(body)
+        self.close_scope()
+        end = self.block
+        self.branch(join)
+        return end
+
+    def _masked_if(self, s: If, condition: Value) -> None:
+        """Lanes where the condition fails take no part; nothing is skipped."""
+        outer = self.mask
+        arms: list[tuple[Stmt, Value]] = [(s.then, condition)]
+        if s.otherwise is not None:
+            arms.append((s.otherwise, self.inverted(condition)))
+        for body, mask in arms:
+            if mask.literal is False:
+                continue
+            if mask.literal is not True:
+                self.mask = mask if outer is None else self._binary("and", outer, mask)
+            self.statement(body)
+            self.mask = outer
+        self.memo.clear()
+
+    # Storage.
+
+    def _allocate(self, s: Allocate) -> None:
+        buffer = s.buffer
+        size = buffer.size()
+        if buffer.scope is Scope.REGISTER:
+            if size is None:
+                raise CodegenError(f"register buffer {buffer.name!r}: expected a constant shape, found [{', '.join(map(str, buffer.shape))}]")
+            self.registers[buffer] = {}
+            self.statement(s.body)
+            del self.registers[buffer]
+            return
+        if size is None:
+            self._symbolic_allocation(s)
+            return
+        size_bytes = max(size, 1) * buffer.dtype.bytes
+        if size_bytes <= STACK_BYTES or buffer.scope is Scope.LOCAL:
+            name = self.fresh("stack")
+            self.stack.append(f"  {name} = alloca [{size_bytes} x i8], align {buffer.alignment}")
+            self.base[buffer] = Value(name, "ptr")
+        else:
+            offset = self.arena_bytes
+            self.arena_bytes += -(-size_bytes // 64) * 64
+            name = self.fresh("memory")
+            self.stack.append(f"  {name} = getelementptr i8, ptr %arena, i64 {offset}")
+            self.base[buffer] = Value(name, "ptr")
+        self.noalias.add(name)
+        self.statement(s.body)
+        del self.base[buffer]
+
+    def _symbolic_allocation(self, s: Allocate) -> None:
+        """Storage of a size that is known only when the kernel runs: taken and given back around its use."""
+        self.can_fail = True
+        total: Expr = ex.const(s.buffer.dtype.bytes)
+        for extent in s.buffer.shape:
+            total = ex.multiply(total, extent)
+        self.memo.clear()
+        size = self.value(ex.maximum(total, 64))
+        memory = self._host_call(_HOST_ALLOC, "ptr", f"i64 {size.text}, i64 64")
+        taken, failed = self.label("taken"), self.label("failed")
+        null = self.emit(f"icmp eq ptr {memory.text}, null", "i1")
+        self.branch_if(null, failed, taken)
+        self.start_block(failed)
+        self.fail(str(OUT_OF_MEMORY))
+        self.start_block(taken)
+        self.base[s.buffer] = memory
+        self.statement(s.body)
+        del self.base[s.buffer]
+        self._host_call(_HOST_FREE, "void", f"ptr {memory.text}")
+
+    def fail(self, status: str) -> None:
+        self.lines.append(f"  store i32 {status}, ptr %status")
+        self.branch("exit")
+
+    def _host_call(self, offset: int, result: str, arguments: str) -> Value:
+        field = self.emit(f"getelementptr i8, ptr %host, i64 {offset}", "ptr")
+        function = self.emit(f"load ptr, ptr {field.text}", "ptr")
+        if result == "void":
+            self.lines.append(f"  call void {function.text}(ptr %host, {arguments})")
+            return Value("", "void")
+        return self.emit(f"call {result} {function.text}(ptr %host, {arguments})", result)
+
+    def _store(self, s: Store) -> None:
+        self.memo.clear()
+        value = self.value(s.value)
+        if s.buffer.scope is Scope.REGISTER and s.buffer in self.registers:
+            self.register_store(s, value)
+            return
+        form = self.offset_form(s)
+        stride = self.lane_stride(form)
+        value = self.narrow(value, s.buffer.dtype)
+        if stride == 0 and (self.mask is not None or value.lanes):
+            stride = None
+        if stride is None or stride not in (0, 1):
+            self._scatter(s, self.splat(value, self.width))
+            self.forget_loads({s.buffer})
+            return
+        constant, terms = self.evaluate(form)
+        if stride == 1:
+            value = self.splat(value, self.width)
+        pointer = self.pointer(s.buffer, constant, terms)
+        alignment = self.alignment(s.buffer, constant, terms)
+        self.forget_loads({s.buffer})
+        if self.mask is not None:
+            self.module.report.masked += 1
+            name = f"@llvm.masked.store.{intrinsic_suffix(value)}.p0"
+            self.module.declarations[f"declare void {name}({value.type}, ptr, i32, {self.mask.type})"] = None
+            self.lines.append(f"  call void {name}({value.typed}, ptr {pointer}, i32 {alignment}, {self.mask.typed})")
+        else:
+            self.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")
+
+    def _scatter(self, s: Store, value: Value) -> None:
+        self.module.report.gathers += 1
+        pointers = self.lane_pointers(s)
+        mask = self.mask or Value("splat (i1 true)", "i1", self.width)
+        name = f"@llvm.masked.scatter.{intrinsic_suffix(value)}.v{self.width}p0"
+        self.module.declarations[f"declare void {name}({value.type}, {pointers.type}, i32, {mask.type})"] = None
+        self.lines.append(f"  call void {name}({value.typed}, {pointers.typed}, i32 {s.buffer.dtype.bytes}, {mask.typed})")
+
+    def _let(self, s: Let) -> None:
+        self.memo.clear()
+        self.env[s.var] = self.value(s.value)
+        self.statement(s.body)
+        del self.env[s.var]
+
+    def _evaluate(self, s: Evaluate) -> None:
+        self.memo.clear()
+        self.value(s.value)
+
+    def _prefetch(self, s: Prefetch) -> None:
+        self.memo.clear()
+        pointer = self.pointer(s.buffer, *self.evaluate(self.offset_form(s)))
+        self.module.declarations["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"] = None
+        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
+
+    def _barrier(self, s: Barrier) -> None:
+        raise CodegenError(f"a barrier in {s.scope.value} memory needs threads that the target does not have")
+
+    # Parallel regions.
+
+    def _parallel(self, s: For) -> None:
+        """The loop becomes a task of its own, run over contiguous ranges by the host's threads."""
+        if any(b in self.registers for n in walk(s.body) for b in ([n.buffer] if isinstance(n, (Store, ex.Load)) else [])):
+            raise CodegenError(f"parallel loop {s.var.name!r} uses a register buffer that belongs to the code around it")
+        self.memo.clear()
+        start, extent = self.value(s.start), self.value(s.extent)
+        self._forget_stored(s.body)
+        name = f"{self.name}.task{len(self.module.functions)}"
+        self.module.functions.append("")
+        place = len(self.module.functions) - 1
+        task = Statements(self.module, name, self.analyzer, self)
+        first = task.capture(start)
+        self.module.functions[place] = task.write_task(s, first)
+        closure = self.fresh("closure")
+        count = len(task.captured) + 1
+        self.stack.append(f"  {closure} = alloca [{count} x i64], align 8")
+        self.lines.append(f"  store ptr %host, ptr {closure}")
+        for i, (outer, _) in enumerate(task.captured.values()):
+            slot = self.emit(f"getelementptr i64, ptr {closure}, i64 {i + 1}", "ptr")
+            self.lines.append(f"  store {outer.typed}, ptr {slot.text}")
+        status = self._host_call(_HOST_PARALLEL_FOR, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
+        if task.can_fail:
+            self.can_fail = True
+            failed, fine = self.label("failed"), self.label("fine")
+            nonzero = self.emit(f"icmp ne i32 {status.text}, 0", "i1")
+            self.branch_if(nonzero, failed, fine)
+            self.start_block(failed)
+            self.fail(status.text)
+            self.start_block(fine)
+
+    def write_task(self, s: For, first: Value) -> str:
+        """The task's text: a thunk that unpacks the closure, and the body with restrict pointers."""
+        var = self.fresh("i")
+        self.depth[var] = len(self.scopes)
+        begin, end = Value("%begin", "i64"), Value("%end", "i64")
+        inner = For(s.var, s.start, s.extent, LoopKind.SERIAL, s.body, None, s.pragmas, s.span)
+        low = self.sum(first, begin)
+        high = self.sum(first, end)
+        self._counted_loop(s.var, low, high, inner.body, certain=True)
+        own = [own for _, own in self.captured.values()]
+        parameters = ", ".join(
+            f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in self.noalias else v.typed for v in own
+        )
+        inner_parameters = ", ".join(["ptr %host", *([parameters] if parameters else []), "i64 %begin", "i64 %end"])
+        text = self.define(f"{self.name}.body", inner_parameters, "internal", noinline=True)
+        thunk = [f"define internal i32 @{self.name}(ptr %closure, i64 %begin, i64 %end) #0 {{", "  %host = load ptr, ptr %closure"]
+        for i, v in enumerate(own):
+            thunk.append(f"  %p{i} = getelementptr i64, ptr %closure, i64 {i + 1}")
+            thunk.append(f"  {v.text} = load {v.kind}, ptr %p{i}")
+        arguments = ", ".join(["ptr %host", *(v.typed for v in own), "i64 %begin", "i64 %end"])
+        thunk += [f"  %result = call i32 @{self.name}.body({arguments})", "  ret i32 %result", "}"]
+        return text + "\n".join(thunk) + "\n"
+
+    def define(self, name: str, parameters: str, linkage: str, *, noinline: bool = False) -> str:
+        """The finished function: entry with storage, body, one exit that gives memory back."""
+        fails = self.can_fail or self.arena_bytes > 0
+        if self.arena_bytes:
+            self.can_fail = True
+        head: list[str] = [f"define {linkage} i32 @{name}({parameters}) #0 {{", "entry:"]
+        body = list(flatten([self.entry, self.lines]))
+        stack = list(flatten(self.stack))
+        if not fails:
+            return "\n".join([*head, *stack, *body, "  ret i32 0", "}", ""])
+        head.append("  %status = alloca i32")
+        head.append("  store i32 0, ptr %status")
+        tail = ["  br label %exit", "exit:"]
+        if self.arena_bytes:
+            head += [
+                f"  %host.alloc = getelementptr i8, ptr %host, i64 {_HOST_ALLOC}",
+                "  %alloc = load ptr, ptr %host.alloc",
+                f"  %arena = call noalias ptr %alloc(ptr %host, i64 {self.arena_bytes}, i64 64)",
+                "  %no.arena = icmp eq ptr %arena, null",
+                "  br i1 %no.arena, label %out.of.memory, label %begin",
+                "out.of.memory:",
+                f"  ret i32 {OUT_OF_MEMORY}",
+                "begin:",
+            ]
+            body = [line.replace("%entry ]", "%begin ]") for line in body]
+            tail += [
+                f"  %host.free = getelementptr i8, ptr %host, i64 {_HOST_FREE}",
+                "  %free = load ptr, ptr %host.free",
+                "  call void %free(ptr %host, ptr %arena)",
+            ]
+        tail += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
+        return "\n".join([*head, *stack, *body, *tail])
+
+
+def _overlaps(slot: tuple[int, int], others: Slots) -> bool:
+    first, count = slot[0], slot[1] or 1
+    return any(first < start + (lanes or 1) and start < first + count for start, lanes in others)
+
+
+_LOOPS: dict[LoopKind, Callable[[Any, For], None]] = {
+    LoopKind.SERIAL: Statements._serial,
+    LoopKind.UNROLLED: Statements._unrolled,
+    LoopKind.VECTORIZED: Statements._vectorized,
+    LoopKind.PARALLEL: Statements._parallel,
+    LoopKind.THREAD: Statements._thread,
+}
+
+_RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
+    Seq: Statements._sequence,
+    For: Statements._for,
+    If: Statements._if,
+    While: Statements._while,
+    Let: Statements._let,
+    Allocate: Statements._allocate,
+    Store: Statements._store,
+    Evaluate: Statements._evaluate,
+    Prefetch: Statements._prefetch,
+    Barrier: Statements._barrier,
+}
+

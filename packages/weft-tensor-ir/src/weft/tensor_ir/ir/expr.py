@@ -1,0 +1,635 @@
+"""Expressions: what a tensor element is computed from, before and after lowering.
+
+Nodes are immutable and compared by identity. The grammar (`*` marks what only a tensor expression holds, `+` what
+only loop IR holds):
+
+    e = Const | Var | Cast(e) | e op e | Not(e) | Select(e, e, e) | Call(name, e...) | Piecewise(e..., index)
+      | Read(tensor, e...)* | Reduce(combiner, e..., axes, where)* | Load(buffer, e...)+
+
+Their meaning (overflow, rounding, which operand may be left unevaluated) is in docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from weft.runtime.dtype import DType
+
+if TYPE_CHECKING:
+    from weft.tensor_ir.ir.buffer import Buffer
+    from weft.tensor_ir.te.reduction import Combiner
+    from weft.tensor_ir.te.tensor import Tensor
+
+INT64 = DType.of("int64")
+FLOAT32 = DType.of("float32")
+BOOL = DType.of("bool")
+
+Scalar = int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where in the user's program a node was made."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def caller_span() -> Span | None:
+    """The innermost frame outside of this package: the line that the user wrote."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("weft.tensor_ir"):
+        frame = frame.f_back  # type: ignore[assignment]
+    return Span(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+
+
+class Expr:
+    """Base of all expressions. `dtype` is the type of the value; operators build new nodes and fold constants."""
+
+    __slots__ = ()
+    dtype: DType
+
+    def __add__(self, other: Expr | Scalar) -> Expr:
+        return add(self, other)
+
+    def __radd__(self, other: Scalar) -> Expr:
+        return add(other, self)
+
+    def __sub__(self, other: Expr | Scalar) -> Expr:
+        return subtract(self, other)
+
+    def __rsub__(self, other: Scalar) -> Expr:
+        return subtract(other, self)
+
+    def __mul__(self, other: Expr | Scalar) -> Expr:
+        return multiply(self, other)
+
+    def __rmul__(self, other: Scalar) -> Expr:
+        return multiply(other, self)
+
+    def __truediv__(self, other: Expr | Scalar) -> Expr:
+        return divide(self, other)
+
+    def __rtruediv__(self, other: Scalar) -> Expr:
+        return divide(other, self)
+
+    def __floordiv__(self, other: Expr | Scalar) -> Expr:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: Scalar) -> Expr:
+        return floordiv(other, self)
+
+    def __mod__(self, other: Expr | Scalar) -> Expr:
+        return floormod(self, other)
+
+    def __rmod__(self, other: Scalar) -> Expr:
+        return floormod(other, self)
+
+    def __neg__(self) -> Expr:
+        if isinstance(self, Const):
+            return const(-self.value, self.dtype)
+        return Mul(self, const(-1, self.dtype)) if self.dtype.is_float else subtract(0, self)
+
+    def __lt__(self, other: Expr | Scalar) -> Expr:
+        return compare(LT, self, other)
+
+    def __le__(self, other: Expr | Scalar) -> Expr:
+        return compare(LE, self, other)
+
+    def __gt__(self, other: Expr | Scalar) -> Expr:
+        return compare(GT, self, other)
+
+    def __ge__(self, other: Expr | Scalar) -> Expr:
+        return compare(GE, self, other)
+
+    def equal(self, other: Expr | Scalar) -> Expr:
+        """Element-wise `==` (the operator itself is identity, so that nodes can be dictionary keys)."""
+        return compare(EQ, self, other)
+
+    def not_equal(self, other: Expr | Scalar) -> Expr:
+        """Element-wise `!=`."""
+        return compare(NE, self, other)
+
+    def __and__(self, other: Expr) -> Expr:
+        return logical_and(self, other)
+
+    def __or__(self, other: Expr) -> Expr:
+        return logical_or(self, other)
+
+    def __invert__(self) -> Expr:
+        return logical_not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"an expression ({type(self).__name__}, {self.dtype}) has no truth value while it is being built; "
+            "use te.select or te.if_then_else, te.all and te.any"
+        )
+
+    def astype(self, dtype: DType | str) -> Expr:
+        """This value converted to `dtype` (docs/semantics.md, conversions)."""
+        return cast(dtype, self)
+
+    def __str__(self) -> str:
+        from weft.tensor_ir.ir.printer import format_expr  # the printer knows every node, so it imports this module
+
+        return format_expr(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Expr):
+    """A literal. `value` is an int for integers, a float for floats, a bool for bool."""
+
+    value: Scalar
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var(Expr):
+    """A scalar with a name: a symbolic extent, a loop variable, a bound value. Identity is the node, not the name."""
+
+    name: str
+    dtype: DType = INT64
+
+
+class AxisKind(Enum):
+    """What an iteration axis ranges over."""
+
+    DATA = "data"
+    REDUCE = "reduce"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IterVar(Var):
+    """An axis of a computation: a variable with the domain [0, extent)."""
+
+    extent: Expr = field(default_factory=lambda: const(1))
+    kind: AxisKind = AxisKind.DATA
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Expr):
+    """`value` converted to `dtype`."""
+
+    value: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Binary(Expr):
+    """An operation on two operands of one type."""
+
+    a: Expr
+    b: Expr
+    dtype: DType
+    symbol: ClassVar[str]
+
+    def __init__(self, a: Expr, b: Expr) -> None:
+        object.__setattr__(self, "a", a)
+        object.__setattr__(self, "b", b)
+        object.__setattr__(self, "dtype", a.dtype)
+
+
+class Add(Binary):
+    __slots__ = ()
+    symbol = "+"
+
+
+class Sub(Binary):
+    __slots__ = ()
+    symbol = "-"
+
+
+class Mul(Binary):
+    __slots__ = ()
+    symbol = "*"
+
+
+class Div(Binary):
+    """Floating-point division."""
+
+    __slots__ = ()
+    symbol = "/"
+
+
+class FloorDiv(Binary):
+    """Integer division that rounds towards minus infinity."""
+
+    __slots__ = ()
+    symbol = "//"
+
+
+class FloorMod(Binary):
+    """The remainder of FloorDiv: it has the divisor's sign."""
+
+    __slots__ = ()
+    symbol = "%"
+
+
+class Min(Binary):
+    __slots__ = ()
+    symbol = "min"
+
+
+class Max(Binary):
+    __slots__ = ()
+    symbol = "max"
+
+
+class Compare(Binary):
+    """A comparison; the result is bool."""
+
+    __slots__ = ()
+
+    def __init__(self, a: Expr, b: Expr) -> None:
+        object.__setattr__(self, "a", a)
+        object.__setattr__(self, "b", b)
+        object.__setattr__(self, "dtype", BOOL)
+
+
+class EQ(Compare):
+    __slots__ = ()
+    symbol = "=="
+
+
+class NE(Compare):
+    __slots__ = ()
+    symbol = "!="
+
+
+class LT(Compare):
+    __slots__ = ()
+    symbol = "<"
+
+
+class LE(Compare):
+    __slots__ = ()
+    symbol = "<="
+
+
+class GT(Compare):
+    __slots__ = ()
+    symbol = ">"
+
+
+class GE(Compare):
+    __slots__ = ()
+    symbol = ">="
+
+
+class And(Binary):
+    """Both; `b` is evaluated only where `a` holds."""
+
+    __slots__ = ()
+    symbol = "and"
+
+
+class Or(Binary):
+    """Either; `b` is evaluated only where `a` does not hold."""
+
+    __slots__ = ()
+    symbol = "or"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(Expr):
+    value: Expr
+    dtype: DType = BOOL
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False)
+class Select(Expr):
+    """`then` where `condition` holds, else `otherwise`. Only the chosen operand's loads are performed."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    dtype: DType
+
+    def __init__(self, condition: Expr, then: Expr, otherwise: Expr) -> None:
+        object.__setattr__(self, "condition", condition)
+        object.__setattr__(self, "then", then)
+        object.__setattr__(self, "otherwise", otherwise)
+        object.__setattr__(self, "dtype", then.dtype)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expr):
+    """A pure function by name: an intrinsic (docs/semantics.md lists them) or one that the user gives a rule for."""
+
+    name: str
+    args: tuple[Expr, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piecewise(Expr):
+    """`branches[index]`: a body per value of a constant axis. Folds as soon as `index` is constant."""
+
+    branches: tuple[Expr, ...]
+    index: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read(Expr):
+    """An element of a tensor."""
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    dtype: DType
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduce(Expr):
+    """Output `output` of reducing `sources` (a tuple of equal length for tuple reductions) over `axes`.
+
+    Where `where` is false the term is absent: it is neither loaded nor combined.
+    """
+
+    combiner: Combiner
+    sources: tuple[Expr, ...]
+    axes: tuple[IterVar, ...]
+    where: Expr
+    output: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load(Expr):
+    """An element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    dtype: DType
+
+
+# Constructors: they convert Python scalars, check types and fold literals.
+
+
+def const(value: Scalar, dtype: DType | str | None = None) -> Const:
+    """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool.
+
+    Raises TypeError where `value` can't be represented: a fraction or NaN as an integer, an integer out of range.
+    """
+    kind = DType.of(dtype) if dtype is not None else BOOL if isinstance(value, bool) else (
+        INT64 if isinstance(value, int) else FLOAT32
+    )
+    if kind.is_float:
+        return Const(float(value), kind)
+    if kind.is_bool:
+        return Const(bool(value), kind)
+    if value != value or value in (float("inf"), float("-inf")) or int(value) != value:
+        raise TypeError(f"expected an integer for a literal of type {kind}, found {value!r}")
+    if not int_range(kind)[0] <= int(value) <= int_range(kind)[1]:
+        raise TypeError(f"literal {int(value)} is out of the range of {kind}: {list(int_range(kind))}")
+    return Const(int(value), kind)
+
+
+def int_range(dtype: DType) -> tuple[int, int]:
+    """Smallest and largest value of an integer type."""
+    if str(dtype).startswith("uint"):
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+
+
+def wrap(value: int, dtype: DType) -> int:
+    """`value` modulo 2^bits, in the range of `dtype` (docs/semantics.md: integers wrap)."""
+    low, high = int_range(dtype)
+    return value if low <= value <= high else (value - low) % (1 << dtype.bits) + low
+
+
+def as_expr(value: Any, dtype: DType | None = None) -> Expr:
+    """`value` as an expression; a Python or NumPy scalar becomes a literal of `dtype`."""
+    if isinstance(value, Expr):
+        return value
+    if hasattr(value, "as_expr"):
+        return value.as_expr()  # type: ignore[no-any-return]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, (int, float)):
+        return const(value, dtype)
+    raise TypeError(f"expected an expression or a number, found {type(value).__name__}: {value!r}")
+
+
+def _operands(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
+    if not isinstance(a, Expr):
+        b = as_expr(b)
+        a = as_expr(a, b.dtype)
+    elif not isinstance(b, Expr):
+        b = as_expr(b, a.dtype)
+    if a.dtype != b.dtype:
+        raise TypeError(f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)")
+    return a, b
+
+
+def _numeric(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
+    a, b = _operands(a, b, symbol)
+    if a.dtype.is_bool:
+        raise TypeError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
+    return a, b
+
+
+def is_const(e: Expr, value: Scalar) -> bool:
+    """Whether `e` is the literal `value`."""
+    return isinstance(e, Const) and e.value == value
+
+
+def add(a: Any, b: Any) -> Expr:
+    a, b = _numeric(a, b, "+")
+    if a.dtype.is_int:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(wrap(int(a.value + b.value), a.dtype), a.dtype)
+        if is_const(a, 0):
+            return b
+        if is_const(b, 0):
+            return a
+    return Add(a, b)
+
+
+def subtract(a: Any, b: Any) -> Expr:
+    a, b = _numeric(a, b, "-")
+    if a.dtype.is_int:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(wrap(int(a.value - b.value), a.dtype), a.dtype)
+        if is_const(b, 0):
+            return a
+    return Sub(a, b)
+
+
+def multiply(a: Any, b: Any) -> Expr:
+    a, b = _numeric(a, b, "*")
+    if a.dtype.is_int:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(wrap(int(a.value * b.value), a.dtype), a.dtype)
+        if is_const(a, 0) or is_const(b, 1):
+            return a
+        if is_const(a, 1) or is_const(b, 0):
+            return b
+    return Mul(a, b)
+
+
+def divide(a: Any, b: Any) -> Expr:
+    a, b = _numeric(a, b, "/")
+    if not a.dtype.is_float:
+        raise TypeError(f"'/' is the division of floating-point numbers, found {a.dtype}; use // for integers")
+    return Div(a, b)
+
+
+def floordiv(a: Any, b: Any) -> Expr:
+    a, b = _integers(a, b, "//")
+    if isinstance(b, Const) and b.value == 1:
+        return a
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(wrap(int(a.value) // int(b.value), a.dtype), a.dtype)
+    return FloorDiv(a, b)
+
+
+def floormod(a: Any, b: Any) -> Expr:
+    a, b = _integers(a, b, "%")
+    if isinstance(b, Const) and b.value == 1:
+        return const(0, a.dtype)
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(int(a.value) % int(b.value), a.dtype)
+    return FloorMod(a, b)
+
+
+def _integers(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
+    a, b = _operands(a, b, symbol)
+    if not a.dtype.is_int:
+        raise TypeError(f"'{symbol}' is the floor division of integers, found {a.dtype}")
+    if is_const(b, 0):
+        raise TypeError(f"'{symbol}' by the constant 0")
+    return a, b
+
+
+def minimum(a: Any, b: Any) -> Expr:
+    """The smaller operand; NaN if either is NaN."""
+    a, b = _numeric(a, b, "min")
+    if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
+        return a if a.value <= b.value else b
+    return Min(a, b)
+
+
+def maximum(a: Any, b: Any) -> Expr:
+    """The larger operand; NaN if either is NaN."""
+    a, b = _numeric(a, b, "max")
+    if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
+        return a if a.value >= b.value else b
+    return Max(a, b)
+
+
+_COMPARISONS = {
+    EQ: lambda a, b: a == b,
+    NE: lambda a, b: a != b,
+    LT: lambda a, b: a < b,
+    LE: lambda a, b: a <= b,
+    GT: lambda a, b: a > b,
+    GE: lambda a, b: a >= b,
+}
+
+
+def compare(kind: type[Compare], a: Any, b: Any) -> Expr:
+    a, b = _operands(a, b, kind.symbol)
+    if isinstance(a, Const) and isinstance(b, Const):
+        return const(bool(_COMPARISONS[kind](a.value, b.value)))
+    return kind(a, b)
+
+
+TRUE = Const(True, BOOL)
+FALSE = Const(False, BOOL)
+
+
+def _boolean(e: Any, symbol: str) -> Expr:
+    e = as_expr(e)
+    if not e.dtype.is_bool:
+        raise TypeError(f"'{symbol}' needs conditions (bool), found {e.dtype}; compare it with something first")
+    return e
+
+
+def logical_and(a: Any, b: Any) -> Expr:
+    a, b = _boolean(a, "and"), _boolean(b, "and")
+    if isinstance(a, Const):
+        return b if a.value else FALSE
+    if isinstance(b, Const):
+        return a if b.value else FALSE
+    return And(a, b)
+
+
+def logical_or(a: Any, b: Any) -> Expr:
+    a, b = _boolean(a, "or"), _boolean(b, "or")
+    if isinstance(a, Const):
+        return TRUE if a.value else b
+    if isinstance(b, Const):
+        return TRUE if b.value else a
+    return Or(a, b)
+
+
+def logical_not(a: Any) -> Expr:
+    a = _boolean(a, "not")
+    if isinstance(a, Const):
+        return const(not a.value)
+    return a.value if isinstance(a, Not) else Not(a)
+
+
+def all_of(conditions: Sequence[Expr]) -> Expr:
+    """Their conjunction; true for none."""
+    result: Expr = TRUE
+    for condition in conditions:
+        result = logical_and(result, condition)
+    return result
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """The terms of a conjunction, left to right; none for the literal true."""
+    if isinstance(condition, And):
+        yield from conjuncts(condition.a)
+        yield from conjuncts(condition.b)
+    elif not is_const(condition, True):
+        yield condition
+
+
+def select(condition: Any, then: Any, otherwise: Any) -> Expr:
+    condition = _boolean(condition, "select")
+    then, otherwise = _operands(then, otherwise, "select")
+    if isinstance(condition, Const):
+        return then if condition.value else otherwise
+    return Select(condition, then, otherwise)
+
+
+def cast(dtype: DType | str, value: Any) -> Expr:
+    kind, value = DType.of(dtype), as_expr(value)
+    if value.dtype == kind:
+        return value
+    if isinstance(value, Const) and value.dtype.is_int and kind.is_int:
+        return Const(wrap(int(value.value), kind), kind)
+    return Cast(value, kind)
+
+
+def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
+    operands = tuple(as_expr(a) for a in args)
+    return Call(name, operands, dtype if dtype is not None else operands[0].dtype)
+
+
+def piecewise(branches: Sequence[Any], index: Any) -> Expr:
+    """`branches[index]`. Raises TypeError on no branch, unlike types or a constant index out of range."""
+    if not branches:
+        raise TypeError("piecewise expects at least one branch, found none")
+    bodies = [as_expr(b) for b in branches]
+    index = as_expr(index)
+    for body in bodies:
+        if body.dtype != bodies[0].dtype:
+            raise TypeError(f"branches of piecewise have types {bodies[0].dtype} and {body.dtype}")
+    if isinstance(index, Const):
+        if not 0 <= index.value < len(bodies):
+            raise TypeError(f"piecewise expects an index in [0, {len(bodies)}), found {index.value}")
+        return bodies[int(index.value)]
+    return Piecewise(tuple(bodies), index, bodies[0].dtype)

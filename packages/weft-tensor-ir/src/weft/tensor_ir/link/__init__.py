@@ -1,0 +1,26 @@
+"""From object code to a library that a program can load."""
+
+from collections.abc import Mapping, Sequence
+
+from weft.tensor_ir.link.elf import C_LIBRARY, link_shared
+from weft.tensor_ir.link.external import link_with_lld
+
+__all__ = ["C_LIBRARY", "link", "link_shared", "link_with_lld"]
+
+
+def link(
+    object_code: bytes,
+    triple: str,
+    exports: Sequence[str],
+    soname: str = "libweft.so",
+    imports: Mapping[str, str] = C_LIBRARY,
+) -> bytes:
+    """The library that holds `object_code` and defines `exports`: by our own linker where it serves, by lld elsewhere.
+
+    LinkError where the object or triple is refused, an export is missing, or lld is needed and not installed.
+    """
+    machine, _, system = triple.partition("-")
+    is_own = machine in {"x86_64", "amd64", "aarch64", "arm64"} and "linux" in system
+    if is_own and not system.endswith(("x32", "ilp32")) and "android" not in system:
+        return link_shared(object_code, exports, soname, imports)
+    return link_with_lld(object_code, triple, exports, soname, imports)

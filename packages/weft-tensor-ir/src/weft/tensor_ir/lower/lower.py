@@ -1,0 +1,75 @@
+"""Lowering: from a schedule to a function of loop IR. This file is the table of contents of the tensor compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from weft.runtime.errors import ScheduleError
+from weft.tensor_ir.arith import Analyzer
+from weft.tensor_ir.ir.buffer import Buffer
+from weft.tensor_ir.ir.stmt import Function, Stmt
+from weft.tensor_ir.lower.nests import build_nests
+from weft.tensor_ir.lower.partition_loops import partition_loops
+from weft.tensor_ir.lower.regions import infer_regions
+from weft.tensor_ir.lower.simplify import simplify
+from weft.tensor_ir.lower.tighten_loops import tighten_loops
+from weft.tensor_ir.schedule.schedule import Schedule
+from weft.tensor_ir.te.tensor import ConstantOp, Tensor
+
+Pass = Callable[[Stmt, Analyzer], Stmt]
+
+PASSES: tuple[Pass, ...] = (
+    simplify,
+    tighten_loops,
+    partition_loops,
+    simplify,
+    tighten_loops,
+    simplify,
+)
+"""What a nest goes through, in order."""
+
+
+def lower(
+    schedule: Schedule,
+    arguments: Sequence[Tensor],
+    name: str = "kernel",
+    *,
+    buffers: Mapping[Tensor, Buffer] | None = None,
+    passes: Sequence[Pass] = PASSES,
+) -> Function:
+    """The loop IR of a schedule: a function over `arguments`, in their order.
+
+    `buffers` declares storage other than compact row-major for some arguments. Raises ScheduleError where a primitive
+    would change the result, or an argument is missing, superfluous or given twice.
+    """
+    parameters = _parameters(schedule, arguments, buffers or {})
+    analyzer = Analyzer()
+    plans = infer_regions(schedule, analyzer)
+    body = build_nests(schedule, plans, parameters, analyzer)
+    for transform in passes:
+        body = transform(body, analyzer)
+    outputs = frozenset(parameters[t] for t in schedule.outputs)
+    return Function(name, tuple(parameters.values()), outputs, body)
+
+
+def _parameters(
+    schedule: Schedule, arguments: Sequence[Tensor], buffers: Mapping[Tensor, Buffer]
+) -> dict[Tensor, Buffer]:
+    known = {t for s in schedule.stages for t in s.outputs}
+    parameters: dict[Tensor, Buffer] = {}
+    for tensor in arguments:
+        if not isinstance(tensor, Tensor):
+            raise ScheduleError(f"lower expects tensors as arguments, found {type(tensor).__name__}")
+        if tensor in parameters:
+            raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
+        if tensor not in known:
+            raise ScheduleError(f"lower: argument {tensor.name!r} is no tensor of the schedule")
+        if isinstance(tensor.op, ConstantOp):
+            raise ScheduleError(f"lower: {tensor.name!r} is a constant, not an argument")
+        parameters[tensor] = buffers.get(tensor) or Buffer(
+            tensor.name, tensor.shape, tensor.dtype, alignment=tensor.dtype.bytes
+        )
+    for tensor in schedule.outputs:
+        if tensor not in parameters:
+            raise ScheduleError(f"lower: output {tensor.name!r} is not among the arguments")
+    return parameters

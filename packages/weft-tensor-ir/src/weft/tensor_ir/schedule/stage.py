@@ -1,0 +1,363 @@
+"""A stage: one operation and the loops that compute it. Its methods are the schedule primitives.
+
+Every primitive changes the stage in place and is refused with a ScheduleError where it would change the result. In the
+before/after sketches `C[i, j]` is the stage's output and `...` its computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from weft.runtime.errors import ScheduleError
+from weft.tensor_ir.ir import expr as ex
+from weft.tensor_ir.ir.buffer import Scope
+from weft.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr, const
+from weft.tensor_ir.ir.stmt import THREAD_TAGS, LoopKind
+from weft.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
+from weft.tensor_ir.te.tensor import ComputeOp, ExternOp, Operation, Tensor
+
+if TYPE_CHECKING:
+    from weft.tensor_ir.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAxis:
+    """A hardware axis, such as `threadIdx.x`."""
+
+    tag: str
+
+
+def thread_axis(tag: str) -> ThreadAxis:
+    """The hardware axis `blockIdx.{x,y,z}` or `threadIdx.{x,y,z}`. Raises ScheduleError on another name."""
+    if tag not in THREAD_TAGS:
+        raise ScheduleError(f"thread_axis expects one of {', '.join(THREAD_TAGS)}, found {tag!r}")
+    return ThreadAxis(tag)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchRequest:
+    """Read `tensor` ahead, `distance` iterations of `axis` before its use."""
+
+    tensor: Tensor
+    axis: IterVar
+    distance: int
+
+
+PRAGMAS = ("partition", "unroll_inner")
+
+
+class Stage:
+    """One operation of a schedule. `leaves` are its loops, outermost first."""
+
+    def __init__(self, schedule: Schedule, op: Operation, outputs: tuple[Tensor, ...]) -> None:
+        self.schedule = schedule
+        self.op = op
+        self.outputs = outputs
+        self.scope = Scope.GLOBAL
+        self.leaves: list[IterVar] = [*op.axis, *op.reduce_axis] if isinstance(op, ComputeOp) else []
+        self.relations: list[Relation] = []
+        self.kinds: dict[IterVar, LoopKind] = {}
+        self.threads: dict[IterVar, str] = {}
+        self.pragmas: dict[IterVar, tuple[tuple[str, object], ...]] = {}
+        self.prefetches: list[PrefetchRequest] = []
+        self.alignments: dict[int, tuple[int, int]] = {}
+        self.inlined = False
+        self.attach: tuple[Stage, IterVar] | None = None
+        self.blocks: dict[IterVar, Stage] = {}
+        """Reduce loops of attached stages that `reorder` has moved into this stage's nest."""
+        self.round_up: set[IterVar] = set()
+
+    def __repr__(self) -> str:
+        return f"Stage({self.name})"
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def axes(self) -> tuple[IterVar, ...]:
+        """The data axes of the operation."""
+        return self.op.axis if isinstance(self.op, ComputeOp) else ()
+
+    @property
+    def is_output(self) -> bool:
+        return any(tensor in self.schedule.outputs for tensor in self.outputs)
+
+    # Loops.
+
+    def split(
+        self, parent: IterVar, factor: int | Expr | None = None, nparts: int | Expr | None = None,
+        tail: Tail | str = Tail.GUARD,
+    ) -> tuple[IterVar, IterVar]:
+        """Cut a loop into tiles; returns (outer, inner).
+
+            for i in n: C[i] = ...            split(i, factor=f)
+            for io in ceil(n / f):
+              for ii in f: if io*f + ii < n: C[io*f + ii] = ...
+
+        `tail` says what becomes of the last tile where f does not divide n: `guard` keeps the condition, `partition`
+        makes the last tile a loop nest of its own, `shift` moves it back so that it overlaps the one before (data axes
+        of at least f), `round_up` computes the overhang too, into storage that is enlarged for it (not for outputs).
+        """
+        self._require_leaf(parent, "split")
+        if (factor is None) == (nparts is None):
+            raise ScheduleError(f"{self._where('split', parent)}: give either factor= or nparts=")
+        given = as_expr(factor if factor is not None else nparts)
+        if not given.dtype.is_int or (isinstance(given, Const) and given.value < 1):
+            word = "factor" if factor is not None else "nparts"
+            raise ScheduleError(f"{self._where('split', parent)}: {word} expects an integer of at least 1, found {given}")
+        extent = parent.extent
+        if factor is not None:
+            inner_extent, outer_extent = given, (extent + given - 1) // given
+        else:
+            inner_extent, outer_extent = (extent + given - 1) // given, given
+        mode = Tail(tail)
+        self._check_tail(parent, inner_extent, mode)
+        outer = IterVar(f"{parent.name}o", extent=outer_extent, kind=parent.kind, span=ex.caller_span())
+        inner = IterVar(f"{parent.name}i", extent=inner_extent, kind=parent.kind, span=outer.span)
+        self.relations.append(Split(parent, outer, inner, inner_extent, mode, None if nparts is None else given))
+        self._replace(parent, outer, inner)
+        if mode is Tail.PARTITION:
+            self._add_pragma(outer, "partition", True)
+        return outer, inner
+
+    def _check_tail(self, parent: IterVar, factor: Expr, tail: Tail) -> None:
+        where = self._where("split", parent)
+        if tail is Tail.SHIFT:
+            if parent.kind is AxisKind.REDUCE:
+                raise ScheduleError(f"{where}: a shifted tail would add the overlapping terms of the reduction twice")
+            if not (isinstance(parent.extent, Const) and isinstance(factor, Const)) or parent.extent.value < factor.value:
+                raise ScheduleError(
+                    f"{where}: a shifted tail needs an extent of at least the factor, found extent {parent.extent} and factor {factor}"
+                )
+        if tail is Tail.ROUND_UP and parent.kind is AxisKind.REDUCE:
+            raise ScheduleError(f"{where}: a rounded-up tail would add terms that the reduction does not have")
+        if tail is Tail.ROUND_UP and self.is_output:
+            raise ScheduleError(f"{where}: {self.name!r} is an output, whose storage can't be enlarged; use guard, partition or shift")
+
+    def tile(
+        self, x: IterVar, y: IterVar, x_factor: int, y_factor: int, tail: Tail | str = Tail.GUARD
+    ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
+        """Split two loops and put the tiles' loops outside; returns (x outer, y outer, x inner, y inner).
+
+            for x: for y: ...       tile(x, y, a, b)
+            for xo: for yo: for xi in a: for yi in b: ...
+        """
+        xo, xi = self.split(x, factor=x_factor, tail=tail)
+        yo, yi = self.split(y, factor=y_factor, tail=tail)
+        self.reorder(xo, yo, xi, yi)
+        return xo, yo, xi, yi
+
+    def fuse(self, *axes: IterVar) -> IterVar:
+        """Make one loop of adjacent ones, outermost first.
+
+            for i in n: for j in m: ...       fuse(i, j)
+            for f in n*m: i = f // m; j = f % m; ...
+        """
+        if len(axes) == 1 and isinstance(axes[0], (list, tuple)):
+            axes = tuple(axes[0])
+        if not axes:
+            raise ScheduleError(f"fuse in stage {self.name!r}: expects at least one axis, found none")
+        fused = axes[0]
+        self._require_leaf(fused, "fuse")
+        for axis in axes[1:]:
+            self._require_leaf(axis, "fuse")
+            if fused.kind is not axis.kind:
+                raise ScheduleError(
+                    f"{self._where('fuse', axis)}: {fused.name!r} is a {fused.kind.value} axis and {axis.name!r} a {axis.kind.value} axis"
+                )
+            position = self.leaves.index(fused)
+            if self.leaves[position + 1 : position + 2] != [axis]:
+                raise ScheduleError(f"{self._where('fuse', axis)}: it must be the loop directly inside {fused.name!r}; reorder first")
+            new = IterVar(f"{fused.name}_{axis.name}", extent=fused.extent * axis.extent, kind=axis.kind, span=ex.caller_span())
+            self.relations.append(Fuse(fused, axis, new))
+            self._unmark(fused)
+            self._unmark(axis)
+            self.leaves[position : position + 2] = [new]
+            fused = new
+        return fused
+
+    def reorder(self, *axes: IterVar) -> None:
+        """Put the given loops into the given order; the others stay where they are.
+
+            for i: for j: for k: ...       reorder(k, i)
+            for k: for j: for i: ...
+
+        A reduce loop of a stage attached to this one may be named first: it moves out of that stage, around this
+        one's loops (K-blocking). The partial results then live in this stage's output between blocks:
+
+            for i: { CC = 0; for ko: for ki: CC += ...; C[i] = CC + bias }     s[C].reorder(ko, i)
+            for ko: for i: { CC = 0 if ko == 0 else C[i]; for ki: CC += ...; C[i] = CC + bias if ko is last else CC }
+        """
+        if len(set(axes)) != len(axes):
+            raise ScheduleError(f"reorder in stage {self.name!r}: an axis is named twice")
+        for axis in axes:
+            if axis not in self.leaves:
+                self._adopt(axis, axes)
+        positions = sorted(self.leaves.index(axis) for axis in axes)
+        for position, axis in zip(positions, axes, strict=True):
+            self.leaves[position] = axis
+
+    def _adopt(self, axis: IterVar, axes: Sequence[IterVar]) -> None:
+        """Take a reduce loop of a stage that is attached here into this nest."""
+        owner = next((s for s in self.schedule.stages if axis in s.leaves), None)
+        where = f"reorder in stage {self.name!r}, axis {axis.name!r}"
+        if owner is None:
+            raise ScheduleError(f"{where}: it is no loop of this stage, whose loops are {self._loop_names()}")
+        if axis.kind is not AxisKind.REDUCE or owner.attach is None or owner.attach[0] is not self:
+            raise ScheduleError(f"{where}: it is a loop of {owner.name!r}; only a reduce loop of a stage computed at this one may move here")
+        first_reduce = next(leaf for leaf in owner.leaves if leaf.kind is AxisKind.REDUCE)
+        if axis is not first_reduce:
+            raise ScheduleError(f"{where}: only the outermost reduce loop of {owner.name!r} ({first_reduce.name!r}) may move out of it")
+        if len(self.outputs) != 1 or len(owner.outputs) != 1 or self.outputs[0].dtype != owner.outputs[0].dtype:
+            raise ScheduleError(f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output of one type")
+        if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
+            raise ScheduleError(f"{where}: {self.name!r} is a reduction itself")
+        self.blocks[axis] = owner
+        self.leaves.insert(min(self.leaves.index(a) for a in axes if a in self.leaves), axis)
+
+    def vectorize(self, axis: IterVar) -> None:
+        """Compute all values of a loop of constant extent at once, one per vector lane."""
+        self._require_data(axis, "vectorize", "its lanes would race for the result; rfactor it first")
+        if not isinstance(axis.extent, Const):
+            raise ScheduleError(f"{self._where('vectorize', axis)}: expects a constant extent, found {axis.extent}; split it first")
+        self.kinds[axis] = LoopKind.VECTORIZED
+
+    def unroll(self, axis: IterVar) -> None:
+        """Write out every iteration of a loop of constant extent."""
+        self._require_leaf(axis, "unroll")
+        if not isinstance(axis.extent, Const):
+            raise ScheduleError(f"{self._where('unroll', axis)}: expects a constant extent, found {axis.extent}; split it first")
+        self.kinds[axis] = LoopKind.UNROLLED
+
+    def parallel(self, axis: IterVar) -> None:
+        """Share the iterations of a loop among threads, in contiguous blocks. Results do not depend on their number."""
+        self._require_data(axis, "parallel", "its threads would race for the result; rfactor it first")
+        self.kinds[axis] = LoopKind.PARALLEL
+
+    def bind(self, axis: IterVar, thread: ThreadAxis) -> None:
+        """Run each iteration on its own hardware block or thread. A reduce axis bound to threads is combined across them."""
+        self._require_leaf(axis, "bind")
+        if axis.kind is AxisKind.REDUCE and not thread.tag.startswith("threadIdx"):
+            raise ScheduleError(f"{self._where('bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}")
+        if thread.tag in self.threads.values():
+            raise ScheduleError(f"{self._where('bind', axis)}: another loop of the stage is already bound to {thread.tag}")
+        self.kinds[axis] = LoopKind.THREAD
+        self.threads[axis] = thread.tag
+
+    def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
+        """Ask passes and code generators for something at a loop. `partition`: cut it where conditions inside change."""
+        self._require_leaf(axis, "pragma")
+        if key not in PRAGMAS:
+            raise ScheduleError(f"{self._where('pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
+        self._add_pragma(axis, key, value)
+
+    def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:
+        """Read ahead what iteration axis + distance will need of `tensor`."""
+        self._require_leaf(axis, "prefetch")
+        if tensor not in self.op.inputs:
+            raise ScheduleError(f"{self._where('prefetch', axis)}: {self.name!r} does not read {tensor.name!r}")
+        if distance < 1:
+            raise ScheduleError(f"{self._where('prefetch', axis)}: expects a distance of at least 1, found {distance}")
+        self.prefetches.append(PrefetchRequest(tensor, axis, distance))
+
+    # Place.
+
+    def compute_at(self, consumer: Any, axis: IterVar) -> None:
+        """Compute what each iteration of the consumer's loop needs, inside that loop.
+
+            for i: B[i] = f(i)                        s[B].compute_at(s[C], io)
+            for io: for ii: C[...] = B[...]
+            =>  for io: { for i in what C needs at io: B[i] = f(i);  for ii: C[...] = B[...] }
+        """
+        stage = consumer if isinstance(consumer, Stage) else self.schedule[consumer]
+        self._require_internal("compute_at")
+        if stage is self:
+            raise ScheduleError(f"compute_at: stage {self.name!r} can't be computed inside itself")
+        if axis not in stage.leaves:
+            raise ScheduleError(f"compute_at: {axis.name!r} is no loop of stage {stage.name!r}, whose loops are {stage._loop_names()}")
+        self.attach, self.inlined = (stage, axis), False
+
+    def compute_inline(self) -> None:
+        """Substitute the computation where its result is read.
+
+            for i: B[i] = f(i)
+            for i: C[i] = g(B[i])       s[B].compute_inline()
+            =>  for i: C[i] = g(f(i))
+        """
+        self._require_internal("compute_inline")
+        if not isinstance(self.op, ComputeOp) or self.op.reduce_axis:
+            raise ScheduleError(f"compute_inline: {self.name!r} is {'a reduction' if isinstance(self.op, ComputeOp) else 'not a compute'}; only an element-wise body can be substituted")
+        self.inlined, self.attach = True, None
+
+    def compute_root(self) -> None:
+        """Compute the whole stage before its consumers (the default)."""
+        self.inlined, self.attach = False, None
+
+    def set_scope(self, scope: Scope | str) -> None:
+        """Where the result lives: register, local, shared or global memory."""
+        try:
+            wanted = Scope(scope)
+        except ValueError:
+            raise ScheduleError(
+                f"set_scope of {self.name!r}: expects one of {', '.join(s.value for s in Scope)}, found {scope!r}"
+            ) from None
+        self._require_internal("set_scope")
+        self.scope = wanted
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
+        """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""
+        if axis not in self.axes:
+            raise ScheduleError(f"{self._where('storage_align', axis)}: expects a data axis of the operation")
+        if factor < 1 or not 0 <= offset < factor:
+            raise ScheduleError(f"{self._where('storage_align', axis)}: expects factor >= 1 and 0 <= offset < factor, found {factor} and {offset}")
+        if self.is_output:
+            raise ScheduleError(f"{self._where('storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's")
+        self.alignments[self.axes.index(axis)] = (factor, offset)
+
+    # Checks and bookkeeping.
+
+    def _require_leaf(self, axis: IterVar, primitive: str) -> None:
+        if not isinstance(axis, IterVar):
+            raise ScheduleError(f"{primitive} in stage {self.name!r}: expects an axis, found {type(axis).__name__}")
+        if axis not in self.leaves:
+            raise ScheduleError(f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}")
+
+    def _require_data(self, axis: IterVar, primitive: str, reason: str) -> None:
+        self._require_leaf(axis, primitive)
+        if axis.kind is AxisKind.REDUCE:
+            raise ScheduleError(f"{self._where(primitive, axis)}: it is a reduction, {reason}")
+
+    def _require_internal(self, primitive: str) -> None:
+        if self.is_output:
+            raise ScheduleError(f"{primitive}: {self.name!r} is an output of the schedule")
+        if not isinstance(self.op, (ComputeOp, ExternOp)):
+            raise ScheduleError(f"{primitive}: {self.name!r} is not computed, it is given")
+
+    def _where(self, primitive: str, axis: IterVar) -> str:
+        return f"{primitive} in stage {self.name!r}, axis {axis.name!r}"
+
+    def _loop_names(self) -> str:
+        return ", ".join(leaf.name for leaf in self.leaves) or "none"
+
+    def _replace(self, old: IterVar, *new: IterVar) -> None:
+        position = self.leaves.index(old)
+        self.leaves[position : position + 1] = new
+        self._unmark(old)
+
+    def _unmark(self, axis: IterVar) -> None:
+        for marks in (self.kinds, self.threads, self.pragmas):
+            marks.pop(axis, None)
+
+    def _add_pragma(self, axis: IterVar, key: str, value: object) -> None:
+        self.pragmas[axis] = (*self.pragmas.get(axis, ()), (key, value))
+
+
+def constant_extent(axis: IterVar) -> int | None:
+    """The extent of an axis where it is a literal."""
+    return int(axis.extent.value) if isinstance(axis.extent, Const) else None
+
+
+__all__ = ["PRAGMAS", "PrefetchRequest", "Stage", "ThreadAxis", "const", "constant_extent", "thread_axis"]

@@ -1,0 +1,149 @@
+"""Mathematical functions of te. Each is a call by name; docs/semantics.md gives accuracy and special values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.runtime.dtype import DType
+from weft.tensor_ir.ir import expr as ex
+from weft.tensor_ir.ir.expr import BOOL, Expr, as_expr, call
+
+
+def _float(name: str, *args: Any) -> Expr:
+    operands = [as_expr(a) for a in args]
+    kind = next((o.dtype for o in operands if not isinstance(o, ex.Const)), operands[0].dtype)
+    operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
+    for o in operands:
+        if not o.dtype.is_float or o.dtype != kind:
+            raise TypeError(f"{name} expects floating-point operands of one type, found {', '.join(str(x.dtype) for x in operands)}")
+    return call(name, operands)
+
+
+def exp(x: Any) -> Expr:
+    """e^x."""
+    return _float("exp", x)
+
+
+def log(x: Any) -> Expr:
+    """Natural logarithm; NaN below 0."""
+    return _float("log", x)
+
+
+def tanh(x: Any) -> Expr:
+    return _float("tanh", x)
+
+
+def erf(x: Any) -> Expr:
+    """The error function 2/√π ∫₀ˣ e^(-t²) dt."""
+    return _float("erf", x)
+
+
+def sigmoid(x: Any) -> Expr:
+    """1 / (1 + e^-x)."""
+    return _float("sigmoid", x)
+
+
+def sin(x: Any) -> Expr:
+    return _float("sin", x)
+
+
+def cos(x: Any) -> Expr:
+    return _float("cos", x)
+
+
+def power(x: Any, y: Any) -> Expr:
+    """x^y as C's pow defines it."""
+    return _float("pow", x, y)
+
+
+def sqrt(x: Any) -> Expr:
+    """Square root, correctly rounded."""
+    return _float("sqrt", x)
+
+
+def rsqrt(x: Any) -> Expr:
+    """1 / √x."""
+    return 1.0 / _float("sqrt", x)
+
+
+def floor(x: Any) -> Expr:
+    return _float("floor", x)
+
+
+def ceil(x: Any) -> Expr:
+    return _float("ceil", x)
+
+
+def trunc(x: Any) -> Expr:
+    return _float("trunc", x)
+
+
+def round(x: Any) -> Expr:  # noqa: A001 - te's word
+    """To the nearest integer, ties to even."""
+    return _float("round", x)
+
+
+def fma(x: Any, y: Any, z: Any) -> Expr:
+    """x·y + z, rounded once."""
+    return _float("fma", x, y, z)
+
+
+def isnan(x: Any) -> Expr:
+    x = as_expr(x)
+    return ex.compare(ex.NE, x, x)
+
+
+def abs(x: Any) -> Expr:  # noqa: A001 - te's word
+    """Magnitude; the smallest integer is its own."""
+    x = as_expr(x)
+    return _float("fabs", x) if x.dtype.is_float else ex.maximum(x, 0 - x)
+
+
+def popcount(x: Any) -> Expr:
+    """The number of bits set in an integer."""
+    return _integer("popcount", x)
+
+
+def bitwise_and(x: Any, y: Any) -> Expr:
+    return _integer("bitwise_and", x, y)
+
+
+def bitwise_or(x: Any, y: Any) -> Expr:
+    return _integer("bitwise_or", x, y)
+
+
+def bitwise_xor(x: Any, y: Any) -> Expr:
+    return _integer("bitwise_xor", x, y)
+
+
+def bitwise_not(x: Any) -> Expr:
+    x = as_expr(x)
+    return _integer("bitwise_xor", x, -1 if ex.int_range(x.dtype)[0] < 0 else ex.int_range(x.dtype)[1])
+
+
+def left_shift(x: Any, y: Any) -> Expr:
+    """x·2^y, wrapped; y in [0, bits)."""
+    return _integer("shift_left", x, y)
+
+
+def right_shift(x: Any, y: Any) -> Expr:
+    """⌊x / 2^y⌋; y in [0, bits)."""
+    return _integer("shift_right", x, y)
+
+
+def _integer(name: str, *args: Any) -> Expr:
+    operands = [as_expr(a) for a in args]
+    kind = next((o.dtype for o in operands if not isinstance(o, ex.Const)), operands[0].dtype)
+    operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
+    for o in operands:
+        if not o.dtype.is_int or o.dtype != kind:
+            raise TypeError(f"{name} expects integers of one type, found {', '.join(str(x.dtype) for x in operands)}")
+    return call(name, operands)
+
+
+def reinterpret(dtype: DType | str, x: Any) -> Expr:
+    """The bits of x as another type of the same width."""
+    x, kind = as_expr(x), DType.of(dtype)
+    if kind.bits != x.dtype.bits or BOOL in (kind, x.dtype):
+        raise TypeError(f"reinterpret expects types of equal width, found {x.dtype} as {kind}")
+    return call("reinterpret", [x], kind)

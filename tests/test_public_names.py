@@ -1,0 +1,33 @@
+"""What a package lets people import is what its `__all__` lists."""
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SOURCES = sorted(Path(__file__).parents[1].glob("packages/*/src"))
+INITS = [(source, init) for source in SOURCES for init in sorted(source.rglob("__init__.py"))]
+NAMES = {".".join(init.parent.relative_to(source).parts): init for source, init in INITS}
+LISTED = [name for name, init in NAMES.items() if name.count(".") == 1 or "__all__" in init.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_importable_names_are_the_listed_ones(name: str) -> None:
+    package = importlib.import_module(name)
+    listed = package.__all__
+    importable = {
+        key
+        for key, value in vars(package).items()
+        if not key.startswith("_") and (key in listed or not isinstance(value, ModuleType))
+    }
+    assert sorted(listed) == sorted(importable), f"{name}.__all__ against what it binds"
+
+
+def test_the_namespace_belongs_to_no_package() -> None:
+    assert not [source for source in SOURCES if (source / "weft" / "__init__.py").exists()]
+
+
+def test_every_package_with_code_says_that_it_is_typed() -> None:
+    tops = [init.parent for name, init in NAMES.items() if name.count(".") == 1]
+    assert [top for top in tops if not (top / "py.typed").exists()] == []

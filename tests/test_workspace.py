@@ -1,0 +1,60 @@
+"""The distributions fit together, and the documents say what the machinery does."""
+
+import re
+import tomllib
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+FILES = [ROOT / "pyproject.toml", *sorted(ROOT.glob("packages/*/pyproject.toml"))]
+PROJECTS: dict[str, dict[str, Any]] = {}
+for file in FILES:
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    PROJECTS[project["name"]] = project
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/*.md")])
+TEST_COMMAND = "python3.11 -m venv .venv && .venv/bin/pip install -q nox uv && .venv/bin/nox"
+CHAIN = ["weft-runtime", "weft-tensor-ir", "weft-topi", "weft-graph-ir", "weft-frontends", "weft"]
+
+
+def requirements(name: str) -> list[Requirement]:
+    """What a distribution needs of others of this workspace, extras included."""
+    project = PROJECTS[name]
+    texts = [*project["dependencies"], *chain(*project.get("optional-dependencies", {}).values())]
+    return [requirement for requirement in map(Requirement, texts) if requirement.name in PROJECTS]
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_siblings_are_pinned_as_compatible_releases_that_exist(name: str) -> None:
+    for requirement in requirements(name):
+        assert [specifier.operator for specifier in requirement.specifier] == ["~="]
+        assert PROJECTS[requirement.name]["version"] in requirement.specifier
+
+
+def test_each_distribution_needs_the_one_before_it_in_the_chain() -> None:
+    needed = {name: {requirement.name for requirement in requirements(name)} - {"weft-rpc"} for name in CHAIN[1:]}
+    assert needed == {name: {before} for before, name in pairwise(CHAIN)}
+    assert {requirement.name for requirement in requirements("weft-rpc")} == {"weft-runtime"}
+
+
+@pytest.mark.parametrize("folder", [file.parent for file in FILES[1:]], ids=lambda folder: folder.name)
+def test_each_distribution_has_its_documents_and_the_licence(folder: Path) -> None:
+    assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert (folder / "README.md").read_text(encoding="utf-8").startswith(f"# {folder.name}\n")
+    version = PROJECTS[folder.name]["version"]
+    assert f"## {version}" in (folder / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", ".ci/run"])
+def test_the_command_that_tests_is_the_same_everywhere(name: str) -> None:
+    assert TEST_COMMAND in (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(document: Path) -> None:
+    prose = re.sub(r"```.*?```|`[^`]*`", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in target]
+    assert [target for target in targets if target and not (document.parent / target).exists()] == []
