@@ -67,7 +67,8 @@ def wheels(session: nox.Session, package: str) -> None:
     """The tests of each package on its built wheel, with its declared dependencies and nothing else."""
     built = session.create_tmp()
     session.run_install("uv", "build", "--quiet", "--all-packages", "--wheel", "--out-dir", built)
-    offered = ("--no-sources", "--find-links", built)
+    fresh = [f"--refresh-package={name}" for name in PACKAGES]  # the version is the last build's, the content is not
+    offered = ("--no-sources", "--find-links", built, *fresh)
     session.install(*offered, package, *nox.project.dependency_groups(PROJECT, "test"))
     session.run("pytest", f"packages/{package}/tests", *session.posargs)
 

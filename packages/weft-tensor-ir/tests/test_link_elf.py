@@ -157,7 +157,9 @@ class Elf:
             (self.defined if section else self.undefined).add(_text(image, strings + name))
 
     def _offset(self, address: int) -> int:
-        return next(s[2] + address - s[3] for s in self.segments if s[0] == 1 and s[3] <= address < s[3] + s[5])
+        loads = [segment for segment in self.segments if segment[0] == 1]
+        holder = next(load for load in loads if load[3] <= address < load[3] + load[5])
+        return int(holder[2] + address - holder[3])
 
 
 def _section_count(image: bytes) -> int:
@@ -327,7 +329,7 @@ def test_exports_must_exist_once() -> None:
 
 def test_undefined_symbols_outside_the_imports_are_named() -> None:
     text = "declare void @puts(ptr) define void @f() { call void @puts(ptr null) ret void }"
-    assert refused(text, imports={"free": "libc.so.6"}) == ("undefined symbol 'puts': a library may import only free")
+    assert refused(text, imports={"free": "libc.so.6"}) == "undefined symbol 'puts': a library may import only free"
 
 
 def test_position_dependent_code_is_refused_by_relocation() -> None:

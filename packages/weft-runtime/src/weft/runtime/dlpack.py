@@ -137,10 +137,15 @@ def capsule_of(producer: Any) -> object:
     if export is None:
         raise ArgumentError(f"expected an array that speaks DLPack, found {type(producer).__name__}")
     try:
-        return export(max_version=(1, 1))
-    except TypeError:
-        return export()
+        return _export(export)
     except BufferError as error:
         raise ArgumentError(
             f"expected an array that DLPack can pass, found {type(producer).__name__}: {error}"
         ) from error
+
+
+def _export(export: Any) -> object:
+    try:
+        return export(max_version=(1, 1))
+    except TypeError:  # a producer older than version 1 has no such keyword
+        return export()

@@ -60,9 +60,9 @@ class Function:
         pointers = self._pointers(*[array.handle for array in arrays])
         call, host, count = self._call, self._host_address, len(arrays)
 
-        def run(owner: Function = self) -> None:
+        def run() -> None:
             if status := call(host, pointers, count):
-                raise failure_of(owner.signature, arrays, status)
+                raise failure_of(self.signature, arrays, status)
 
         return run
 
@@ -83,10 +83,10 @@ class Module:
         threads: int = 0,
         pool: HostPool = PROCESS_POOL,
     ) -> None:
-        """Functions at addresses in memory, alive as long as `owner`; `default_host` is the address of
-        `weft_default_host` there.
+        """Functions at addresses in memory, alive as long as `owner`.
 
-        They run on the shared threads of `pool`, at most `threads` at once, 0 for all.
+        `default_host` is the address of `weft_default_host` there, None where the code has no pool. The
+        functions run on the shared threads of `pool`, at most `threads` at once, 0 for all.
         """
         if default_host is not None:
             pool.offer(default_host, owner)

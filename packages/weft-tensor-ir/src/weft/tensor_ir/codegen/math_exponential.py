@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from weft.tensor_ir.codegen.math_bits import (
     INFINITY,
-    INT32,
     SIGNIFICAND_BITS,
     absolute,
     bits,

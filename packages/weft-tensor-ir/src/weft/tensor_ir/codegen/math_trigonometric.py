@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from weft.tensor_ir.codegen.math_bits import (
     INFINITY,
     INT32,
@@ -36,10 +38,10 @@ _COS = (0.041666646, -0.0013887311, 2.4432557e-05)
 def _reduce(x: Expr) -> tuple[Expr, Expr]:
     """(q, r), int32 and float32, with |x| = q·π/2 + r modulo 2π and |r| ≤ π/4; r is NaN for what is not finite.
 
-    The method of Payne and Hanek (SIGNUM Newsletter 18, 1983). |x| is an integer m·2^s of 25 bits and s in [0, 127]
-    times 2^-24, so |x|/2π modulo 1 is m times the 96 bits of _INVERSE_TURN from bit s on: what stands before them
-    gives whole turns, what follows them less than 2^-70. As no float32 comes nearer than 2^-30 to a multiple of π/2
-    (in units of π/2), 30 bits of r remain to be rounded to its 24.
+    The method of Payne and Hanek (SIGNUM Newsletter 18, 1983). From ½ on, |x| is m·2^(s - 24) for an integer m of 25
+    bits and s in [0, 127]. So |x|/2π, but for whole turns, is m times the 96 bits of _INVERSE_TURN from bit s on, with
+    an error below 2^-61 quarter turns. No float32 comes nearer than 2^-29.9 quarter turns to a multiple of one, which
+    leaves 31 bits of r to be rounded to 24.
     """
     magnitude = absolute(x)
     pattern = bits(magnitude)
@@ -48,7 +50,8 @@ def _reduce(x: Expr) -> tuple[Expr, Expr]:
     m = select(exponent < 127, significand, significand + significand).astype(UINT64)
     s = maximum(exponent - 127, const(0, INT32))
     words = [const(word, UINT64) for word in _INVERSE_TURN]
-    first, second, third = (select(s < 64, a, b) for a, b in zip(words, words[1:], strict=False))
+    is_near = s < 64
+    first, second, third = (select(is_near, near, far) for near, far in pairwise(words))
     left = bitwise_and(s, 63).astype(UINT64)
     right = bitwise_xor(left, 63)
     high = bitwise_or(shift_left(first, left), shift_right(shift_right(second, 1), right))

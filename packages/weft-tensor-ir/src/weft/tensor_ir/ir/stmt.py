@@ -32,6 +32,7 @@ class Stmt:
     """Base of all statements."""
 
     __slots__ = ()
+    span: Span | None
 
     def __str__(self) -> str:
         from weft.tensor_ir.ir.printer import format_stmt  # the printer knows every node, so it imports this module

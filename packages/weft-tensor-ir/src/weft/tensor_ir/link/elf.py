@@ -262,7 +262,9 @@ class _Library:
 
 
 def _list(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
+    shown = sorted(names)
+    more = [f"and {len(shown) - 8} more"] if len(shown) > 8 else []
+    return ", ".join(shown[:8] + more) or "nothing"
 
 
 def _constructor_priority(section: Section) -> int:
