@@ -1,88 +1,151 @@
-"""From a schedule to a function that runs: lower, generate code, load."""
+"""From a schedule to a function that runs, or to a library for another machine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
 
-import llvmlite.binding as llvm
 
-from weft.runtime.device import DeviceKind
-from weft.runtime.module import Module
-from weft.runtime.signature import Extent, Parameter, Signature
+from weft.runtime.errors import TargetError
+from weft.runtime.module import Argument, Function as LoadedFunction, Module
+from weft.runtime.signature import Metadata, Signature
 from weft.runtime.target import Target
-from weft.tensor_ir.codegen.llvm import compile_text, emit_module, target_machine
-from weft.tensor_ir.codegen.llvm.checks import symbols_of
-from weft.tensor_ir.codegen.llvm.jit import LoadedObject
+from weft.tensor_ir.codegen.c_header import c_header
+from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from weft.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text
+from weft.tensor_ir.codegen.object_cache import ObjectCache
+from weft.tensor_ir.codegen.object_code import (
+    ObjectCode,
+    compile_for,
+    compile_functions,
+    generate,
+    machine_of,
+    signature_of,
+)
 from weft.tensor_ir.codegen.pool import pool_text
 from weft.tensor_ir.ir.buffer import Buffer
-from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Function
-from weft.tensor_ir.ir.visit import substitute
+from weft.tensor_ir.link import link
 from weft.tensor_ir.lower import lower
 from weft.tensor_ir.schedule import Schedule
 from weft.tensor_ir.te.tensor import Tensor
 
 
-def signature_of(function: Function) -> Signature:
-    """What the compiled function takes."""
-    symbols = {v: v.name for v in symbols_of(function)}
-    parameters = tuple(
-        Parameter(
-            b.name, b.dtype, tuple(_extent(e) for e in b.shape),
-            None if b.strides is None else tuple(_extent(e) for e in b.strides),
-            b.alignment, DeviceKind.CPU, b in function.outputs,
+class CompiledModule:
+    """Functions compiled for one target.
+
+    On the machine that it was compiled for, call it (`module(a, b, c)`, or `module["name"](…)` where it holds several
+    functions); for any target, `export_library` writes a self-contained library and `c_header` declares its functions.
+    """
+
+    def __init__(self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, code: ObjectCode) -> None:
+        self.functions = tuple(functions)
+        self.target = target
+        self._rules = rules
+        self._code = code
+
+    @property
+    def signatures(self) -> tuple[Signature, ...]:
+        return tuple(signature_of(f) for f in self.functions)
+
+    @property
+    def object_code(self) -> bytes:
+        """The relocatable object, without pool and metadata."""
+        return self._code.code
+
+    @property
+    def report(self) -> Report:
+        """What code generation counted: gathers, masked and scalarised operations."""
+        return self._code.report
+
+    @cached_property
+    def module(self) -> Module:
+        """The functions, loaded into this process. Raises TargetError where this machine can't run them."""
+        host = Target.host()
+        missing = host.missing_features(self.target)
+        if self.target.triple.split("-")[0] != host.triple.split("-")[0]:
+            raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
+        if missing:
+            raise TargetError(f"compiled for {self.target}, but this machine lacks {', '.join(missing)}")
+        loaded = LoadedObject([self._code.code, _pool_object(self.target)], [*self._code.symbols, "weft_default_host"])
+        return Module(
+            self.signatures, loaded.addresses, owner=loaded, default_host=loaded.addresses["weft_default_host"]
         )
-        for b in function.parameters
-    )
-    assert symbols is not None
-    return Signature(function.name, parameters)
+
+    def __call__(self, *arguments: Argument) -> None:
+        """Run the only function. Raises ArgumentError for arguments that it does not take."""
+        self.module(*arguments)
+
+    def __getitem__(self, name: str) -> LoadedFunction:
+        return self.module[name]
+
+    def llvm_text(self) -> str:
+        """The LLVM text that was generated."""
+        return generate(self.functions, self.target, self._rules)[0]
+
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        return compile_text(self.llvm_text(), machine_of(self.target)).assembly()
+
+    def c_header(self) -> str:
+        """Declarations of the functions for C, to be used with `weft.h` of weft-runtime."""
+        return c_header(self.signatures)
+
+    def library(self, soname: str = "libweft.so") -> bytes:
+        """A self-contained shared library: the functions, a thread pool, metadata. Raises LinkError where it can't be linked."""
+        metadata = Metadata(f"weft-tensor-ir {version('weft-tensor-ir')}", str(self.target), self.signatures)
+        text = self.llvm_text().replace("declare ptr @weft_default_host()\n", "")
+        code = compile_for(text + companion_text(self.target.triple, metadata), self.target)
+        exports = [
+            *self._code.symbols, "weft_abi_version", "weft_default_host", "weft_status_message", "weft_metadata",
+        ]  # fmt: skip
+        return link(code, self.target.triple, exports, soname)
+
+    def export_library(self, path: str | Path) -> None:
+        """Write the library to `path`, and its C header beside it (the same name, ending in .h)."""
+        place = Path(path)
+        place.write_bytes(self.library(place.name))
+        place.with_suffix(".h").write_text(self.c_header())
 
 
-def _extent(e: Expr) -> Extent:
-    from weft.tensor_ir.ir.expr import Const
+def build(
+    schedule: Schedule,
+    arguments: Sequence[Tensor],
+    target: Target | str = "llvm",
+    name: str = "kernel",
+    *,
+    buffers: Mapping[Tensor, Buffer] | None = None,
+    rules: IntrinsicRules = DEFAULT_RULES,
+    cache: ObjectCache | None = None,
+) -> CompiledModule:
+    """Compile a schedule to one function over `arguments`, in their order.
 
-    if isinstance(e, Const):
-        return int(e.value)
-    return e.name if isinstance(e, Var) else "expression"
+    `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
+    storage other than compact row-major for some arguments. `rules` expand intrinsics, the user's own among them.
+    `cache` keeps object code from process to process. Raises ScheduleError, LoweringError, CodegenError, TargetError.
+    """
+    return build_functions([lower(schedule, arguments, name, buffers=buffers)], target, rules=rules, cache=cache)
+
+
+def build_functions(
+    functions: Sequence[Function],
+    target: Target | str = "llvm",
+    *,
+    rules: IntrinsicRules = DEFAULT_RULES,
+    cache: ObjectCache | None = None,
+) -> CompiledModule:
+    """Compile functions of loop IR into one module."""
+    complete = Target.of(target)
+    if cache is None:
+        return CompiledModule(functions, complete, rules, compile_functions(functions, complete, rules))
+    code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
+    return CompiledModule(functions, complete, rules, code)
 
 
 @cache
-def _jit(cpu: str, features: str) -> llvm.LLJIT:
-    return llvm.create_lljit_compiler(target_machine(llvm.get_process_triple(), cpu, features, jit=True), use_jit_link=False)
+def _pool_object(target: Target) -> bytes:
+    return compile_for(pool_text(target.triple), target)
 
 
-@cache
-def _pool(cpu: str, features: str) -> LoadedObject:
-    triple = llvm.get_process_triple()
-    code = compile_text(pool_text(triple), target_machine(triple, cpu, features))
-    assert isinstance(code, bytes)
-    return LoadedObject(_jit(cpu, features), [code], ["weft_default_host"])
-
-
-def build(schedule: Schedule, arguments: Sequence[Tensor], target: str = "llvm", name: str = "kernel") -> Module:
-    function = lower(schedule, arguments, name)
-    return build_functions([function])
-
-
-def object_of(functions):
-    text, report = emit_module(functions)
-    return text, report
-
-
-def build_functions(functions: Sequence[Function], cpu=None) -> Module:
-    cpu = cpu or llvm.get_host_cpu_name()
-    features = llvm.get_host_cpu_features().flatten()
-    text, report = emit_module(functions)
-    triple = llvm.get_process_triple()
-    code = compile_text(text, target_machine(triple, cpu, features))
-    pool = _pool(cpu, features)
-    loaded = LoadedObject(_jit(cpu, features), [code, *POOL(cpu, features)], [f.name for f in functions] + ["weft_default_host"])
-    return Module([signature_of(f) for f in functions], {f.name: loaded.address(f.name) for f in functions}, owner=loaded, default_host=loaded.address("weft_default_host"))
-
-
-@cache
-def POOL(cpu, features):
-    triple = llvm.get_process_triple()
-    return (compile_text(pool_text(triple), target_machine(triple, cpu, features)),)

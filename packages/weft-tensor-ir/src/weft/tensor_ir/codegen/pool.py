@@ -81,7 +81,8 @@ _DATA = r"""
   ptr, ptr,   ; 2  task, 3 closure
   i64, i64,   ; 4  begin, 5 end
   i64,        ; 6  the worker's thread
-  [80 x i8]   ; slots of two cache lines each: processors fetch lines in pairs
+  i32,        ; 7  1 + the processor that the worker keeps off; 0: none
+  [76 x i8]   ; slots of two cache lines each: processors fetch lines in pairs
 }
 %weft_pool = type {
   i32,        ; 0  lock: 1 while held
@@ -233,8 +234,8 @@ divide:
   br label %launch.next
 
 launch.next:
-  %launched = phi i64 [ 1, %divide ], [ %launched.next, %launch ]
-  %begin = phi i64 [ %first.end, %divide ], [ %end, %launch ]
+  %launched = phi i64 [ 1, %divide ], [ %launched.next, %launch.post ]
+  %begin = phi i64 [ %first.end, %divide ], [ %end, %launch.post ]
   %is.launched = icmp eq i64 %launched, %chunks
   br i1 %is.launched, label %own, label %launch
 launch:
@@ -251,6 +252,13 @@ launch:
   store ptr %closure, ptr %closure.at
   store i64 %begin, ptr %begin.at
   store i64 %end, ptr %end.at
+  %state = load atomic i32, ptr %slot monotonic, align 4
+  %is.asleep = icmp eq i32 %state, 1
+  br i1 %is.asleep, label %launch.asleep, label %launch.post
+launch.asleep:
+  call void @weft_keep_off(ptr %slot)
+  br label %launch.post
+launch.post:
   call void @weft_post(ptr %slot, i32 2)
   %launched.next = add i64 %launched, 1
   br label %launch.next
@@ -390,6 +398,37 @@ end:
   ret i32 %processors
 }
 
+; Keeps a worker that is about to be woken off the caller's processor. The kernel may well wake it there, most of all in
+; a virtual machine whose other processors are halted, where it would wait for the caller for milliseconds.
+define internal void @weft_keep_off(ptr %slot) nounwind {
+  %mask = alloca [64 x i64], align 8
+  %thread.at = getelementptr %weft_slot, ptr %slot, i32 0, i32 6
+  %avoided.at = getelementptr %weft_slot, ptr %slot, i32 0, i32 7
+  %avoided = load i32, ptr %avoided.at
+  %processor = call i32 @sched_getcpu()
+  %new = add i32 %processor, 1
+  %is.kept = icmp eq i32 %avoided, %new
+  br i1 %is.kept, label %end, label %move
+move:
+  call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 512, i1 false)
+  call i32 @sched_getaffinity(i32 0, i64 512, ptr %mask)
+  %byte.number = lshr i32 %processor, 3
+  %byte.at = getelementptr i8, ptr %mask, i32 %byte.number
+  %byte = load i8, ptr %byte.at
+  %bit.number = and i32 %processor, 7
+  %bit.wide = shl i32 1, %bit.number
+  %bit = trunc i32 %bit.wide to i8
+  %others = xor i8 %bit, -1
+  %rest = and i8 %byte, %others
+  store i8 %rest, ptr %byte.at
+  %thread = load i64, ptr %thread.at
+  call i32 @pthread_setaffinity_np(i64 %thread, i64 512, ptr %mask)  ; refuses an empty mask
+  store i32 %new, ptr %avoided.at
+  br label %end
+end:
+  ret void
+}
+
 ; The processors whose time the control group may use, rounded up; the largest number where it sets no quota.
 define internal i32 @weft_processor_quota() nounwind {
 entry:
@@ -513,6 +552,8 @@ declare i64 @syscall(i64, ...)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sched_getcpu()
+declare i32 @pthread_setaffinity_np(i64, i64, ptr)
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @madvise(ptr, i64, i32)
 declare i32 @open(ptr, i32, ...)

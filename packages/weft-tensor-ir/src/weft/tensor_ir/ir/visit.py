@@ -63,10 +63,14 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every node of the tree in pre-order, without recursion; a shared node is visited once per use."""
+    """Every node beneath `node` and itself, in pre-order, without recursion; a node that is shared is visited once."""
     stack = [node]
+    seen: set[Node] = set()
     while stack:
         current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
         yield current
         stack.extend(reversed(list(children(current))))
 

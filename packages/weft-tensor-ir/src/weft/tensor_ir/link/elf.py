@@ -29,13 +29,13 @@ from weft.tensor_ir.link.object_file import (
 
 _LIBC = (
     "aligned_alloc close free madvise malloc memcpy memmove memset mmap munmap open posix_memalign "
-    "pthread_sigmask read sched_getaffinity strlen strtol syscall write writev"
+    "pthread_sigmask read sched_getaffinity sched_getcpu strlen strtol syscall write writev"
 )
 _LIBM = "acos asin atan atan2 ceil cos exp exp2 fabs floor fma fmod log log10 log2 pow rint round sin sqrt tan trunc"
 
 C_LIBRARY: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(_LIBC.split(), "libc.so.6")
-    | dict.fromkeys(("pthread_create", "pthread_join"), "libpthread.so.0")
+    | dict.fromkeys(("pthread_create", "pthread_join", "pthread_setaffinity_np"), "libpthread.so.0")
     | dict.fromkeys((name + suffix for name in _LIBM.split() for suffix in ("", "f")), "libm.so.6")
 )
 """What a library may import, and from where: calls of the C library on Linux. glibc kept threads apart until 2.34."""

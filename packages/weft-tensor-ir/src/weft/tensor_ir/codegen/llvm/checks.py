@@ -1,12 +1,13 @@
 """The public function around a kernel: checks every argument against its signature, then calls the kernel.
 
-The layout of DLTensor is that of DLPack 1.1 on 64-bit machines; status codes are those of docs/design/abi.md.
+Status codes are those of docs/design/abi.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.tensor_ir.codegen.llvm.layout import AbiLayout
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Expr, Var
@@ -14,7 +15,6 @@ from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.ir.visit import walk
 
 DEVICE_CPU = 1
-_DATA, _DEVICE, _RANK, _DTYPE, _SHAPE, _STRIDES, _OFFSET = 0, 8, 16, 20, 24, 32, 40
 ARGUMENT_COUNT, NULL_ARGUMENT, DEVICE, DTYPE, RANK, SHAPE, STRIDES, ALIGNMENT = 1, 2, 3, 4, 5, 6, 7, 8
 ABI_VERSION, OVERLAP = 10, 11
 
@@ -34,7 +34,8 @@ def unbound_symbols(function: Function) -> list[Var]:
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, layout: AbiLayout) -> None:
+        self.layout = layout
         self.lines: list[str] = []
         self.number = 0
 
@@ -58,9 +59,9 @@ class _Writer:
         ]
 
 
-def public_function(function: Function) -> str:
+def public_function(function: Function, layout: AbiLayout) -> str:
     """LLVM text of `int32_t NAME(const weft_host*, DLTensor* const*, int32_t)`."""
-    w = _Writer()
+    w = _Writer(layout)
     count = len(function.parameters)
     w.require(w.emit(f"icmp eq i32 %n, {count}"), ARGUMENT_COUNT)
     symbols: dict[Var, str] = {}
@@ -68,14 +69,14 @@ def public_function(function: Function) -> str:
     pending: list[tuple[int, int, Expr, str]] = []
     tensors = []
     for i, b in enumerate(function.parameters):
-        tensor = w.field("%args", 8 * i, "ptr")
+        tensor = w.field("%args", layout.pointer_bytes * i, "ptr")
         w.require(w.emit(f"icmp ne ptr {tensor}, null"), NULL_ARGUMENT | i << 8)
         tensors.append(tensor)
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, _DEVICE, 'i32')}, {DEVICE_CPU}"), DEVICE | i << 8)
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.device, 'i32')}, {DEVICE_CPU}"), DEVICE | i << 8)
         word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, _DTYPE, 'i32')}, {word}"), DTYPE | i << 8)
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, _RANK, 'i32')}, {len(b.shape)}"), RANK | i << 8)
-        shape = w.field(tensor, _SHAPE, "ptr") if b.shape else ""
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.dtype, 'i32')}, {word}"), DTYPE | i << 8)
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.rank, 'i32')}, {len(b.shape)}"), RANK | i << 8)
+        shape = w.field(tensor, layout.shape, "ptr") if b.shape else ""
         for d, extent in enumerate(b.shape):
             found = w.field(shape, 8 * d, "i64")
             if isinstance(extent, Var) and extent not in symbols:
@@ -87,8 +88,9 @@ def public_function(function: Function) -> str:
         w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), SHAPE | i << 8 | d << 16)
     for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
         _check_strides(w, i, b, tensor, symbols)
-        data = w.field(tensor, _DATA, "ptr")
-        pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {w.field(tensor, _OFFSET, 'i64')}")
+        data = w.field(tensor, layout.data, "ptr")
+        offset = w.field(tensor, layout.byte_offset, "i64")
+        pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {offset}")
         address = w.emit(f"ptrtoint ptr {pointer} to i64")
         low = w.emit(f"and i64 {address}, {b.alignment - 1}")
         w.require(w.emit(f"icmp eq i64 {low}, 0"), ALIGNMENT | i << 8)
@@ -134,7 +136,7 @@ def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var
     """No strides mean compact; given ones must be the expected, but for dimensions of at most one element."""
     if not b.shape:
         return
-    strides = w.field(tensor, _STRIDES, "ptr")
+    strides = w.field(tensor, w.layout.strides, "ptr")
     w.number += 1
     own = w.number
     if b.strides is None:

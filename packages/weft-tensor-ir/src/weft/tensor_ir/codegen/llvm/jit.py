@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import count
 
 import llvmlite.binding as llvm
 
 from weft.runtime.errors import CodegenError
+from weft.tensor_ir.codegen.llvm.machine_code import target_machine
 
 _names = count()
 
 
-class LoadedObject:
-    """Object code linked into this process; `address(symbol)`. It is unloaded when the last reference goes."""
+@cache
+def process_jit() -> llvm.LLJIT:
+    """The linker of this process; it lives as long as the process does."""
+    machine = target_machine(llvm.get_process_triple(), "", "", jit=True)
+    return llvm.create_lljit_compiler(machine, use_jit_link=False)
 
-    def __init__(self, jit: llvm.LLJIT, objects: Sequence[bytes], symbols: Sequence[str]) -> None:
+
+class LoadedObject:
+    """Object code linked into this process; it is unloaded when the last reference goes."""
+
+    def __init__(self, objects: Sequence[bytes], symbols: Sequence[str]) -> None:
         builder = llvm.JITLibraryBuilder()
         for code in objects:
             builder.add_object_img(code)
@@ -23,9 +32,7 @@ class LoadedObject:
         for symbol in symbols:
             builder.export_symbol(symbol)
         try:
-            self._tracker = builder.link(jit, f"weft{next(_names)}")
+            self._tracker = builder.link(process_jit(), f"weft{next(_names)}")
         except RuntimeError as error:
             raise CodegenError(f"generated code can't be linked into this process: {error}") from error
-
-    def address(self, symbol: str) -> int:
-        return int(self._tracker[symbol])
+        self.addresses = {symbol: int(self._tracker[symbol]) for symbol in symbols}

@@ -28,14 +28,26 @@ def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -
     )
 
 
-def compile_text(text: str, machine: llvm.TargetMachine, *, assembly: bool = False) -> bytes | str:
-    """Object code (or assembly text) of a module. Raises CodegenError if LLVM refuses the text: a fault of ours."""
+class ParsedModule:
+    """A verified LLVM module for one machine."""
+
+    def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+        self._module = module
+        self._machine = machine
+
+    def object_code(self) -> bytes:
+        return bytes(self._machine.emit_object(self._module))
+
+    def assembly(self) -> str:
+        return str(self._machine.emit_assembly(self._module))
+
+
+def compile_text(text: str, machine: llvm.TargetMachine) -> ParsedModule:
+    """The module that the text describes. Raises CodegenError if LLVM refuses it: a fault of ours."""
     try:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
         raise CodegenError(f"generated LLVM text is not valid: {error}") from error
     module.triple = machine.triple
-    if assembly:
-        return machine.emit_assembly(module)  # type: ignore[no-any-return]
-    return machine.emit_object(module)  # type: ignore[no-any-return]
+    return ParsedModule(module, machine)

@@ -7,36 +7,81 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.runtime.errors import CodegenError
+from weft.runtime.signature import Metadata
 from weft.tensor_ir.arith import Analyzer, constant
 from weft.tensor_ir.codegen.llvm.checks import public_function, symbols_of, unbound_symbols
+from weft.tensor_ir.codegen.llvm.layout import abi_layout
 from weft.tensor_ir.codegen.llvm.state import ModuleState, Report
 from weft.tensor_ir.codegen.llvm.statements import Statements
 from weft.tensor_ir.codegen.llvm.values import Value
+from weft.tensor_ir.codegen.pool import pool_text
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Function
 
-ATTRIBUTES = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
+_ATTRIBUTES = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
 """Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons."""
 
+STATUS_MESSAGES = (
+    "success",
+    "wrong number of arguments",
+    "an argument is NULL",
+    "an argument is on another device than expected",
+    "an argument has another element type than expected",
+    "an argument has another number of dimensions than expected",
+    "an argument has another extent than expected",
+    "an argument has other strides than expected",
+    "the memory of an argument is not aligned as expected",
+    "out of memory",
+    "the host table is of another ABI version",
+    "an output overlaps another argument",
+    "a kernel could not be launched",
+)
+"""By the lowest byte of a status; the other two bytes give argument and dimension."""
 
-def emit_module(functions: Sequence[Function]) -> tuple[str, Report]:
+
+def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report]:
     """LLVM text with each function's kernel and its public function, and what was counted on the way.
 
     Raises CodegenError for what the target can't express: thread loops, register indices that vary, nested
-    vectorization.
+    vectorization, an extent that no argument gives.
     """
-    module = ModuleState()
+    module = ModuleState(abi_layout(triple))
     text: list[str] = []
     for function in functions:
         unknown = unbound_symbols(function)
         if unknown:
             raise CodegenError(f"{function.name}: no argument's shape gives the extent {unknown[0].name!r}")
         text.append(_kernel(module, function))
-        text.append(public_function(function))
+        text.append(public_function(function, module.layout))
     constants = [_constant(b, name) for b, name in module.constants.items()]
     head = [*module.declarations, "declare ptr @weft_default_host()", *constants]
-    tail = [f"attributes #0 = {{ nounwind {ATTRIBUTES} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
+    tail = [f"attributes #0 = {{ nounwind {_ATTRIBUTES} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
     return "\n".join([*head, *module.functions, *text, *tail, ""]), module.report
+
+
+def companion_text(triple: str, metadata: Metadata) -> str:
+    """What a library needs beside its kernels: the pool and host table, its metadata, the text of statuses."""
+    strings = [_string(f"message.{i}", text, "private") for i, text in enumerate(STATUS_MESSAGES)]
+    cases = "\n".join(f"    i32 {i}, label %case{i}" for i in range(len(STATUS_MESSAGES)))
+    returns = "\n".join(f"case{i}:\n  ret ptr @message.{i}" for i in range(len(STATUS_MESSAGES)))
+    return "\n".join(
+        [
+            pool_text(triple),
+            _string("weft_metadata", metadata.to_json()),
+            *strings,
+            _string("message.unknown", "unknown status", "private"),
+            "define ptr @weft_status_message(i32 %status) nounwind {",
+            "  %code = and i32 %status, 255",
+            "  switch i32 %code, label %unknown [",
+            cases,
+            "  ]",
+            returns,
+            "unknown:",
+            "  ret ptr @message.unknown",
+            "}",
+            "",
+        ]
+    )
 
 
 def _kernel(module: ModuleState, function: Function) -> str:
@@ -61,14 +106,14 @@ def _kernel(module: ModuleState, function: Function) -> str:
 def _constant(buffer: Buffer, name: str) -> str:
     assert buffer.data is not None
     raw = np.ascontiguousarray(buffer.data).tobytes()
-    escaped = "".join(f"\\{byte:02X}" for byte in raw)
-    return f'{name} = private unnamed_addr constant [{len(raw)} x i8] c"{escaped}", align {buffer.alignment}'
+    return f'{name} = private unnamed_addr constant [{len(raw)} x i8] c"{_escaped(raw)}", align {buffer.alignment}'
 
 
-def string_constant(name: str, value: str) -> str:
-    """An exported, zero-terminated string."""
+def _string(name: str, value: str, linkage: str = "") -> str:
+    """A zero-terminated string."""
     raw = value.encode() + b"\0"
-    escaped = "".join(f"\\{byte:02X}" for byte in raw)
-    return f'@{name} = constant [{len(raw)} x i8] c"{escaped}"'
+    return f'@{name} = {linkage} constant [{len(raw)} x i8] c"{_escaped(raw)}"'
 
 
+def _escaped(raw: bytes) -> str:
+    return "".join(f"\\{byte:02X}" for byte in raw)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from weft.tensor_ir.codegen.llvm.layout import AbiLayout
 from weft.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal, splat_literal
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Var
@@ -51,7 +52,8 @@ class Report:
 class ModuleState:
     """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: AbiLayout) -> None:
+        self.layout = layout
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []

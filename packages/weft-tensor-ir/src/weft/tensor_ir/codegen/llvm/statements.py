@@ -34,8 +34,6 @@ STACK_BYTES = 4096
 """Buffers of constant size up to this are on the stack; larger ones come from the host's allocator."""
 
 OUT_OF_MEMORY = 9
-_HOST_PARALLEL_FOR, _HOST_ALLOC, _HOST_FREE = 16, 24, 32
-"""Byte offsets in `weft_host` (docs/design/abi.md)."""
 
 
 class Statements(Expressions):
@@ -340,7 +338,7 @@ class Statements(Expressions):
             total = ex.multiply(total, extent)
         self.memo.clear()
         size = self.value(ex.maximum(total, 64))
-        memory = self._host_call(_HOST_ALLOC, "ptr", f"i64 {size.text}, i64 64")
+        memory = self._host_call(self.module.layout.alloc, "ptr", f"i64 {size.text}, i64 64")
         taken, failed = self.label("taken"), self.label("failed")
         null = self.emit(f"icmp eq ptr {memory.text}, null", "i1")
         self.branch_if(null, failed, taken)
@@ -350,7 +348,7 @@ class Statements(Expressions):
         self.base[s.buffer] = memory
         self.statement(s.body)
         del self.base[s.buffer]
-        self._host_call(_HOST_FREE, "void", f"ptr {memory.text}")
+        self._host_call(self.module.layout.free, "void", f"ptr {memory.text}")
 
     def fail(self, status: str) -> None:
         self.lines.append(f"  store i32 {status}, ptr %status")
@@ -442,7 +440,7 @@ class Statements(Expressions):
         for i, (outer, _) in enumerate(task.captured.values()):
             slot = self.emit(f"getelementptr i64, ptr {closure}, i64 {i + 1}", "ptr")
             self.lines.append(f"  store {outer.typed}, ptr {slot.text}")
-        status = self._host_call(_HOST_PARALLEL_FOR, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
+        status = self._host_call(self.module.layout.parallel_for, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
         if task.can_fail:
             self.can_fail = True
             failed, fine = self.label("failed"), self.label("fine")
@@ -490,7 +488,7 @@ class Statements(Expressions):
         tail = ["  br label %exit", "exit:"]
         if self.arena_bytes:
             head += [
-                f"  %host.alloc = getelementptr i8, ptr %host, i64 {_HOST_ALLOC}",
+                f"  %host.alloc = getelementptr i8, ptr %host, i64 {self.module.layout.alloc}",
                 "  %alloc = load ptr, ptr %host.alloc",
                 f"  %arena = call noalias ptr %alloc(ptr %host, i64 {self.arena_bytes}, i64 64)",
                 "  %no.arena = icmp eq ptr %arena, null",
@@ -501,7 +499,7 @@ class Statements(Expressions):
             ]
             body = [line.replace("%entry ]", "%begin ]") for line in body]
             tail += [
-                f"  %host.free = getelementptr i8, ptr %host, i64 {_HOST_FREE}",
+                f"  %host.free = getelementptr i8, ptr %host, i64 {self.module.layout.free}",
                 "  %free = load ptr, ptr %host.free",
                 "  call void %free(ptr %host, ptr %arena)",
             ]

@@ -1,0 +1,82 @@
+"""Functions of loop IR to object code of a target: the unit that is cached and that worker processes make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from weft.runtime.device import DeviceKind
+from weft.runtime.errors import CodegenError, TargetError
+from weft.runtime.signature import Extent, Parameter, Signature
+from weft.runtime.target import Target
+from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
+from weft.tensor_ir.codegen.llvm import Report, compile_text, emit_module, target_machine
+from weft.tensor_ir.ir.expr import Const, Var
+from weft.tensor_ir.ir.stmt import Function
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """Relocatable object code that defines `symbols`, public functions of the ABI, and needs `weft_default_host`."""
+
+    code: bytes
+    symbols: tuple[str, ...]
+    report: Report
+
+
+def generate(functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES) -> tuple[str, Report]:
+    """LLVM text of the functions, and what was counted. Raises CodegenError for what the target can't express."""
+    if target.kind != "llvm":
+        raise TargetError(f"expected a target of kind llvm, found {target.kind!r}")
+    names = [f.name for f in functions]
+    if len(set(names)) != len(names):
+        raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
+    ready = [
+        Function(f.name, f.parameters, f.outputs, lower_intrinsics(f.body, rules), f.aliased) for f in functions
+    ]
+    return emit_module(ready, target.triple)
+
+
+def compile_functions(
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES
+) -> ObjectCode:
+    """Object code of the functions."""
+    text, report = generate(functions, target, rules)
+    return ObjectCode(compile_for(text, target), tuple(f.name for f in functions), report)
+
+
+def compile_for(text: str, target: Target) -> bytes:
+    """Object code of LLVM text."""
+    return compile_text(text, machine_of(target)).object_code()
+
+
+def machine_of(target: Target) -> llvm.TargetMachine:
+    """LLVM's machine for a complete target."""
+    return target_machine(target.triple, target.cpu, ",".join(target.features))
+
+
+def signature_of(function: Function) -> Signature:
+    """What the compiled function takes. An extent that is neither a number nor a symbol is named after its place."""
+    return Signature(
+        function.name,
+        tuple(
+            Parameter(
+                b.name,
+                b.dtype,
+                tuple(_extent(e, f"{b.name}.shape{d}") for d, e in enumerate(b.shape)),
+                None if b.strides is None else tuple(_extent(e, f"{b.name}.stride{d}") for d, e in enumerate(b.strides)),
+                b.alignment,
+                DeviceKind.CPU,
+                b in function.outputs,
+            )
+            for b in function.parameters
+        ),
+    )
+
+
+def _extent(e: object, place: str) -> Extent:
+    if isinstance(e, Const):
+        return int(e.value)
+    return e.name if isinstance(e, Var) else place
