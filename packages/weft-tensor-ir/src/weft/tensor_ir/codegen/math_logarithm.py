@@ -43,7 +43,7 @@ _ROUNDER = 1.5 * 2.0**52  # adding it rounds to an integer, which the low bits o
 
 
 def log(x: Expr) -> Expr:
-    """ln x; -inf for either zero, NaN below."""
+    """ln x, within 1 ulp; -inf for either zero, NaN below."""
     k, m = split(x)
     exponent, f = k.astype(FLOAT32), m - 1.0
     square = f * f

@@ -64,7 +64,7 @@ def pool_text(triple: str, cgroup: str = "/sys/fs/cgroup") -> str:
         "quota_v1": _c_string(f"{cgroup}/cpu/cpu.cfs_quota_us"),
         "period_v1": _c_string(f"{cgroup}/cpu/cpu.cfs_period_us"),
     }
-    sections = (_DATA, _WORDS, _WORKER, _PARALLEL_FOR, _START, _PROCESSORS, _STOP, _SERVICES, _DECLARATIONS)
+    sections = (_DATA, _WORDS, _WORKER, _PARALLEL_FOR, _START, _ADAPT, _PROCESSORS, _STOP, _SERVICES, _DECLARATIONS)
     return "".join(Template(section).substitute(fields) for section in sections)
 
 
@@ -122,8 +122,8 @@ end:
   ret void
 }
 
-; Waits while a state is `old`, spinning at first, then asleep.
-define internal void @weft_await(ptr %word, i32 %old) nounwind {
+; Waits while a state is `old`, spinning at first, then asleep. Returns whether it came to that.
+define internal i1 @weft_await(ptr %word, i32 %old) nounwind {
 entry:
   %spins.at = getelementptr %weft_pool, ptr @weft_pool, i32 0, i32 3
   %spins = load atomic i32, ptr %spins.at monotonic, align 4
@@ -141,7 +141,6 @@ pause:
   %fewer = sub i32 %left, 1
   br label %look
 announce:
-  call void @weft_choose_spins()
   %sleeping = or i32 %old, 1
   %exchange = cmpxchg ptr %word, i32 %old, i32 %sleeping acq_rel acquire
   %is.announced = extractvalue { i32, i1 } %exchange, 1
@@ -153,7 +152,8 @@ sleep:
   %is.same = icmp eq i32 %now, %sleeping
   br i1 %is.same, label %sleep, label %end
 end:
-  ret void
+  %has.slept = phi i1 [ false, %look ], [ false, %announce ], [ true, %sleep ]
+  ret i1 %has.slept
 }
 """
 
@@ -163,7 +163,7 @@ define internal ptr @weft_worker(ptr %slot) nounwind {
 entry:
   br label %next
 next:
-  call void @weft_await(ptr %slot, i32 0)
+  call i1 @weft_await(ptr %slot, i32 0)
   %exchange = cmpxchg ptr %slot, i32 2, i32 4 acquire monotonic
   %is.taken = extractvalue { i32, i1 } %exchange, 1
   br i1 %is.taken, label %look, label %next
@@ -256,7 +256,7 @@ launch:
   %is.asleep = icmp eq i32 %state, 1
   br i1 %is.asleep, label %launch.asleep, label %launch.post
 launch.asleep:
-  call void @weft_keep_off(ptr %slot)
+  call void @weft_adapt(ptr %slot)
   br label %launch.post
 launch.post:
   call void @weft_post(ptr %slot, i32 2)
@@ -281,13 +281,18 @@ take.run:
   br label %take.next
 
 join.next:
-  %joined = phi i64 [ 1, %take.next ], [ %joined.next, %join ]
-  %status = phi i32 [ %own.status, %take.next ], [ %lowest, %join ]
+  %joined = phi i64 [ 1, %take.next ], [ %joined.next, %join.merge ]
+  %status = phi i32 [ %own.status, %take.next ], [ %lowest, %join.merge ]
   %is.joined = icmp eq i64 %joined, %chunks
   br i1 %is.joined, label %unlock, label %join
 join:
   %running.slot = call ptr @weft_slot_of(i64 %joined)
-  call void @weft_await(ptr %running.slot, i32 4)
+  %has.slept = call i1 @weft_await(ptr %running.slot, i32 4)
+  br i1 %has.slept, label %join.woken, label %join.merge
+join.woken:
+  call void @weft_adapt(ptr %running.slot)
+  br label %join.merge
+join.merge:
   %status.at = getelementptr %weft_slot, ptr %running.slot, i32 0, i32 1
   %its.status = load i32, ptr %status.at
   %is.fine = icmp eq i32 %status, 0
@@ -324,9 +329,10 @@ define internal i32 @weft_pool_start() nounwind {
 entry:
   %all.signals = alloca [128 x i8], align 8
   %old.signals = alloca [128 x i8], align 8
+  %mask = alloca [64 x i64], align 8
   %spins.at = getelementptr %weft_pool, ptr @weft_pool, i32 0, i32 3
   store atomic i32 $spins, ptr %spins.at monotonic, align 4
-  %allowed = call i32 @weft_allowed_processors()
+  %allowed = call i32 @weft_allowed_processors(ptr %mask)
   %quota = call i32 @weft_processor_quota()
   %usable = call i32 @llvm.umin.i32(i32 %allowed, i32 %quota)
   %most = call i32 @llvm.umin.i32(i32 %usable, i32 $most_threads)
@@ -356,28 +362,54 @@ end:
 }
 """
 
+_ADAPT = r"""
+; What the caller looks after when it wakes a worker, or was woken by one. First, whether spinning still pays: not where
+; the processors have become fewer than the threads. Second, that the worker keeps off the caller's processor: a kernel
+; wakes a thread beside its waker when the other processors look busy, as halted ones of a virtual machine do, and there
+; it would wait for milliseconds.
+define internal void @weft_adapt(ptr %slot) nounwind {
+  %mask = alloca [64 x i64], align 8
+  %size.at = getelementptr %weft_pool, ptr @weft_pool, i32 0, i32 2
+  %spins.at = getelementptr %weft_pool, ptr @weft_pool, i32 0, i32 3
+  %thread.at = getelementptr %weft_slot, ptr %slot, i32 0, i32 6
+  %avoided.at = getelementptr %weft_slot, ptr %slot, i32 0, i32 7
+  %allowed = call i32 @weft_allowed_processors(ptr %mask)
+  %size = load atomic i32, ptr %size.at monotonic, align 4
+  %is.crowded = icmp ult i32 %allowed, %size
+  %spins = select i1 %is.crowded, i32 0, i32 $spins
+  store atomic i32 %spins, ptr %spins.at monotonic, align 4
+  %processor = call i32 @sched_getcpu()
+  %name = add i32 %processor, 1
+  %avoided = load i32, ptr %avoided.at
+  %is.same = icmp eq i32 %avoided, %name
+  br i1 %is.same, label %end, label %move
+move:
+  %byte.number = lshr i32 %processor, 3
+  %byte.at = getelementptr i8, ptr %mask, i32 %byte.number
+  %byte = load i8, ptr %byte.at
+  %bit.number = and i32 %processor, 7
+  %bit = shl i32 1, %bit.number
+  %all.others = xor i32 %bit, -1
+  %others = trunc i32 %all.others to i8
+  %rest = and i8 %byte, %others
+  store i8 %rest, ptr %byte.at
+  %thread = load i64, ptr %thread.at
+  call i32 @pthread_setaffinity_np(i64 %thread, i64 512, ptr %mask)  ; refuses an empty mask
+  store i32 %name, ptr %avoided.at
+  br label %end
+end:
+  ret void
+}
+"""
+
 _PROCESSORS = r"""
 @weft_quota_v2 = internal constant $quota_v2
 @weft_quota_v1 = internal constant $quota_v1
 @weft_period_v1 = internal constant $period_v1
 
-; Whoever is about to sleep looks whether spinning still pays: not where there are more threads than processors, whose
-; set may have shrunk since the start.
-define internal void @weft_choose_spins() nounwind {
-  %allowed = call i32 @weft_allowed_processors()
-  %size.at = getelementptr %weft_pool, ptr @weft_pool, i32 0, i32 2
-  %size = load atomic i32, ptr %size.at monotonic, align 4
-  %is.crowded = icmp ult i32 %allowed, %size
-  %spins = select i1 %is.crowded, i32 0, i32 $spins
-  %spins.at = getelementptr %weft_pool, ptr @weft_pool, i32 0, i32 3
-  store atomic i32 %spins, ptr %spins.at monotonic, align 4
-  ret void
-}
-
-; The processors that this thread may run on: the bits of its affinity mask, or 1 where that can't be had.
-define internal i32 @weft_allowed_processors() nounwind {
+; The number of processors that this thread may run on, its affinity mask in 512 bytes; 1 where that can't be had.
+define internal i32 @weft_allowed_processors(ptr %mask) nounwind {
 entry:
-  %mask = alloca [64 x i64], align 8
   call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 512, i1 false)
   %failed = call i32 @sched_getaffinity(i32 0, i64 512, ptr %mask)
   %is.known = icmp eq i32 %failed, 0
@@ -396,37 +428,6 @@ end:
   %count = phi i64 [ 1, %entry ], [ %total, %add ]
   %processors = trunc i64 %count to i32
   ret i32 %processors
-}
-
-; Keeps a worker that is about to be woken off the caller's processor. The kernel may well wake it there, most of all in
-; a virtual machine whose other processors are halted, where it would wait for the caller for milliseconds.
-define internal void @weft_keep_off(ptr %slot) nounwind {
-  %mask = alloca [64 x i64], align 8
-  %thread.at = getelementptr %weft_slot, ptr %slot, i32 0, i32 6
-  %avoided.at = getelementptr %weft_slot, ptr %slot, i32 0, i32 7
-  %avoided = load i32, ptr %avoided.at
-  %processor = call i32 @sched_getcpu()
-  %new = add i32 %processor, 1
-  %is.kept = icmp eq i32 %avoided, %new
-  br i1 %is.kept, label %end, label %move
-move:
-  call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 512, i1 false)
-  call i32 @sched_getaffinity(i32 0, i64 512, ptr %mask)
-  %byte.number = lshr i32 %processor, 3
-  %byte.at = getelementptr i8, ptr %mask, i32 %byte.number
-  %byte = load i8, ptr %byte.at
-  %bit.number = and i32 %processor, 7
-  %bit.wide = shl i32 1, %bit.number
-  %bit = trunc i32 %bit.wide to i8
-  %others = xor i8 %bit, -1
-  %rest = and i8 %byte, %others
-  store i8 %rest, ptr %byte.at
-  %thread = load i64, ptr %thread.at
-  call i32 @pthread_setaffinity_np(i64 %thread, i64 512, ptr %mask)  ; refuses an empty mask
-  store i32 %new, ptr %avoided.at
-  br label %end
-end:
-  ret void
 }
 
 ; The processors whose time the control group may use, rounded up; the largest number where it sets no quota.

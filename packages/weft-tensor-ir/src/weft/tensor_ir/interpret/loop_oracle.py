@@ -17,12 +17,11 @@ from weft.tensor_ir.interpret.memory import Clock, Memory, SharedMemory
 from weft.tensor_ir.interpret.python_writer import Program, write_program
 from weft.tensor_ir.interpret.scalars import Trap
 from weft.tensor_ir.interpret.symbols import bind_symbols
-from weft.tensor_ir.ir.expr import Var
 from weft.tensor_ir.ir.buffer import Buffer
+from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Function, Stmt
 from weft.tensor_ir.ir.verify import verify
 from weft.tensor_ir.ir.visit import children, walk
-from weft.tensor_ir.ir.expr import Expr
 
 Array = np.ndarray[Any, Any]
 
@@ -64,7 +63,7 @@ def _memories(function: Function, arrays: Sequence[Array], clock: Clock) -> dict
         for other, earlier in zip(function.parameters[:position], arrays[:position], strict=True):
             writes = buffer in function.outputs or other in function.outputs
             if writes and np.shares_memory(array, earlier) and memories[other] is not shared.get(place):
-                raise ArgumentError(f"arguments {other.name!r} and {buffer.name!r} overlap, but are not the same memory")
+                raise ArgumentError(f"arguments {other.name!r} and {buffer.name!r} overlap, but are not the same array")
         if place not in shared:
             defined = buffer not in function.outputs or buffer in function.aliased
             shared[place] = SharedMemory(buffer, array.shape, clock, array if defined else None)
@@ -75,7 +74,7 @@ def _memories(function: Function, arrays: Sequence[Array], clock: Clock) -> dict
 def _execute(program: Program, name: str) -> None:
     filename = f"<loop IR of {name}>"
     namespace = dict(program.namespace)
-    exec(compile(program.source, filename, "exec"), namespace)  # noqa: S102 - the program is our own text
+    exec(compile(program.source, filename, "exec"), namespace)
     try:
         with np.errstate(all="ignore"):
             namespace["main"]()

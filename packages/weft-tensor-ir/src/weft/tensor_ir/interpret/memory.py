@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -75,11 +76,11 @@ class SharedMemory(Memory):
 
     def store_by(self, worker: Worker, indices: Indices, value: Value) -> None:
         old = self.get(indices)
-        same = old is not None and (old == value or (old != old and value != value))
-        if not same:
+        if old is None or not (old == value or (math.isnan(old) and math.isnan(value))):
             for others, does in ((self.writers, "stores another value to"), (self.readers, "loads")):
                 if self._others(others, worker, indices):
-                    raise Trap(f"{self._element(indices)} is stored while another thread {does} it: a barrier is missing")
+                    element = self._element(indices)
+                    raise Trap(f"{element} is stored while another thread {does} it: a barrier is missing")
         self._mark(self.writers, worker, indices)
         self.store(indices, value)
 

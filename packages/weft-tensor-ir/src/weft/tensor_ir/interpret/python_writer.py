@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.runtime.dtype import DType
 from weft.runtime.errors import ExecutionError
 from weft.tensor_ir.interpret import scalars
 from weft.tensor_ir.interpret.memory import Clock, Memory, SharedMemory, interleave
@@ -326,11 +327,11 @@ class _Writer:
                 by = f".load_by({self.worker()}, " if self.is_contested(e.buffer) else "["
                 return f"{self.name(e.buffer)}{by}{self.indices(e.indices)}{']' if by == '[' else ')'}"
             case ex.And():
-                return self.choice(e, e.a, e.b, ex.FALSE)
+                return self.choice(e.a, e.b, ex.FALSE)
             case ex.Or():
-                return self.choice(e, e.a, ex.TRUE, e.b)
+                return self.choice(e.a, ex.TRUE, e.b)
             case ex.Select():
-                return self.choice(e, e.condition, e.then, e.otherwise)
+                return self.choice(e.condition, e.then, e.otherwise)
             case ex.Piecewise():
                 return self.piecewise(e)
             case ex.Min() | ex.Max():
@@ -363,7 +364,7 @@ class _Writer:
             self.is_data[id(e)] = known
         return known
 
-    def choice(self, e: Expr, condition: Expr, then: Expr, otherwise: Expr) -> str:
+    def choice(self, condition: Expr, then: Expr, otherwise: Expr) -> str:
         """One of two operands: only that one is evaluated."""
         test = self.expr(condition)
         branches = [self.branch(then), self.branch(otherwise)]
@@ -420,7 +421,7 @@ class _Writer:
 
 def _in_double(meaning: Callable[..., Any], e: ex.Call) -> Callable[..., Any]:
     """A function of the real numbers: evaluated in float64, then rounded."""
-    result = scalars.conversion(ex.DType.of("float64"), e.dtype)
+    result = scalars.conversion(DType.of("float64"), e.dtype)
     if any(not a.dtype.is_float for a in e.args) or not e.dtype.is_float:
         return meaning
     return lambda *args: result(meaning(*map(np.float64, args)))

@@ -60,14 +60,14 @@ def literal(value: float | bool, dtype: DType) -> Value:
 def elements(array: np.ndarray[Any, Any], dtype: DType) -> list[Value]:
     """The elements of an array in row-major order, as values."""
     if not dtype.is_float:
-        return array.ravel().tolist()  # type: ignore[no-any-return]
+        return array.ravel().tolist()
     return list(array.astype(np.float64 if dtype.bits == 64 else np.float32).ravel())
 
 
 def to_integer(x: Value, dtype: DType) -> int:
     """A floating-point value truncated, saturated to the range of `dtype`; NaN is 0."""
     low, high = int_range(dtype)
-    if x != x:
+    if math.isnan(x):
         return 0
     if math.isinf(x):
         return high if x > 0 else low
@@ -84,7 +84,9 @@ def conversion(source: DType, target: DType) -> Callable[[Value], Value]:
     to_target = rounded(target)
     if source.is_int:  # from an integer NumPy rounds once, from a Python int twice, by way of a double
         integer = source.numpy.type
-        return (lambda x: np.float64(integer(x))) if target.bits == 64 else (lambda x: to_target(np.float32(integer(x))))
+        if target.bits == 64:
+            return lambda x: np.float64(integer(x))
+        return lambda x: to_target(np.float32(integer(x)))
     return lambda x: to_target(float(x))
 
 
@@ -96,12 +98,12 @@ def reinterpretation(source: DType, target: DType) -> Callable[[Value], Value]:
 
 def minimum(a: Value, b: Value) -> Value:
     """The smaller; NaN if either is NaN."""
-    return a if a < b or a != a else b
+    return a if a < b or math.isnan(a) else b
 
 
 def maximum(a: Value, b: Value) -> Value:
     """The larger; NaN if either is NaN."""
-    return a if a > b or a != a else b
+    return a if a > b or math.isnan(a) else b
 
 
 def shift_left(x: int, bits: int, dtype: DType) -> int:

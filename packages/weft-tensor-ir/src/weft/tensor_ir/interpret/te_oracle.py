@@ -119,7 +119,7 @@ class _Definition:
         self.known = known
         self.symbols = symbols
         self.functions = functions
-        self.symbol_points = {var: np.int64(value) for var, value in symbols.items()}
+        self.symbol_points: dict[Var, Array] = {var: np.asarray(value, np.int64) for var, value in symbols.items()}
 
     def evaluate(self) -> list[Array]:
         shape = evaluate_shape([a.extent for a in self.op.axis], self.symbols)
@@ -131,7 +131,7 @@ class _Definition:
         for part in _parts(int(np.prod(shape, dtype=np.int64)), max(MAX_POINTS // max(terms, 1), 1)):
             points = self.points(self.op.axis, shape, part)
             if isinstance(first, Reduce):
-                values = self.reduce(first, points, len(part), reduced, terms)
+                values = [*self.reduce(first, points, len(part), reduced, terms)]
             else:
                 values = [self.evaluator(points, len(part)).value(e) for e in self.op.body]
             for output, value in zip(outputs, values, strict=True):
@@ -140,8 +140,10 @@ class _Definition:
 
     def points(self, axes: Sequence[IterVar], shape: Sequence[int], part: range) -> dict[Var, Array]:
         """The coordinates of a range of row-major positions in the domain of `axes`."""
-        coordinates = np.unravel_index(np.arange(part.start, part.stop), shape) if axes else ()
-        return {**self.symbol_points, **dict(zip(axes, coordinates, strict=True))}
+        points = dict(self.symbol_points)
+        if axes:
+            points |= zip(axes, np.unravel_index(np.arange(part.start, part.stop), shape), strict=True)
+        return points
 
     def evaluator(self, points: Points, count: int) -> _Evaluator:
         return _Evaluator(points, count, self)
@@ -150,15 +152,13 @@ class _Definition:
         self, e: Reduce, points: Points, count: int, shape: Sequence[int], terms: int
     ) -> tuple[Array, ...]:
         """The state of each of `count` points over all terms of the reduction; the identity where there is none."""
-        state = tuple(
-            np.full(count, scalars.literal(_literal(i).value, i.dtype)) for i in e.combiner.identity
-        )
+        state = tuple(_identity(i, count) for i in e.combiner.identity)
         present = np.zeros(count, bool)
         for part in _parts(terms, max(MAX_POINTS // max(count, 1), 1)):
             inner = self.points(e.axes, shape, part)
             spread = {v: np.repeat(p, len(part)) if np.ndim(p) else p for v, p in points.items()}
-            tiled = {v: np.tile(inner[v], count) for v in e.axes}
-            values, held = self.terms(e, {**spread, **tiled}, count * len(part))
+            spread |= {v: np.tile(inner[v], count) for v in e.axes}
+            values, held = self.terms(e, spread, count * len(part))
             values = tuple(v.reshape(count, -1) for v in values)
             folded, any_held = self.fold(e.combiner, values, held.reshape(count, -1))
             state, present = self.merge(e.combiner, state, present, folded, any_held)
@@ -204,10 +204,10 @@ class _Definition:
         return tuple(merged), has_left | has_right
 
 
-def _literal(e: Expr) -> ex.Const:
+def _identity(e: Expr, count: int) -> Array:
     if not isinstance(e, ex.Const):
         raise ExecutionError(f"the identity of a reduction expects a literal, found {e}")
-    return e
+    return np.full(count, scalars.literal(e.value, e.dtype), np.float64 if e.dtype.is_float else e.dtype.numpy)
 
 
 def _parts(total: int, size: int) -> Iterator[range]:
@@ -278,7 +278,8 @@ class _Evaluator:
                 return self.cast(self.value(e.value), e.value.dtype, e.dtype)
             case ex.Call():
                 return self.call(e)
-        self.fail(f"a tensor expression expects no {type(e).__name__}: {e}")
+            case _:
+                self.fail(f"a tensor expression expects no {type(e).__name__}: {e}")
 
     def choose(self, conditions: Sequence[Array], operands: Sequence[Expr], otherwise: Expr) -> Array:
         """At each point the operand of the first condition that holds; each is evaluated only where it is taken."""
@@ -325,7 +326,7 @@ class _Evaluator:
         if target.is_float:
             return value.astype(np.float64)
         if target.is_bool:
-            return value != 0
+            return np.not_equal(value, 0)
         if source.is_float:
             flat = [scalars.to_integer(x, target) for x in value.reshape(-1).tolist()]
             return np.array(flat, target.numpy).reshape(value.shape)

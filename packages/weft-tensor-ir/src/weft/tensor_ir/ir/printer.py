@@ -1,13 +1,18 @@
 """Text form of loop IR and of expressions: one construct per line, `parse_function` reads it back.
 
     function matmul(A: float32[64, 64], B: float32[64, 64], C: out float32[64, 64])
+      constant scale: float32[1] = "AACAPw=="
       allocate acc: register float32[4, 16]
-        for i in [0, 64):
-          acc[i, 0] = acc[i, 0] + A[i, 0] * B[0, 0]
+      for i in [0, 64):
+        acc[i, 0] = acc[i, 0] + A[i, 0] * scale[0]
+
+A constant's data are its bytes in base64. What a `let` or an `allocate` holds for is the rest of the block, or the
+indented lines beneath it where the block goes on after them.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 
 from weft.tensor_ir.ir import expr as ex
@@ -27,8 +32,18 @@ from weft.tensor_ir.ir.stmt import (
     Stmt,
     Store,
     While,
+    sequence,
 )
 from weft.tensor_ir.ir.visit import walk
+
+RESERVED = frozenset(
+    {
+        "aliased", "align", "allocate", "and", "barrier", "constant", "else", "false", "for", "function", "if",
+        "in", "inff", "inout", "let", "max", "min", "nanf", "not", "or", "out", "parallel", "pass", "piecewise",
+        "prefetch", "select", "strides", "thread", "true", "unrolled", "vectorized", "while",
+    }
+)  # fmt: skip
+"""Words of the text form, which are no names."""
 
 _PRECEDENCE: dict[type[Expr], int] = {
     ex.Or: 1, ex.And: 2, ex.Not: 3,
@@ -42,7 +57,7 @@ class Names:
 
     def __init__(self) -> None:
         self._given: dict[object, str] = {}
-        self._taken: set[str] = set()
+        self._taken: set[str] = set(RESERVED)
 
     def of(self, node: Var | Buffer) -> str:
         known = self._given.get(node)
@@ -71,14 +86,20 @@ def format_stmt(s: Stmt) -> str:
 def format_function(f: Function) -> str:
     """The function: its signature, then its body."""
     printer = _Printer(Names())
-    sizes = {v for b in f.parameters for e in b.shape for v in walk(e) if isinstance(v, Var)}
     parameters = ", ".join(
-        f"{printer.names.of(b)}: {'inout ' if b in f.aliased and b in f.outputs else 'out ' if b in f.outputs else ''}"
-        f"{printer.buffer_type(b)}"
-        for b in f.parameters
+        f"{printer.names.of(b)}: {_role(b in f.outputs, b in f.aliased)}{printer.buffer_type(b)}" for b in f.parameters
     )
-    symbols = f"[{', '.join(sorted(printer.names.of(v) for v in sizes))}]" if sizes else ""
-    return "\n".join([f"function {f.name}{symbols}({parameters})", *printer.lines(f.body, 1)])
+    extents = (e for b in f.parameters for e in (*b.shape, *(b.strides or ())))
+    sizes = {printer.names.of(v) for e in extents for v in walk(e) if isinstance(v, Var)}
+    symbols = f"[{', '.join(sorted(sizes))}]" if sizes else ""
+    used = (n.buffer for n in walk(f.body) if isinstance(n, (ex.Load, Prefetch)))
+    constants = [printer.constant(b) for b in dict.fromkeys(used) if b.data is not None]
+    return "\n".join([f"function {f.name}{symbols}({parameters})", *constants, *printer.lines(f.body, 1)])
+
+
+def _role(is_output: bool, is_aliased: bool) -> str:
+    """How a parameter is marked: `inout` is an output that may overlap others."""
+    return ("inout " if is_output else "aliased ") if is_aliased else "out " if is_output else ""
 
 
 class _Printer:
@@ -91,6 +112,11 @@ class _Printer:
         strides = f" strides [{', '.join(self.expr(e) for e in b.strides)}]" if b.strides is not None else ""
         alignment = f" align {b.alignment}" if b.alignment != 64 else ""
         return f"{scope}{b.dtype}[{shape}]{strides}{alignment}"
+
+    def constant(self, b: Buffer) -> str:
+        assert b.data is not None
+        data = b64encode(b.data.tobytes()).decode("ascii")
+        return f'  constant {self.names.of(b)}: {self.buffer_type(b)} = "{data}"'
 
     def expr(self, e: Expr, outer: int = 0) -> str:
         level = _PRECEDENCE.get(type(e), 9)
@@ -137,19 +163,23 @@ class _Printer:
             return "true" if e.value else "false"
         return f"{e.dtype}({e.value!r})" if e.dtype != ex.FLOAT32 else f"{e.value!r}f"
 
-    def lines(self, s: Stmt, depth: int) -> Iterator[str]:
+    def lines(self, s: Stmt, depth: int, last: bool = True) -> Iterator[str]:
+        """The lines of a statement; `last` where nothing follows it in its block."""
         pad = "  " * depth
         match s:
             case Seq():
-                for child in s.body:
-                    yield from self.lines(child, depth)
-                if not s.body:
+                flat = sequence(s)
+                body = flat.body if isinstance(flat, Seq) else (flat,)
+                for child in body[:-1]:
+                    yield from self.lines(child, depth, last=False)
+                if body:
+                    yield from self.lines(body[-1], depth, last)
+                else:
                     yield f"{pad}pass"
             case For():
                 kind = f"thread {s.thread}" if s.kind is LoopKind.THREAD else s.kind.value
-                stop = self.expr(s.extent) if ex.is_const(s.start, 0) else self.expr(ex.add(s.start, s.extent))
                 pragmas = "".join(f" {k}" if v is True else f" {k}={v!r}" for k, v in s.pragmas)
-                yield f"{pad}{kind} {self.names.of(s.var)} in [{self.expr(s.start)}, {stop}){pragmas}:"
+                yield f"{pad}{kind} {self.names.of(s.var)} in {self.domain(s)}{pragmas}:"
                 yield from self.lines(s.body, depth + 1)
             case If():
                 yield f"{pad}if {self.expr(s.condition)}:"
@@ -162,10 +192,10 @@ class _Printer:
                 yield from self.lines(s.body, depth + 1)
             case Let():
                 yield f"{pad}let {self.names.of(s.var)} = {self.expr(s.value)}"
-                yield from self.lines(s.body, depth)
+                yield from self.lines(s.body, depth + (not last))
             case Allocate():
                 yield f"{pad}allocate {self.names.of(s.buffer)}: {self.buffer_type(s.buffer)}"
-                yield from self.lines(s.body, depth)
+                yield from self.lines(s.body, depth + (not last))
             case Store():
                 indices = ", ".join(self.expr(i) for i in s.indices)
                 yield f"{pad}{self.names.of(s.buffer)}[{indices}] = {self.expr(s.value)}"
@@ -175,3 +205,11 @@ class _Printer:
                 yield f"{pad}{self.expr(s.value)}"
             case Barrier():
                 yield f"{pad}barrier {s.scope.value}"
+
+    def domain(self, s: For) -> str:
+        """[first, end) where those are literals or the loop starts at 0, else [0, extent) + start."""
+        if ex.is_const(s.start, 0):
+            return f"[0, {self.expr(s.extent)})"
+        if isinstance(s.start, ex.Const) and isinstance(s.extent, ex.Const):
+            return f"[{s.start.value}, {s.start.value + s.extent.value})"
+        return f"[0, {self.expr(s.extent)}) + {self.expr(s.start)}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from weft.runtime.dtype import DType
 from weft.runtime.errors import LoweringError
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
@@ -30,8 +31,8 @@ def verify(function: Function, after: str | None = None) -> None:
     """Raise LoweringError where `function` is malformed, naming the pass `after` which it was found and the line.
 
     Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
-    constant; indices are int64, as many as dimensions; types agree; only outputs and allocated buffers are stored to; no
-    tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
+    constant; indices are int64, as many as dimensions; types agree; only outputs and allocated buffers are stored to;
+    no tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
     shapes; a vectorised loop holds no other; thread loops have a legal axis, none inside one of the same.
     """
     _Verifier(function, after).function_()
@@ -163,7 +164,7 @@ class _Verifier:
     def expect_index(self, e: Expr, what: str) -> None:
         self.expect(e.dtype == ex.INT64, f"{what} expects int64, found {e} of {e.dtype}")
 
-    def expect_type(self, e: Expr, dtype: ex.DType, what: str) -> None:
+    def expect_type(self, e: Expr, dtype: DType, what: str) -> None:
         self.expect(e.dtype == dtype, f"{what} expects {dtype}, found {e} of {e.dtype}")
 
     def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:

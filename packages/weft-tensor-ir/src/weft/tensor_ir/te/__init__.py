@@ -1,32 +1,123 @@
 """Tensor expressions: what is to be computed, apart from how. The vocabulary is that of TVM's te."""
 
-from weft.tensor_ir.ir.buffer import decl_buffer
-from weft.tensor_ir.ir.expr import all_of as _all_of
-from weft.tensor_ir.ir.expr import Expr, cast, const, select, logical_or as _or
-from weft.tensor_ir.ir.expr import maximum, minimum
-from weft.tensor_ir.schedule import create_schedule, thread_axis
+from typing import Any
+
+from weft.tensor_ir.ir import expr as _expr
+from weft.tensor_ir.ir.buffer import Buffer, decl_buffer
+from weft.tensor_ir.ir.expr import Expr, cast, const, maximum, minimum, select
+from weft.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
+from weft.tensor_ir.te import ir_builder
+from weft.tensor_ir.te.extern import extern
 from weft.tensor_ir.te.math import (
-    abs, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, ceil, cos, erf, exp, floor, fma, isnan, left_shift, log,
-    popcount, power, reinterpret, right_shift, round, rsqrt, sigmoid, sin, sqrt, tanh, trunc,
+    abs,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    ceil,
+    cos,
+    erf,
+    exp,
+    floor,
+    fma,
+    isnan,
+    left_shift,
+    log,
+    popcount,
+    power,
+    reinterpret,
+    right_shift,
+    round,
+    rsqrt,
+    sigmoid,
+    sin,
+    sqrt,
+    tanh,
+    trunc,
 )
 from weft.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
 from weft.tensor_ir.te.tensor import Tensor, compute, constant, piecewise, placeholder, var
-from weft.tensor_ir.te.extern import extern
 
 
-def all(*conditions: Expr) -> Expr:
+def all(*conditions: Any) -> Expr:
     """Their conjunction, evaluated left to right."""
-    return _all_of(conditions)
+    return _expr.all_of(conditions)
 
 
-def any(*conditions: Expr) -> Expr:
+def any(*conditions: Any) -> Expr:
     """Their disjunction, evaluated left to right."""
     result: Expr = const(False)
     for condition in conditions:
-        result = _or(result, condition)
+        result = _expr.logical_or(result, condition)
     return result
 
 
-def if_then_else(condition: Expr, then: object, otherwise: object) -> Expr:
+def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
     """`select`, by its other name: only the chosen operand's loads are performed."""
     return select(condition, then, otherwise)
+
+
+def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
+    """A function by name, for which the build is given a rule; of the first argument's type unless `dtype` says."""
+    return _expr.call(name, args, None if dtype is None else _expr.DType.of(dtype))
+
+
+__all__ = [
+    "Buffer",
+    "Expr",
+    "Schedule",
+    "Stage",
+    "Tensor",
+    "abs",
+    "all",
+    "any",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "call",
+    "cast",
+    "ceil",
+    "comm_reducer",
+    "compute",
+    "const",
+    "constant",
+    "cos",
+    "create_schedule",
+    "decl_buffer",
+    "erf",
+    "exp",
+    "extern",
+    "floor",
+    "fma",
+    "if_then_else",
+    "ir_builder",
+    "isnan",
+    "left_shift",
+    "log",
+    "max",
+    "max_value",
+    "maximum",
+    "min",
+    "min_value",
+    "minimum",
+    "piecewise",
+    "placeholder",
+    "popcount",
+    "power",
+    "prod",
+    "reduce_axis",
+    "reinterpret",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "select",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "sum",
+    "tanh",
+    "thread_axis",
+    "trunc",
+    "var",
+]

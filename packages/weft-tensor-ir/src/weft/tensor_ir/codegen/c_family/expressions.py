@@ -119,7 +119,7 @@ class Expressions:
 
     @contextmanager
     def braces(self, head: str) -> Iterator[None]:
-        self.line(f"{head} {{")
+        self.line(f"{head} {{" if head else "{")
         with self.indented():
             yield
         self.line("}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.runtime.errors import CodegenError
-from weft.tensor_ir.codegen.c_family.expressions import Expressions
+from weft.tensor_ir.codegen.c_family.expressions import UNARY, Expressions
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import (
@@ -48,7 +48,7 @@ class Statements(Expressions):
                 self.line(f"{self.element(s.buffer, s.indices)} = {value};")
             case Evaluate():
                 self.begin(s.value)
-                self.line(f"(void){self.code(s.value).within(9)};")
+                self.line(f"(void){self.code(s.value).within(UNARY)};")
             case Prefetch():
                 pass  # a hint, for which neither language has words that are safe beyond the end of an array
             case Barrier():
@@ -116,25 +116,21 @@ class Statements(Expressions):
             return
         with self.braces("for (;;)"):
             self.lines += lines
-            self.line(f"if (!{condition.within(9)}) break;")
+            self.line(f"if (!{condition.within(UNARY)}) break;")
             self.statement(s.body)
 
     def _let(self, s: Let) -> None:
         """A constant; none where nothing refers to it."""
-        self.begin(s.value)
-        with self.captured() as value_lines:
-            value = self.code(s.value)
-        if s.var.dtype == ex.INT64:
-            if not self.is_index(s.value):
-                self.data.add(s.var)
-            elif self.is_nonnegative(s.value):
-                self.nonnegative.add(s.var)
-        with self.captured() as body_lines:
+        if s.var.dtype == ex.INT64 and not self.is_index(s.value):
+            self.data.add(s.var)
+        elif self.is_nonnegative(s.value):
+            self.nonnegative.add(s.var)
+        with self.captured() as body:
             self.statement(s.body)
         if s.var in self.mentioned:
-            self.lines += value_lines
-            self.line(f"const {self.value_type(s.var.dtype)} {self.name(s.var)} = {value.text};")
-        self.lines += body_lines
+            self.begin(s.value)
+            self.line(f"const {self.value_type(s.var.dtype)} {self.name(s.var)} = {self.code(s.value).text};")
+        self.lines += body
 
     def allocate(self, s: Allocate) -> None:
         """Storage for a buffer, then the body."""

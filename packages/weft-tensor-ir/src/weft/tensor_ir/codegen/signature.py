@@ -1,0 +1,51 @@
+"""What a function takes, read off its parameters: for checks in generated code and for the metadata of a library."""
+
+from __future__ import annotations
+
+from weft.runtime.device import DeviceKind
+from weft.runtime.errors import CodegenError
+from weft.runtime.signature import Extent, Parameter, Signature
+from weft.tensor_ir.ir.expr import Const, Expr, Var
+from weft.tensor_ir.ir.printer import Names
+from weft.tensor_ir.ir.stmt import Function
+from weft.tensor_ir.ir.visit import walk
+
+
+def symbols_of(function: Function) -> tuple[Var, ...]:
+    """The symbolic extents and strides of the parameters, in the order in which they are mentioned.
+
+    Raises CodegenError where no argument's shape has a symbol as an extent of its own, so that a call can't tell it.
+    """
+    given = {e for b in function.parameters for e in b.shape}
+    sizes = (e for b in function.parameters for e in (*b.shape, *(b.strides or ())))
+    symbols = tuple(dict.fromkeys(v for e in sizes for v in walk(e) if isinstance(v, Var)))
+    for symbol in symbols:
+        if symbol not in given:
+            raise CodegenError(f"{function.name}: no argument's shape gives the extent {symbol.name!r}")
+    return symbols
+
+
+def signature_of(function: Function, device: DeviceKind = DeviceKind.CPU) -> Signature:
+    """The public signature; parameters of one name are numbered."""
+    names = Names()
+    return Signature(
+        function.name,
+        tuple(
+            Parameter(
+                names.of(b),
+                b.dtype,
+                tuple(map(_extent, b.shape)),
+                None if b.strides is None else tuple(map(_extent, b.strides)),
+                b.alignment,
+                device,
+                b in function.outputs,
+            )
+            for b in function.parameters
+        ),
+    )
+
+
+def _extent(e: Expr) -> Extent:
+    if isinstance(e, Const):
+        return int(e.value)
+    return e.name if isinstance(e, Var) else "expression"
