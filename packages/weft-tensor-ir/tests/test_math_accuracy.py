@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from weft.tensor_ir import build, te
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES
 from weft.tensor_ir.ir import expr as ex
 
@@ -215,3 +216,39 @@ def test_pow_of_special_values_is_that_of_c() -> None:
     values = np.array([*magnitudes, *(-m for m in magnitudes), NAN], np.float32)
     x, y = (grid.ravel() for grid in np.meshgrid(values, values))
     assert worst_error(apply("pow", x, y), reference("pow", x, y)) <= 0.51
+
+
+def run_native(function: Callable[..., ex.Expr], *arguments: Array) -> Array:
+    """The function of each element, in vectors of 16 with a guarded tail."""
+    tensors = [te.placeholder(a.shape, str(a.dtype), name=f"A{i}") for i, a in enumerate(arguments)]
+    B = te.compute(arguments[0].shape, lambda i: function(*[t[i] for t in tensors]), name="B")
+    s = te.create_schedule(B.op)
+    _, inner = s[B].split(B.op.axis[0], 16)
+    s[B].vectorize(inner)
+    result = np.empty_like(arguments[0])
+    build(s, [*tensors, B])(*arguments, result)
+    return result
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_native_code_keeps_the_bound(name: str) -> None:
+    patterns = (np.arange(2**17 + 5, dtype=np.uint64) * 32749).astype(np.uint32)
+    x = patterns.view(np.float32)
+    assert worst_error(run_native(getattr(te, name), x), reference(name, x)) <= BOUNDS[name]
+
+
+def test_native_pow_keeps_the_bound() -> None:
+    x, y = pairs("finite results")
+    assert worst_error(run_native(te.power, x, y), reference("pow", x, y)) <= 0.51
+
+
+def test_native_half_precision_is_rounded_float32() -> None:
+    x = np.linspace(-8, 8, 1001).astype(np.float16)
+    np.testing.assert_array_equal(run_native(te.exp, x), np.exp(x.astype(np.float64)).astype(np.float16))
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_native_float64_is_that_of_the_c_library(name: str) -> None:
+    x = np.random.default_rng(5).uniform(0.1, 5, 1001)
+    expected = 1 / (1 + np.exp(-x)) if name == "sigmoid" else reference(name, x)
+    np.testing.assert_allclose(run_native(getattr(te, name), x), expected, rtol=1e-15)

@@ -406,6 +406,21 @@ assert library.pool_spins() == 0
     run_in_process(program, pool_library(processors=""), tmp_path)
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_a_worker_that_is_woken_keeps_off_the_processor_of_its_caller(tmp_path: Path) -> None:
+    program = """
+allowed = set(sorted(os.sched_getaffinity(0))[:2])
+os.sched_setaffinity(0, allowed)
+threads = set(os.listdir("/proc/self/task"))
+assert increments()
+worker, = set(os.listdir("/proc/self/task")) - threads
+while os.sched_getaffinity(int(worker)) == allowed:
+    assert increments()
+assert len(os.sched_getaffinity(int(worker)) & allowed) == 1
+"""
+    run_in_process(program, pool_library(processors="", spins=0), tmp_path)
+
+
 def test_a_jit_stops_the_pool_before_it_unmaps_the_code(tmp_path: Path) -> None:
     content = compile_object(pool_text(X86_64, "/nowhere") + OBSERVERS, X86_64)
     (tmp_path / "pool.o").write_bytes(content)

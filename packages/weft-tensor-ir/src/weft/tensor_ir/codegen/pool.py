@@ -384,10 +384,11 @@ define internal void @weft_adapt(ptr %slot) nounwind {
   %is.same = icmp eq i32 %avoided, %name
   br i1 %is.same, label %end, label %move
 move:
-  %byte.number = lshr i32 %processor, 3
+  %index = and i32 %processor, 4095  ; inside the mask
+  %byte.number = lshr i32 %index, 3
   %byte.at = getelementptr i8, ptr %mask, i32 %byte.number
   %byte = load i8, ptr %byte.at
-  %bit.number = and i32 %processor, 7
+  %bit.number = and i32 %index, 7
   %bit = shl i32 1, %bit.number
   %all.others = xor i32 %bit, -1
   %others = trunc i32 %all.others to i8

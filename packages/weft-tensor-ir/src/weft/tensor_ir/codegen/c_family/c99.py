@@ -6,22 +6,21 @@ Threads of a device schedule run one after the other, which is what loop IR mean
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
-from weft.tensor_ir.codegen.c_family import c99_interface
-from weft.tensor_ir.codegen.c_family.expressions import Source, literal
+from weft.tensor_ir.codegen.c_family.c99_interface import DECLARATIONS, PublicFunction, services
+from weft.tensor_ir.codegen.c_family.expressions import Source, literal, storage_type
 from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, is_public
 from weft.tensor_ir.codegen.c_family.statements import Statements
 from weft.tensor_ir.codegen.signature import signature_of, symbols_of
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Expr, Var
-from weft.tensor_ir.ir.stmt import Allocate, For, Function
+from weft.tensor_ir.ir.stmt import Allocate, For, Function, Let
 from weft.tensor_ir.ir.visit import walk
 
 TYPES = {
@@ -34,7 +33,7 @@ LARGEST_ARRAY = 1 << 16
 
 _HOST = Var("host")
 """Stands for the host table among the things that a text mentions."""
-_TAKEN = frozenset({"host", "status", "closure", "begin", "end", "given", "args", "count"})
+_TAKEN = frozenset({"status", "closure", "begin", "end", "given", "args", "count"})
 
 
 def emit_c(functions: Sequence[Function], target: str = "c", producer: str = "weft-tensor-ir") -> str:
@@ -51,13 +50,13 @@ def emit_c(functions: Sequence[Function], target: str = "c", producer: str = "we
             raise CodegenError(f"expected a name that C leaves to its users for a function, found {function.name!r}")
         kernel = C99Kernel(source, function)
         kernel.define()
-        public.append(c99_interface.public_function(function, kernel.kernel_name, kernel.extent_text))
+        public.append(PublicFunction(source, function, kernel.kernel_name).text)
     metadata = Metadata(producer, target, tuple(map(signature_of, functions)))
     parts = [
-        c99_interface.DECLARATIONS,
+        DECLARATIONS,
         *(routine.definition(TYPES) for routine in source.routines),
         *(_constant(source, buffer, name) for buffer, name in source.constants.items()),
-        c99_interface.services(metadata.to_json()),
+        services(metadata.to_json()),
         *source.functions,
         *public,
     ]
@@ -75,14 +74,12 @@ def _constant(source: Source, buffer: Buffer, name: str) -> str:
         values = [str(int(value)) for value in data.ravel()]
     else:
         values = [literal(value, dtype).text for value in data.ravel().tolist()]
-    rows = [", ".join(values[i : i + 8]) for i in range(0, len(values), 8)] or ["0"]
-    storage = C99Kernel.storage_name(dtype)
-    body = ",\n  ".join(rows)
-    return f"static const {storage} {name}[{max(len(values), 1)}] = {{\n  {body}\n}};"
+    rows = ",\n".join(f"  {', '.join(values[i : i + 8])}" for i in range(0, len(values), 8)) or "  0"
+    return f"static const {storage_type(dtype, TYPES)} {name}[{max(len(values), 1)}] = {{\n{rows}\n}};"
 
 
 class C99Kernel(Statements):
-    """One function: its kernel and the tasks of its parallel loops."""
+    """One function: its kernel, and a task for each of its parallel loops."""
 
     types = TYPES
     float_suffix = "f"
@@ -97,25 +94,127 @@ class C99Kernel(Statements):
         self.tasks = 0
         self.in_task = False
         self.memory: dict[Buffer, None] = {}
-        """Buffers of the function being written that the host allocates."""
+        """What the host allocates for the C function being written."""
         self.may_fail = False
-        self.pointers: set[Buffer] = set(function.parameters)
 
     def define(self) -> None:
-        """Add the kernel to the unit's functions, its tasks before it."""
-        names = [self.declaration(b) for b in self.function.parameters]
-        names += [self.declaration(v) for v in self.symbols]
-        with self.captured() as lines, self.function_body():
-            self.statement(self.function.body)
-        unused = [v for v in (_HOST, *self.function.parameters, *self.symbols) if v not in self.mentioned]
-        parameters = ", ".join([f"const weft_host *{_HOST.name}", *names])
-        self.source.functions.append(
-            "\n".join(
-                [
-                    f"static int32_t {self.kernel_name}({parameters}) {{",
-                    *(f"  (void){self.identifiers.of(v) if v is not _HOST else _HOST.name};" for v in unused),
-                    *lines,
-                    "}",
-                ]
-            )
-        )
+        """Add the kernel to the functions of the unit, its tasks before it."""
+        parameters = (_HOST, *self.function.parameters, *self.symbols)
+        head = f"static int32_t {self.kernel_name}({', '.join(map(self.declaration, parameters))})"
+        body = self.c_function(lambda: self.statement(self.function.body))
+        unused = [f"  (void){self.identifiers.of(p)};" for p in parameters if p not in self.mentioned]
+        self.source.functions.append("\n".join([f"{head} {{", *unused, *body, "}"]))
+
+    def declaration(self, node: Var | Buffer, *, restrict: bool = True) -> str:
+        """The declaration of a parameter, or of a pointer to a buffer."""
+        name = self.identifiers.of(node)
+        if node is _HOST:
+            return f"const weft_host *{name}"
+        if isinstance(node, Var):
+            return f"{self.value_type(node.dtype)} {name}"
+        given = node in self.function.parameters
+        access = "const " if given and node not in self.function.outputs else ""
+        alias = "restrict " if restrict and node not in self.function.aliased else ""
+        return f"{access}{self.storage_type(node.dtype)} *{alias}{name}"
+
+    def c_function(self, write: Callable[[], None]) -> list[str]:
+        """The lines of a C function around what `write` writes: the host's memory is asked for first and always freed."""
+        outer = self.memory, self.may_fail, self.depth
+        self.memory, self.may_fail, self.depth = {}, False, 1
+        with self.captured() as body:
+            write()
+        with self.captured() as lines:
+            if self.memory or self.may_fail:
+                self.line("int32_t status = 0;")
+            for buffer in self.memory:
+                self._ask_for(buffer)
+            if self.memory:
+                nothing = " || ".join(f"{self.name(b)} == NULL" for b in self.memory)
+                with self.braces(f"if ({nothing})"):
+                    self.line("status = WEFT_OUT_OF_MEMORY;")
+                    self.line("goto end;")
+            self.lines += body
+            if self.memory or self.may_fail:
+                self.lines.append("end:")
+                for buffer in reversed(self.memory):
+                    self.line(f"weft_release({self.name(_HOST)}, {self.name(buffer)});")
+                self.line("return status;")
+            else:
+                self.line("return 0;")
+        self.memory, self.may_fail, self.depth = outer
+        return lines
+
+    def _ask_for(self, buffer: Buffer) -> None:
+        elements: Expr = ex.const(1)
+        for extent, stride in zip(buffer.shape, buffer.stride_exprs(), strict=True):
+            elements = elements + (extent - 1) * stride
+        self.begin(elements)
+        size = f"sizeof({self.storage_type(buffer.dtype)})"
+        arguments = f"{self.name(_HOST)}, {self.text(elements)}, {size}, {buffer.alignment}"
+        self.line(f"{self.declaration(buffer)} = weft_allocate({arguments});")
+
+    def allocate(self, s: Allocate) -> None:
+        """Small private memory is an array on the stack; the rest is the host's."""
+        size = s.buffer.size()
+        if s.scope is not Scope.GLOBAL and size is not None and size * s.buffer.dtype.bytes <= LARGEST_ARRAY:
+            self.private_array(s, size)
+            return
+        for size_var in (v for e in (*s.buffer.shape, *(s.buffer.strides or ())) for v in walk(e) if isinstance(v, Var)):
+            if size_var not in self.symbols:
+                raise CodegenError(
+                    f"{self.function_name}: the size of {s.buffer.name!r} expects extents of the arguments, found "
+                    f"{size_var.name!r}, which is known only where it is allocated"
+                )
+        self.memory.setdefault(s.buffer)
+        self.statement(s.body)
+
+    def parallel_loop(self, s: For) -> None:
+        """A task that runs a part of the iterations, and the host's parallel_for; inside a task, a plain loop."""
+        if self.in_task:
+            self.serial_loop(s)
+            return
+        self.begin(s.start, s.extent)
+        if not isinstance(s.start, ex.Const):
+            start = Var(f"{s.var.name}_start")
+            self.line(f"const {self.value_type(start.dtype)} {self.identifiers.of(start)} = {self.text(s.start)};")
+            if self.is_nonnegative(s.start):
+                self.nonnegative.add(start)
+            s = For(s.var, start, s.extent, s.kind, s.body, s.thread, s.pragmas, s.span)
+        extent = self.text(s.extent)
+        task, closure = self._task(s)
+        with self.braces(""):
+            context = "NULL"
+            if closure:
+                self.line(f"struct {PREFIX}closure_{task} closure = {{{', '.join(map(self.name, closure))}}};")
+                context = "&closure"
+            host = self.name(_HOST)
+            self.line(f"status = {host}->parallel_for({host}, {PREFIX}task_{task}, {context}, {extent});")
+            self.line("if (status != 0) goto end;")
+        self.may_fail = True
+
+    def _task(self, s: For) -> tuple[str, list[Var | Buffer]]:
+        """Define the task of a parallel loop; its name, and what it is given from outside in its closure."""
+        task = f"{self.function_name}_{self.tasks}"
+        self.tasks += 1
+        outside, self.mentioned, self.in_task = self.mentioned, {}, True
+        body = self.c_function(lambda: self._part(s))
+        bound: set[Var | Buffer] = {n.var for n in walk(s) if isinstance(n, (For, Let))}
+        bound |= {n.buffer for n in walk(s) if isinstance(n, Allocate)}
+        closure = [node for node in self.mentioned if node not in bound]
+        self.mentioned, self.in_task = outside, False
+        head = f"static int32_t {PREFIX}task_{task}(void *closure, int64_t begin, int64_t end) {{"
+        if closure:
+            fields = [f"  {self.declaration(node, restrict=False)};" for node in closure]
+            struct = f"{PREFIX}closure_{task}"
+            self.source.functions.append("\n".join([f"struct {struct} {{", *fields, "};"]))
+            given = [f"  {self.declaration(node)} = given->{self.name(node)};" for node in closure]
+            body = [f"  const struct {struct} *given = closure;", *given, *body]
+        else:
+            body = ["  (void)closure;", *body]
+        self.source.functions.append("\n".join([head, *body, "}"]))
+        return task, closure
+
+    def _part(self, s: For) -> None:
+        self.begin(s.start)
+        offset = "" if ex.is_const(s.start, 0) else f"{self.text(s.start)} + "
+        self.counted_loop(s, f"{offset}begin", f"{offset}end")

@@ -89,6 +89,13 @@ def literal(value: ex.Scalar, dtype: DType) -> Code:
     return Code(text, UNARY if text.startswith("-") else ATOM)
 
 
+def storage_type(dtype: DType, types: Mapping[str, str]) -> str:
+    """The name of the type of an element in memory: a bool is a byte, a 16-bit float its bits."""
+    if dtype.is_bool:
+        return types["uint8"]
+    return types["uint16" if dtype.is_float and dtype.bits == 16 else str(dtype)]
+
+
 class Expressions:
     """`code(e)` is the C text of an expression; what it needs beforehand is added to `lines`."""
 
@@ -146,18 +153,19 @@ class Expressions:
 
     def value_type(self, dtype: DType) -> str:
         """The type that values are computed in: 16-bit floats are storage."""
-        return self._type("float32" if dtype.is_float and dtype.bits == 16 else str(dtype))
+        return self._known(FLOAT32 if dtype.is_float and dtype.bits == 16 else dtype)
 
     def storage_type(self, dtype: DType) -> str:
         """The type of an element in memory."""
-        if dtype.is_bool:
-            return self._type("uint8")
-        return self._type("uint16" if dtype.is_float and dtype.bits == 16 else str(dtype))
+        if not (dtype.is_float and dtype.bits == 16):
+            self._known(dtype)
+        return storage_type(dtype, self.types)
 
-    def _type(self, name: str) -> str:
-        if name not in self.types:
-            raise CodegenError(f"{self.function_name}: {self.language} has no type {name}; it has {', '.join(self.types)}")
-        return self.types[name]
+    def _known(self, dtype: DType) -> str:
+        if str(dtype) not in self.types:
+            known = ", ".join(self.types)
+            raise CodegenError(f"{self.function_name}: {self.language} has no type {dtype}; it has {known}")
+        return self.types[str(dtype)]
 
     # Evaluation.
 

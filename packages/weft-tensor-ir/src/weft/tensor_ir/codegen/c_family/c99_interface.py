@@ -1,0 +1,226 @@
+"""The public side of a C99 library (docs/design/abi.md): types, argument checks, the default host, metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import wrap
+
+from weft.runtime.abi import ABI_VERSION, Status
+from weft.runtime.device import DeviceKind
+from weft.tensor_ir.codegen.c_family.expressions import Expressions, Source
+from weft.tensor_ir.codegen.signature import symbols_of
+from weft.tensor_ir.ir.expr import Expr, Var
+from weft.tensor_ir.ir.stmt import Function
+
+_LONGEST_STRING = 4095
+"""Characters of a string that a C99 compiler must take (5.2.4.1)."""
+
+_MESSAGES = {
+    Status.OK: "success",
+    Status.ARGUMENT_COUNT: "wrong number of arguments",
+    Status.NULL_ARGUMENT: "an argument is a null pointer",
+    Status.DEVICE: "an argument is in the memory of another device",
+    Status.DTYPE: "an argument has another element type",
+    Status.RANK: "an argument has another number of dimensions",
+    Status.SHAPE: "an argument has another shape",
+    Status.STRIDES: "an argument has other strides",
+    Status.ALIGNMENT: "an argument is not aligned",
+    Status.OUT_OF_MEMORY: "out of memory",
+    Status.ABI_VERSION: "the host table is of another ABI",
+    Status.OVERLAP: "an output shares memory with another argument",
+    Status.LAUNCH: "a kernel could not be launched",
+}
+
+DECLARATIONS = """
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
+typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides;
+  uint64_t byte_offset;
+} DLTensor;
+
+typedef struct weft_host weft_host;
+typedef struct weft_device_api weft_device_api;
+typedef int32_t (*weft_task)(void *closure, int64_t begin, int64_t end);
+struct weft_host {
+  uint32_t abi_version;
+  int32_t threads;
+  void *context;
+  int32_t (*parallel_for)(const weft_host *host, weft_task task, void *closure, int64_t extent);
+  void *(*alloc)(const weft_host *host, uint64_t bytes, uint64_t alignment);
+  void (*free)(const weft_host *host, void *memory);
+  void (*log)(const weft_host *host, int32_t level, const char *message);
+  const weft_device_api *device;
+};
+
+enum {
+  %s
+};
+
+uint32_t weft_abi_version(void);
+const weft_host *weft_default_host(void);
+const char *weft_status_message(int32_t status);
+extern const char weft_metadata[];
+
+static inline void *weft_allocate(const weft_host *host, int64_t elements, uint64_t size, uint64_t alignment) {
+  return host->alloc(host, elements > 0 ? (uint64_t)elements * size : size, alignment);
+}
+
+static inline void weft_release(const weft_host *host, void *memory) {
+  if (memory != NULL) host->free(host, memory);
+}
+""" % ",\n  ".join(f"WEFT_{status.name} = {status.value}" for status in Status)
+
+_SERVICES = """
+static int32_t weft_failure(int32_t code, int32_t argument, int32_t dimension) {
+  return code | argument << 8 | dimension << 16;
+}
+
+/* What an argument is; only after that can its shape be read. */
+static inline int32_t weft_check_kind(const DLTensor *given, int32_t argument, int32_t code, int32_t bits, int32_t rank) {
+  if (given == NULL) return weft_failure(WEFT_NULL_ARGUMENT, argument, 0);
+  if (given->device.device_type != %(cpu)d) return weft_failure(WEFT_DEVICE, argument, 0);
+  if (given->dtype.code != code || given->dtype.bits != bits || given->dtype.lanes != 1) {
+    return weft_failure(WEFT_DTYPE, argument, 0);
+  }
+  return given->ndim == rank ? 0 : weft_failure(WEFT_RANK, argument, 0);
+}
+
+static inline int32_t weft_check_shape(const DLTensor *given, int32_t argument, const int64_t *shape) {
+  for (int32_t d = 0; d < given->ndim; ++d) {
+    if (given->shape[d] != shape[d] || shape[d] < 0) return weft_failure(WEFT_SHAPE, argument, d);
+  }
+  return 0;
+}
+
+static inline bool weft_is_empty(const DLTensor *given) {
+  for (int32_t d = 0; d < given->ndim; ++d) {
+    if (given->shape[d] == 0) return true;
+  }
+  return false;
+}
+
+static inline void *weft_data(const DLTensor *given) {
+  return (char *)given->data + given->byte_offset;
+}
+
+/* Strides of dimensions of one element mean nothing; no strides mean compact ones. */
+static inline int32_t weft_check_layout(
+    const DLTensor *given, int32_t argument, const int64_t *strides, uintptr_t alignment) {
+  if (weft_is_empty(given)) return 0;
+  int64_t compact = 1;
+  for (int32_t d = given->ndim - 1; d >= 0; --d) {
+    const int64_t stride = given->strides != NULL ? given->strides[d] : compact;
+    if (given->shape[d] != 1 && stride != strides[d]) return weft_failure(WEFT_STRIDES, argument, d);
+    compact *= given->shape[d];
+  }
+  if (given->data == NULL) return weft_failure(WEFT_NULL_ARGUMENT, argument, 0);
+  return (uintptr_t)weft_data(given) %% alignment == 0 ? 0 : weft_failure(WEFT_ALIGNMENT, argument, 0);
+}
+
+/* Whether two arguments, whose layouts have been checked, have memory in common. */
+static inline bool weft_overlap(const DLTensor *a, const int64_t *a_strides, const DLTensor *b, const int64_t *b_strides) {
+  if (weft_is_empty(a) || weft_is_empty(b)) return false;
+  uint64_t a_last = 0, b_last = 0;
+  for (int32_t d = 0; d < a->ndim; ++d) a_last += (uint64_t)((a->shape[d] - 1) * a_strides[d]);
+  for (int32_t d = 0; d < b->ndim; ++d) b_last += (uint64_t)((b->shape[d] - 1) * b_strides[d]);
+  const uintptr_t a_begin = (uintptr_t)weft_data(a), b_begin = (uintptr_t)weft_data(b);
+  return a_begin < b_begin + (b_last + 1) * (b->dtype.bits / 8) && b_begin < a_begin + (a_last + 1) * (a->dtype.bits / 8);
+}
+
+static int32_t weft_parallel_for(const weft_host *host, weft_task task, void *closure, int64_t extent) {
+  (void)host;
+  return extent > 0 ? task(closure, 0, extent) : 0;
+}
+
+/* The address that malloc gave is kept before the aligned one. */
+static void *weft_alloc(const weft_host *host, uint64_t bytes, uint64_t alignment) {
+  (void)host;
+  if (alignment < sizeof(void *)) alignment = sizeof(void *);
+  const uint64_t extra = alignment + sizeof(void *);
+  if (bytes > SIZE_MAX - extra) return NULL;
+  char *memory = malloc((size_t)(bytes + extra));
+  if (memory == NULL) return NULL;
+  char *aligned = memory + extra - ((uintptr_t)memory + sizeof(void *)) %% alignment;
+  if (((uintptr_t)memory + sizeof(void *)) %% alignment == 0) aligned = memory + sizeof(void *);
+  ((void **)(void *)aligned)[-1] = memory;
+  return aligned;
+}
+
+static void weft_free(const weft_host *host, void *memory) {
+  (void)host;
+  if (memory != NULL) free(((void **)memory)[-1]);
+}
+
+static void weft_log(const weft_host *host, int32_t level, const char *message) {
+  (void)host;
+  (void)level;
+  fputs(message, stderr);
+  fputc('\\n', stderr);
+}
+
+static const weft_host weft_host_table = {
+  %(version)d, 1, NULL, weft_parallel_for, weft_alloc, weft_free, weft_log, NULL
+};
+
+uint32_t weft_abi_version(void) {
+  return %(version)d;
+}
+
+const weft_host *weft_default_host(void) {
+  return &weft_host_table;
+}
+
+const char *weft_status_message(int32_t status) {
+  switch (status & 0xff) {
+    %(messages)s
+    default: return "unknown status";
+  }
+}
+
+const char weft_metadata[] = %(metadata)s;
+"""
+
+
+def services(metadata: str) -> str:
+    """The functions that every library has, checks among them, and its metadata."""
+    messages = "\n    ".join(f'case WEFT_{status.name}: return "{text}";' for status, text in _MESSAGES.items())
+    values = {"cpu": DeviceKind.CPU, "version": ABI_VERSION, "messages": messages, "metadata": _string(metadata)}
+    return _SERVICES % values
+
+
+def _string(text: str) -> str:
+    """A C string; beyond the length that compilers must take, its characters one by one."""
+    escaped = [c.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") for c in text]
+    if len(text) <= _LONGEST_STRING:
+        return "\n  " + "\n  ".join(f'"{"".join(escaped[i : i + 100])}"' for i in range(0, len(escaped), 100))
+    return "{\n  " + ",\n  ".join(wrap(", ".join(map(str, [*text.encode("ascii"), 0])), 110)) + "\n}"
+
+
+class PublicFunction(Expressions):
+    """The function that hosts call: it checks every argument, then calls the kernel."""
+
+    types = {"int64": "int64_t"}  # noqa: RUF012 - a ClassVar of the base
+    float_suffix = "f"
+    language = "C99"
+
+    def __init__(self, source: Source, function: Function, kernel: str) -> None:
+        super().__init__(source, frozenset({"host", "args", "count", "status"}), function.name)
+        self.nonnegative.update(symbols_of(function))
+        self._write(function, kernel)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)

@@ -1,0 +1,93 @@
+"""Checks one schedule: its native code and its loop IR, against the definition of the computation."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+from computations import Computation
+
+from weft.tensor_ir import te
+from weft.tensor_ir.build import build_functions
+from weft.tensor_ir.interpret import loop_oracle, te_oracle
+from weft.tensor_ir.ir.stmt import Function
+from weft.tensor_ir.ir.verify import verify
+from weft.tensor_ir.lower import lower
+from weft.tensor_ir.schedule import Schedule
+
+PROT_NONE = 0
+
+
+class WrongResult(Exception):
+    """An output differs from the definition."""
+
+
+def lowered(computation: Computation, schedule: Schedule) -> Function:
+    function = lower(schedule, [*computation.inputs, *computation.outputs], "kernel")
+    verify(function, "lower")
+    return function
+
+
+def expected(computation: Computation, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs by definition, in their own types."""
+    given = dict(zip(computation.inputs, inputs, strict=True))
+    results = te_oracle.evaluate(computation.outputs, given, computation.symbols)
+    return [r.astype(t.dtype.numpy) for r, t in zip(results, computation.outputs, strict=True)]
+
+
+def check(computation: Computation, function: Function, rng: Random, *, oracle: bool) -> None:
+    """Raise WrongResult unless `function` computes what the definition says.
+
+    Natively it runs twice, once with memory that nothing may touch directly behind each array, once directly before.
+    """
+    inputs = computation.arrays(rng)
+    wanted = expected(computation, inputs)
+    kernel = build_functions([function])
+    for at_end in (True, False):
+        arrays = [guarded(a, at_end) for a in inputs]
+        results = [guarded(_garbage(a), at_end) for a in wanted]
+        kernel(*arrays, *results)
+        _compare(computation, results, wanted, "native code")
+    if oracle:
+        results = [np.zeros_like(a) for a in wanted]
+        loop_oracle.run(function, [*inputs, *results], computation.symbols)
+        _compare(computation, results, wanted, "loop oracle")
+
+
+def _compare(computation: Computation, results: Sequence[np.ndarray], wanted: Sequence[np.ndarray], by: str) -> None:
+    for tensor, result, right in zip(computation.outputs, results, wanted, strict=True):
+        wrong = np.argwhere(result != right)
+        if len(wrong):
+            place = tuple(int(i) for i in wrong[0])
+            raise WrongResult(
+                f"{by}: {tensor.name}{list(place)} of {list(result.shape)} is {result[place]}, expected {right[place]}; "
+                f"{len(wrong)} elements differ"
+            )
+
+
+def _garbage(like: np.ndarray) -> np.ndarray:
+    return np.frombuffer(b"\x5a" * like.nbytes, like.dtype).reshape(like.shape)
+
+
+def guarded(array: np.ndarray, at_end: bool) -> np.ndarray:
+    """A copy that ends directly before a page without access, or begins directly behind one."""
+    page = mmap.PAGESIZE
+    size = -(-max(array.nbytes, 1) // page) * page
+    memory = mmap.mmap(-1, size + 2 * page)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    for start in (address, address + page + size):
+        if protect(ctypes.c_void_p(start), ctypes.c_size_t(page), PROT_NONE):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    offset = page + (size - array.nbytes if at_end else 0)
+    copy = np.frombuffer(memory, array.dtype, array.size, offset).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def default(computation: Computation) -> Function:
+    """The loops of the schedule that nothing was done to."""
+    return lowered(computation, te.create_schedule(list(computation.outputs)))
