@@ -220,6 +220,34 @@ def test_only_exports_are_visible_and_only_used_libraries_needed(program: bytes)
     assert (alone.needed, alone.undefined) == ([], set())
 
 
+def test_sections_of_odd_sizes_lie_where_their_addresses_say(tmp_path: Path) -> None:
+    text = """
+    @letters = internal constant [3 x i8] c"abc"
+    @packed = internal constant <{ ptr, [3 x i8] }> <{ ptr @letters, [3 x i8] c"xyz" }>
+    @variable = global [5 x i8] c"hello"
+    @zeros = internal global [7 x i8] zeroinitializer
+    declare ptr @memcpy(ptr, ptr, i64)
+    define ptr @third(i1 %of.packed) {
+      call ptr @memcpy(ptr @zeros, ptr @variable, i64 5)
+      %letters = load ptr, ptr @packed
+      %tail = getelementptr <{ ptr, [3 x i8] }>, ptr @packed, i32 0, i32 1
+      %chosen = select i1 %of.packed, ptr %tail, ptr %letters
+      %place = getelementptr i8, ptr %chosen, i32 2
+      ret ptr %place
+    }
+    define ptr @fourth_zero() {
+      %place = getelementptr i8, ptr @zeros, i32 3
+      ret ptr %place
+    }"""
+    library = load(
+        link_shared(compile_object(text, X86_64), ["third", "fourth_zero", "variable"], "a.so"), tmp_path / "a"
+    )
+    for function in (library.third, library.fourth_zero):
+        function.restype = ctypes.POINTER(ctypes.c_char)
+    assert [library.third(False)[0], library.third(True)[0], library.fourth_zero()[0]] == [b"c", b"z", b"l"]
+    assert (ctypes.c_char * 5).in_dll(library, "variable").raw == b"hello"
+
+
 @pytest.mark.parametrize(("triple", "page"), [(X86_64, 0x1000), (AARCH64, 0x10000)])
 def test_segments_share_no_page_and_none_is_writable_and_executable(triple: str, page: int) -> None:
     elf = Elf(link_shared(compile_object(PROGRAM, triple), EXPORTS, "libprogram.so"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -253,7 +253,7 @@ class _Evaluator:
                 return np.asarray(np.float64(value) if e.dtype.is_float else np.asarray(value, e.dtype.numpy))
             case Var():
                 if e not in self.points:
-                    self.fail(f"variable {e.name!r} has no value; pass it in symbols=")
+                    raise self.error(f"variable {e.name!r} has no value; pass it in symbols=")
                 return self.points[e]
             case ex.Read():
                 return self.read(e)
@@ -268,7 +268,7 @@ class _Evaluator:
             case ex.FloorDiv() | ex.FloorMod():
                 divisor = self.value(e.b)
                 if not np.all(divisor):
-                    self.fail(f"division by zero in {e}", np.broadcast_to(divisor == 0, (self.count,)))
+                    raise self.error(f"division by zero in {e}", np.broadcast_to(divisor == 0, (self.count,)))
                 return _OPERATIONS[type(e)](self.value(e.a), divisor)
             case ex.Binary():
                 return _OPERATIONS[type(e)](self.value(e.a), self.value(e.b))
@@ -279,7 +279,7 @@ class _Evaluator:
             case ex.Call():
                 return self.call(e)
             case _:
-                self.fail(f"a tensor expression expects no {type(e).__name__}: {e}")
+                raise self.error(f"a tensor expression expects no {type(e).__name__}: {e}")
 
     def choose(self, conditions: Sequence[Array], operands: Sequence[Expr], otherwise: Expr) -> Array:
         """At each point the operand of the first condition that holds; each is evaluated only where it is taken."""
@@ -296,7 +296,7 @@ class _Evaluator:
         index = self.value(e.index)
         beyond = (index < 0) | (index >= len(e.branches))
         if beyond.any():
-            self.fail(f"piecewise expects an index in [0, {len(e.branches)})", np.broadcast_to(beyond, (self.count,)))
+            raise self.error(f"piecewise expects an index in [0, {len(e.branches)})", np.broadcast_to(beyond, (self.count,)))
         last = len(e.branches) - 1
         return self.choose([index == i for i in range(last)], e.branches[:last], e.branches[last])
 
@@ -308,11 +308,11 @@ class _Evaluator:
             if beyond.any():
                 where = np.broadcast_to(beyond, (self.count,))
                 found = int(np.broadcast_to(index, (self.count,))[np.flatnonzero(where)[0]])
-                self.fail(f"{e} reads dimension {d} of extent {extent} at {found}", where)
+                raise self.error(f"{e} reads dimension {d} of extent {extent} at {found}", where)
         return np.asarray(array[tuple(indices)])
 
-    def fail(self, message: str, where: Array | None = None) -> NoReturn:
-        """Raise ExecutionError with the coordinates of the first point of `where`."""
+    def error(self, message: str, where: Array | None = None) -> ExecutionError:
+        """The error, with the coordinates of the first point of `where`."""
         op = self.definition.op
         place = ""
         if where is not None:
@@ -320,7 +320,7 @@ class _Evaluator:
             axes = [v for v in (*op.axis, *op.reduce_axis) if v in self.points]
             place = "".join(f"\n  {v.name} = {np.broadcast_to(self.points[v], (self.count,))[first]}" for v in axes)
         span = f"\n  from {op.span}" if op.span is not None else ""
-        raise ExecutionError(f"tensor {op.name!r}: {message}{place}{span}")
+        return ExecutionError(f"tensor {op.name!r}: {message}{place}{span}")
 
     def cast(self, value: Array, source: DType, target: DType) -> Array:
         if target.is_float:
@@ -341,7 +341,7 @@ class _Evaluator:
             beyond = (bits < 0) | (bits >= e.dtype.bits)
             if beyond.any():
                 where = np.broadcast_to(beyond, (self.count,))
-                self.fail(f"shift of {e.dtype} by less than 0 or more than {e.dtype.bits - 1}", where)
+                raise self.error(f"shift of {e.dtype} by less than 0 or more than {e.dtype.bits - 1}", where)
             return np.asarray((np.left_shift if e.name == "shift_left" else np.right_shift)(*args))
         if e.name == "popcount":
             unsigned = args[0].view(f"uint{e.dtype.bits}")
@@ -353,5 +353,5 @@ class _Evaluator:
             return _widened(narrow, e.dtype)
         meaning = self.definition.functions.get(e.name, scalars.MATH.get(e.name, scalars.ROUNDINGS.get(e.name)))
         if meaning is None:
-            self.fail(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
+            raise self.error(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
         return np.asarray(meaning(*args))

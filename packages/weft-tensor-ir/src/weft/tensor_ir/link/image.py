@@ -96,11 +96,12 @@ class Image:
 
     def lay_out(self) -> None:
         """Give every section its address and its offset in the file. Sizes are final from here on."""
-        segments = [segment for segment in _SEGMENTS if any(self.outputs[name].size for name in segment.outputs)]
+        present = self.present()
+        segments = [segment for segment in _SEGMENTS if any(output.name in segment.outputs for output in present)]
         offset = _FILE_HEADER.size + _PROGRAM_HEADER.size * (len(segments) + 3)
         start, address, end = 0, 0, offset
         for segment in segments:
-            for output in (self.outputs[name] for name in segment.outputs):
+            for output in (output for output in present if output.name in segment.outputs):
                 output.address = align(end, output.alignment)
                 output.offset = offset + output.address - end if output.data else offset
                 offset = output.offset + len(output.data)

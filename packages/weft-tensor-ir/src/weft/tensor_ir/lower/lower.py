@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from weft.runtime.errors import ScheduleError
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Function, Stmt
+from weft.tensor_ir.ir.verify import verify
 from weft.tensor_ir.lower.nests import build_nests
 from weft.tensor_ir.lower.partition_loops import partition_loops
 from weft.tensor_ir.lower.regions import infer_regions
@@ -26,7 +28,7 @@ PASSES: tuple[Pass, ...] = (
     tighten_loops,
     simplify,
 )
-"""What a nest goes through, in order."""
+"""What a nest goes through, in order; the verifier runs after each that changes it."""
 
 
 def lower(
@@ -46,10 +48,15 @@ def lower(
     analyzer = Analyzer()
     plans = infer_regions(schedule, analyzer)
     body = build_nests(schedule, plans, parameters, analyzer)
-    for transform in passes:
-        body = transform(body, analyzer)
     outputs = frozenset(parameters[t] for t in schedule.outputs)
-    return Function(name, tuple(parameters.values()), outputs, body)
+    function = Function(name, tuple(parameters.values()), outputs, body)
+    verify(function, after="build_nests")
+    for transform in passes:
+        changed = transform(function.body, analyzer)
+        if changed is not function.body:
+            function = replace(function, body=changed)
+            verify(function, after=transform.__name__)
+    return function
 
 
 def _parameters(

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
-from weft.tensor_ir.codegen.c_family.c99_interface import DECLARATIONS, PublicFunction, services
+from weft.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, DECLARATIONS, PublicFunction, services
 from weft.tensor_ir.codegen.c_family.expressions import Source, literal, storage_type
 from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, is_public
 from weft.tensor_ir.codegen.c_family.statements import Statements
@@ -22,11 +22,6 @@ from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Allocate, For, Function, Let
 from weft.tensor_ir.ir.visit import walk
-
-TYPES = {
-    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    "float32": "float", "float64": "double", "bool": "bool",
-}  # fmt: skip
 
 LARGEST_ARRAY = 1 << 16
 """Bytes of a private buffer on the stack; larger ones come from the host."""
@@ -50,11 +45,11 @@ def emit_c(functions: Sequence[Function], target: str = "c", producer: str = "we
             raise CodegenError(f"expected a name that C leaves to its users for a function, found {function.name!r}")
         kernel = C99Kernel(source, function)
         kernel.define()
-        public.append(PublicFunction(source, function, kernel.kernel_name).text)
+        public.append(PublicFunction(source, function, kernel.kernel_name).definition())
     metadata = Metadata(producer, target, tuple(map(signature_of, functions)))
     parts = [
         DECLARATIONS,
-        *(routine.definition(TYPES) for routine in source.routines),
+        *(routine.definition(C99_TYPES) for routine in source.routines),
         *(_constant(source, buffer, name) for buffer, name in source.constants.items()),
         services(metadata.to_json()),
         *source.functions,
@@ -75,13 +70,13 @@ def _constant(source: Source, buffer: Buffer, name: str) -> str:
     else:
         values = [literal(value, dtype).text for value in data.ravel().tolist()]
     rows = ",\n".join(f"  {', '.join(values[i : i + 8])}" for i in range(0, len(values), 8)) or "  0"
-    return f"static const {storage_type(dtype, TYPES)} {name}[{max(len(values), 1)}] = {{\n{rows}\n}};"
+    return f"static const {storage_type(dtype, C99_TYPES)} {name}[{max(len(values), 1)}] = {{\n{rows}\n}};"
 
 
 class C99Kernel(Statements):
     """One function: its kernel, and a task for each of its parallel loops."""
 
-    types = TYPES
+    types = C99_TYPES
     float_suffix = "f"
     language = "C99"
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 
 from weft.runtime.abi import ABI_VERSION, Status
 from weft.runtime.device import DeviceKind
 from weft.tensor_ir.codegen.c_family.expressions import Expressions, Source
 from weft.tensor_ir.codegen.signature import symbols_of
-from weft.tensor_ir.ir.expr import Expr, Var
+from weft.tensor_ir.ir.expr import Expr
 from weft.tensor_ir.ir.stmt import Function
+
+C99_TYPES: Mapping[str, str] = {
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float32": "float", "float64": "double", "bool": "bool",
+}  # fmt: skip
 
 _LONGEST_STRING = 4095
 """Characters of a string that a C99 compiler must take (5.2.4.1)."""
@@ -148,14 +153,12 @@ static int32_t weft_parallel_for(const weft_host *host, weft_task task, void *cl
 /* The address that malloc gave is kept before the aligned one. */
 static void *weft_alloc(const weft_host *host, uint64_t bytes, uint64_t alignment) {
   (void)host;
-  if (alignment < sizeof(void *)) alignment = sizeof(void *);
-  const uint64_t extra = alignment + sizeof(void *);
-  if (bytes > SIZE_MAX - extra) return NULL;
-  char *memory = malloc((size_t)(bytes + extra));
+  if (bytes > SIZE_MAX - alignment - sizeof(void *)) return NULL;
+  char *memory = malloc((size_t)(bytes + alignment + sizeof(void *)));
   if (memory == NULL) return NULL;
-  char *aligned = memory + extra - ((uintptr_t)memory + sizeof(void *)) %% alignment;
-  if (((uintptr_t)memory + sizeof(void *)) %% alignment == 0) aligned = memory + sizeof(void *);
-  ((void **)(void *)aligned)[-1] = memory;
+  const uintptr_t first = (uintptr_t)memory + sizeof(void *);
+  void **aligned = (void **)(void *)(memory + sizeof(void *) + (alignment - first %% alignment) %% alignment);
+  aligned[-1] = memory;
   return aligned;
 }
 
@@ -172,7 +175,7 @@ static void weft_log(const weft_host *host, int32_t level, const char *message) 
 }
 
 static const weft_host weft_host_table = {
-  %(version)d, 1, NULL, weft_parallel_for, weft_alloc, weft_free, weft_log, NULL
+  %(version)d, 0, NULL, weft_parallel_for, weft_alloc, weft_free, weft_log, NULL
 };
 
 uint32_t weft_abi_version(void) {
@@ -212,15 +215,67 @@ def _string(text: str) -> str:
 class PublicFunction(Expressions):
     """The function that hosts call: it checks every argument, then calls the kernel."""
 
-    types = {"int64": "int64_t"}  # noqa: RUF012 - a ClassVar of the base
+    types = C99_TYPES
     float_suffix = "f"
     language = "C99"
 
     def __init__(self, source: Source, function: Function, kernel: str) -> None:
         super().__init__(source, frozenset({"host", "args", "count", "status"}), function.name)
-        self.nonnegative.update(symbols_of(function))
-        self._write(function, kernel)
+        self.function = function
+        self.symbols = symbols_of(function)
+        self.nonnegative.update(self.symbols)
+        self.kernel = kernel
 
-    @property
-    def text(self) -> str:
-        return "\n".join(self.lines)
+    def definition(self) -> str:
+        """The C text."""
+        parameters = self.function.parameters
+        self.line("if (host == NULL) host = weft_default_host();")
+        self.line("if (host->abi_version != weft_abi_version()) return WEFT_ABI_VERSION;")
+        self.line(f"if (count != {len(parameters)}) return WEFT_ARGUMENT_COUNT;")
+        for i, b in enumerate(parameters):
+            self._check(f"weft_check_kind(args[{i}], {i}, {int(b.dtype.code)}, {b.dtype.bits}, {len(b.shape)})")
+        self._bind_symbols()
+        shapes = [self._array(f"shape_{i}", b.shape) for i, b in enumerate(parameters)]
+        strides = [self._array(f"strides_{i}", b.stride_exprs()) for i, b in enumerate(parameters)]
+        for i, shape in enumerate(shapes):
+            self._check(f"weft_check_shape(args[{i}], {i}, {shape})")
+        for i, b in enumerate(parameters):
+            self._check(f"weft_check_layout(args[{i}], {i}, {strides[i]}, {b.alignment})")
+        for i, j in self._exclusive():
+            overlap = f"weft_overlap(args[{i}], {strides[i]}, args[{j}], {strides[j]})"
+            self.line(f"if ({overlap}) return weft_failure(WEFT_OVERLAP, {i}, 0);")
+        data = (f"weft_data(args[{i}])" for i in range(len(parameters)))
+        self.line(f"return {self.kernel}({', '.join(['host', *data, *map(self.name, self.symbols)])});")
+        head = f"int32_t {self.function.name}(const weft_host *host, DLTensor *const *args, int32_t count) {{"
+        return "\n".join([head, *self.lines, "}"])
+
+    def _check(self, call: str) -> None:
+        if "  int32_t status;" not in self.lines:
+            self.line("int32_t status;")
+        self.line(f"if ((status = {call}) != 0) return status;")
+
+    def _bind_symbols(self) -> None:
+        """Each symbol is the first extent that consists of it alone."""
+        for symbol in self.symbols:
+            i, d = next(
+                (i, d) for i, b in enumerate(self.function.parameters) for d, e in enumerate(b.shape) if e is symbol
+            )
+            self.line(f"const int64_t {self.name(symbol)} = args[{i}]->shape[{d}];")
+
+    def _array(self, wish: str, values: Sequence[Expr]) -> str:
+        """The name of an array of these values; NULL for none."""
+        if not values:
+            return "NULL"
+        self.begin(*values)
+        name = self.identifiers.fresh(wish)
+        self.line(f"const int64_t {name}[] = {{{', '.join(map(self.text, values))}}};")
+        return name
+
+    def _exclusive(self) -> Iterator[tuple[int, int]]:
+        """Pairs of an output and another argument that must not share memory, each once."""
+        f = self.function
+        for i, b in enumerate(f.parameters):
+            for j, other in enumerate(f.parameters):
+                seen = other in f.outputs and j <= i
+                if b in f.outputs and i != j and not seen and not {b, other} & f.aliased:
+                    yield i, j
