@@ -82,7 +82,7 @@ def test_short_floats_compute_in_float32_and_round_when_stored():
     assert unary("x[i] + float16(1.0) - x[i]", x, "float16") == [1.0]
     assert unary("float16(float32(x[i]) + 1.0f)", x, "float16") == [2048.0]
     big = np.array([256.0], ml_dtypes.bfloat16)
-    assert unary("x[i] + bfloat16(1.0)", big, "float32".replace("float32", "bfloat16")) == [256.0]
+    assert unary("x[i] + bfloat16(1.0)", big, "bfloat16") == [256.0]
 
 
 def test_conversions_truncate_saturate_and_wrap():
@@ -121,16 +121,22 @@ def test_native_functions():
     assert unary("popcount(x[i])", n, "int32") == [29, 3]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_fma_rounds_once(dtype):
-    digits = 23 if dtype == "float32" else 52
-    x = np.array([1 + 2.0**-digits, 1.0, 2.0**-60, np.inf], dtype)
-    literal = "float64(1.0)" if dtype == "float64" else "1.0f"
-    square = unary(f"fma(x[i], x[i], {literal.replace('1.0', '-1.0')})", x[:1], dtype)
-    assert square == [2.0 ** (1 - digits) + 2.0 ** (-2 * digits)]
-    halfway = np.array([1 + 2.0**-digits], dtype)  # 1 + 2^-d + a sliver more than half of the last place
-    assert unary(f"fma(x[i], {literal.replace('1.0', repr(2.0 ** -(digits + 1)))}, x[i])", halfway, dtype)[0] > halfway[0]
-    assert unary(f"fma(x[i], x[i], {literal})", x[3:], dtype) == [math.inf]
+def fma(x, y, z, dtype):
+    arrays = [np.array([v], dtype) for v in (x, y, z, 0)]
+    kind = f"{dtype}[1]"
+    text = f"function f(x: {kind}, y: {kind}, z: {kind}, r: out {kind})\n  r[0] = fma(x[0], y[0], z[0])"
+    return float(execute(text, *arrays)[0])
+
+
+def test_fma_rounds_once():
+    for dtype, half in (("float32", 12), ("float64", 27)):
+        x = 1 + 2.0**-half
+        assert fma(x, x, -1.0, dtype) == 2.0 ** (1 - half) + 2.0 ** (-2 * half)
+        assert fma(2.0, math.inf, 1.0, dtype) == math.inf
+        assert fma(0.0, -1.0, -0.0, dtype).hex() == "-0x0.0p+0"
+    # A double would round this sum to a tie, and the tie up.
+    assert fma(2.0**-12 * (1 + 2.0**-18), 2.0**-12 * (1 - 2.0**-18), 1 + 2.0**-23, "float32") == 1 + 2.0**-23
+    assert fma(1e308, 1e308, -1e308, "float64") == math.inf
 
 
 def test_mathematical_functions_are_rounded_from_float64():

@@ -69,10 +69,10 @@ class CompiledModule:
             raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
         if missing:
             raise TargetError(f"compiled for {self.target}, but this machine lacks {', '.join(missing)}")
-        loaded = LoadedObject([self._code.code, _pool_object(self.target)], [*self._code.symbols, "weft_default_host"])
-        return Module(
-            self.signatures, loaded.addresses, owner=loaded, default_host=loaded.addresses["weft_default_host"]
-        )
+        pool = process_pool()
+        loaded = LoadedObject(self._code.code, self._code.symbols, pool.addresses)
+        default_host = pool.addresses["weft_default_host"]
+        return Module(self.signatures, loaded.addresses, owner=loaded, default_host=default_host)
 
     def __call__(self, *arguments: Argument) -> None:
         """Run the only function. Raises ArgumentError for arguments that it does not take."""
@@ -145,7 +145,9 @@ def build_functions(
 
 
 @cache
-def _pool_object(target: Target) -> bytes:
-    return compile_for(pool_text(target.triple), target)
+def process_pool() -> LoadedObject:
+    """The thread pool for code compiled into this process. It stays: its threads may be running."""
+    host = Target.host()
+    return LoadedObject(compile_for(pool_text(host.triple), host), ["weft_default_host"])
 
 

@@ -39,7 +39,7 @@ from weft.tensor_ir.ir.stmt import (
     Store,
     While,
 )
-from weft.tensor_ir.ir.visit import children, walk
+from weft.tensor_ir.ir.visit import children, walk_distinct
 
 MAX_LOOPS = 15
 """Loops in one Python function, which CPython limits to 20; those inside are put into a function of their own."""
@@ -81,13 +81,13 @@ def write_program(
         writer.bind(var, value)
     for buffer, memory in memories.items():
         writer.bind(buffer, memory)
-    for node in walk(function.body):
+    for node in walk_distinct(function.body):
         if isinstance(node, ex.Load) and node.buffer.data is not None and node.buffer not in writer.program.names:
             data = node.buffer.data
             writer.bind(node.buffer, Memory(node.buffer, data.shape, data))
     writer.contested = {
         *function.outputs,
-        *(n.buffer for n in walk(function.body) if isinstance(n, Allocate)),
+        *(n.buffer for n in walk_distinct(function.body) if isinstance(n, Allocate)),
     }
     writer.line("def main():")
     with writer.indented():
@@ -271,7 +271,7 @@ class _Writer:
         """A generator per thread. Memory of scope shared belongs to the block: it is allocated before the threads."""
         outermost, loops = not self.threaded, self.loops
         if outermost:
-            for node in walk(s.body):
+            for node in walk_distinct(s.body):
                 if isinstance(node, Allocate) and node.scope is Scope.SHARED:
                     self.allocate(node.buffer)
                     self.hoisted.add(node.buffer)

@@ -162,10 +162,11 @@ class _Verifier:
             self.fail(message)
 
     def expect_index(self, e: Expr, what: str) -> None:
-        self.expect(e.dtype == ex.INT64, f"{what} expects int64, found {e} of {e.dtype}")
+        self.expect_type(e, ex.INT64, what)
 
     def expect_type(self, e: Expr, dtype: DType, what: str) -> None:
-        self.expect(e.dtype == dtype, f"{what} expects {dtype}, found {e} of {e.dtype}")
+        if e.dtype != dtype:
+            self.fail(f"{what} expects {dtype}, found {e} of {e.dtype}")
 
     def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
         if buffer not in self.buffers and buffer.data is None:

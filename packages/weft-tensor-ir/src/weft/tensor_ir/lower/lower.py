@@ -10,6 +10,7 @@ from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Function, Stmt
 from weft.tensor_ir.ir.verify import verify
+from weft.tensor_ir.lower.check_legality import check_legality
 from weft.tensor_ir.lower.nests import build_nests
 from weft.tensor_ir.lower.partition_loops import partition_loops
 from weft.tensor_ir.lower.regions import infer_regions
@@ -47,6 +48,7 @@ def lower(
     parameters = _parameters(schedule, arguments, buffers or {})
     analyzer = Analyzer()
     plans = infer_regions(schedule, analyzer)
+    check_legality(plans)
     body = build_nests(schedule, plans, parameters, analyzer)
     outputs = frozenset(parameters[t] for t in schedule.outputs)
     function = Function(name, tuple(parameters.values()), outputs, body)

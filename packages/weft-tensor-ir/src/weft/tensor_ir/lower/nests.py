@@ -9,9 +9,10 @@ from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Load, Read, Reduce, Var
-from weft.tensor_ir.ir.stmt import Allocate, For, If, Let, LoopKind, Prefetch, Stmt, Store, sequence
+from weft.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Prefetch, Stmt, Store, sequence
 from weft.tensor_ir.ir.visit import Rewriter, rename_bound, substitute, walk
-from weft.tensor_ir.lower.regions import Plans, StagePlan
+from weft.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
+from weft.tensor_ir.lower.regions import Plans, StagePlan, attach_path
 from weft.tensor_ir.schedule.schedule import Schedule
 from weft.tensor_ir.schedule.stage import Stage
 from weft.tensor_ir.te.tensor import ComputeOp, ConstantOp, ExternOp, PlaceholderOp, Tensor, reads
@@ -43,8 +44,14 @@ class _Builder:
             return Buffer(tensor.name, tensor.shape, tensor.dtype, Scope.GLOBAL, data=stage.op.data)
         plan = self.plans[stage]
         shape = tuple(plan.extent[a] for a in stage.axes) if isinstance(stage.op, ComputeOp) else tensor.shape
+        shape = tuple(map(self.analyzer.simplify, shape))
+        if stage.scope is Scope.REGISTER and not all(isinstance(e, ex.Const) for e in shape):
+            raise ScheduleError(
+                f"set_scope of {tensor.name!r}: registers need a constant shape, found [{', '.join(map(str, shape))}]; "
+                "compute it at a loop inside of which its extents are constant"
+            )
         strides = _padded_strides(shape, stage.alignments) if stage.alignments else None
-        return Buffer(tensor.name, tuple(map(self.analyzer.simplify, shape)), tensor.dtype, stage.scope, strides)
+        return Buffer(tensor.name, shape, tensor.dtype, stage.scope, strides)
 
     def build(self) -> Stmt:
         roots = [p for p in self.plans.values() if p.stage.attach is None]
@@ -138,6 +145,8 @@ class _Nest:
         self.reduces = isinstance(plan.body[0], Reduce)
         self.first_reduce = reduce_positions[0] if reduce_positions else len(self.leaves)
         self.indices = tuple(builder.analyzer.simplify(plan.value[a]) for a in op.axis)
+        self.state: State = [(builder.buffers[t], self.indices) for t in self.stage.outputs] if self.reduces else []
+        self.bound = [leaf for leaf in self.leaves if leaf.kind is AxisKind.REDUCE and leaf in self.stage.threads]
         if self.adopted:
             self._check_adopted()
 
@@ -157,6 +166,8 @@ class _Nest:
     def _from(self, position: int) -> Stmt:
         """The loops from `position` inwards; a reduction is initialised before its first reduce loop."""
         if self.reduces and position == self.first_reduce:
+            if self.bound:
+                return self._across_threads(position)
             return sequence(self._initialise(position), self._loops(position))
         return self._loops(position)
 
@@ -165,7 +176,39 @@ class _Nest:
             return self._update() if self.reduces else self._stores()
         leaf = self.leaves[position]
         inner = self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
-        return self._loop(leaf, self._with_attached(leaf, inner), leaf)
+        inner = self._with_attached(leaf, inner)
+        return inner if leaf in self.bound else self._loop(leaf, inner, leaf)
+
+    def _across_threads(self, position: int) -> Stmt:
+        """A reduction whose loops are bound to threads, from its first reduce loop inwards."""
+        first = self.plan.body[0]
+        assert isinstance(first, Reduce)
+        where = f"bind in stage {self.stage.name!r}, axis {self.bound[0].name!r}"
+        inside = [leaf.name for leaf in self.leaves[position:] if leaf.kind is AxisKind.DATA]
+        if inside or self.adopted:
+            names = ", ".join([*inside, *(block.name for block in self.adopted)])
+            raise ScheduleError(f"{where}: a reduction across threads must be inside of loop {names}; reorder first")
+        path = [(self.stage, leaf) for leaf in reversed(self.leaves[:position])] + attach_path(self.stage)
+        around = {
+            host.threads[leaf]: self._thread_loop(host, leaf)
+            for host, leaf in reversed(path) if host.threads.get(leaf, "").startswith("threadIdx")
+        }
+        bound = [self._thread_loop(self.stage, leaf) for leaf in self.bound]
+        reduction = CrossThreadReduction(self.stage.name, first.combiner, bound, around, self.span)
+        results, self.state = self.state, reduction.shares
+        combined, stores = reduction.combine(self._loops(position), results)
+        self.state = results
+        data = [g for g in self.plan.guards if not self._mentions_reduce(g)]
+        return reduction.allocated(sequence(combined, self._guarded(data, stores)))
+
+    def _thread_loop(self, host: Stage, leaf: IterVar) -> ThreadLoop:
+        extent = self.builder.analyzer.constant(self.builder.plans[host].loops[leaf])
+        if extent is None:
+            raise ScheduleError(
+                f"bind in stage {host.name!r}, axis {leaf.name!r}: a loop bound to {host.threads[leaf]} expects a constant "
+                f"extent, found {self.builder.plans[host].loops[leaf]}; split it first"
+            )
+        return ThreadLoop(leaf, extent, host.threads[leaf])
 
     def _loop(self, leaf: IterVar, body: Stmt, var: Var) -> Stmt:
         stage = self.stage
@@ -264,18 +307,8 @@ class _Nest:
         """Combine one term into the state; the new state of a tuple is complete before any of it is stored."""
         first = self.plan.body[0]
         assert isinstance(first, Reduce)
-        state = [Load(self._output(i), self.indices, s.dtype) for i, s in enumerate(first.sources)]
         terms = [self._lowered(s) for s in first.sources]
         where = [self._lowered(c) for c in ex.conjuncts(first.where)]
-        if len(state) == 1:
-            (value,) = first.combiner.combine(state, terms)
-            body: Stmt = Store(self._output(0), self.indices, value, self.span)
-        else:
-            old = [Var(f"old{i}", s.dtype) for i, s in enumerate(state)]
-            new = [Var(f"term{i}", s.dtype) for i, s in enumerate(terms)]
-            values = first.combiner.combine(old, new)
-            body = sequence(*(Store(self._output(i), self.indices, v, self.span) for i, v in enumerate(values)))
-            for var, value in reversed([*zip(old, state, strict=True), *zip(new, terms, strict=True)]):
-                body = Let(var, value, body, self.span)
+        body = update_state(first.combiner, self.state, terms, self.span)
         return self._guarded([*self.plan.guards, *where], body)
 

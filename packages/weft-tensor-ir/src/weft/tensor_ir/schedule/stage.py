@@ -101,6 +101,14 @@ class Stage:
         makes the last tile a loop nest of its own, `shift` moves it back so that it overlaps the one before (data axes
         of at least f), `round_up` computes the overhang too, into storage that is enlarged for it (not for outputs).
         """
+        split = self._planned_split(parent, factor, nparts, Tail(tail))
+        self._apply_split(split)
+        return split.outer, split.inner
+
+    def _planned_split(
+        self, parent: IterVar, factor: int | Expr | None, nparts: int | Expr | None, tail: Tail
+    ) -> Split:
+        """The relation that a split makes, checked."""
         self._require_leaf(parent, "split")
         if (factor is None) == (nparts is None):
             raise ScheduleError(f"{self._where('split', parent)}: give either factor= or nparts=")
@@ -113,15 +121,17 @@ class Stage:
             inner_extent, outer_extent = given, (extent + given - 1) // given
         else:
             inner_extent, outer_extent = (extent + given - 1) // given, given
-        mode = Tail(tail)
-        self._check_tail(parent, inner_extent, mode)
-        outer = IterVar(f"{parent.name}o", extent=outer_extent, kind=parent.kind, span=ex.caller_span())
-        inner = IterVar(f"{parent.name}i", extent=inner_extent, kind=parent.kind, span=outer.span)
-        self.relations.append(Split(parent, outer, inner, inner_extent, mode, None if nparts is None else given))
-        self._replace(parent, outer, inner)
-        if mode is Tail.PARTITION:
-            self._add_pragma(outer, "partition", True)
-        return outer, inner
+        self._check_tail(parent, inner_extent, tail)
+        span = ex.caller_span()
+        outer = IterVar(f"{parent.name}o", extent=outer_extent, kind=parent.kind, span=span)
+        inner = IterVar(f"{parent.name}i", extent=inner_extent, kind=parent.kind, span=span)
+        return Split(parent, outer, inner, inner_extent, tail, None if nparts is None else given)
+
+    def _apply_split(self, split: Split) -> None:
+        self.relations.append(split)
+        self._replace(split.parent, split.outer, split.inner)
+        if split.tail is Tail.PARTITION:
+            self._add_pragma(split.outer, "partition", True)
 
     def _check_tail(self, parent: IterVar, factor: Expr, tail: Tail) -> None:
         where = self._where("split", parent)
@@ -145,10 +155,14 @@ class Stage:
             for x: for y: ...       tile(x, y, a, b)
             for xo: for yo: for xi in a: for yi in b: ...
         """
-        xo, xi = self.split(x, factor=x_factor, tail=tail)
-        yo, yi = self.split(y, factor=y_factor, tail=tail)
-        self.reorder(xo, yo, xi, yi)
-        return xo, yo, xi, yi
+        if x is y:
+            raise ScheduleError(f"{self._where('tile', x)}: expects two different loops, found it twice")
+        splits = self._planned_split(x, x_factor, None, Tail(tail)), self._planned_split(y, y_factor, None, Tail(tail))
+        for split in splits:
+            self._apply_split(split)
+        order = (*(split.outer for split in splits), *(split.inner for split in splits))
+        self.reorder(*order)
+        return order
 
     def fuse(self, *axes: IterVar) -> IterVar:
         """Make one loop of adjacent ones, outermost first.
@@ -223,6 +237,9 @@ class Stage:
         self._require_data(axis, "vectorize", "its lanes would race for the result; rfactor it first")
         if not isinstance(axis.extent, Const):
             raise ScheduleError(f"{self._where('vectorize', axis)}: expects a constant extent, found {axis.extent}; split it first")
+        for other, kind in self.kinds.items():
+            if kind is LoopKind.VECTORIZED and other is not axis:
+                raise ScheduleError(f"{self._where('vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage is")
         self.kinds[axis] = LoopKind.VECTORIZED
 
     def unroll(self, axis: IterVar) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import count
 
@@ -24,10 +24,12 @@ def process_jit() -> llvm.LLJIT:
 class LoadedObject:
     """Object code linked into this process; it is unloaded when the last reference goes."""
 
-    def __init__(self, objects: Sequence[bytes], symbols: Sequence[str]) -> None:
+    def __init__(self, code: bytes, symbols: Sequence[str], imports: Mapping[str, int] | None = None) -> None:
+        """Link `code`, which defines `symbols`; what it leaves undefined is in `imports` or in the process."""
         builder = llvm.JITLibraryBuilder()
-        for code in objects:
-            builder.add_object_img(code)
+        builder.add_object_img(code)
+        for symbol, address in (imports or {}).items():
+            builder.import_symbol(symbol, address)
         builder.add_current_process()
         for symbol in symbols:
             builder.export_symbol(symbol)

@@ -492,12 +492,12 @@ class Statements(Expressions):
                 "  %alloc = load ptr, ptr %host.alloc",
                 f"  %arena = call noalias ptr %alloc(ptr %host, i64 {self.arena_bytes}, i64 64)",
                 "  %no.arena = icmp eq ptr %arena, null",
-                "  br i1 %no.arena, label %out.of.memory, label %begin",
+                "  br i1 %no.arena, label %out.of.memory, label %work",
                 "out.of.memory:",
                 f"  ret i32 {OUT_OF_MEMORY}",
-                "begin:",
+                "work:",
             ]
-            body = [line.replace("%entry ]", "%begin ]") for line in body]
+            body = [line.replace("%entry ]", "%work ]") for line in body]
             tail += [
                 f"  %host.free = getelementptr i8, ptr %host, i64 {self.module.layout.free}",
                 "  %free = load ptr, ptr %host.free",

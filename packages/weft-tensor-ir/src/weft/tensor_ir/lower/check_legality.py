@@ -1,0 +1,98 @@
+"""Rules about a whole schedule: what no primitive can see on its own, since a later one may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from weft.runtime.errors import ScheduleError
+from weft.tensor_ir.ir.buffer import Scope
+from weft.tensor_ir.ir.expr import AxisKind, IterVar
+from weft.tensor_ir.ir.stmt import LoopKind
+from weft.tensor_ir.lower.regions import Plans, StagePlan, attach_path
+from weft.tensor_ir.schedule.relations import Split, Tail
+from weft.tensor_ir.schedule.stage import Stage
+from weft.tensor_ir.te.tensor import ComputeOp, reads
+
+
+def check_legality(plans: Plans) -> None:
+    """Raise ScheduleError, naming stage and loop, where the planned loops would change the result."""
+    for stage, plan in plans.items():
+        _check_vectorized_hosts(stage)
+        _check_shifted_tails(stage)
+        _check_prefetches(plans, stage)
+        _check_blocks(plan)
+
+
+def _check_vectorized_hosts(stage: Stage) -> None:
+    for host, leaf in attach_path(stage):
+        if host.kinds.get(leaf) is LoopKind.VECTORIZED:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is computed inside the vectorized loop {leaf.name!r} of {host.name!r}, "
+                "whose lanes would share its storage; compute it at a loop outside of that"
+            )
+
+
+def _check_shifted_tails(stage: Stage) -> None:
+    """Elements of the overlap are computed twice, so a state that terms are added to must not outlive a tile."""
+    reduces = [i for i, leaf in enumerate(stage.leaves) if leaf.kind is AxisKind.REDUCE]
+    if not reduces:
+        return
+    for relation in stage.relations:
+        if not isinstance(relation, Split) or relation.tail is not Tail.SHIFT:
+            continue
+        for leaf in _loops_of(stage, relation.outer):
+            where = f"split of {stage.name!r} with a shifted tail: loop {leaf.name!r} over its tiles"
+            if stage.leaves.index(leaf) > reduces[0]:
+                inside = stage.leaves[reduces[0]].name
+                raise ScheduleError(
+                    f"{where} is inside the reduce loop {inside!r}, so that overlapping elements would get their terms "
+                    "twice; reorder, or use a guarded or partitioned tail"
+                )
+            if stage.kinds.get(leaf) in (LoopKind.PARALLEL, LoopKind.THREAD):
+                raise ScheduleError(
+                    f"{where} is shared among threads, so that two of them would add terms to the overlapping elements; "
+                    "use a guarded or partitioned tail"
+                )
+
+
+def _loops_of(stage: Stage, axis: IterVar) -> Iterator[IterVar]:
+    """The leaves that derive from an axis."""
+    derived = {axis}
+    for relation in stage.relations:
+        if isinstance(relation, Split):
+            derived |= {relation.outer, relation.inner} if relation.parent in derived else set()
+        elif derived & {relation.outer, relation.inner}:
+            derived.add(relation.fused)
+    return (leaf for leaf in stage.leaves if leaf in derived)
+
+
+def _check_prefetches(plans: Plans, stage: Stage) -> None:
+    """What is read ahead must exist before the loop that asks for it, in memory."""
+    for request in stage.prefetches:
+        where = f"prefetch in stage {stage.name!r}, axis {request.axis.name!r}"
+        if request.axis not in stage.leaves:
+            raise ScheduleError(f"{where}: it is no loop of the stage any more; call prefetch after split, fuse and reorder")
+        source = next((p for p in plans if request.tensor in p.outputs), None)
+        if source is None:
+            continue
+        if source.scope is Scope.REGISTER:
+            raise ScheduleError(f"{where}: {request.tensor.name!r} is in registers, which are not read ahead")
+        inside = stage.leaves[stage.leaves.index(request.axis) :]
+        if source.attach is not None and source.attach[0] is stage and source.attach[1] in inside:
+            raise ScheduleError(
+                f"{where}: {request.tensor.name!r} is computed inside that loop, at {source.attach[1].name!r}, "
+                "so there is nothing to read ahead"
+            )
+
+
+def _check_blocks(plan: StagePlan) -> None:
+    """Between K-blocks element i of the consumer holds the state of element i of the reduction."""
+    stage = plan.stage
+    for block, owner in stage.blocks.items():
+        assert isinstance(stage.op, ComputeOp)
+        for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
+            if read.indices != stage.op.axis:
+                raise ScheduleError(
+                    f"reorder in stage {stage.name!r}, axis {block.name!r}: partial results of {owner.name!r} can be kept in "
+                    f"{stage.name!r} only where element by element one reads the other, found {read}"
+                )
