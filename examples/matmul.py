@@ -32,7 +32,8 @@ def naive(rows: int) -> Scheduled:
 def blocked(rows: int) -> Scheduled:
     """Tiles, so that what comes into the cache is used many times; j innermost, as it lies in memory."""
     s, [A, B, C] = naive(rows)
-    io, jo, ii, ji = s[C].tile(*C.op.axis, 32, COLUMNS)
+    i, j = C.op.axis
+    io, jo, ii, ji = s[C].tile(i, j, 32, COLUMNS)
     ko, ki = s[C].split(C.op.reduce_axis[0], factor=4)
     s[C].reorder(io, jo, ko, ii, ki, ji)
     return s, [A, B, C]
@@ -41,7 +42,8 @@ def blocked(rows: int) -> Scheduled:
 def vectorized(rows: int) -> Scheduled:
     """A vector of j at a time, the small loops written out."""
     s, [A, B, C] = naive(rows)
-    io, jo, ii, ji = s[C].tile(*C.op.axis, 32, COLUMNS)
+    i, j = C.op.axis
+    io, jo, ii, ji = s[C].tile(i, j, 32, COLUMNS)
     ko, ki = s[C].split(C.op.reduce_axis[0], factor=4)
     jv, lane = s[C].split(ji, factor=LANES)
     s[C].reorder(io, jo, ko, ii, ki, jv, lane)

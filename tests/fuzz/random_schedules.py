@@ -185,8 +185,6 @@ class _Drawing:
         factor = self.rng.choice(FACTORS)
         option = {"nparts": factor} if self.chance(0.2) else {"factor": factor}
         result = self.script.call(stage, "split", axis, **option, tail=tail)
-        if result is None and tail != "guard":
-            return None
         if result is not None:
             self.script.accepted[f"split, tail {tail}"] += 1
             self.script.unequal += self.is_unequal(axis, factor)
@@ -209,9 +207,7 @@ class _Drawing:
             return
         first = self.rng.randrange(len(stage.leaves) - 1)
         count = 3 if self.chance(0.2) else 2
-        axes = stage.leaves[first : first + count]
-        if not any(a in stage.blocks for a in axes):
-            self.script.call(stage, "fuse", *axes)
+        self.script.call(stage, "fuse", *stage.leaves[first : first + count])
 
     def reorder(self, stage: Stage) -> None:
         axes = self.rng.sample(stage.leaves, self.rng.randint(1, len(stage.leaves)))

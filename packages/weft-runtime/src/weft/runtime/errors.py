@@ -25,6 +25,10 @@ class TargetError(WeftError):
     """A target that is unknown, contradicts itself or lacks what was asked of it."""
 
 
+class ExpressionError(WeftError, TypeError):
+    """A tensor expression that has no meaning: operands of unlike types, a wrong number of indices, a bad literal."""
+
+
 class ScheduleError(WeftError):
     """A schedule primitive that does not apply, or would change the result."""
 

@@ -117,16 +117,17 @@ def build(
     name: str = "kernel",
     *,
     buffers: Mapping[Tensor, Buffer] | None = None,
+    aliased: Sequence[Tensor] = (),
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
 ) -> CompiledModule:
     """Compile a schedule to one function over `arguments`, in their order.
 
     `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
-    storage other than compact row-major for some arguments. `rules` expand intrinsics, the user's own among them.
+    storage other than compact row-major for some arguments; those in `aliased` may overlap. `rules` expand intrinsics, the user's own among them.
     `cache` keeps object code from process to process. Raises ScheduleError, LoweringError, CodegenError, TargetError.
     """
-    return build_functions([lower(schedule, arguments, name, buffers=buffers)], target, rules=rules, cache=cache)
+    return build_functions([lower(schedule, arguments, name, buffers=buffers, aliased=aliased)], target, rules=rules, cache=cache)
 
 
 def build_functions(

@@ -155,4 +155,4 @@ def _fma64(x: np.float64, y: np.float64, z: np.float64) -> np.float64:
     try:
         return np.float64(float(exact))
     except OverflowError:
-        return np.float64(math.copysign(math.inf, exact))
+        return np.float64(math.inf if exact > 0 else -math.inf)

@@ -46,20 +46,18 @@ def evaluate(
     values = bind_symbols(arguments, symbols)
     known = {t: _widened(a, t.dtype) for t, a in inputs.items()}
     with np.errstate(all="ignore"):
-        for op in _in_order([t.op for t in tensors]):
-            missing = [t for t in op.outputs if t not in known]
-            if missing:
-                results = _compute(op, known, values, functions or {})
-                known |= {t: r for t, r in zip(op.outputs, results, strict=True) if t in missing}
+        for op in _missing(tensors, known):
+            results = _compute(op, known, values, functions or {})
+            known = {**dict(zip(op.outputs, results, strict=True)), **known}
     return [known[t] for t in tensors]
 
 
-def _in_order(roots: Sequence[Operation]) -> list[Operation]:
-    """The operations that `roots` depend on, each after its inputs."""
+def _missing(tensors: Sequence[Tensor], known: Mapping[Tensor, Array]) -> list[Operation]:
+    """The operations to compute for `tensors`, each after its inputs."""
     done: dict[Operation, None] = {}
-    stack = list(reversed(roots))
+    stack = [t.op for t in reversed(tensors) if t not in known]
     while stack:
-        waiting = [t.op for t in stack[-1].inputs if t.op not in done]
+        waiting = [t.op for t in stack[-1].inputs if t not in known and t.op not in done]
         if waiting:
             stack.extend(reversed(waiting))
         else:

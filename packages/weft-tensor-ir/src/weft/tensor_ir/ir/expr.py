@@ -18,6 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.runtime.dtype import DType
+from weft.runtime.errors import ExpressionError
 
 if TYPE_CHECKING:
     from weft.tensor_ir.ir.buffer import Buffer
@@ -127,7 +128,7 @@ class Expr:
         return logical_not(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise ExpressionError(
             f"an expression ({type(self).__name__}, {self.dtype}) has no truth value while it is being built; "
             "use te.select or te.if_then_else, te.all and te.any"
         )
@@ -378,7 +379,7 @@ class Load(Expr):
 def const(value: Scalar, dtype: DType | str | None = None) -> Const:
     """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool.
 
-    Raises TypeError where `value` can't be represented: a fraction or NaN as an integer, an integer out of range.
+    Raises ExpressionError where `value` can't be represented: a fraction or NaN as an integer, an integer out of range.
     """
     kind = DType.of(dtype) if dtype is not None else BOOL if isinstance(value, bool) else (
         INT64 if isinstance(value, int) else FLOAT32
@@ -388,9 +389,9 @@ def const(value: Scalar, dtype: DType | str | None = None) -> Const:
     if kind.is_bool:
         return Const(bool(value), kind)
     if value != value or value in (float("inf"), float("-inf")) or int(value) != value:
-        raise TypeError(f"expected an integer for a literal of type {kind}, found {value!r}")
+        raise ExpressionError(f"expected an integer for a literal of type {kind}, found {value!r}")
     if not int_range(kind)[0] <= int(value) <= int_range(kind)[1]:
-        raise TypeError(f"literal {int(value)} is out of the range of {kind}: {list(int_range(kind))}")
+        raise ExpressionError(f"literal {int(value)} is out of the range of {kind}: {list(int_range(kind))}")
     return Const(int(value), kind)
 
 
@@ -417,7 +418,7 @@ def as_expr(value: Any, dtype: DType | None = None) -> Expr:
         value = value.item()
     if isinstance(value, (int, float)):
         return const(value, dtype)
-    raise TypeError(f"expected an expression or a number, found {type(value).__name__}: {value!r}")
+    raise ExpressionError(f"expected an expression or a number, found {type(value).__name__}: {value!r}")
 
 
 def _operands(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
@@ -427,14 +428,14 @@ def _operands(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
     elif not isinstance(b, Expr):
         b = as_expr(b, a.dtype)
     if a.dtype != b.dtype:
-        raise TypeError(f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)")
+        raise ExpressionError(f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)")
     return a, b
 
 
 def _numeric(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
     a, b = _operands(a, b, symbol)
     if a.dtype.is_bool:
-        raise TypeError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
+        raise ExpressionError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
     return a, b
 
 
@@ -480,7 +481,7 @@ def multiply(a: Any, b: Any) -> Expr:
 def divide(a: Any, b: Any) -> Expr:
     a, b = _numeric(a, b, "/")
     if not a.dtype.is_float:
-        raise TypeError(f"'/' is the division of floating-point numbers, found {a.dtype}; use // for integers")
+        raise ExpressionError(f"'/' is the division of floating-point numbers, found {a.dtype}; use // for integers")
     return Div(a, b)
 
 
@@ -505,9 +506,9 @@ def floormod(a: Any, b: Any) -> Expr:
 def _integers(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
     a, b = _operands(a, b, symbol)
     if not a.dtype.is_int:
-        raise TypeError(f"'{symbol}' is the floor division of integers, found {a.dtype}")
+        raise ExpressionError(f"'{symbol}' is the floor division of integers, found {a.dtype}")
     if is_const(b, 0):
-        raise TypeError(f"'{symbol}' by the constant 0")
+        raise ExpressionError(f"'{symbol}' by the constant 0")
     return a, b
 
 
@@ -551,7 +552,7 @@ FALSE = Const(False, BOOL)
 def _boolean(e: Any, symbol: str) -> Expr:
     e = as_expr(e)
     if not e.dtype.is_bool:
-        raise TypeError(f"'{symbol}' needs conditions (bool), found {e.dtype}; compare it with something first")
+        raise ExpressionError(f"'{symbol}' needs conditions (bool), found {e.dtype}; compare it with something first")
     return e
 
 
@@ -620,16 +621,16 @@ def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
 
 
 def piecewise(branches: Sequence[Any], index: Any) -> Expr:
-    """`branches[index]`. Raises TypeError on no branch, unlike types or a constant index out of range."""
+    """`branches[index]`. Raises ExpressionError on no branch, unlike types or a constant index out of range."""
     if not branches:
-        raise TypeError("piecewise expects at least one branch, found none")
+        raise ExpressionError("piecewise expects at least one branch, found none")
     bodies = [as_expr(b) for b in branches]
     index = as_expr(index)
     for body in bodies:
         if body.dtype != bodies[0].dtype:
-            raise TypeError(f"branches of piecewise have types {bodies[0].dtype} and {body.dtype}")
+            raise ExpressionError(f"branches of piecewise have types {bodies[0].dtype} and {body.dtype}")
     if isinstance(index, Const):
         if not 0 <= index.value < len(bodies):
-            raise TypeError(f"piecewise expects an index in [0, {len(bodies)}), found {index.value}")
+            raise ExpressionError(f"piecewise expects an index in [0, {len(bodies)}), found {index.value}")
         return bodies[int(index.value)]
     return Piecewise(tuple(bodies), index, bodies[0].dtype)

@@ -90,6 +90,11 @@ def _check_blocks(plan: StagePlan) -> None:
     stage = plan.stage
     for block, owner in stage.blocks.items():
         assert isinstance(stage.op, ComputeOp)
+        if block not in stage.leaves or block not in owner.leaves or owner.attach is None or owner.attach[0] is not stage:
+            raise ScheduleError(
+                f"reorder in stage {stage.name!r}: {block.name!r} is no loop of {owner.name!r} any more that is computed here; "
+                "reorder after cache_write, rfactor and compute_at"
+            )
         for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
             if read.indices != stage.op.axis:
                 raise ScheduleError(

@@ -38,20 +38,24 @@ def lower(
     name: str = "kernel",
     *,
     buffers: Mapping[Tensor, Buffer] | None = None,
+    aliased: Sequence[Tensor] = (),
     passes: Sequence[Pass] = PASSES,
 ) -> Function:
     """The loop IR of a schedule: a function over `arguments`, in their order.
 
-    `buffers` declares storage other than compact row-major for some arguments. Raises ScheduleError where a primitive
-    would change the result, or an argument is missing, superfluous or given twice.
+    `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
+    other, so an output can take the place of an input; the computation must then read each element before that element
+    is overwritten. Raises ScheduleError where a primitive would change the result, or an argument is missing,
+    superfluous or given twice.
     """
-    parameters = _parameters(schedule, arguments, buffers or {})
+    parameters = _parameters(schedule, arguments, buffers or {}, aliased)
     analyzer = Analyzer()
     plans = infer_regions(schedule, analyzer)
     check_legality(plans)
     body = build_nests(schedule, plans, parameters, analyzer)
     outputs = frozenset(parameters[t] for t in schedule.outputs)
-    function = Function(name, tuple(parameters.values()), outputs, body)
+    overlapping = frozenset(parameters[t] for t in aliased)
+    function = Function(name, tuple(parameters.values()), outputs, body, overlapping)
     verify(function, after="build_nests")
     for transform in passes:
         changed = transform(function.body, analyzer)
@@ -62,7 +66,7 @@ def lower(
 
 
 def _parameters(
-    schedule: Schedule, arguments: Sequence[Tensor], buffers: Mapping[Tensor, Buffer]
+    schedule: Schedule, arguments: Sequence[Tensor], buffers: Mapping[Tensor, Buffer], aliased: Sequence[Tensor]
 ) -> dict[Tensor, Buffer]:
     known = {t for s in schedule.stages for t in s.outputs}
     parameters: dict[Tensor, Buffer] = {}
@@ -78,6 +82,9 @@ def _parameters(
         parameters[tensor] = buffers.get(tensor) or Buffer(
             tensor.name, tensor.shape, tensor.dtype, alignment=tensor.dtype.bytes
         )
+    for tensor in aliased:
+        if tensor not in parameters:
+            raise ScheduleError(f"lower: aliased tensor {tensor.name!r} is not among the arguments")
     for tensor in schedule.outputs:
         if tensor not in parameters:
             raise ScheduleError(f"lower: output {tensor.name!r} is not among the arguments")

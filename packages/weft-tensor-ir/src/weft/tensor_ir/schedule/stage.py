@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weft.runtime.errors import ScheduleError
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Scope
-from weft.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr, const
+from weft.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
 from weft.tensor_ir.ir.stmt import THREAD_TAGS, LoopKind
 from weft.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
 from weft.tensor_ir.te.tensor import ComputeOp, ExternOp, Operation, Tensor
@@ -45,7 +45,7 @@ class PrefetchRequest:
     distance: int
 
 
-PRAGMAS = ("partition", "unroll_inner")
+PRAGMAS = ("partition",)
 
 
 class Stage:
@@ -101,15 +101,15 @@ class Stage:
         makes the last tile a loop nest of its own, `shift` moves it back so that it overlaps the one before (data axes
         of at least f), `round_up` computes the overhang too, into storage that is enlarged for it (not for outputs).
         """
-        split = self._planned_split(parent, factor, nparts, Tail(tail))
+        split = self._planned_split(parent, factor, nparts, tail)
         self._apply_split(split)
         return split.outer, split.inner
 
     def _planned_split(
-        self, parent: IterVar, factor: int | Expr | None, nparts: int | Expr | None, tail: Tail
+        self, parent: IterVar, factor: int | Expr | None, nparts: int | Expr | None, tail: Tail | str
     ) -> Split:
         """The relation that a split makes, checked."""
-        self._require_leaf(parent, "split")
+        self._require_own(parent, "split")
         if (factor is None) == (nparts is None):
             raise ScheduleError(f"{self._where('split', parent)}: give either factor= or nparts=")
         given = as_expr(factor if factor is not None else nparts)
@@ -121,11 +121,16 @@ class Stage:
             inner_extent, outer_extent = given, (extent + given - 1) // given
         else:
             inner_extent, outer_extent = (extent + given - 1) // given, given
-        self._check_tail(parent, inner_extent, tail)
+        try:
+            mode = Tail(tail)
+        except ValueError:
+            known = ", ".join(t.value for t in Tail)
+            raise ScheduleError(f"{self._where('split', parent)}: tail expects one of {known}, found {tail!r}") from None
+        self._check_tail(parent, inner_extent, mode)
         span = ex.caller_span()
         outer = IterVar(f"{parent.name}o", extent=outer_extent, kind=parent.kind, span=span)
         inner = IterVar(f"{parent.name}i", extent=inner_extent, kind=parent.kind, span=span)
-        return Split(parent, outer, inner, inner_extent, tail, None if nparts is None else given)
+        return Split(parent, outer, inner, inner_extent, mode, None if nparts is None else given)
 
     def _apply_split(self, split: Split) -> None:
         self.relations.append(split)
@@ -157,7 +162,7 @@ class Stage:
         """
         if x is y:
             raise ScheduleError(f"{self._where('tile', x)}: expects two different loops, found it twice")
-        splits = self._planned_split(x, x_factor, None, Tail(tail)), self._planned_split(y, y_factor, None, Tail(tail))
+        splits = self._planned_split(x, x_factor, None, tail), self._planned_split(y, y_factor, None, tail)
         for split in splits:
             self._apply_split(split)
         order = (*(split.outer for split in splits), *(split.inner for split in splits))
@@ -174,23 +179,25 @@ class Stage:
             axes = tuple(axes[0])
         if not axes:
             raise ScheduleError(f"fuse in stage {self.name!r}: expects at least one axis, found none")
-        fused = axes[0]
-        self._require_leaf(fused, "fuse")
-        for axis in axes[1:]:
-            self._require_leaf(axis, "fuse")
-            if fused.kind is not axis.kind:
+        first = axes[0]
+        for axis in axes:
+            self._require_own(axis, "fuse")
+            if first.kind is not axis.kind:
                 raise ScheduleError(
-                    f"{self._where('fuse', axis)}: {fused.name!r} is a {fused.kind.value} axis and {axis.name!r} a {axis.kind.value} axis"
+                    f"{self._where('fuse', axis)}: {first.name!r} is a {first.kind.value} axis and {axis.name!r} a {axis.kind.value} axis"
                 )
-            position = self.leaves.index(fused)
-            if self.leaves[position + 1 : position + 2] != [axis]:
-                raise ScheduleError(f"{self._where('fuse', axis)}: it must be the loop directly inside {fused.name!r}; reorder first")
+        position = self.leaves.index(first)
+        for outer, inner, found in zip(axes, axes[1:], self.leaves[position + 1 :] + [None] * len(axes)):
+            if inner is not found:
+                raise ScheduleError(f"{self._where('fuse', inner)}: it must be the loop directly inside {outer.name!r}; reorder first")
+        fused = first
+        for axis in axes[1:]:
             new = IterVar(f"{fused.name}_{axis.name}", extent=fused.extent * axis.extent, kind=axis.kind, span=ex.caller_span())
             self.relations.append(Fuse(fused, axis, new))
             self._unmark(fused)
             self._unmark(axis)
-            self.leaves[position : position + 2] = [new]
             fused = new
+        self.leaves[position : position + len(axes)] = [fused]
         return fused
 
     def reorder(self, *axes: IterVar) -> None:
@@ -207,15 +214,19 @@ class Stage:
         """
         if len(set(axes)) != len(axes):
             raise ScheduleError(f"reorder in stage {self.name!r}: an axis is named twice")
-        for axis in axes:
-            if axis not in self.leaves:
-                self._adopt(axis, axes)
+        foreign = {axis: self._owner_of(axis) for axis in axes if axis not in self.leaves}
+        if foreign:
+            own = [self.leaves.index(axis) for axis in axes if axis in self.leaves]
+            if not own:
+                raise ScheduleError(f"reorder in stage {self.name!r}: expects a loop of this stage to move around, found none")
+            self.blocks |= foreign
+            self.leaves[min(own) : min(own)] = foreign
         positions = sorted(self.leaves.index(axis) for axis in axes)
         for position, axis in zip(positions, axes, strict=True):
             self.leaves[position] = axis
 
-    def _adopt(self, axis: IterVar, axes: Sequence[IterVar]) -> None:
-        """Take a reduce loop of a stage that is attached here into this nest."""
+    def _owner_of(self, axis: IterVar) -> Stage:
+        """The stage that is attached here and whose reduce loop may move into this nest."""
         owner = next((s for s in self.schedule.stages if axis in s.leaves), None)
         where = f"reorder in stage {self.name!r}, axis {axis.name!r}"
         if owner is None:
@@ -229,8 +240,10 @@ class Stage:
             raise ScheduleError(f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output of one type")
         if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
             raise ScheduleError(f"{where}: {self.name!r} is a reduction itself")
-        self.blocks[axis] = owner
-        self.leaves.insert(min(self.leaves.index(a) for a in axes if a in self.leaves), axis)
+        if self.blocks:
+            other = next(iter(self.blocks.values()))
+            raise ScheduleError(f"{where}: {self.name!r} keeps the partial results of {other.name!r} already, and has place for one")
+        return owner
 
     def vectorize(self, axis: IterVar) -> None:
         """Compute all values of a loop of constant extent at once, one per vector lane."""
@@ -342,6 +355,15 @@ class Stage:
         if axis not in self.leaves:
             raise ScheduleError(f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}")
 
+    def _require_own(self, axis: IterVar, primitive: str) -> None:
+        """A loop that no reorder has taken from one stage into another."""
+        self._require_leaf(axis, primitive)
+        owner = self.blocks.get(axis)
+        if owner is not None:
+            raise ScheduleError(f"{self._where(primitive, axis)}: it is a loop of {owner.name!r}, moved here by reorder; {primitive} it there before")
+        if self.attach is not None and axis in self.attach[0].blocks:
+            raise ScheduleError(f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}; {primitive} it before")
+
     def _require_data(self, axis: IterVar, primitive: str, reason: str) -> None:
         self._require_leaf(axis, primitive)
         if axis.kind is AxisKind.REDUCE:
@@ -375,6 +397,3 @@ class Stage:
 def constant_extent(axis: IterVar) -> int | None:
     """The extent of an axis where it is a literal."""
     return int(axis.extent.value) if isinstance(axis.extent, Const) else None
-
-
-__all__ = ["PRAGMAS", "PrefetchRequest", "Stage", "ThreadAxis", "const", "constant_extent", "thread_axis"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.runtime.dtype import DType
+from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Allocate, Prefetch, Stmt, Store
@@ -25,7 +26,7 @@ def extern(
     """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`).
 
     `shape` is one shape, or a list of shapes for as many outputs, which are then returned as a tuple. `dtype` is one
-    for all or one per output; without it, that of the only input. Raises TypeError where shapes and dtypes differ in
+    for all or one per output; without it, that of the only input. Raises ExpressionError where shapes and dtypes differ in
     number, and where the body uses a tensor, buffer or variable that it was not given or stores to an input.
     """
     many = _is_list_of_shapes(shape)
@@ -39,7 +40,7 @@ def extern(
     body = fcompute(list(ins), list(outs))
     if not isinstance(body, Stmt):
         found = type(body).__name__
-        raise TypeError(f"extern {name!r} expects a statement from its function (ib.get()), found {found}")
+        raise ExpressionError(f"extern {name!r} expects a statement from its function (ib.get()), found {found}")
     _check_body(name, body, ins, outs)
     op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body)
     return op.outputs if many else op.outputs[0]
@@ -56,12 +57,12 @@ def _dtypes(
         kinds = {t.dtype for t in inputs}
         if len(kinds) != 1:
             found = ", ".join(sorted(map(str, kinds))) or "no inputs"
-            raise TypeError(f"extern {name!r} expects dtype=, as its inputs do not agree on one: {found}")
+            raise ExpressionError(f"extern {name!r} expects dtype=, as its inputs do not agree on one: {found}")
         return [*kinds] * count
     if isinstance(dtype, (DType, str)):
         return [DType.of(dtype)] * count
     if len(dtype) != count:
-        raise TypeError(f"extern {name!r} has {count} shapes, but {len(dtype)} dtypes")
+        raise ExpressionError(f"extern {name!r} has {count} shapes, but {len(dtype)} dtypes")
     return [DType.of(d) for d in dtype]
 
 
@@ -71,15 +72,15 @@ def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buf
     for node in nodes:
         if isinstance(node, (ex.Read, ex.Reduce)):
             what = f"tensor {node.tensor.name!r}" if isinstance(node, ex.Read) else f"reduction {node.combiner.name!r}"
-            raise TypeError(f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given")
+            raise ExpressionError(f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given")
         if isinstance(node, (ex.Load, Store, Prefetch)) and node.buffer not in known:
-            raise TypeError(f"extern {name!r}: the body uses buffer {node.buffer.name!r}, which it was not given")
+            raise ExpressionError(f"extern {name!r}: the body uses buffer {node.buffer.name!r}, which it was not given")
         if isinstance(node, Store) and node.buffer in ins:
-            raise TypeError(f"extern {name!r}: the body stores to input {node.buffer.name!r}")
+            raise ExpressionError(f"extern {name!r}: the body stores to input {node.buffer.name!r}")
     symbols = {v for b in (*ins, *outs) for extent in b.shape for v in free_vars(extent)}
     unknown = sorted(v.name for v in free_vars(body) - symbols)
     if unknown:
-        raise TypeError(
+        raise ExpressionError(
             f"extern {name!r}: the body uses {', '.join(map(repr, unknown))}, which is no symbol of its shapes "
             "and has no loop or let around it"
         )

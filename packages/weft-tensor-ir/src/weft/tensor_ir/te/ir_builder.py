@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from weft.runtime.dtype import DType
+from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Expr, Load, Var, as_expr, caller_span
@@ -77,7 +78,7 @@ class IRBuilder:
     def emit(self, statement: Stmt) -> None:
         """Add a statement that was made elsewhere."""
         if not isinstance(statement, Stmt):
-            raise TypeError(f"emit expects a statement, found {type(statement).__name__}: {statement!r}")
+            raise ExpressionError(f"emit expects a statement, found {type(statement).__name__}: {statement!r}")
         self._blocks[-1].append(statement)
 
     @contextmanager
@@ -108,7 +109,7 @@ class IRBuilder:
         block = self._blocks[-1]
         last = block[-1] if block else None
         if not isinstance(last, If) or last.otherwise is not None:
-            raise TypeError("else_scope expects an if_scope directly before it, found none")
+            raise ExpressionError("else_scope expects an if_scope directly before it, found none")
         with self._block() as body:
             yield
         block[-1] = If(last.condition, last.then, _joined(body), last.span)
@@ -141,7 +142,7 @@ class IRBuilder:
     def buffer_ptr(self, buffer: Buffer) -> BufferPointer:
         """The elements of a buffer."""
         if not isinstance(buffer, Buffer):
-            raise TypeError(f"buffer_ptr expects a buffer, found {type(buffer).__name__}: {buffer!r}")
+            raise ExpressionError(f"buffer_ptr expects a buffer, found {type(buffer).__name__}: {buffer!r}")
         return BufferPointer(self, buffer)
 
     def store(self, buffer: Buffer | BufferPointer, indices: Any, value: Any) -> None:
@@ -149,7 +150,7 @@ class IRBuilder:
         target = buffer.buffer if isinstance(buffer, BufferPointer) else buffer
         value = as_expr(value, target.dtype)
         if value.dtype != target.dtype:
-            raise TypeError(
+            raise ExpressionError(
                 f"buffer {target.name!r} holds {target.dtype}, found a value of {value.dtype}; "
                 "convert with .astype(...)"
             )
@@ -160,9 +161,9 @@ class IRBuilder:
         self.emit(Evaluate(ex.call(name, args, DType.of(dtype)), caller_span()))
 
     def get(self) -> Stmt:
-        """All that was written, as one statement. Raises TypeError inside of a scope that is still open."""
+        """All that was written, as one statement. Raises ExpressionError inside of a scope that is still open."""
         if len(self._blocks) > 1:
-            raise TypeError(f"get expects all scopes to be closed, found {len(self._blocks) - 1} open")
+            raise ExpressionError(f"get expects all scopes to be closed, found {len(self._blocks) - 1} open")
         return _joined(self._blocks[0])
 
     @contextmanager
@@ -198,25 +199,25 @@ def _loop_kind(kind: LoopKind | str) -> tuple[LoopKind, str | None]:
         return kind, None
     if isinstance(kind, str) and kind in _KINDS:
         return _KINDS[kind], None
-    raise TypeError(f"for_range expects a kind of {', '.join((*_KINDS, *THREAD_TAGS))}; found {kind!r}")
+    raise ExpressionError(f"for_range expects a kind of {', '.join((*_KINDS, *THREAD_TAGS))}; found {kind!r}")
 
 
 def _index(value: Any, what: str) -> Expr:
     e = as_expr(value, ex.INT64)
     if not e.dtype.is_int:
-        raise TypeError(f"{what} expects an integer, found {e.dtype}")
+        raise ExpressionError(f"{what} expects an integer, found {e.dtype}")
     return ex.cast(ex.INT64, e)
 
 
 def _indices(buffer: Buffer, indices: Any) -> tuple[Expr, ...]:
     listed = indices if isinstance(indices, tuple) else (indices,)
     if len(listed) != len(buffer.shape):
-        raise TypeError(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(listed)} indices")
+        raise ExpressionError(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(listed)} indices")
     return tuple(_index(i, f"an index of buffer {buffer.name!r}") for i in listed)
 
 
 def _condition(value: Any, what: str) -> Expr:
     e = as_expr(value)
     if not e.dtype.is_bool:
-        raise TypeError(f"{what} expects a condition (bool), found {e.dtype}; compare it with something first")
+        raise ExpressionError(f"{what} expects a condition (bool), found {e.dtype}; compare it with something first")
     return e

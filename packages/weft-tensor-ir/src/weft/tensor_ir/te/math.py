@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.runtime.dtype import DType
+from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.expr import BOOL, Expr, as_expr, call
 
@@ -15,7 +16,7 @@ def _float(name: str, *args: Any) -> Expr:
     operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
     for o in operands:
         if not o.dtype.is_float or o.dtype != kind:
-            raise TypeError(f"{name} expects floating-point operands of one type, found {', '.join(str(x.dtype) for x in operands)}")
+            raise ExpressionError(f"{name} expects floating-point operands of one type, found {', '.join(str(x.dtype) for x in operands)}")
     return call(name, operands)
 
 
@@ -137,7 +138,7 @@ def _integer(name: str, *args: Any) -> Expr:
     operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
     for o in operands:
         if not o.dtype.is_int or o.dtype != kind:
-            raise TypeError(f"{name} expects integers of one type, found {', '.join(str(x.dtype) for x in operands)}")
+            raise ExpressionError(f"{name} expects integers of one type, found {', '.join(str(x.dtype) for x in operands)}")
     return call(name, operands)
 
 
@@ -145,5 +146,5 @@ def reinterpret(dtype: DType | str, x: Any) -> Expr:
     """The bits of x as another type of the same width."""
     x, kind = as_expr(x), DType.of(dtype)
     if kind.bits != x.dtype.bits or BOOL in (kind, x.dtype):
-        raise TypeError(f"reinterpret expects types of equal width, found {x.dtype} as {kind}")
+        raise ExpressionError(f"reinterpret expects types of equal width, found {x.dtype} as {kind}")
     return call("reinterpret", [x], kind)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.runtime.dtype import DType
+from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir.expr import (
     TRUE,
     AxisKind,
@@ -45,17 +46,17 @@ class Combiner:
 def reduce_axis(domain: int | Expr | tuple[Any, Any], name: str = "r") -> IterVar:
     """An axis to reduce over: its extent, or (0, extent).
 
-    Raises TypeError where the domain does not start at 0: shift the index in the body instead.
+    Raises ExpressionError where the domain does not start at 0: shift the index in the body instead.
     """
     if isinstance(domain, tuple):
         start, extent = domain
         if start != 0:
-            raise TypeError(f"reduce_axis {name!r} expects a domain that starts at 0, found {start}")
+            raise ExpressionError(f"reduce_axis {name!r} expects a domain that starts at 0, found {start}")
     else:
         extent = domain
     extent = as_expr(extent)
     if not extent.dtype.is_int:
-        raise TypeError(f"reduce_axis {name!r} expects an integer extent, found {extent.dtype}")
+        raise ExpressionError(f"reduce_axis {name!r} expects an integer extent, found {extent.dtype}")
     return IterVar(name=name, extent=extent, kind=AxisKind.REDUCE, span=caller_span())
 
 
@@ -88,13 +89,13 @@ def comm_reducer(
         sources = tuple(as_expr(s) for s in (source if many else (source,)))
         axes = (axis,) if isinstance(axis, IterVar) else tuple(axis)
         if not axes:
-            raise TypeError(f"{name} expects at least one reduce axis, found none")
+            raise ExpressionError(f"{name} expects at least one reduce axis, found none")
         for a in axes:
             if not isinstance(a, IterVar) or a.kind is not AxisKind.REDUCE:
-                raise TypeError(f"{name} expects axes made by te.reduce_axis, found {a!r}")
+                raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {a!r}")
         condition = TRUE if where is None else as_expr(where)
         if not condition.dtype.is_bool:
-            raise TypeError(f"where= of {name} expects a condition (bool), found {condition.dtype}")
+            raise ExpressionError(f"where= of {name} expects a condition (bool), found {condition.dtype}")
         kinds = [s.dtype for s in sources]
         left = tuple(Var(f"left{i}", k) for i, k in enumerate(kinds))
         right = tuple(Var(f"right{i}", k) for i, k in enumerate(kinds))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.dtype import DType
+from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Read, Reduce, Span, as_expr, caller_span
@@ -39,13 +40,13 @@ class Tensor:
         return self(*(indices if isinstance(indices, tuple) else (indices,)))
 
     def __call__(self, *indices: Any) -> Expr:
-        """The element at `indices`, one integer expression per dimension. Raises TypeError on another number."""
+        """The element at `indices`, one integer expression per dimension. Raises ExpressionError on another number."""
         if len(indices) != len(self.shape):
-            raise TypeError(f"tensor {self.name!r} has {len(self.shape)} dimensions, found {len(indices)} indices")
+            raise ExpressionError(f"tensor {self.name!r} has {len(self.shape)} dimensions, found {len(indices)} indices")
         exprs = tuple(as_expr(i, ex.INT64) for i in indices)
         for e in exprs:
             if not e.dtype.is_int:
-                raise TypeError(f"an index of tensor {self.name!r} expects an integer, found {e.dtype}")
+                raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, found {e.dtype}")
         wide = tuple(ex.cast(ex.INT64, e) for e in exprs)
         return Read(self, wide, self.dtype, caller_span())
 
@@ -58,12 +59,14 @@ class Tensor:
 
 
 class Operation:
-    """What defines one or more tensors. `inputs` are the tensors it reads."""
+    """What defines one or more tensors. `inputs` are the tensors it reads; only a compute has axes."""
 
-    __slots__ = ("name", "outputs", "span")
+    __slots__ = ("axis", "name", "outputs", "reduce_axis", "span")
 
     def __init__(self, name: str, shapes: Sequence[tuple[Expr, ...]], dtypes: Sequence[DType]) -> None:
         self.name = name
+        self.axis: tuple[IterVar, ...] = ()
+        self.reduce_axis: tuple[IterVar, ...] = ()
         self.span: Span | None = caller_span()
         self.outputs = tuple(Tensor(self, i, s, d) for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True)))
 
@@ -94,13 +97,13 @@ class ConstantOp(Operation):
 class ComputeOp(Operation):
     """Each element of the outputs from an expression over `axis`; `reduce_axis` where that is a reduction."""
 
-    __slots__ = ("axis", "body", "reduce_axis")
+    __slots__ = ("body",)
 
     def __init__(self, name: str, axis: tuple[IterVar, ...], body: tuple[Expr, ...]) -> None:
         super().__init__(name, [tuple(a.extent for a in axis)] * len(body), [b.dtype for b in body])
         self.axis = axis
         self.body = body
-        self.reduce_axis: tuple[IterVar, ...] = body[0].axes if isinstance(body[0], Reduce) else ()
+        self.reduce_axis = body[0].axes if isinstance(body[0], Reduce) else ()
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -138,12 +141,12 @@ def var(name: str = "n", dtype: str = "int64") -> ex.Var:
 
 
 def shape_of(shape: Any) -> tuple[Expr, ...]:
-    """A shape given as one extent or a sequence of them, as expressions. Raises TypeError on anything else."""
+    """A shape given as one extent or a sequence of them, as expressions. Raises ExpressionError on anything else."""
     extents = shape if isinstance(shape, (tuple, list)) else (shape,)
     result = tuple(as_expr(extent) for extent in extents)
     for extent in result:
         if not extent.dtype.is_int or (isinstance(extent, ex.Const) and extent.value < 0):
-            raise TypeError(f"a shape expects integers of at least 0, found {extent} ({extent.dtype})")
+            raise ExpressionError(f"a shape expects integers of at least 0, found {extent} ({extent.dtype})")
     return tuple(ex.cast(ex.INT64, extent) for extent in result)
 
 
@@ -163,7 +166,7 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
     """A tensor of `shape` with element [i, j, …] = function(i, j, …).
 
     `function` takes one index per dimension (or `*indices`) and returns an expression, or a tuple of them for as many
-    output tensors. A reduction stands alone at the top. Raises TypeError where it does not, or on an axis that no
+    output tensors. A reduction stands alone at the top. Raises ExpressionError where it does not, or on an axis that no
     reduction declares.
     """
     extents = shape_of(shape)
@@ -181,7 +184,7 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
 def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
     """bodies[axis]: one body per value of an axis of constant extent."""
     if isinstance(axis, IterVar) and isinstance(axis.extent, ex.Const) and axis.extent.value != len(bodies):
-        raise TypeError(f"piecewise over axis {axis.name!r} of extent {axis.extent} expects as many bodies, found {len(bodies)}")
+        raise ExpressionError(f"piecewise over axis {axis.name!r} of extent {axis.extent} expects as many bodies, found {len(bodies)}")
     return ex.piecewise(bodies, axis)
 
 
@@ -191,7 +194,7 @@ def _axis_names(function: Callable[..., Any], rank: int, name: str) -> list[str]
         return [f"i{d}" for d in range(rank)]
     names = [p.name for p in parameters if p.default is p.empty]
     if len(names) != rank:
-        raise TypeError(f"compute {name!r} has {rank} dimensions, but its function takes {len(names)} indices")
+        raise ExpressionError(f"compute {name!r} has {rank} dimensions, but its function takes {len(names)} indices")
     return names
 
 
@@ -202,14 +205,14 @@ def _check_body(name: str, bodies: tuple[Expr, ...], axis: tuple[IterVar, ...]) 
         all(reductions) and all(b.combiner is first.combiner and b.output == i for i, b in enumerate(bodies))  # type: ignore[attr-defined]
         and len(bodies) == len(first.sources)  # type: ignore[attr-defined]
     ):
-        raise TypeError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
+        raise ExpressionError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
     declared = set(first.axes) if isinstance(first, Reduce) else set()
     for body in bodies:
         for child in children(body):
             for node in walk(child):
                 if isinstance(node, Reduce):
-                    raise TypeError(f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own")
+                    raise ExpressionError(f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own")
                 if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
-                    raise TypeError(f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it")
+                    raise ExpressionError(f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it")
         if isinstance(body, IterVar) and body.kind is AxisKind.REDUCE:
-            raise TypeError(f"compute {name!r}: axis {body.name!r} is used, but no reduction over it declares it")
+            raise ExpressionError(f"compute {name!r}: axis {body.name!r} is used, but no reduction over it declares it")

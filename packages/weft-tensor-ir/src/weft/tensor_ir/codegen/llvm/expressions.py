@@ -49,9 +49,11 @@ class Expressions(Registers):
             lanes = ", ".join(f"i64 {i}" for i in range(self.width))
             return Value(f"<{lanes}>", "i64", self.width)
         value = self.env.get(e)
-        if value is None:
-            raise AssertionError(f"variable {e.name} is used outside of its scope")
-        return value
+        return value if value is not None else self.outer_variable(e)
+
+    def outer_variable(self, e: Var) -> Value:
+        """The value of a variable that this function does not bind."""
+        raise AssertionError(f"variable {e.name} is used outside of its scope")
 
     # Memory.
 

@@ -87,6 +87,7 @@ def companion_text(triple: str, metadata: Metadata) -> str:
 def _kernel(module: ModuleState, function: Function) -> str:
     analyzer = Analyzer()
     state = Statements(module, function.name, analyzer)
+    state.aliased = function.aliased
     parameters = ["ptr %host"]
     for i, b in enumerate(function.parameters):
         state.base[b] = Value(f"%a{i}", "ptr")

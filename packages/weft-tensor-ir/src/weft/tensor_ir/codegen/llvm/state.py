@@ -78,6 +78,8 @@ class FunctionState:
         self.width = 0
         self.mask: Value | None = None
         self.memo: dict[int, tuple[Any, Value]] = {}
+        self.aliased: frozenset[Buffer] = frozenset()
+        """Parameters that may overlap each other."""
 
     # Names and lines.
 
@@ -137,6 +139,8 @@ class FunctionState:
 
     def forget_loads(self, buffers: set[Buffer] | frozenset[Buffer]) -> None:
         """Drop remembered loads of memory that is about to change."""
+        if not self.aliased.isdisjoint(buffers):
+            buffers = buffers | self.aliased
         for scope in self.scopes:
             for key in [k for k in scope.loads if k[0] in buffers]:
                 del scope.loads[key]

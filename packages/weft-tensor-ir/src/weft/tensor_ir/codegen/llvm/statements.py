@@ -43,6 +43,8 @@ class Statements(Expressions):
         super().__init__(module, name, analyzer)
         self.registers = {}
         self.parent = parent
+        if parent is not None:
+            self.aliased = parent.aliased
         self.captured: dict[str, tuple[Value, Value]] = {}
         """Per value of the parent that a task uses: the parent's operand and the task's own."""
         self.noalias: set[str] = set()
@@ -59,10 +61,11 @@ class Statements(Expressions):
 
     # Values from around a parallel loop.
 
-    def _var(self, e: Var) -> Value:
-        if e not in self.env and e is not self.lane and self.parent is not None:
-            self.env[e] = self.capture(self.parent._var(e))
-        return super()._var(e)
+    def outer_variable(self, e: Var) -> Value:
+        if self.parent is None:
+            return super().outer_variable(e)
+        self.env[e] = self.capture(self.parent.value(e))
+        return self.env[e]
 
     def base_pointer(self, buffer: Buffer) -> Value:
         if buffer not in self.base and buffer.data is None and self.parent is not None:
@@ -81,12 +84,6 @@ class Statements(Expressions):
         if outer.text not in self.captured:
             self.captured[outer.text] = (outer, Value(f"%c{len(self.captured)}", outer.kind))
         return self.captured[outer.text][1]
-
-    def evaluate(self, form: Any) -> Any:
-        for atom in form.terms:
-            if isinstance(atom, Var) and atom is not self.lane and atom not in self.env:
-                self._var(atom)
-        return super().evaluate(form)
 
     # Loops.
 
