@@ -12,7 +12,7 @@ def main() -> None:
     C = te.compute((n,), lambda i: A[i] + B[i], name="C")
 
     s = te.create_schedule(C)
-    _, inner = s[C].split(C.op.axis[0], factor=Machine.of().lanes(), tail="partition")
+    _, inner = s[C].split(C.op.axis[0], factor=Machine.of().lanes())
     s[C].vectorize(inner)
 
     print(lower(s, [A, B, C], name="add"), "\n")

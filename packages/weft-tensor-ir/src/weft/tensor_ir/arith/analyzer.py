@@ -122,7 +122,7 @@ class Analyzer:
         for _ in range(64):
             if form.is_constant:
                 return form.constant
-            for atom, coefficient in reversed(form.terms.items()):
+            for atom, coefficient in reversed(list(form.terms.items())):
                 bound = self.bounds.get(atom) if isinstance(atom, Var) else None
                 end = None if bound is None else bound.low if (coefficient > 0) == lowest else bound.high
                 if end is not None and not end.is_constant:

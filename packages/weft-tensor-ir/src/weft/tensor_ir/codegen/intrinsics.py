@@ -99,7 +99,7 @@ class _Lowering(Rewriter):
         return result
 
     def rewrite_Call(self, e: Call) -> Expr:
-        call = cast(Call, self.descend(e))
+        call = self.descend(e)
         if is_native(e.name) or e.name in self.keep:
             return call
         signature = e.name, e.dtype

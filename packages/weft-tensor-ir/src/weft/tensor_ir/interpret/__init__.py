@@ -1,1 +1,6 @@
-"""The oracles: tensor expressions evaluated from their definition, and loop IR executed with every access checked."""
+"""The oracles: `evaluate` gives tensors from their definition, `run` executes loop IR with every access checked."""
+
+from weft.tensor_ir.interpret.loop_oracle import run
+from weft.tensor_ir.interpret.te_oracle import evaluate
+
+__all__ = ["evaluate", "run"]

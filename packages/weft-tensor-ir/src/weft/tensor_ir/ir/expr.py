@@ -12,7 +12,7 @@ Their meaning (overflow, rounding, which operand may be left unevaluated) is in 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -375,6 +375,8 @@ class Load(Expr):
 
 # Constructors: they convert Python scalars, check types and fold literals.
 
+Operand = Expr | Scalar
+
 
 def const(value: Scalar, dtype: DType | str | None = None) -> Const:
     """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool.
@@ -421,7 +423,7 @@ def as_expr(value: Any, dtype: DType | None = None) -> Expr:
     raise ExpressionError(f"expected an expression or a number, found {type(value).__name__}: {value!r}")
 
 
-def _operands(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
+def _operands(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     if not isinstance(a, Expr):
         b = as_expr(b)
         a = as_expr(a, b.dtype)
@@ -432,7 +434,7 @@ def _operands(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
     return a, b
 
 
-def _numeric(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
+def _numeric(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     a, b = _operands(a, b, symbol)
     if a.dtype.is_bool:
         raise ExpressionError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
@@ -444,7 +446,7 @@ def is_const(e: Expr, value: Scalar) -> bool:
     return isinstance(e, Const) and e.value == value
 
 
-def add(a: Any, b: Any) -> Expr:
+def add(a: Operand, b: Operand) -> Expr:
     a, b = _numeric(a, b, "+")
     if a.dtype.is_int:
         if isinstance(a, Const) and isinstance(b, Const):
@@ -456,7 +458,7 @@ def add(a: Any, b: Any) -> Expr:
     return Add(a, b)
 
 
-def subtract(a: Any, b: Any) -> Expr:
+def subtract(a: Operand, b: Operand) -> Expr:
     a, b = _numeric(a, b, "-")
     if a.dtype.is_int:
         if isinstance(a, Const) and isinstance(b, Const):
@@ -466,7 +468,7 @@ def subtract(a: Any, b: Any) -> Expr:
     return Sub(a, b)
 
 
-def multiply(a: Any, b: Any) -> Expr:
+def multiply(a: Operand, b: Operand) -> Expr:
     a, b = _numeric(a, b, "*")
     if a.dtype.is_int:
         if isinstance(a, Const) and isinstance(b, Const):
@@ -478,14 +480,14 @@ def multiply(a: Any, b: Any) -> Expr:
     return Mul(a, b)
 
 
-def divide(a: Any, b: Any) -> Expr:
+def divide(a: Operand, b: Operand) -> Expr:
     a, b = _numeric(a, b, "/")
     if not a.dtype.is_float:
         raise ExpressionError(f"'/' is the division of floating-point numbers, found {a.dtype}; use // for integers")
     return Div(a, b)
 
 
-def floordiv(a: Any, b: Any) -> Expr:
+def floordiv(a: Operand, b: Operand) -> Expr:
     a, b = _integers(a, b, "//")
     if isinstance(b, Const) and b.value == 1:
         return a
@@ -494,7 +496,7 @@ def floordiv(a: Any, b: Any) -> Expr:
     return FloorDiv(a, b)
 
 
-def floormod(a: Any, b: Any) -> Expr:
+def floormod(a: Operand, b: Operand) -> Expr:
     a, b = _integers(a, b, "%")
     if isinstance(b, Const) and b.value == 1:
         return const(0, a.dtype)
@@ -503,7 +505,7 @@ def floormod(a: Any, b: Any) -> Expr:
     return FloorMod(a, b)
 
 
-def _integers(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
+def _integers(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     a, b = _operands(a, b, symbol)
     if not a.dtype.is_int:
         raise ExpressionError(f"'{symbol}' is the floor division of integers, found {a.dtype}")
@@ -512,7 +514,7 @@ def _integers(a: Any, b: Any, symbol: str) -> tuple[Expr, Expr]:
     return a, b
 
 
-def minimum(a: Any, b: Any) -> Expr:
+def minimum(a: Operand, b: Operand) -> Expr:
     """The smaller operand; NaN if either is NaN."""
     a, b = _numeric(a, b, "min")
     if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
@@ -520,7 +522,7 @@ def minimum(a: Any, b: Any) -> Expr:
     return Min(a, b)
 
 
-def maximum(a: Any, b: Any) -> Expr:
+def maximum(a: Operand, b: Operand) -> Expr:
     """The larger operand; NaN if either is NaN."""
     a, b = _numeric(a, b, "max")
     if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
@@ -528,7 +530,7 @@ def maximum(a: Any, b: Any) -> Expr:
     return Max(a, b)
 
 
-_COMPARISONS = {
+_COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
     EQ: lambda a, b: a == b,
     NE: lambda a, b: a != b,
     LT: lambda a, b: a < b,
@@ -538,7 +540,7 @@ _COMPARISONS = {
 }
 
 
-def compare(kind: type[Compare], a: Any, b: Any) -> Expr:
+def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
     a, b = _operands(a, b, kind.symbol)
     if isinstance(a, Const) and isinstance(b, Const):
         return const(bool(_COMPARISONS[kind](a.value, b.value)))
@@ -549,14 +551,14 @@ TRUE = Const(True, BOOL)
 FALSE = Const(False, BOOL)
 
 
-def _boolean(e: Any, symbol: str) -> Expr:
+def _boolean(e: Operand, symbol: str) -> Expr:
     e = as_expr(e)
     if not e.dtype.is_bool:
         raise ExpressionError(f"'{symbol}' needs conditions (bool), found {e.dtype}; compare it with something first")
     return e
 
 
-def logical_and(a: Any, b: Any) -> Expr:
+def logical_and(a: Operand, b: Operand) -> Expr:
     a, b = _boolean(a, "and"), _boolean(b, "and")
     if isinstance(a, Const):
         return b if a.value else FALSE
@@ -565,7 +567,7 @@ def logical_and(a: Any, b: Any) -> Expr:
     return And(a, b)
 
 
-def logical_or(a: Any, b: Any) -> Expr:
+def logical_or(a: Operand, b: Operand) -> Expr:
     a, b = _boolean(a, "or"), _boolean(b, "or")
     if isinstance(a, Const):
         return TRUE if a.value else b
@@ -574,7 +576,7 @@ def logical_or(a: Any, b: Any) -> Expr:
     return Or(a, b)
 
 
-def logical_not(a: Any) -> Expr:
+def logical_not(a: Operand) -> Expr:
     a = _boolean(a, "not")
     if isinstance(a, Const):
         return const(not a.value)
@@ -598,7 +600,7 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
         yield condition
 
 
-def select(condition: Any, then: Any, otherwise: Any) -> Expr:
+def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
     condition = _boolean(condition, "select")
     then, otherwise = _operands(then, otherwise, "select")
     if isinstance(condition, Const):
@@ -606,8 +608,9 @@ def select(condition: Any, then: Any, otherwise: Any) -> Expr:
     return Select(condition, then, otherwise)
 
 
-def cast(dtype: DType | str, value: Any) -> Expr:
-    kind, value = DType.of(dtype), as_expr(value)
+def cast(dtype: DType | str, value: Operand) -> Expr:
+    kind = DType.of(dtype)
+    value = as_expr(value)
     if value.dtype == kind:
         return value
     if isinstance(value, Const) and value.dtype.is_int and kind.is_int:
@@ -620,7 +623,7 @@ def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
     return Call(name, operands, dtype if dtype is not None else operands[0].dtype)
 
 
-def piecewise(branches: Sequence[Any], index: Any) -> Expr:
+def piecewise(branches: Sequence[Any], index: Operand) -> Expr:
     """`branches[index]`. Raises ExpressionError on no branch, unlike types or a constant index out of range."""
     if not branches:
         raise ExpressionError("piecewise expects at least one branch, found none")

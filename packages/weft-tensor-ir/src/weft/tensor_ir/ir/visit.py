@@ -19,6 +19,7 @@ from weft.tensor_ir.ir.stmt import For, Let, Stmt
 
 Node = Expr | Stmt
 N = TypeVar("N", Expr, Stmt)
+D = TypeVar("D", bound=Expr | Stmt)
 
 _ONE = {"Expr", "Stmt", "Expr | None", "Stmt | None"}
 _MANY = {"tuple[Expr, ...]", "tuple[Stmt, ...]"}
@@ -41,7 +42,7 @@ _FOLDING: dict[type, Callable[..., Expr]] = {
 
 
 @cache
-def _layout(kind: type) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
+def _layout(kind: type[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
     """All fields of a node class, and its children as (field, whether it is a tuple)."""
     if issubclass(kind, ex.Binary):
         return ("a", "b"), (("a", False), ("b", False))
@@ -54,7 +55,8 @@ def _layout(kind: type) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly beneath `node`, in order."""
-    for name, many in _layout(type(node))[1]:
+    kind: Any = type(node)
+    for name, many in _layout(kind)[1]:
         value = getattr(node, name)
         if many:
             yield from value
@@ -86,10 +88,11 @@ def walk_distinct(node: Node) -> Iterator[Node]:
         stack.extend(reversed(new))
 
 
-def map_children(node: N, function: Callable[[Any], Any]) -> N:
+def map_children(node: D, function: Callable[[Any], Any]) -> D:
     """`node` with each child replaced by `function(child)`; the same object if no child changed."""
-    names, links = _layout(type(node))
-    changed: dict[str, object] = {}
+    kind: Any = type(node)
+    names, links = _layout(kind)
+    changed: dict[str, Any] = {}
     for name, many in links:
         old = getattr(node, name)
         if old is None:
@@ -107,14 +110,14 @@ def map_children(node: N, function: Callable[[Any], Any]) -> N:
     arguments = [changed[name] if name in changed else getattr(node, name) for name in names]
     folding = _FOLDING.get(type(node))
     if folding is not None:
-        return cast(N, folding(*arguments))
+        return cast(D, folding(*arguments))
     if isinstance(node, ex.Compare):
-        return cast(N, ex.compare(type(node), *arguments))
-    return cast(N, type(node)(*arguments))
+        return cast(D, ex.compare(type(node), *arguments))
+    return type(node)(*arguments)
 
 
 @cache
-def _rules(kind: type) -> dict[type, str]:
+def _rules(kind: type[Any]) -> dict[type, str]:
     nodes = {name: value for module in (ex, st) for name, value in vars(module).items()}
     table: dict[type, str] = {}
     for attribute in dir(kind):
@@ -132,10 +135,12 @@ class Rewriter:
     """Base of rewriters: `rewrite(node)` applies the rule for the node's class, or rebuilds its children."""
 
     def rewrite(self, node: N) -> N:
-        rule = _rules(type(self)).get(type(node))
-        return cast(N, getattr(self, rule)(node)) if rule is not None else self.descend(node)
+        kind: Any = type(self)
+        rule = _rules(kind).get(type(node))
+        return getattr(self, rule)(node) if rule is not None else self.descend(node)
 
-    def descend(self, node: N) -> N:
+    def descend(self, node: D) -> D:
+        """`node` with its children rewritten. Its class stays, but for arithmetic that folds."""
         return map_children(node, self.rewrite)
 
 

@@ -168,6 +168,8 @@ class _Kernel:
             start = self.pending
             with self._divergent(what if uneven else None):
                 body = self.visit(s.body)
+                if isinstance(s, While):
+                    self._before(frozenset(self._loads(s.condition, self.open)))
             if self.pending <= start:
                 break
             self.pending |= start

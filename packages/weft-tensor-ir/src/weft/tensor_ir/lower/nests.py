@@ -231,7 +231,7 @@ class _Nest:
                 for load in self._first_reads(e, request.tensor):
                     ahead = substitute(load, {leaf: var + request.distance})
                     assert isinstance(ahead, Load)
-                    zero = {v: ex.const(0) for v in self.leaves[self.leaves.index(leaf) + 1 :]}
+                    zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[self.leaves.index(leaf) + 1 :]}
                     indices = tuple(substitute(i, zero) for i in ahead.indices)
                     hints.append(Prefetch(ahead.buffer, indices, self.span))
         return sequence(*hints, body) if hints else body

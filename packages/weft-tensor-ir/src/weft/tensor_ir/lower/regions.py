@@ -147,9 +147,9 @@ def _attached_region(schedule: Schedule, stage: Stage, plan: StagePlan, plans: P
     if not lows and stage.axes:
         raise ScheduleError(f"compute_at: nothing inside loop {stage.attach[1].name!r} of {stage.attach[0].name!r} reads {stage.name!r}")
     for d, axis in enumerate(stage.axes):
-        low, extent = _constant_extent(stage, axis, lows[d], highs[d], analyzer)
-        plan.base[axis] = analyzer.expr(low)
-        plan.extent[axis] = extent
+        base, covered = _constant_extent(stage, axis, lows[d], highs[d], analyzer)
+        plan.base[axis] = analyzer.expr(base)
+        plan.extent[axis] = covered
 
 
 def _shared_by_threads(stage: Stage, host: Stage, leaf: IterVar) -> bool:
@@ -344,11 +344,10 @@ def _check_overhang(plan: StagePlan, plans: Plans, schedule: Schedule, analyzer:
         for d, index in enumerate(read.indices):
             form = analyzer.form(substitute(index, plan.axis_value))
             held: Expr = read.tensor.shape[d]
-            if source is not None and isinstance(source.stage.op, ComputeOp) and source.stage.attach is None:
-                held = source.extent[source.stage.op.axis[d]]
+            if source is not None and isinstance(source.stage.op, ComputeOp):
+                axis = source.stage.op.axis[d]
+                held, form = source.extent[axis], form - analyzer.form(source.base[axis])
             last = analyzer.upper(form)
-            if source is not None and source.stage.attach is not None:
-                continue
             limit = analyzer.constant(held)
             if last is None or limit is None or last >= limit:
                 raise ScheduleError(

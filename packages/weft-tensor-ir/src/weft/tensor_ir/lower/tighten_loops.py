@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.tensor_ir.arith import Analyzer, Linear
 from weft.tensor_ir.ir import expr as ex
-from weft.tensor_ir.ir.expr import Expr
+from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt
 from weft.tensor_ir.ir.visit import Rewriter, map_children, walk
 
@@ -16,7 +16,8 @@ def tighten_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
         =>  if c: for k in [max(0, 1 - h), 3): for w in [0, 8): S
 
     A term without the loop's variable is tested before the loop. A linear term becomes a bound of a serial or parallel
-    loop, and of an unrolled one where that bound is constant. Terms that load data stay.
+    loop, and of an unrolled one where that bound is constant. Terms that load data stay, and inside a vectorized loop
+    those that differ between its lanes.
     """
     return _Tightener(analyzer).rewrite(statement)
 
@@ -24,10 +25,14 @@ def tighten_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
 class _Tightener(Rewriter):
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
+        self.lane: Var | None = None
+        """The variable of the vectorized loop around."""
 
     def rewrite_For(self, s: For) -> Stmt:
+        around, self.lane = self.lane, s.var if s.kind is LoopKind.VECTORIZED else self.lane
         with self.analyzer.bound(s.var, s.start, s.extent):
             body = self.rewrite(s.body)
+        self.lane = around
         if not isinstance(body, If) or body.otherwise is not None or s.kind is LoopKind.THREAD:
             return s if body is s.body else For(s.var, s.start, s.extent, s.kind, body, s.thread, s.pragmas, s.span)
         outside: list[Expr] = []
@@ -63,7 +68,8 @@ class _Tightener(Rewriter):
         form = linear_condition(self.analyzer, term)
         coefficient = form.terms.get(s.var, 0)
         rest = form.without(s.var)
-        if coefficient == 0 or any(s.var in set(walk(atom)) for atom in rest.terms) or (fixed_extent and not rest.is_constant):
+        others = {node for atom in rest.terms for node in walk(atom)}
+        if coefficient == 0 or s.var in others or self.lane in others or (fixed_extent and not rest.is_constant):
             return None
         value = self.analyzer.expr(rest)
         if coefficient > 0:

@@ -116,7 +116,7 @@ class Schedule:
         if not rest:
             one = IterVar("one", extent=ex.const(1), kind=AxisKind.REDUCE)
             rest = {one: one}
-        new: dict[ex.Var, Expr] = {**data, axis: factor, **rest}
+        new: dict[ex.Var, Expr] = dict([*data.items(), (axis, factor), *rest.items()])
         env: dict[ex.Var, Expr] = {**new, **{root: substitute(values[root], new) for root in op.reduce_axis}}
         condition = ex.all_of([*(substitute(g, new) for g in guards), substitute(first.where, env)])
         sources = tuple(substitute(s, env) for s in first.sources)

@@ -165,7 +165,8 @@ class Stage:
         splits = self._planned_split(x, x_factor, None, tail), self._planned_split(y, y_factor, None, tail)
         for split in splits:
             self._apply_split(split)
-        order = (*(split.outer for split in splits), *(split.inner for split in splits))
+        first, second = splits
+        order = (first.outer, second.outer, first.inner, second.inner)
         self.reorder(*order)
         return order
 

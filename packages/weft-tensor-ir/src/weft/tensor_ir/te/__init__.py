@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from weft.runtime.dtype import DType
 from weft.tensor_ir.ir import expr as _expr
 from weft.tensor_ir.ir.buffer import Buffer, decl_buffer
 from weft.tensor_ir.ir.expr import Expr, cast, const, maximum, minimum, select
@@ -59,7 +60,7 @@ def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
 
 def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
     """A function by name, for which the build is given a rule; of the first argument's type unless `dtype` says."""
-    return _expr.call(name, args, None if dtype is None else _expr.DType.of(dtype))
+    return _expr.call(name, args, None if dtype is None else DType.of(dtype))
 
 
 __all__ = [

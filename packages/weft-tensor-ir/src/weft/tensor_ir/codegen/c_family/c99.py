@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
 from weft.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, DECLARATIONS, PublicFunction, services
-from weft.tensor_ir.codegen.c_family.expressions import Source, literal, storage_type
+from weft.tensor_ir.codegen.c_family.expressions import Source
 from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, is_public
+from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
 from weft.tensor_ir.codegen.signature import signature_of, symbols_of
 from weft.tensor_ir.ir import expr as ex
@@ -50,27 +49,12 @@ def emit_c(functions: Sequence[Function], target: str = "c", producer: str = "we
     parts = [
         DECLARATIONS,
         *(routine.definition(C99_TYPES) for routine in source.routines),
-        *(_constant(source, buffer, name) for buffer, name in source.constants.items()),
+        *(array("static const", name, buffer, C99_TYPES) for buffer, name in source.constants.items()),
         services(metadata.to_json()),
         *source.functions,
         *public,
     ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
-
-
-def _constant(source: Source, buffer: Buffer, name: str) -> str:
-    """The data of a constant buffer; 16-bit floats as their bits."""
-    assert buffer.data is not None
-    data = np.ascontiguousarray(buffer.data)
-    dtype = buffer.dtype
-    if dtype.is_float and dtype.bits == 16:
-        values = [f"{bits:#06x}" for bits in data.view(np.uint16).ravel().tolist()]
-    elif dtype.is_bool:
-        values = [str(int(value)) for value in data.ravel()]
-    else:
-        values = [literal(value, dtype).text for value in data.ravel().tolist()]
-    rows = ",\n".join(f"  {', '.join(values[i : i + 8])}" for i in range(0, len(values), 8)) or "  0"
-    return f"static const {storage_type(dtype, C99_TYPES)} {name}[{max(len(values), 1)}] = {{\n{rows}\n}};"
 
 
 class C99Kernel(Statements):
@@ -152,7 +136,7 @@ class C99Kernel(Statements):
         """Small private memory is an array on the stack; the rest is the host's."""
         size = s.buffer.size()
         if s.scope is not Scope.GLOBAL and size is not None and size * s.buffer.dtype.bytes <= LARGEST_ARRAY:
-            self.private_array(s, size)
+            self.private_array(s)
             return
         for size_var in (v for e in (*s.buffer.shape, *(s.buffer.strides or ())) for v in walk(e) if isinstance(v, Var)):
             if size_var not in self.symbols:

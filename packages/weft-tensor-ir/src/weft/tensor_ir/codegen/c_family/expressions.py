@@ -9,34 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
-
-import numpy as np
+from typing import ClassVar
 
 from weft.runtime.dtype import DType
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.codegen.c_family import routines
 from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, Identifiers
-from weft.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64, Routine, integer_literal
+from weft.tensor_ir.codegen.c_family.literals import (
+    ADD,
+    AND,
+    BITWISE,
+    CHOOSE,
+    EQUAL,
+    MULTIPLY,
+    NAME,
+    OR,
+    RELATE,
+    UNARY,
+    Code,
+    literal,
+    storage_type,
+)
+from weft.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64, Routine
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import INT64, Expr, Load, Var
 from weft.tensor_ir.ir.visit import Node, children, walk
-
-BITWISE, CHOOSE, OR, AND, EQUAL, RELATE, ADD, MULTIPLY, UNARY, ATOM, NAME = range(11)
-"""Levels of precedence, the loosest first. Bitwise operators and shifts come first, to be parenthesised as any operand."""
-
-
-class Code(NamedTuple):
-    """C text and the level of its outermost operator."""
-
-    text: str
-    level: int = ATOM
-
-    def within(self, level: int) -> str:
-        """The text as an operand of an operator of `level`."""
-        return self.text if self.level >= level else f"({self.text})"
-
 
 @dataclass(slots=True)
 class Source:
@@ -69,33 +67,6 @@ _LIBRARY = {
 _LIBM = "libm."
 
 
-def literal(value: ex.Scalar, dtype: DType) -> Code:
-    """A literal of the type that values of `dtype` are computed in."""
-    if dtype.is_bool:
-        return Code("true" if value else "false")
-    if dtype.is_int:
-        text = integer_literal(int(value), dtype)
-        return Code(text, UNARY if text.startswith("-") else ATOM)
-    number = float(value)
-    if dtype.bits == 16:
-        number = float(np.float32(dtype.numpy.type(number)))
-    if number != number:
-        return Code("NAN")
-    text = repr(number) if dtype.bits == 64 else f"{np.float32(number)!s}"
-    if text in {"inf", "-inf"}:
-        text = text.replace("inf", "INFINITY")
-    elif dtype.bits < 64:
-        text += "f"
-    return Code(text, UNARY if text.startswith("-") else ATOM)
-
-
-def storage_type(dtype: DType, types: Mapping[str, str]) -> str:
-    """The name of the type of an element in memory: a bool is a byte, a 16-bit float its bits."""
-    if dtype.is_bool:
-        return types["uint8"]
-    return types["uint16" if dtype.is_float and dtype.bits == 16 else str(dtype)]
-
-
 class Expressions:
     """`code(e)` is the C text of an expression; what it needs beforehand is added to `lines`."""
 
@@ -117,7 +88,7 @@ class Expressions:
         self.data: set[Var] = set()
         """int64 variables whose values depend on data, so that arithmetic on them wraps."""
         self._memo: dict[int, Code] = {}
-        self._shared: set[int] = set()
+        self._reused: set[int] = set()
 
     # Text.
 
@@ -172,7 +143,7 @@ class Expressions:
     def begin(self, *roots: Expr) -> None:
         """Start a statement that evaluates these expressions, none of them seen before."""
         self._memo = {}
-        self._shared = _used_several_times(roots)
+        self._reused = _used_several_times(roots)
 
     def text(self, e: Expr, level: int = BITWISE) -> str:
         """The text of an expression as an operand of `level`."""
@@ -180,7 +151,7 @@ class Expressions:
 
     def code(self, e: Expr) -> Code:
         """The text of an expression; one that the statement uses several times is the name of a constant."""
-        if id(e) not in self._shared or isinstance(e, (ex.Const, Var)) or self.is_index(e):
+        if id(e) not in self._reused or isinstance(e, (ex.Const, Var)) or self.is_index(e):
             return self._operation(e)
         if id(e) not in self._memo:
             value = self._operation(e)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from weft.runtime.errors import CodegenError
-from weft.tensor_ir.codegen.c_family.expressions import UNARY, Expressions
+from weft.tensor_ir.codegen.c_family.expressions import Expressions
+from weft.tensor_ir.codegen.c_family.literals import UNARY
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import (
@@ -134,21 +135,26 @@ class Statements(Expressions):
 
     def allocate(self, s: Allocate) -> None:
         """Storage for a buffer, then the body."""
-        size = s.buffer.size()
-        if size is None:
-            raise CodegenError(
-                f"{self.function_name}: {s.buffer.name!r} in scope {s.buffer.scope.value} expects a constant size in "
-                f"{self.language}, found [{', '.join(map(str, s.buffer.shape))}]"
-            )
-        self.private_array(s, size)
+        self.private_array(s)
 
-    def private_array(self, s: Allocate, size: int) -> None:
-        """Storage of a thread's own: an array of C."""
+    def private_array(self, s: Allocate) -> None:
+        """Storage of a thread's own: an array of C; none where nothing refers to it."""
         with self.captured() as body:
             self.statement(s.body)
         if s.buffer in self.mentioned:
-            self.line(f"{self.storage_type(s.buffer.dtype)} {self.name(s.buffer)}[{max(size, 1)}];")
+            size = self.constant_size(s.buffer)
+            self.line(f"{self.storage_type(s.buffer.dtype)} {self.name(s.buffer)}[{size}];")
         self.lines += body
+
+    def constant_size(self, buffer: Buffer) -> int:
+        """The length of an array that holds the buffer, at least 1."""
+        size = buffer.size()
+        if size is None:
+            raise CodegenError(
+                f"{self.function_name}: {buffer.name!r} in scope {buffer.scope.value} expects a constant size in "
+                f"{self.language}, found [{', '.join(map(str, buffer.shape))}]"
+            )
+        return max(size, 1)
 
     def barrier(self, s: Barrier) -> None:
         raise CodegenError(f"{self.function_name}: {self.language} has no threads to wait for at a barrier {s.scope.value}")

@@ -75,7 +75,7 @@ class Addressing(FunctionState):
         base = self.base_pointer(buffer)
         kind = storage_type(buffer.dtype)
         text = base.text
-        key: tuple[Any, ...] = (buffer,)
+        key: tuple[Any, ...] = (text,)
         position = 0
         while position < len(terms):
             scope = self.depth_of(terms[position][0])

@@ -48,6 +48,8 @@ class Statements(Expressions):
         self.captured: dict[str, tuple[Value, Value]] = {}
         """Per value of the parent that a task uses: the parent's operand and the task's own."""
         self.noalias: set[str] = set()
+        self.places: dict[Buffer, Value] = {}
+        """Storage of constant size, used again where the statement that allocates it is written out several times."""
         self.arena_bytes = 0
         self.stack: Lines = []
         self.can_fail = False
@@ -122,6 +124,8 @@ class Statements(Expressions):
         self.memo.clear()
         start = self.value(s.start)
         stop = self.value(ex.add(s.start, s.extent))
+        if self.lane is not None and (start.lanes or stop.lanes):
+            raise CodegenError(f"loop {s.var.name!r}: its range differs between the lanes of the vectorized loop {self.lane.name!r}")
         extent = self.analyzer.constant(s.extent)
         if extent is not None and extent < 1:
             return
@@ -312,20 +316,23 @@ class Statements(Expressions):
         if size is None:
             self._symbolic_allocation(s)
             return
-        size_bytes = max(size, 1) * buffer.dtype.bytes
+        if buffer not in self.places:
+            self.places[buffer] = self._place(buffer, max(size, 1) * buffer.dtype.bytes)
+        self.base[buffer] = self.places[buffer]
+        self.statement(s.body)
+        del self.base[buffer]
+
+    def _place(self, buffer: Buffer, size_bytes: int) -> Value:
+        """Storage for the time that the function runs: on the stack if it is small, else in the arena."""
         if size_bytes <= STACK_BYTES or buffer.scope is Scope.LOCAL:
             name = self.fresh("stack")
             self.stack.append(f"  {name} = alloca [{size_bytes} x i8], align {buffer.alignment}")
-            self.base[buffer] = Value(name, "ptr")
         else:
-            offset = self.arena_bytes
-            self.arena_bytes += -(-size_bytes // 64) * 64
             name = self.fresh("memory")
-            self.stack.append(f"  {name} = getelementptr i8, ptr %arena, i64 {offset}")
-            self.base[buffer] = Value(name, "ptr")
+            self.stack.append(f"  {name} = getelementptr i8, ptr %arena, i64 {self.arena_bytes}")
+            self.arena_bytes += -(-size_bytes // 64) * 64
         self.noalias.add(name)
-        self.statement(s.body)
-        del self.base[buffer]
+        return Value(name, "ptr")
 
     def _symbolic_allocation(self, s: Allocate) -> None:
         """Storage of a size that is known only when the kernel runs: taken and given back around its use."""
