@@ -28,17 +28,23 @@ def in_order() -> te.Schedule:
 
 
 def by_lane() -> te.Schedule:
-    """A pair for each lane of a vector, and the best of those in the end."""
+    """A pair for each lane of a vector, of four rows in turn so that none waits; the best of each row's in the end."""
     s = in_order()
     _, lane = s[index].split(k, factor=Machine.of("llvm").lanes())
     partial, _ = s.rfactor(index, lane, factor_axis=1)
-    _, lane = partial.op.axis
-    (block,) = partial.op.reduce_axis
-    s[partial].compute_at(s[index], index.op.axis[0])
+
+    rows, row = s[index].split(index.op.axis[0], factor=4)
+    (last,) = s[index].op.reduce_axis
+    s[index].unroll(row)
+    s[index].unroll(last)
+
+    s[partial].compute_at(s[index], rows)
     s[partial].set_scope("register")
-    s[partial].reorder(block, lane)
+    row, lane = partial.op.axis
+    (block,) = partial.op.reduce_axis
+    s[partial].reorder(block, row, lane)
+    s[partial].unroll(row)
     s[partial].vectorize(lane)
-    s[index].unroll(s[index].op.reduce_axis[0])
     return s
 
 

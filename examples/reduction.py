@@ -3,6 +3,8 @@
 Floating-point additions are never reordered unless a schedule says so; `rfactor` is how it says so.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from weft import runtime
@@ -40,7 +42,7 @@ def main() -> None:
     A, S = runtime.array(a), runtime.empty(())
     print(lower(*by_lane(LANES)), "\n")
 
-    runs = {"NumPy": a.sum}
+    runs: dict[str, Callable[[], object]] = {"NumPy": a.sum}
     for name, (s, arguments) in {
         "in order": in_order(),
         f"{LANES} chains": by_lane(LANES),

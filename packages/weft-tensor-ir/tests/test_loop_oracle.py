@@ -364,8 +364,69 @@ function scan(x: int32[2, 4], y: out int32[2, 4])
     assert np.array_equal(execute(text, x, np.empty((2, 4), "int32")), x.cumsum(axis=1))
 
 
+TWO_LOOPS = """
+function reverse(x: int32[8], y: out int32[8])
+  thread blockIdx.x b in [0, 2):
+    allocate tile: shared int32[4]
+    thread threadIdx.x t in [0, 4):
+      tile[t] = x[b * 4 + t]
+    thread threadIdx.x u in [0, 4):
+      y[b * 4 + u] = tile[3 - u]
+""".strip()
+
+
+def test_without_barriers_loops_over_threads_are_loops():
+    x, y = np.arange(8, dtype="int32"), np.empty(8, "int32")
+    assert execute(TWO_LOOPS, x, y).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+    trapped("load from tile[3], which has not been written\n  in y[b * 4 + u] = tile[3 - u]\n  b = 0\n  u = 0",
+            TWO_LOOPS, x, y, simt=True)  # fmt: skip
+    with_barrier = TWO_LOOPS.replace("    thread threadIdx.x u", "    barrier shared\n    thread threadIdx.x u")
+    assert execute(with_barrier, x, np.empty(8, "int32")).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+    assert execute(with_barrier, x, np.empty(8, "int32"), simt=False).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+
+
+COOPERATIVE = """
+function sums(x: int32[2, 4], y: out int32[4])
+  thread threadIdx.x t in [0, 4):
+    allocate total: local int32[1]
+    total[0] = int32(0)
+    for k in [0, 2):
+      allocate tile: shared int32[6]
+      thread threadIdx.x u in [0, 6):
+        tile[u] = x[k, u % 4]
+      barrier shared
+      total[0] = total[0] + tile[t] + tile[t + 2]
+      barrier shared
+    y[t] = total[0]
+""".strip()
+
+
+def test_a_loop_over_threads_inside_of_one_is_shared_among_them():
+    x = np.arange(8, dtype="int32").reshape(2, 4)
+    expected = [int(x[:, i].sum() + x[:, (i + 2) % 4].sum()) for i in range(4)]
+    plain = COOPERATIVE.replace("      barrier shared\n", "")
+    assert execute(plain, x, np.empty(4, "int32")).tolist() == expected
+    trapped("a barrier is reached by 4 of 6 threads", COOPERATIVE, x, np.empty(4, "int32"))
+    even = COOPERATIVE.replace("[0, 6)", "[0, 4)").replace("tile[t + 2]", "tile[(t + 2) % 4]")
+    assert execute(even, x, np.empty(4, "int32")).tolist() == expected
+    late = even.replace("      barrier shared\n    y", "    y")
+    trapped("is loaded while another thread stores it: a barrier is missing", late, x, np.empty(4, "int32"))
+
+
+def test_the_number_of_threads_does_not_change_within_a_kernel():
+    text = (
+        "function f(y: out int32[4])\n  thread blockIdx.x b in [0, 4):\n    thread threadIdx.x t in [0, b):\n"
+        "      y[t] = int32(0)"
+    )
+    trapped("thread loop 't': extent b differs within its kernel", text, np.empty(4, "int32"), simt=True)
+    assert execute(text, np.zeros(4, "int32")).tolist() == [0, 0, 0, 0]
+
+
 def test_a_barrier_that_some_threads_miss():
-    text = "function f(y: out int32[2])\n  thread threadIdx.x t in [0, 2):\n    if t == 0:\n      barrier shared\n    y[t] = int32(0)"
+    text = (
+        "function f(y: out int32[2])\n  thread threadIdx.x t in [0, 2):\n    if t == 0:\n      barrier shared\n"
+        "    y[t] = int32(0)"
+    )
     trapped("a barrier is reached by 1 of 2 threads", text, np.empty(2, "int32"))
 
 

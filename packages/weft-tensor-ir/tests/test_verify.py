@@ -143,9 +143,9 @@ def test_thread_loops():
             "threadIdx.z; found warp", loop(i, store, thread, thread="warp"))  # fmt: skip
     refused("; found None", loop(i, store, thread))
     refused("the for loop 'i' has the thread axis threadIdx.x", loop(i, store, thread="threadIdx.x"))
-    inner = loop(j, store, thread, thread="threadIdx.x")
+    inner = loop(j, store, thread, thread="blockIdx.x")
     refused(
-        "thread loop 'j' of threadIdx.x is inside of 'i' of the same axis", loop(i, inner, thread, thread="threadIdx.x")
+        "thread loop 'j' of blockIdx.x is inside of 'i' of the same axis", loop(i, inner, thread, thread="blockIdx.x")
     )
     block = loop(j, store, thread, thread="blockIdx.y")
     refused(

@@ -83,6 +83,8 @@ class Analyzer:
             form = self.form(conjunct.b) - self.form(conjunct.a)
             form = -form if isinstance(conjunct, (ex.GT, ex.GE)) else form
             form = form - 1 if isinstance(conjunct, (ex.LT, ex.GT)) else form
+            if self.is_data(form):
+                continue
             for atom, coefficient in form.terms.items():
                 bound = self.bounds.get(atom) if isinstance(atom, Var) else None
                 most = self.upper(form.without(atom)) if bound is not None and abs(coefficient) == 1 else None
@@ -224,7 +226,8 @@ class Analyzer:
                 return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
             case ex.Min() | ex.Max():
                 return self._extremum(e, self.form(e.a), self.form(e.b))
-        return self._opaque(map_children(e, self.simplify), None)
+        simple = map_children(e, self.simplify)
+        return self._opaque(simple, None) if type(simple) is type(e) else self.form(simple)
 
     def _product(self, a: Linear, b: Linear) -> Linear:
         """Multiply out, so that (n + 1)·m and n·m + m are one form; factors of an atom are kept in creation order."""
@@ -326,8 +329,6 @@ class Analyzer:
             return e if structural_key(written) == structural_key(e) else written
         if isinstance(e, ex.Compare) and e.a.dtype == INT64:
             return self._comparison(e)
-        if isinstance(e, ex.And):
-            return ex.logical_and(self.simplify(e.a), self.simplify(e.b))
         return map_children(e, self.simplify)
 
     def _comparison(self, e: ex.Compare) -> Expr:
@@ -336,9 +337,10 @@ class Analyzer:
 
     def decide(self, e: ex.Compare) -> bool | None:
         """Whether a comparison of int64 always holds (True), never holds (False) or may be either (None)."""
-        difference = self.form(e.b) - self.form(e.a)
-        if self.is_data(difference):
+        a, b = self.form(e.a), self.form(e.b)
+        if self.is_data(a) or self.is_data(b):
             return None
+        difference = b - a
         low, high = self.interval(difference)
         if isinstance(e, (ex.EQ, ex.NE)):
             m, r = self.modulus(difference)

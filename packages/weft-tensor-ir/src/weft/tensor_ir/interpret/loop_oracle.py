@@ -31,13 +31,15 @@ def run(
     arrays: Sequence[Array],
     symbols: Mapping[Var, int] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    simt: bool | None = None,
 ) -> None:
     """Execute `function` on one array per parameter; those of outputs are written in place.
 
     Outputs count as unwritten at first, unless they are also `aliased`; an element that is never stored keeps its
     value. `symbols` gives extents that no parameter has as its own; `functions` gives the meaning of calls that are not
-    native, on float64. Raises ArgumentError on arrays that do not fit, LoweringError on a malformed function, and
-    ExecutionError, which names the statement and the variables in it, on a trap.
+    native, on float64. `simt` says whether kernels are executed as hardware does, by blocks of threads, or as plain
+    loops; None: those with a barrier are. Raises ArgumentError on arrays that do not fit, LoweringError on a malformed
+    function, and ExecutionError, which names the statement and the variables in it, on a trap.
     """
     verify(function)
     if len(arrays) != len(function.parameters):
@@ -45,8 +47,8 @@ def run(
     named = zip(function.parameters, arrays, strict=True)
     values = bind_symbols([(b.name, b.shape, b.dtype, a) for b, a in named], symbols)
     clock = Clock()
-    memories = _memories(function, arrays, clock)
-    program = write_program(function, memories, values, clock, functions or {})
+    memories = _memories(function, arrays)
+    program = write_program(function, memories, values, clock, functions or {}, simt)
     _execute(program, function.name)
     for buffer, array in zip(function.parameters, arrays, strict=True):
         if buffer in function.outputs:
@@ -54,7 +56,7 @@ def run(
                 array[indices] = value
 
 
-def _memories(function: Function, arrays: Sequence[Array], clock: Clock) -> dict[Buffer, Memory]:
+def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, Memory]:
     """The memory of each parameter; parameters that are one array share one."""
     memories: dict[Buffer, Memory] = {}
     shared: dict[object, Memory] = {}
@@ -66,7 +68,7 @@ def _memories(function: Function, arrays: Sequence[Array], clock: Clock) -> dict
                 raise ArgumentError(f"arguments {other.name!r} and {buffer.name!r} overlap, but are not the same array")
         if place not in shared:
             defined = buffer not in function.outputs or buffer in function.aliased
-            shared[place] = SharedMemory(buffer, array.shape, clock, array if defined else None)
+            shared[place] = SharedMemory(buffer, array.shape, array if defined else None)
         memories[buffer] = shared[place]
     return memories
 

@@ -13,8 +13,11 @@ from weft.tensor_ir.interpret.scalars import Trap, Value, elements
 from weft.tensor_ir.ir.buffer import Buffer
 
 Indices = tuple[int, ...]
-Worker = tuple[int, ...]
-"""The iteration of the concurrent loops (parallel, threadIdx) that executes."""
+Worker = tuple[Any, ...]
+"""Who executes: for each concurrent loop around, from the outside, the number of its execution and the iteration.
+
+What a block's threads do between two barriers counts as one execution of a loop over threads.
+"""
 
 
 class Memory(dict[Indices, Value]):
@@ -44,60 +47,63 @@ class Memory(dict[Indices, Value]):
 
 
 class Clock:
-    """Counts phases: what one worker does in a phase has no order to what another does in it."""
+    """Numbers the executions of concurrent loops."""
 
     def __init__(self) -> None:
-        self.phase = 0
+        self.now = 0
 
-
-_SEVERAL: Worker = (-1,)
+    def tick(self) -> int:
+        self.now += 1
+        return self.now
 
 
 class SharedMemory(Memory):
-    """Memory that concurrent workers use. It traps races: accesses to an element by two workers in one phase, one of
-
-    which changes it. Several that store the same value are let pass.
+    """Memory that concurrent workers use. It traps races: accesses to an element by two of them, one of which changes
+    it. Several that store the same value are let pass.
     """
 
-    def __init__(
-        self, buffer: Buffer, shape: Sequence[int], clock: Clock, data: np.ndarray[Any, Any] | None = None
-    ) -> None:
+    def __init__(self, buffer: Buffer, shape: Sequence[int], data: np.ndarray[Any, Any] | None = None) -> None:
         super().__init__(buffer, shape, data)
-        self.clock = clock
-        self.readers: dict[Indices, tuple[int, Worker]] = {}
-        self.writers: dict[Indices, tuple[int, Worker]] = {}
+        self.readers: dict[Indices, Worker] = {}
+        self.writers: dict[Indices, Worker] = {}
 
     def load_by(self, worker: Worker, indices: Indices) -> Value:
         value = self[indices]
-        if self._others(self.writers, worker, indices):
+        if _conflict(self.writers.get(indices, ()), worker) not in (None, _SEVERAL):
             raise Trap(f"{self._element(indices)} is loaded while another thread stores it: a barrier is missing")
-        self._mark(self.readers, worker, indices)
+        _mark(self.readers, worker, indices)
         return value
 
     def store_by(self, worker: Worker, indices: Indices, value: Value) -> None:
         old = self.get(indices)
         if old is None or not (old == value or (math.isnan(old) and math.isnan(value))):
             for others, does in ((self.writers, "stores another value to"), (self.readers, "loads")):
-                if self._others(others, worker, indices):
+                if _conflict(others.get(indices, ()), worker) is not None:
                     element = self._element(indices)
                     raise Trap(f"{element} is stored while another thread {does} it: a barrier is missing")
-        self._mark(self.writers, worker, indices)
+        _mark(self.writers, worker, indices)
         self.store(indices, value)
 
-    def _others(self, marks: dict[Indices, tuple[int, Worker]], worker: Worker, indices: Indices) -> bool:
-        phase, other = marks.get(indices, (-1, worker))
-        stored_by_all = marks is self.writers and other == _SEVERAL
-        return phase == self.clock.phase and not _is_same(other, worker) and not stored_by_all
 
-    def _mark(self, marks: dict[Indices, tuple[int, Worker]], worker: Worker, indices: Indices) -> None:
-        phase, other = marks.get(indices, (-1, worker))
-        same = phase != self.clock.phase or _is_same(other, worker)
-        marks[indices] = self.clock.phase, worker if same else _SEVERAL
+_SEVERAL = "several iterations"
 
 
-def _is_same(a: Worker, b: Worker) -> bool:
-    """Whether one executes inside the other: what stands around an inner concurrent loop is done by all its workers."""
-    return a[: len(b)] == b[: len(a)]
+def _mark(marks: dict[Indices, Worker], worker: Worker, indices: Indices) -> None:
+    """Note who has an element; of several at once, what they have in common."""
+    other = marks.get(indices, ())
+    if _conflict(other, worker) is None:
+        marks[indices] = worker
+    else:
+        same = next(depth for depth, (x, y) in enumerate(zip(other, worker, strict=False)) if x != y)
+        marks[indices] = (*worker[:same], _SEVERAL)
+
+
+def _conflict(other: Worker, worker: Worker) -> object | None:
+    """The iteration in which `other` is, where it is another one of a loop that `worker` executes as well."""
+    for depth, (x, y) in enumerate(zip(other, worker, strict=False)):
+        if x != y:
+            return x if depth % 2 else None
+    return None
 
 
 _END = object()

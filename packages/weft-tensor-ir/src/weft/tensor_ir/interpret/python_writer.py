@@ -1,7 +1,8 @@
 """Writes a loop-IR function as a Python function that executes it on `Memory`.
 
-Loops become `for`, a condition on which operand is evaluated becomes `if`, threads become generators that yield at
-barriers. Every line of the program belongs to a statement, so that a trap can be traced to it.
+Loops become `for`, a condition on which operand is evaluated becomes `if`. Every line of the program belongs to a
+statement, so that a trap can be traced to it. A kernel (an outermost loop over blocks or threads) is executed as plain
+loops, or as hardware does: each thread is a generator, goes through the whole kernel and yields at barriers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import count, product
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ from weft.tensor_ir.ir.stmt import (
     Store,
     While,
 )
-from weft.tensor_ir.ir.visit import children, walk_distinct
+from weft.tensor_ir.ir.visit import children, free_vars, walk_distinct
 
 MAX_LOOPS = 15
 """Loops in one Python function, which CPython limits to 20; those inside are put into a function of their own."""
@@ -71,12 +72,13 @@ def write_program(
     symbols: Mapping[Var, int],
     clock: Clock,
     functions: Mapping[str, Callable[..., Any]],
+    simt: bool | None,
 ) -> Program:
     """The program of `function` over the memories of its parameters.
 
-    Raises ExecutionError where it calls a function that is neither native nor in `functions`.
+    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. Raises ExecutionError where it calls a function that is neither native nor in `functions`.
     """
-    writer = _Writer(clock, functions)
+    writer = _Writer(clock, functions, simt)
     for var, value in symbols.items():
         writer.bind(var, value)
     for buffer, memory in memories.items():
@@ -85,10 +87,7 @@ def write_program(
         if isinstance(node, ex.Load) and node.buffer.data is not None and node.buffer not in writer.program.names:
             data = node.buffer.data
             writer.bind(node.buffer, Memory(node.buffer, data.shape, data))
-    writer.contested = {
-        *function.outputs,
-        *(n.buffer for n in walk_distinct(function.body) if isinstance(n, Allocate)),
-    }
+    writer.contested = {n.buffer for n in walk_distinct(function.body) if isinstance(n, Store)}
     writer.line("def main():")
     with writer.indented():
         writer.line("pass")
@@ -97,11 +96,12 @@ def write_program(
 
 
 class _Writer:
-    def __init__(self, clock: Clock, functions: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, clock: Clock, functions: Mapping[str, Callable[..., Any]], simt: bool | None) -> None:
         self.functions = functions
+        self.simt = simt
         self.program = Program(
             namespace={
-                "Memory": Memory, "SharedMemory": SharedMemory, "interleave": interleave, "clock": clock,
+                "SharedMemory": SharedMemory, "interleave": interleave, "clock": clock, "product": product,
                 "minimum": scalars.minimum, "maximum": scalars.maximum, "fma": scalars.fma, "no_branch": _no_branch,
             }
         )  # fmt: skip
@@ -109,13 +109,14 @@ class _Writer:
         self.depth = 0
         self.loops = 0
         self.origin: Stmt | None = None
-        self.workers: tuple[str, ...] = ()
-        self.threaded = False
-        """Whether the code being written runs in a generator, which may meet barriers."""
+        self.worker: tuple[str, ...] = ()
+        """The text of `memory.Worker`."""
+        self.threads: dict[str, str] = {}
+        """In a kernel on hardware: the position of this thread along each axis, as text."""
         self.contested: set[Buffer] = set()
-        """Buffers that are written, so that concurrent accesses can be races."""
-        self.private: set[Buffer] = set()
-        self.hoisted: set[Buffer] = set()
+        """Buffers that are stored to, so that concurrent accesses can be races."""
+        self.owned_by: dict[Buffer, tuple[str, ...]] = {}
+        """The worker that allocated each buffer."""
         self.data_vars: set[Var] = set()
         self.shared_nodes: set[int] = set()
         self.temporaries: dict[int, str] = {}
@@ -183,17 +184,15 @@ class _Writer:
                 self.line(f"{self.name(s.var)} = {value}")
                 self.statement(s.body)
             case Allocate():
-                self.private.add(s.buffer)
-                if s.buffer not in self.hoisted:
+                if s.scope is not Scope.SHARED or not self.threads:
                     self.allocate(s.buffer)
                 self.statement(s.body)
-                self.private.discard(s.buffer)
             case Store():
                 self.store(s)
             case Evaluate():
                 self.line(self.expr(s.value))
             case Barrier():
-                self.line("yield" if self.threaded else "pass")
+                self.line("yield" if self.threads else "pass")
             case Prefetch():
                 self.line("pass")
             case _:
@@ -206,8 +205,8 @@ class _Writer:
 
     def allocate(self, buffer: Buffer) -> None:
         shape = "".join(f"{self.expr(extent)}, " for extent in buffer.shape)
-        key = self.constant(buffer)
-        self.line(f"{self.name(buffer)} = SharedMemory({key}, ({shape}), clock)")
+        self.owned_by[buffer] = self.worker
+        self.line(f"{self.name(buffer)} = SharedMemory({self.constant(buffer)}, ({shape}))")
 
     def store(self, s: Store) -> None:
         value = self.expr(s.value)
@@ -215,22 +214,25 @@ class _Writer:
             value = f"bool({value})"
         elif s.buffer.dtype.is_float and s.buffer.dtype.bits < 32:
             value = f"{self.constant(scalars.rounded(s.buffer.dtype))}({value})"
-        by = f"_by({self.worker()}, " if self.is_contested(s.buffer) else "("
+        by = f"_by({self.worker_text()}, " if self.is_contested(s.buffer) else "("
         self.line(f"{self.name(s.buffer)}.store{by}{self.indices(s.indices)}, {value})")
 
     def loop(self, s: For) -> None:
         start, extent = self.expr(s.start), self.expr(s.extent)
         domain = f"range({extent})" if ex.is_const(s.start, 0) else f"range({start}, {start} + {extent})"
-        if s.kind is LoopKind.THREAD and s.thread is not None and s.thread.startswith("threadIdx"):
-            self.threads(s, domain)
-        elif s.kind is LoopKind.PARALLEL:
-            self.parallel(s, domain)
-        elif self.loops == MAX_LOOPS:
-            self.outlined(s, domain)
+        if s.kind is LoopKind.THREAD and self.threads:
+            self.own_iteration(s, start, extent)
+        elif s.kind is LoopKind.THREAD and self.is_simt(s):
+            self.kernel(s)
+        elif s.kind in (LoopKind.PARALLEL, LoopKind.THREAD):
+            self.concurrent_loop(s, domain)
         else:
             self.plain_loop(s, domain)
 
     def plain_loop(self, s: For, domain: str) -> None:
+        if self.loops == MAX_LOOPS:
+            self.outlined(s, domain)
+            return
         self.line(f"for {self.name(s.var)} in {domain}:")
         self.loops += 1
         self.block(s.body)
@@ -244,60 +246,71 @@ class _Writer:
             self.loops = 0
             self.plain_loop(s, domain)
             self.loops = outside
-            if self.threaded:
+            if self.threads:
                 self.line("yield from ()")
         self.origin = s
-        self.line(f"yield from {body}()" if self.threaded else f"{body}()")
+        self.line(f"yield from {body}()" if self.threads else f"{body}()")
 
-    @contextmanager
-    def concurrent(self, var: Var) -> Iterator[None]:
-        """Code that several workers execute; a region of them ends one phase and begins another."""
-        workers, private = self.workers, self.private
-        self.workers = (*workers, self.name(var))
-        self.private = private if workers else set()
-        yield
-        self.workers, self.private = workers, private
+    def concurrent_loop(self, s: For, domain: str) -> None:
+        """A loop whose iterations have no order."""
+        execution, outside = self.fresh("execution"), self.worker
+        self.line(f"{execution} = clock.tick()")
+        self.worker = (*outside, execution, self.name(s.var))
+        self.plain_loop(s, domain)
+        self.worker = outside
 
-    def parallel(self, s: For, domain: str) -> None:
-        outermost = not self.workers
-        if outermost:
-            self.line("clock.phase += 1")
-        with self.concurrent(s.var):
-            self.plain_loop(s, domain)
-        if outermost:
-            self.line("clock.phase += 1")
+    def is_simt(self, kernel: For) -> bool:
+        if self.simt is None:
+            return any(isinstance(n, Barrier) for n in walk_distinct(kernel))
+        return self.simt
 
-    def threads(self, s: For, domain: str) -> None:
-        """A generator per thread. Memory of scope shared belongs to the block: it is allocated before the threads."""
-        outermost, loops = not self.threaded, self.loops
-        if outermost:
-            for node in walk_distinct(s.body):
+    def kernel(self, s: For) -> None:
+        """As many blocks and threads as the loops ask for; shared memory is allocated once for each block."""
+        loops = [n for n in walk_distinct(s) if isinstance(n, For) and n.kind is LoopKind.THREAD]
+        counts: dict[str, list[str]] = {}
+        inner = {n.var for n in walk_distinct(s) if isinstance(n, (For, Let))}
+        for loop in loops:
+            if free_vars(loop.extent) & inner:
+                raise ExecutionError(f"thread loop {loop.var.name!r}: extent {loop.extent} differs within its kernel")
+            counts.setdefault(str(loop.thread), []).append(self.expr(loop.extent))
+        axes = {axis: self.fresh("axis") for axis in counts}
+        ranges = {axis: f"range(max({', '.join(listed)}, 0))" for axis, listed in counts.items()}
+        blocks, threads = ([a for a in axes if a.startswith(kind)] for kind in ("blockIdx", "threadIdx"))
+        thread, outside = self.fresh("thread"), (self.loops, self.worker)
+        at_block = ", ".join(axes[a] for a in blocks)
+        self.line(f"for {at_block}, in product({', '.join(ranges[a] for a in blocks)}):" if blocks else "if True:")
+        with self.indented():
+            for node in walk_distinct(s):
                 if isinstance(node, Allocate) and node.scope is Scope.SHARED:
                     self.allocate(node.buffer)
-                    self.hoisted.add(node.buffer)
-        body = self.fresh("thread")
-        self.line(f"def {body}({self.name(s.var)}):")
-        with self.concurrent(s.var), self.indented():
-            self.threaded, self.loops = True, 0
+            position = self.fresh("position")
+            self.line(f"def {thread}({position}):")
+            with self.indented():
+                self.line(f"({''.join(f'{axes[a]}, ' for a in threads)}) = {position}")
+                self.threads, self.worker, self.loops = axes, ("clock.now", position), 0
+                self.statement(s)
+                self.line("yield from ()")
+                self.threads, self.loops, self.worker = {}, *outside
+            self.origin = s
+            self.line("clock.tick()")
+            self.line(f"for barrier in interleave(map({thread}, product({', '.join(ranges[a] for a in threads)}))):")
+            self.line(" clock.tick()")
+            self.line("clock.tick()")
+
+    def own_iteration(self, s: For, start: str, extent: str) -> None:
+        """The iteration of a thread loop that falls to this block or thread, if one does."""
+        own = self.threads[str(s.thread)]
+        self.line(f"if {own} < {extent}:")
+        with self.indented():
+            self.line(f"{self.name(s.var)} = {start} + {own}")
             self.statement(s.body)
-            self.line("yield from ()")
-            self.threaded, self.loops = not outermost, loops
-        self.origin = s
-        threads = f"interleave(map({body}, {domain}))"
-        if outermost:
-            self.line("clock.phase += 1")
-            self.line(f"for barrier in {threads}: clock.phase += 1")
-            self.line("clock.phase += 1")
-        else:
-            self.line(f"yield from {threads}")
 
     def is_contested(self, buffer: Buffer) -> bool:
-        """Whether concurrent workers may access the buffer, one of them writing."""
-        own = buffer in self.private and buffer not in self.hoisted
-        return bool(self.workers) and buffer in self.contested and not own
+        """Whether concurrent workers may access the buffer, one of them storing."""
+        return buffer in self.contested and self.owned_by.get(buffer, ()) != self.worker
 
-    def worker(self) -> str:
-        return f"({', '.join(self.workers)},)"
+    def worker_text(self) -> str:
+        return f"({', '.join(self.worker)})"
 
     # Expressions.
 
@@ -324,7 +337,7 @@ class _Writer:
             case Var():
                 return self.name(e)
             case ex.Load():
-                by = f".load_by({self.worker()}, " if self.is_contested(e.buffer) else "["
+                by = f".load_by({self.worker_text()}, " if self.is_contested(e.buffer) else "["
                 return f"{self.name(e.buffer)}{by}{self.indices(e.indices)}{']' if by == '[' else ')'}"
             case ex.And():
                 return self.choice(e.a, e.b, ex.FALSE)

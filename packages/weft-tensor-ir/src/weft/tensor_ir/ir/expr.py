@@ -94,8 +94,8 @@ class Expr:
         return floormod(other, self)
 
     def __neg__(self) -> Expr:
-        if isinstance(self, Const):
-            return const(-self.value, self.dtype)
+        if isinstance(self, Const) and self.dtype.is_float:
+            return Const(-self.value, self.dtype)
         return Mul(self, const(-1, self.dtype)) if self.dtype.is_float else subtract(0, self)
 
     def __lt__(self, other: Expr | Scalar) -> Expr:
@@ -542,7 +542,7 @@ _COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
 
 def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
     a, b = _operands(a, b, kind.symbol)
-    if isinstance(a, Const) and isinstance(b, Const):
+    if isinstance(a, Const) and isinstance(b, Const) and not a.dtype.is_float:  # those still have to be rounded
         return const(bool(_COMPARISONS[kind](a.value, b.value)))
     return kind(a, b)
 

@@ -33,7 +33,8 @@ def verify(function: Function, after: str | None = None) -> None:
     Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
     constant; indices are int64, as many as dimensions; types agree; only outputs and allocated buffers are stored to;
     no tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
-    shapes; a vectorised loop holds no other; thread loops have a legal axis, none inside one of the same.
+    shapes; a vectorised loop holds no other; thread loops have a legal axis; inside a loop
+    over the threads of a block may be another over the same ones, but not so for blocks.
     """
     _Verifier(function, after).function_()
 
@@ -129,7 +130,7 @@ class _Verifier:
         if s.thread not in THREAD_TAGS:
             self.fail(f"thread loop {s.var.name!r} expects an axis of {', '.join(THREAD_TAGS)}; found {s.thread}")
         for outer in self.loops:
-            if outer.thread == s.thread:
+            if outer.thread == s.thread and s.thread.startswith("blockIdx"):
                 self.fail(f"thread loop {s.var.name!r} of {s.thread} is inside of {outer.var.name!r} of the same axis")
             if outer.thread is not None and outer.thread.startswith("threadIdx") and s.thread.startswith("blockIdx"):
                 self.fail(f"thread loop {s.var.name!r} of {s.thread} is inside of {outer.var.name!r} of {outer.thread}")

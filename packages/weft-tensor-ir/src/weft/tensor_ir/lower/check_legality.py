@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weft.runtime.errors import ScheduleError
+from weft.tensor_ir.arith import Analyzer, structural_key
 from weft.tensor_ir.ir.buffer import Scope
 from weft.tensor_ir.ir.expr import AxisKind, IterVar
 from weft.tensor_ir.ir.stmt import LoopKind
+from weft.tensor_ir.ir.visit import walk
 from weft.tensor_ir.lower.regions import Plans, StagePlan, attach_path
 from weft.tensor_ir.schedule.relations import Split, Tail
 from weft.tensor_ir.schedule.stage import Stage
 from weft.tensor_ir.te.tensor import ComputeOp, reads
 
 
-def check_legality(plans: Plans) -> None:
+def check_legality(plans: Plans, analyzer: Analyzer) -> None:
     """Raise ScheduleError, naming stage and loop, where the planned loops would change the result."""
-    for stage, plan in plans.items():
+    for stage in plans:
         _check_vectorized_hosts(stage)
         _check_shifted_tails(stage)
         _check_prefetches(plans, stage)
-        _check_blocks(plan)
+        _check_blocks(plans, stage, analyzer)
 
 
 def _check_vectorized_hosts(stage: Stage) -> None:
@@ -85,19 +87,35 @@ def _check_prefetches(plans: Plans, stage: Stage) -> None:
             )
 
 
-def _check_blocks(plan: StagePlan) -> None:
+def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
     """Between K-blocks element i of the consumer holds the state of element i of the reduction."""
-    stage = plan.stage
     for block, owner in stage.blocks.items():
         assert isinstance(stage.op, ComputeOp)
+        where = f"reorder in stage {stage.name!r}, axis {block.name!r}"
         if block not in stage.leaves or block not in owner.leaves or owner.attach is None or owner.attach[0] is not stage:
             raise ScheduleError(
-                f"reorder in stage {stage.name!r}: {block.name!r} is no loop of {owner.name!r} any more that is computed here; "
+                f"{where}: it is no loop of {owner.name!r} any more that is computed here; "
                 "reorder after cache_write, rfactor and compute_at"
             )
-        for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
-            if read.indices != stage.op.axis:
-                raise ScheduleError(
-                    f"reorder in stage {stage.name!r}, axis {block.name!r}: partial results of {owner.name!r} can be kept in "
-                    f"{stage.name!r} only where element by element one reads the other, found {read}"
-                )
+        _check_block_tails(plans[stage], owner, where, analyzer)
+        for reader, plan in plans.items():
+            for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
+                if reader is not stage or read.indices != stage.op.axis:
+                    raise ScheduleError(
+                        f"{where}: partial results of {owner.name!r} can be kept in {stage.name!r} only where that alone "
+                        f"reads it, element by element; {reader.name!r} reads {read}"
+                    )
+
+
+def _check_block_tails(plan: StagePlan, owner: Stage, where: str, analyzer: Analyzer) -> None:
+    """The points that the consumer stores in a tile are those of the owner's region that are in the tensor, no fewer."""
+    assert owner.attach is not None
+    stage = plan.stage
+    inside = set(stage.leaves[stage.leaves.index(owner.attach[1]) + 1 :])
+    ends = {structural_key(analyzer.simplify(plan.axis_value[a] < a.extent)) for a in stage.axes}
+    for guard in plan.guards:
+        if structural_key(guard) not in ends and not inside.isdisjoint(walk(guard)):
+            raise ScheduleError(
+                f"{where}: tiles of {stage.name!r} end where {guard} fails, inside the tensor, so the partial results of "
+                "one are in the place of the next one's; split by a factor that divides"
+            )

@@ -221,6 +221,6 @@ class _Kernel:
         )
 
     def _access(self, buffer: Buffer, store: Stmt | None, loops: Sequence[For]) -> _Access:
-        within = loops[self.allocated_at[buffer] :]
+        within = loops[self.allocated_at.get(buffer, 0) :]
         innermost = {loop.thread: loop for loop in within}
         return _Access(buffer, store, tuple(innermost.get(axis) for axis in self.axes))

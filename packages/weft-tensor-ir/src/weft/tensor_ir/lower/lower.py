@@ -11,6 +11,7 @@ from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Function, Stmt
 from weft.tensor_ir.ir.verify import verify
 from weft.tensor_ir.lower.check_legality import check_legality
+from weft.tensor_ir.lower.check_reads import check_definitions, check_overhangs
 from weft.tensor_ir.lower.nests import build_nests
 from weft.tensor_ir.lower.partition_loops import partition_loops
 from weft.tensor_ir.lower.regions import infer_regions
@@ -50,8 +51,10 @@ def lower(
     """
     parameters = _parameters(schedule, arguments, buffers or {}, aliased)
     analyzer = Analyzer()
+    check_definitions(schedule)
     plans = infer_regions(schedule, analyzer)
-    check_legality(plans)
+    check_legality(plans, analyzer)
+    check_overhangs(plans, schedule, analyzer)
     body = build_nests(schedule, plans, parameters, analyzer)
     outputs = frozenset(parameters[t] for t in schedule.outputs)
     overlapping = frozenset(parameters[t] for t in aliased)

@@ -176,7 +176,7 @@ class _Nest:
             return self._update() if self.reduces else self._stores()
         leaf = self.leaves[position]
         inner = self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
-        inner = self._with_attached(leaf, inner)
+        inner = self._prefetched(leaf, self._with_attached(leaf, inner))
         return inner if leaf in self.bound else self._loop(leaf, inner, leaf)
 
     def _across_threads(self, position: int) -> Stmt:
@@ -216,20 +216,27 @@ class _Nest:
         kind = stage.kinds.get(leaf, LoopKind.SERIAL)
         extent = owner.loops[leaf]
         thread = stage.threads.get(leaf)
-        body = self._prefetched(leaf, body, var)
         return For(var, ex.const(0), extent, kind, body, thread, stage.pragmas.get(leaf, ()), leaf.span)
 
     def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
-        plans = [p for p in self.builder.plans.values() if p.stage.attach == (self.stage, leaf)]
-        nests = [self.builder.nest(p) for p in plans]
-        return self.builder.allocated(plans, sequence(*nests, body)) if plans else body
+        """`body` behind the stages computed at the loop, under the guards that are decided there: what no point of the
 
-    def _prefetched(self, leaf: IterVar, body: Stmt, var: Var) -> Stmt:
+        iteration needs is not computed.
+        """
+        plans = [p for p in self.builder.plans.values() if p.stage.attach == (self.stage, leaf)]
+        if not plans:
+            return body
+        inner = set(self.leaves[self.leaves.index(leaf) + 1 :])
+        decided = [g for g in self.plan.guards if not self._mentions_reduce(g) and inner.isdisjoint(walk(g))]
+        nests = [self.builder.nest(p) for p in plans]
+        return self.builder.allocated(plans, self._guarded(decided, sequence(*nests, body)))
+
+    def _prefetched(self, leaf: IterVar, body: Stmt) -> Stmt:
         hints = []
         for request in (r for r in self.stage.prefetches if r.axis is leaf):
             for e in self.plan.body:
                 for load in self._first_reads(e, request.tensor):
-                    ahead = substitute(load, {leaf: var + request.distance})
+                    ahead = substitute(load, {leaf: leaf + request.distance})
                     assert isinstance(ahead, Load)
                     zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[self.leaves.index(leaf) + 1 :]}
                     indices = tuple(substitute(i, zero) for i in ahead.indices)
@@ -288,8 +295,11 @@ class _Nest:
             host = self.stage.attach[0]
             axes = {v: e for v, e in self.plan.axis_value.items()}
             point = [substitute(axes[a], fresh) for a in self.stage.axes]
-            held = Load(self.builder.buffers[host.outputs[0]], self.builder.index(host.outputs[0], point), first.dtype)
-            inside = [g for a, p in zip(host.axes, point, strict=True) for g in (p >= 0, p < a.extent)]
+            kept = self.builder.buffers[host.outputs[0]]
+            place = self.builder.index(host.outputs[0], point)
+            held = Load(kept, place, first.dtype)
+            ranges = [*zip(point, self.stage.op.outputs[0].shape, strict=True), *zip(place, kept.shape, strict=True)]
+            inside = [g for p, extent in ranges for g in (p >= 0, p < extent)]
             resume = self._guarded(inside, Store(self._output(0), indices, held, self.span))
             body = If(block.equal(0), body, resume, self.span)
         data = [substitute(g, fresh) for g in self.plan.guards if not self._mentions_reduce(g)]

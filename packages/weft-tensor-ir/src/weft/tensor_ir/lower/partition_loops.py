@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.expr import Expr, Var
-from weft.tensor_ir.ir.stmt import For, If, Stmt, sequence
+from weft.tensor_ir.ir.stmt import For, If, LoopKind, Stmt, sequence
 from weft.tensor_ir.ir.visit import Rewriter, rename_bound, substitute, walk
 from weft.tensor_ir.lower.tighten_loops import linear_condition
 
@@ -18,8 +18,8 @@ def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
             for wo in [1, 4): for wi in [0, 14): S
 
     In the middle every linear condition on the loop's variable holds for all values of the loops inside. `simplify`
-    afterwards decides what has become constant. Loops with a symbolic range and conditions on outer loops only are
-    left alone. Requires and keeps: each variable bound once (copies are renamed).
+    afterwards decides what has become constant. Vectorized loops, those with a symbolic range and conditions on outer
+    loops only are left alone. Requires and keeps: each variable bound once (copies are renamed).
     """
     return _Partitioner(analyzer).rewrite(statement)
 
@@ -31,7 +31,8 @@ class _Partitioner(Rewriter):
     def rewrite_For(self, s: For) -> Stmt:
         with self.analyzer.bound(s.var, s.start, s.extent):
             body = self.rewrite(s.body)
-            bounds = self._always_true(s.var, body) if ("partition", True) in s.pragmas else None
+            wanted = ("partition", True) in s.pragmas and s.kind is not LoopKind.VECTORIZED
+            bounds = self._always_true(s.var, body) if wanted else None
         pragmas = tuple(p for p in s.pragmas if p[0] != "partition")
 
         def loop(start: int, stop: int, copy: bool) -> Stmt:

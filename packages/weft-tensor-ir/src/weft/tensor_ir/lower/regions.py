@@ -29,7 +29,7 @@ class StagePlan:
 
     `base` and `extent` give the region per data axis; `value` writes each axis over the loops, relative to the base;
     `loops` are the extents of the leaves; `guards` are the conditions under which a point of the loop nest belongs to
-    the region and to the tensor.
+    the region and to the tensor. Along the axes in `rounded` the region includes the overhang of a rounded-up tail.
     """
 
     stage: Stage
@@ -39,6 +39,7 @@ class StagePlan:
     value: dict[IterVar, Expr] = field(default_factory=dict)
     loops: dict[IterVar, Expr] = field(default_factory=dict)
     guards: list[Expr] = field(default_factory=list)
+    rounded: set[IterVar] = field(default_factory=set)
 
     @property
     def axis_value(self) -> dict[Var, Expr]:
@@ -67,8 +68,6 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
                 _attached_region(schedule, stage, plan, plans, analyzer)
             _plan_loops(stage, plan, analyzer)
         plans[stage] = plan
-    for plan in plans.values():
-        _check_overhang(plan, plans, schedule, analyzer)
     return dict(reversed(plans.items()))
 
 
@@ -108,6 +107,11 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
             raise ScheduleError(
                 f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no loop of it "
                 f"any more (its loops are {host._loop_names()}); call compute_at after split, fuse and reorder"
+            )
+        if host.attach is not None and axis in host.attach[0].blocks:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which reorder has moved "
+                f"into {host.attach[0].name!r}; compute it at that stage's loop"
             )
         if host.inlined:
             raise ScheduleError(f"compute_at: stage {stage.name!r} is computed at {host.name!r}, which is inlined")
@@ -289,9 +293,15 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
                 inner = ex.minimum(relation.factor, whole) if isinstance(whole, Const) else relation.factor
                 parts = (whole + inner - 1) // inner
             extent[relation.outer], extent[relation.inner] = analyzer.simplify(parts), analyzer.simplify(inner)
+            if relation.tail is Tail.ROUND_UP:
+                _check_overlap(stage, relation, extent, analyzer)
         else:
             extent[relation.fused] = analyzer.simplify(extent[relation.outer] * extent[relation.inner])
+    adopted = stage.attach[0].blocks if stage.attach is not None else {}
     for leaf in stage.leaves:
+        if leaf in adopted and not analyzer.prove(extent[leaf] >= 1):
+            plan.guards.append(leaf < extent[leaf])
+            extent[leaf] = ex.maximum(extent[leaf], 1)
         if leaf not in stage.blocks:
             plan.loops[leaf] = extent[leaf]
             analyzer.bind(leaf, 0, extent[leaf])
@@ -311,17 +321,30 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
             value[relation.outer] = analyzer.simplify(value[relation.fused] // inner)
             value[relation.inner] = analyzer.simplify(value[relation.fused] % inner)
     plan.value = {axis: value[axis] for axis in (*op.axis, *op.reduce_axis)}
-    guards = [value[s.parent] < extent[s.parent] for s in reversed(splits) if s.tail in (Tail.GUARD, Tail.PARTITION)]
-    rounded = {root for s in splits if s.tail is Tail.ROUND_UP for root in _roots(stage, s.parent)}
+    guards = [*plan.guards, *(value[s.parent] < extent[s.parent] for s in reversed(splits) if s.tail in (Tail.GUARD, Tail.PARTITION))]
+    plan.rounded = {root for s in splits if s.tail is Tail.ROUND_UP for root in _roots(stage, s.parent)}
     for axis in op.axis:
         point = plan.base[axis] + value[axis]
         guards.append(point >= 0)
-        if axis in rounded:
+        if axis in plan.rounded:
             top = analyzer.upper(analyzer.form(value[axis]))
             plan.extent[axis] = ex.const(top + 1) if top is not None else extent[axis]
         else:
             guards.append(point < axis.extent)
     plan.guards = [g for g in dict.fromkeys(analyzer.simplify(g) for g in guards) if not ex.is_const(g, True)]
+
+
+def _check_overlap(stage: Stage, split: Split, extent: Mapping[IterVar, Expr], analyzer: Analyzer) -> None:
+    """The overhang of a loop inside tiles would compute elements of the next tile as well."""
+    around = next((s for s in stage.relations if isinstance(s, Split) and s.inner is split.parent), None)
+    if around is None or analyzer.prove(extent[around.outer] <= 1):
+        return
+    if not analyzer.prove((extent[split.parent] % extent[split.inner]).equal(0)):
+        raise ScheduleError(
+            f"split of {stage.name!r} with a rounded-up tail: tiles of {extent[split.inner]} do not fill loop "
+            f"{split.parent.name!r} of extent {extent[split.parent]}, so they would overlap the next tile of "
+            f"{around.parent.name!r}"
+        )
 
 
 def _roots(stage: Stage, axis: IterVar) -> Iterable[IterVar]:
@@ -332,27 +355,3 @@ def _roots(stage: Stage, axis: IterVar) -> Iterable[IterVar]:
         if isinstance(relation, Fuse) and axis is relation.fused:
             return [*_roots(stage, relation.outer), *_roots(stage, relation.inner)]
     return [axis]
-
-
-def _check_overhang(plan: StagePlan, plans: Plans, schedule: Schedule, analyzer: Analyzer) -> None:
-    """A rounded-up tail computes beyond the tensor, so what it reads there must exist."""
-    stage = plan.stage
-    if not any(isinstance(r, Split) and r.tail is Tail.ROUND_UP for r in stage.relations):
-        return
-    for read in (r for b in plan.body for r in reads(b)):
-        source = plans.get(schedule[read.tensor])
-        for d, index in enumerate(read.indices):
-            form = analyzer.form(substitute(index, plan.axis_value))
-            held: Expr = read.tensor.shape[d]
-            if source is not None and isinstance(source.stage.op, ComputeOp):
-                axis = source.stage.op.axis[d]
-                held, form = source.extent[axis], form - analyzer.form(source.base[axis])
-            last = analyzer.upper(form)
-            limit = analyzer.constant(held)
-            if last is None or limit is None or last >= limit:
-                raise ScheduleError(
-                    f"split of {stage.name!r} with a rounded-up tail would read {read.tensor.name!r} beyond its end: "
-                    f"dimension {d} holds {held} elements, index {analyzer.expr(form)} reaches {last}"
-                )
-
-

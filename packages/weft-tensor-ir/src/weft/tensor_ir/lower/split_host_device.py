@@ -83,7 +83,12 @@ class _Splitter:
             case Seq():
                 for child in s.body:
                     self.host(child)
-            case Allocate(buffer=buffer) if buffer.scope is Scope.GLOBAL:
+            case Allocate(buffer=buffer):
+                if buffer.scope is not Scope.GLOBAL:
+                    raise LoweringError(
+                        f"{buffer.name!r} is computed outside of all kernels and expects scope global, found {buffer.scope.value}; "
+                        "call set_scope, or compute_at inside of a loop that is bound to blocks"
+                    )
                 self.workspace.append(buffer)
                 self.host(s.body)
             case For(kind=LoopKind.THREAD):
@@ -149,10 +154,10 @@ class _Binding:
     def _bind(self, s: Stmt, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> tuple[Stmt, frozenset[str]]:
         """The statement without thread loops, and the axes along which only thread 0 is to execute it."""
         for access in _accesses(s):
-            _check_private(access, allocated, loops)
+            _check_scope(access, allocated, loops)
         match s:
             case Store():
-                return s, self._uncovered(s.buffer, allocated, loops)
+                return s, self._uncovered(s, allocated, loops)
             case Seq():
                 return self._sequence([self._bind(child, allocated, loops) for child in s.body])
             case For(kind=LoopKind.THREAD):
@@ -195,12 +200,14 @@ class _Binding:
             return runs[0][1], runs[0][0]
         return sequence(*(_guarded(s, alone, self.axes) for alone, s in runs)), frozenset()
 
-    def _uncovered(self, buffer: Buffer, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> frozenset[str]:
-        """The axes whose threads would all store the same to memory that they share."""
-        if buffer.scope.rank < Scope.SHARED.rank:
+    def _uncovered(self, s: Store, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> frozenset[str]:
+        """The axes whose threads would all store the same to one element of memory that they share."""
+        if s.buffer.scope.rank < Scope.SHARED.rank:
             return frozenset()
-        covered = {loop.thread for loop in loops[allocated.get(buffer, 0) :]}
-        sharing = THREADS if buffer.scope is Scope.SHARED else THREAD_TAGS
+        named = {v for index in s.indices for v in walk(index)}
+        first = allocated.get(s.buffer, 0)
+        covered = {loop.thread for i, loop in enumerate(loops) if i >= first or loop.var in named}
+        sharing = THREADS if s.buffer.scope is Scope.SHARED else THREAD_TAGS
         return frozenset(tag for tag in sharing if tag in self.axes and tag not in covered)
 
 
@@ -218,15 +225,18 @@ def _accesses(s: Stmt) -> Iterator[Load | Store]:
             yield from (n for n in walk(child) if isinstance(n, Load))
 
 
-def _check_private(access: Load | Store, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> None:
-    """A thread's own memory holds nothing for other threads."""
+def _check_scope(access: Load | Store, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> None:
+    """A thread's own memory holds nothing for other threads, nor that of a block for other blocks."""
     buffer = access.buffer
-    if buffer.scope.rank >= Scope.SHARED.rank or buffer.data is not None:
+    if buffer.scope is Scope.GLOBAL or buffer.data is not None:
         return
-    between = loops[allocated.get(buffer, 0) :]
-    if between:
-        loop = between[0]
+    within = loops[allocated.get(buffer, 0) :]
+    if buffer.scope is Scope.SHARED:
+        within = [loop for loop in within if loop.thread in BLOCKS]
+    if within:
+        loop = within[0]
+        wider = "global" if loop.thread in BLOCKS else "shared"
         raise LoweringError(
             f"{buffer.name!r} in scope {buffer.scope.value} is used in loop {loop.var.name!r}, bound to {loop.thread}, but "
-            "computed for all its threads at once; call set_scope('shared'), or compute it inside of that loop"
+            f"computed for all of that loop; compute it inside of it, or call set_scope({wider!r})"
         )

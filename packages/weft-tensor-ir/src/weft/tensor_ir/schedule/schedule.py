@@ -204,8 +204,8 @@ def _axis_values(relations: list[Split | Fuse], leaves: list[IterVar]) -> tuple[
         if isinstance(relation, Split):
             value = values[relation.outer] * relation.factor + values[relation.inner]
             values[relation.parent] = value
-            parent, factor = constant_extent(relation.parent), relation.factor
-            if not (parent is not None and isinstance(factor, ex.Const) and parent % int(factor.value) == 0):
+            covered = relation.outer.extent * relation.inner.extent
+            if not (isinstance(covered, ex.Const) and ex.is_const(relation.parent.extent, covered.value)):
                 guards.append(value < relation.parent.extent)
         else:
             values[relation.outer] = values[relation.fused] // relation.inner.extent

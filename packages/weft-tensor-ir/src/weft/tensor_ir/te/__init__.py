@@ -5,7 +5,8 @@ from typing import Any
 from weft.runtime.dtype import DType
 from weft.tensor_ir.ir import expr as _expr
 from weft.tensor_ir.ir.buffer import Buffer, decl_buffer
-from weft.tensor_ir.ir.expr import Expr, cast, const, maximum, minimum, select
+from weft.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, select
+from weft.tensor_ir.ir.stmt import Stmt
 from weft.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
 from weft.tensor_ir.te import ir_builder
 from weft.tensor_ir.te.extern import extern
@@ -65,9 +66,12 @@ def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
 
 __all__ = [
     "Buffer",
+    "Call",
     "Expr",
+    "IterVar",
     "Schedule",
     "Stage",
+    "Stmt",
     "Tensor",
     "abs",
     "all",

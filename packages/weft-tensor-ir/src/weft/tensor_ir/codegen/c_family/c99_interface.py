@@ -209,7 +209,7 @@ def _string(text: str) -> str:
     escaped = [c.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") for c in text]
     if len(text) <= _LONGEST_STRING:
         return "\n  " + "\n  ".join(f'"{"".join(escaped[i : i + 100])}"' for i in range(0, len(escaped), 100))
-    return " {\n  " + ",\n  ".join(wrap(", ".join(map(str, [*text.encode("ascii"), 0])), 110)) + "\n}"
+    return " {\n  " + "\n  ".join(wrap(", ".join(map(str, [*text.encode("ascii"), 0])), 110)) + "\n}"
 
 
 class PublicFunction(Expressions):

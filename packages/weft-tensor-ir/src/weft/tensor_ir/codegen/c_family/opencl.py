@@ -11,7 +11,7 @@ from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Var
-from weft.tensor_ir.ir.stmt import THREAD_TAGS, Allocate, Barrier, Function
+from weft.tensor_ir.ir.stmt import THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
 from weft.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, split_host_device
 
 OPENCL_TYPES = {
@@ -91,6 +91,11 @@ class OpenCLKernel(Statements):
     def _index(self, tag: str, var: Var) -> str:
         function = "get_group_id" if tag.startswith("blockIdx") else "get_local_id"
         return f"  const long {self.name(var)} = {function}({THREAD_TAGS.index(tag) % 3});"
+
+    def serial_loop(self, s: For) -> None:
+        if s.kind is LoopKind.UNROLLED:
+            self.line("#pragma unroll")
+        super().serial_loop(s)
 
     def allocate(self, s: Allocate) -> None:
         if s.scope is Scope.SHARED:

@@ -178,7 +178,7 @@ static inline $float32 weft_round_to_odd($float64 x) {
   $float32 nearest = ($float32)x;
   $uint32 bits = weft_bits_float32_as_uint32(nearest);
   if (x != x || ($float64)nearest == x || (bits & 1u) != 0) return nearest;
-  return weft_bits_uint32_as_float32(($float64)nearest > x == x > 0 ? bits - 1u : bits + 1u);
+  return weft_bits_uint32_as_float32((($float64)nearest > x) == (x > 0) ? bits - 1u : bits + 1u);
 }""", (_BITS, _VALUE))  # fmt: skip
 
 POPCOUNT = Routine("weft_popcount", """

@@ -97,9 +97,7 @@ class Expressions(Registers):
 
     def lane_pointers(self, access: Any) -> Value:
         """One address per lane."""
-        form = self.offset_form(access)
-        per_lane = ex.const(0) if not form.terms else self.analyzer.expr(form)
-        offsets = self.splat(self.value(per_lane), self.width)
+        offsets = self.splat(self.value(self.analyzer.expr(self.offset_form(access))), self.width)
         base = self.base_pointer(access.buffer)
         kind = storage_type(access.buffer.dtype)
         return self.emit(f"getelementptr {kind}, ptr {base.text}, {offsets.typed}", "ptr", self.width)

@@ -136,20 +136,14 @@ class Statements(Expressions):
         """A loop tested at its end, behind a test of its own unless at least one iteration is certain."""
         loop, done = self.label("loop"), self.label("done")
         self._forget_stored(body)
-        frame = self.open_scope()
-        entry = self.block
-        if certain:
-            self.branch(loop)
-        else:
-            ready = self.label("enter")
+        self.open_scope()
+        entry = entry_of_loop = self.block
+        if not certain:
+            entry_of_loop = self.label("enter")
             nonempty = self.emit(f"icmp slt {start.typed}, {stop.text}", "i1")
-            self.branch_if(nonempty, ready, done)
-            self.start_block(ready)
-            frame.before = []
-            self.lines.append(frame.before)
-            entry_of_loop = ready
-            self.branch(loop)
-        entry_of_loop = self.block if not certain else entry
+            self.branch_if(nonempty, entry_of_loop, done)
+            self.start_block(entry_of_loop)
+        self.branch(loop)
         self.start_block(loop)
         counter = self.fresh("i")
         self.depth[counter] = len(self.scopes) - 1
@@ -337,9 +331,8 @@ class Statements(Expressions):
     def _symbolic_allocation(self, s: Allocate) -> None:
         """Storage of a size that is known only when the kernel runs: taken and given back around its use."""
         self.can_fail = True
-        total: Expr = ex.const(s.buffer.dtype.bytes)
-        for extent in s.buffer.shape:
-            total = ex.multiply(total, extent)
+        last = s.buffer.offset(tuple(extent - 1 for extent in s.buffer.shape))
+        total = (last + 1) * s.buffer.dtype.bytes
         self.memo.clear()
         size = self.value(ex.maximum(total, 64))
         memory = self._host_call(self.module.layout.alloc, "ptr", f"i64 {size.text}, i64 64")
@@ -414,8 +407,12 @@ class Statements(Expressions):
         self.value(s.value)
 
     def _prefetch(self, s: Prefetch) -> None:
+        """A hint for the first lane; where the lanes' addresses are unrelated, for none."""
         self.memo.clear()
-        pointer = self.pointer(s.buffer, *self.evaluate(self.offset_form(s)))
+        form = self.offset_form(s)
+        if self.lane_stride(form) is None:
+            return
+        pointer = self.pointer(s.buffer, *self.evaluate(form))
         self.module.declarations["declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"] = None
         self.lines.append(f"  call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 

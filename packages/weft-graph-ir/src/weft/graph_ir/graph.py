@@ -1,0 +1,266 @@
+"""Graphs: a flat tuple of nodes over named values, in topological order, immutable.
+
+    graph = inputs, parameters (values with data), nodes, outputs, aliases
+    node  = outputs <- op(inputs)
+
+A graph is made by a GraphBuilder and changed only by copying through a Rewriter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from weft.graph_ir.op import Op
+from weft.graph_ir.types import TensorType
+from weft.runtime.dtype import DType
+from weft.runtime.errors import InferenceError, WeftError
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor in a graph. Identity is the object; names are unique within a graph."""
+
+    name: str
+    type: TensorType
+
+    def __str__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpan:
+    """Where a node came from: the user's model, the node's name there and its operator."""
+
+    model: str
+    node: str
+    operator: str
+
+    def __str__(self) -> str:
+        model = f" of model {self.model!r}" if self.model else ""
+        return f"node {self.node!r} ({self.operator}){model}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One application of an operator. An absent optional input is None."""
+
+    op: Op
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+    spans: tuple[NodeSpan, ...] = ()
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        """The types of the inputs that are present."""
+        return tuple(v.type for v in self.inputs if v is not None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A network. `parameters` are constants; `aliases` maps an output to the input whose memory it may reuse."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    parameters: Mapping[Value, Array]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+    aliases: Mapping[Value, Value] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        from weft.graph_ir.text import format_graph  # the text form knows graphs, so it imports this module
+
+        return format_graph(self)
+
+    def producers(self) -> dict[Value, Node]:
+        """The node that computes each value."""
+        return {v: node for node in self.nodes for v in node.outputs}
+
+    def consumers(self) -> dict[Value, list[Node]]:
+        """The nodes that read each value, in order, once per read."""
+        result: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for v in node.inputs:
+                if v is not None:
+                    result.setdefault(v, []).append(node)
+        return result
+
+
+class GraphBuilder:
+    """Makes a graph node by node. Types are inferred as nodes are added; names are made unique.
+
+        g = GraphBuilder("net")
+        x = g.input("data", "float32", (1, 3, 224, 224))
+        g.output(g.add(Relu(), x))
+        graph = g.finish()
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self._inputs: list[Value] = []
+        self._parameters: dict[Value, Array] = {}
+        self._nodes: list[Node] = []
+        self._outputs: list[Value] = []
+        self._aliases: dict[Value, Value] = {}
+        self._names: dict[str, int] = {}
+
+    def unique(self, name: str) -> str:
+        """`name`, or that with a number if it is taken."""
+        clean = name or "v"
+        if clean not in self._names:
+            self._names[clean] = 1
+            return clean
+        while True:
+            candidate = f"{clean}.{self._names[clean]}"
+            self._names[clean] += 1
+            if candidate not in self._names:
+                self._names[candidate] = 1
+                return candidate
+
+    def input(self, name: str, dtype: DType | str, shape: Sequence[Any]) -> Value:
+        return self.declare(Value(self.unique(name), TensorType.of(dtype, shape)))
+
+    def declare(self, value: Value) -> Value:
+        """Take an existing value as an input."""
+        self._inputs.append(value)
+        return value
+
+    def parameter(self, name: str, data: Array) -> Value:
+        """A constant."""
+        array = np.ascontiguousarray(data) if data.ndim else data
+        value = Value(self.unique(name), TensorType.of(DType.of(array.dtype), array.shape))
+        self._parameters[value] = array
+        return value
+
+    def typed_parameter(self, name: str, type_: TensorType, data: Array) -> Value:
+        """A constant whose data lies in memory as a layout says."""
+        value = Value(self.unique(name), type_)
+        self._parameters[value] = data
+        return value
+
+    def add(self, op: Op, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
+        """Apply an operator of one output."""
+        (value,) = self.add_all(op, *inputs, names=(name,) if name else (), spans=spans)
+        return value
+
+    def add_all(
+        self, op: Op, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
+    ) -> tuple[Value, ...]:
+        """Apply an operator; a value per output. Raises InferenceError, telling the node, where inputs don't fit."""
+        present = [v.type for v in inputs if v is not None]
+        try:
+            types = infer(op, inputs)
+        except WeftError as error:
+            for span in spans:
+                error.add_note(f"in {span}")
+            for v, t in zip((v for v in inputs if v is not None), present, strict=True):
+                error.add_note(f"  {v}: {t}")
+            raise
+        given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
+        outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
+        return self.append(Node(op, tuple(inputs), outputs, spans)).outputs
+
+    def append(self, node: Node) -> Node:
+        """Add a finished node."""
+        self._nodes.append(node)
+        return node
+
+    def output(self, *values: Value) -> None:
+        self._outputs.extend(values)
+
+    def alias(self, output: Value, input_: Value) -> None:
+        """Let an output reuse the memory of an input. Raises InferenceError where their types differ."""
+        if output.type != input_.type:
+            raise InferenceError(f"alias: {output} is {output.type}, but {input_} is {input_.type}")
+        self._aliases[output] = input_
+
+    def finish(self) -> Graph:
+        return Graph(
+            self.name, tuple(self._inputs), dict(self._parameters), tuple(self._nodes), tuple(self._outputs),
+            dict(self._aliases),
+        )
+
+
+def infer(op: Op, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
+    """Output types of an operator on values. Trailing absent inputs are left out, absent ones in between are None."""
+    types: list[Any] = [None if v is None else v.type for v in inputs]
+    while types and types[-1] is None:
+        types.pop()
+    return op.infer(*types)
+
+
+class GraphRewriter:
+    """Copies a graph while changing it: walk the nodes, `keep`, `replace` or `insert`, then `finish`.
+
+    `value(v)` is what stands for a value of the old graph in the new one.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.builder = GraphBuilder(graph.name)
+        self._values: dict[Value, Value] = {}
+        self.changed = False
+        for v in (*graph.inputs, *graph.parameters, *(o for n in graph.nodes for o in n.outputs)):
+            self.builder.unique(v.name)
+        for v in graph.inputs:
+            self._values[v] = self.builder.declare(v)
+        for v, data in graph.parameters.items():
+            self._values[v] = v
+            self.builder._parameters[v] = data
+
+    def value(self, v: Value) -> Value:
+        return self._values[v]
+
+    def values(self, inputs: Iterable[Value | None]) -> tuple[Value | None, ...]:
+        return tuple(None if v is None else self._values[v] for v in inputs)
+
+    def keep(self, node: Node) -> None:
+        """The node as it is, over the new values; its types are inferred anew if those of its inputs changed."""
+        inputs = self.values(node.inputs)
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            self.builder.append(node)
+            self._values.update((o, o) for o in node.outputs)
+            return
+        same = all(
+            a is b or (a is not None and b is not None and a.type == b.type)
+            for a, b in zip(inputs, node.inputs, strict=True)
+        )
+        types = tuple(o.type for o in node.outputs) if same else infer(node.op, inputs)
+        outputs = tuple(
+            o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True)
+        )
+        self.builder.append(Node(node.op, inputs, outputs, node.spans))
+        self._values.update(zip(node.outputs, outputs, strict=True))
+        self.changed = True
+
+    def insert(self, op: Op, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
+        """A new node over values of the new graph."""
+        self.changed = True
+        return self.builder.add(op, *inputs, name=name, spans=spans)
+
+    def parameter(self, name: str, data: Array) -> Value:
+        """A new constant."""
+        self.changed = True
+        return self.builder.parameter(name, data)
+
+    def replace(self, node: Node, *values: Value) -> None:
+        """Drop the node; new values stand for its outputs."""
+        self.changed = True
+        self._values.update(zip(node.outputs, values, strict=True))
+
+    def finish(self) -> Graph:
+        """The new graph, or the old one if nothing changed."""
+        if not self.changed:
+            return self.graph
+        self.builder.output(*(self._values[v] for v in self.graph.outputs))
+        for output, input_ in self.graph.aliases.items():
+            self.builder.alias(self._values[output], self._values[input_])
+        return self.builder.finish()
+
+
+Pass = Callable[[Graph], Graph]

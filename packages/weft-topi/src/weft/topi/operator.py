@@ -1,0 +1,81 @@
+"""What an operator hands to the compiler: its computation, and how to schedule it.
+
+This is the contract for operators of any package: a function from views to a Computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from weft.tensor_ir import Machine, te
+from weft.tensor_ir.ir.expr import Expr, IterVar, Read, Reduce
+from weft.tensor_ir.ir.visit import walk
+from weft.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
+from weft.topi.layout import View
+
+ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
+"""Schedules an operator's own stages in a schedule whose output is the given tensor: the operator's last stage itself,
+or an element-wise function of it that was fused behind it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computation:
+    """The outputs of an operator and the schedule of its stages.
+
+    Without `schedule` the computation is injective: single stages without reductions, which may be inlined anywhere.
+    An operator with one takes element-wise consumers behind it, unless `takes_epilogue` is false.
+    """
+
+    outputs: tuple[View, ...]
+    schedule: ScheduleFunction | None = None
+    takes_epilogue: bool = True
+
+    @property
+    def view(self) -> View:
+        """The only output."""
+        (view,) = self.outputs
+        return view
+
+
+class Kind(IntEnum):
+    """What a computation's access pattern makes of it, from most to least fusible."""
+
+    ELEMENTWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    REDUCTION = 3
+    OPAQUE = 4
+
+
+def kind_of(computation: Computation) -> Kind:
+    """Derived from what each output reads: the same element of every input, a broadcast one, any one, or many."""
+    kinds = [Kind.OPAQUE if len(computation.outputs) > 1 else Kind.ELEMENTWISE]
+    for view in computation.outputs:
+        op = view.tensor.op
+        if not isinstance(op, ComputeOp):
+            kinds.append(Kind.OPAQUE)
+            continue
+        kinds.append(_kind_of_stage(op))
+        if any(not isinstance(t.op, (PlaceholderOp, ConstantOp)) for t in op.inputs):
+            kinds.append(Kind.OPAQUE)
+    if computation.schedule is not None:
+        kinds.append(Kind.REDUCTION)
+    return max(kinds)
+
+
+def _kind_of_stage(op: ComputeOp) -> Kind:
+    if isinstance(op.body[0], Reduce):
+        return Kind.REDUCTION
+    return max((_kind_of_read(r, op.axis) for b in op.body for r in reads(b)), default=Kind.BROADCAST)
+
+
+def _kind_of_read(read: Read, axes: tuple[IterVar, ...]) -> Kind:
+    if len(read.indices) == len(axes) and all(a is b for a, b in zip(read.indices, axes, strict=True)):
+        return Kind.ELEMENTWISE
+    return Kind.BROADCAST if all(_is_plain(i, axes) for i in read.indices) else Kind.INJECTIVE
+
+
+def _is_plain(index: Expr, axes: tuple[IterVar, ...]) -> bool:
+    return index in axes or not any(v in axes for v in walk(index))
