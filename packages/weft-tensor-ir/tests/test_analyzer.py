@@ -47,7 +47,9 @@ class Domain:
         extents = [rng.choice([1, 2, 3, 4, 5, 6, 8, 12]) for _ in names]
         triangular = rng.random() < 0.3
         free = Var("n")
-        grids = np.meshgrid(*(np.arange(a, a + n) for a, n in zip(lows, extents, strict=True)), np.arange(-5, 14), indexing="ij")
+        grids = np.meshgrid(
+            *(np.arange(a, a + n) for a, n in zip(lows, extents, strict=True)), np.arange(-5, 14), indexing="ij"
+        )
         inside = np.ones(grids[0].shape, bool)
         for position, (var, low, extent) in enumerate(zip(names, lows, extents, strict=True)):
             if triangular and position == 2:  # k in [low, low + j - low_j + 1)
@@ -227,7 +229,8 @@ def test_the_same_object_where_nothing_changes(analyzer):
 def test_structural_keys_tell_expressions_apart():
     a, b = decl_buffer((4,), name="a"), decl_buffer((4,), name="b")
     load = [Load(buffer, (e,), ex.FLOAT32) for buffer in (a, b) for e in (i, j)]
-    different = [i, j, const(1), const(1.0), const(1, "int32"), const(0.0), const(-0.0), i + j, j + i, i - j, i < j, *load,
-                 ~(i < j), te.exp(load[0]), te.log(load[0]), te.select(i < j, i, j), ex.cast("int32", i), te.piecewise([i, j], i)]  # fmt: skip
+    different = [i, j, const(1), const(1.0), const(1, "int32"), const(0.0), const(-0.0), i + j, j + i, i - j, i < j]
+    different += [*load, ~(i < j), te.exp(load[0]), te.log(load[0]), te.select(i < j, i, j), te.piecewise([i, j], i)]
+    different += [ex.cast("int32", i), ex.cast("int16", i)]
     assert len({structural_key(e) for e in different}) == len(different)
     assert structural_key(te.exp(load[0] + 1.0)) == structural_key(te.exp(load[0] + 1.0))

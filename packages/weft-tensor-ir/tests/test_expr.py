@@ -8,7 +8,7 @@ import pytest
 from weft.runtime.errors import ExpressionError
 from weft.tensor_ir import te
 from weft.tensor_ir.ir import expr as ex
-from weft.tensor_ir.ir.expr import BOOL, FLOAT32, INT64, Const, Var, as_expr, const
+from weft.tensor_ir.ir.expr import BOOL, FLOAT32, Const, Var, as_expr, const
 
 x, y = Var("x"), Var("y")
 f = Var("f", FLOAT32)
@@ -33,7 +33,7 @@ def test_operators_build_nodes_of_the_operands_type():
         ex.LT, ex.LE, ex.GT, ex.GE, ex.EQ, ex.NE,
     ]  # fmt: skip
     assert (f + f).dtype == FLOAT32
-    assert (f < f).dtype == BOOL
+    assert (f < 1).dtype == BOOL
     assert [str(e) for e in (-x, -f, 1 - x, 2 * f, 8 // x, 7 % x, 1 / f)] == [
         "0 - x", "f * -1.0f", "1 - x", "2.0f * f", "8 // x", "7 % x", "1.0f / f",
     ]  # fmt: skip
@@ -61,7 +61,7 @@ def test_literals():
 def test_integers_fold_and_wrap():
     a, b = const(100, "int8"), const(50, "int8")
     assert literal(a + b) == (-106, "int8")
-    assert literal(a * b) == (5000 - 20 * 256 + 0 if False else (5000 + 128) % 256 - 128, "int8")
+    assert literal(a * b) == (5000 - 20 * 256, "int8")
     assert literal(const(-128, "int8") // const(-1, "int8")) == (-128, "int8")
     assert literal(-const(-128, "int8")) == (-128, "int8")
     assert literal(-const(1, "uint8")) == (255, "uint8")
@@ -93,7 +93,7 @@ def test_conditions_fold():
     assert ~~p is p
     assert (te.select(True, x, y), te.select(False, x, y)) == (x, y)
     assert te.all() is ex.TRUE
-    assert list(ex.conjuncts((p & (x < y)) & ex.TRUE))[0] is p
+    assert next(ex.conjuncts((p & (x < y)) & ex.TRUE)) is p
 
 
 def test_conversion_to_the_same_type_is_nothing():

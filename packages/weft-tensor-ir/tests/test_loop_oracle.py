@@ -200,7 +200,9 @@ def test_loops_may_start_anywhere_and_nest_deeper_than_python_allows():
     depth = 40
     loops = "".join("  " * (d + 1) + f"for i{d} in [0, 1) + 3:\n" for d in range(depth))
     total = " + ".join(f"i{d}" for d in range(depth))
-    result = execute("function f(y: out int64[1])\n" + loops + "  " * (depth + 1) + f"y[0] = {total}", np.empty(1, "int64"))
+    result = execute(
+        "function f(y: out int64[1])\n" + loops + "  " * (depth + 1) + f"y[0] = {total}", np.empty(1, "int64")
+    )
     assert result.tolist() == [3 * depth]
 
 
@@ -211,7 +213,9 @@ def test_a_long_expression():
 
 
 def test_constants_are_memory():
-    text = 'function f(y: out float32[2])\n  constant w: float32[2] = "AACAPwAAAEA="\n  for i in [0, 2):\n    y[i] = w[i]'
+    text = (
+        'function f(y: out float32[2])\n  constant w: float32[2] = "AACAPwAAAEA="\n  for i in [0, 2):\n    y[i] = w[i]'
+    )
     assert execute(text, np.empty(2, "float32")).tolist() == [1.0, 2.0]
 
 

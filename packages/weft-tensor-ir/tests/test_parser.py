@@ -126,6 +126,11 @@ def test_symbolic_functions():
     is_round_trip(lower(s, [a, b, c]))
 
 
+def refused(text, message):
+    with pytest.raises(ParseError, match=re.escape(message)):
+        parse_function(text)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -135,33 +140,48 @@ def test_symbolic_functions():
         ("function f(A: float33[4])", "line 1, column 15: expected an element type, found 'float33'"),
         ("function f(A: int8[4] of)", "line 1, column 23: expected ',', found 'of'"),
         ("function f(max: int8[4])", "line 1, column 12: expected a name, found 'max'"),
-        ("function f(A: int8[4])\n  B[0] = 1", "line 2, column 3: expected a variable or an element of a buffer, found 'B'"),
-        ("function f(A: int8[4])\n  A[0 = 1", "line 2, column 7: expected ',', found '='"),
-        ("function f(A: int8[4])\n  A[0] = 1 1", "line 2, column 12: expected the end of the line, found '1'"),
-        ("function f(A: int8[4])\n  A[0] ? 1", "line 2, column 8: expected loop IR, found '?'"),
-        ("function f(A: int8[4])\n  A[0] = 1.0", "line 2, column 10: expected an integer, or a number with a type: 1.0f, float64(1.0), found '1.0'"),
-        ("function f(A: int8[4])\n  A[0] = -A[0]", "line 2, column 11: expected a number, found 'A'"),
-        ("function f(A: int8[4])\n  A[0] = min(1)", "line 2, column 10: expected 2 operands of 'min', found 'min'"),
-        ("function f(A: int8[4])\n  A[0] = now()", "line 2, column 10: expected a type, as in f:int32(), of a call without arguments, found 'now'"),
-        ("function f(A: int8[4])\n  A[0] + 1", "line 2, column 3: expected a statement, found 'A'"),
-        ("function f(A: int8[4])\n  for i in [0, 4):\n  A[0] = 1", "line 3, column 3: expected a statement indented by 4, found 'A'"),
-        ("function f(A: int8[4])\n  pass\n    pass", "line 3, column 5: expected a statement indented by 2, found 'pass'"),
-        ("function f(A: int8[4])\n  pass\n pass", "line 3, column 2: expected the end of the text, found 'pass'"),
-        ("function f[n](A: int8[4])\n  for i in [1, n):\n    pass", "line 2, column 16: expected an integer, found 'n'"),
-        ("function f(A: int8[4])\n  for i in [0, 4) k=1.0f:\n    pass", "line 2, column 21: expected a number, a string, False or None, found '1.0f'"),
-        ("function f(A: int8[4])\n  thread warp i in [0, 4):\n    pass", "line 2, column 10: expected a thread axis (blockIdx.x, "),
-        ("function f(A: int8[4])\n  barrier A", "line 2, column 11: expected a scope, found 'A'"),
-        ("function f(A: int8[4])\n  prefetch 1", "line 2, column 12: expected an element of a buffer, found '1'"),
-        ("function f(A: int8[4])\n  allocate A: int16[4]\n  pass", "line 2, column 15: expected the type that buffer 'A' was allocated with before, found 'int16'"),
-        ('function f()\n  constant W: int8[4] = "AA=="\n  pass', "line 2, column 25: expected 4 bytes in base64, found '\"AA==\"'"),
-        ('function f()\n  constant W: int8[4] = "?"\n  pass', "line 2, column 25: expected data in base64, found '\"?\"'"),
-        ("function f()\n  constant W: int8[4] = 4\n  pass", "line 2, column 25: expected data in base64 of a constant shape, found '4'"),
-        ("function f()\n  x:int32(piecewise[0]())", "expected at least one branch"),
+        (
+            "function f[n](A: int8[4])\n  for i in [1, n):\n    pass",
+            "line 2, column 16: expected an integer, found 'n'",
+        ),
     ],
-)  # fmt: skip
-def test_errors_name_the_place_and_what_was_expected(text, message):
-    with pytest.raises(ParseError, match=re.escape(message)):
-        parse_function(text)
+)
+def test_errors_in_a_header(text, message):
+    refused(text, message)
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "message"),
+    [
+        ("B[0] = 1", 3, "a variable or an element of a buffer, found 'B'"),
+        ("A[0 = 1", 7, "',', found '='"),
+        ("A[0] = 1 1", 12, "the end of the line, found '1'"),
+        ("A[0] ? 1", 8, "loop IR, found '?'"),
+        ("A[0] = 1.0", 10, "an integer, or a number with a type: 1.0f, float64(1.0), found '1.0'"),
+        ("A[0] = -A[0]", 11, "a number, found 'A'"),
+        ("A[0] = min(1)", 10, "2 operands of 'min', found 'min'"),
+        ("A[0] = now()", 10, "a type, as in f:int32(), of a call without arguments, found 'now'"),
+        ("A[0] = piecewise[0]()", 24, "at least one branch, found the end of the line"),
+        ("A[0] + 1", 3, "a statement, found 'A'"),
+        ("for i in [0, 4) k=1.0f:", 21, "a number, a string, False or None, found '1.0f'"),
+        ("thread warp i in [0, 4):", 10, "a thread axis (blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, "),
+        ("barrier A", 11, "a scope, found 'A'"),
+        ("prefetch 1", 12, "an element of a buffer, found '1'"),
+        ("allocate A: int16[4]", 15, "the type that buffer 'A' was allocated with before, found 'int16'"),
+        ('constant W: int8[4] = "AA=="', 25, "4 bytes in base64, found '\"AA==\"'"),
+        ('constant W: int8[4] = "?"', 25, "data in base64, found '\"?\"'"),
+        ("constant W: int8[4] = 4", 25, "data in base64 of a constant shape, found '4'"),
+    ],
+)
+def test_errors_in_a_line(line, column, message):
+    refused(f"function f(A: int8[4])\n  {line}\n  pass", f"line 2, column {column}: expected {message}")
+
+
+def test_errors_in_the_indentation():
+    start = "function f(A: int8[4])\n"
+    refused(f"{start}  for i in [0, 4):\n  A[0] = 1", "line 3, column 3: expected a statement indented by 4, found 'A'")
+    refused(f"{start}  pass\n    pass", "line 3, column 5: expected a statement indented by 2, found 'pass'")
+    refused(f"{start}  pass\n pass", "line 3, column 2: expected the end of the text, found 'pass'")
 
 
 def test_an_expression_or_a_statement_is_all_of_the_text():
@@ -192,13 +212,21 @@ def test_names_do_not_matter_to_equality():
         ("A[0] = 1.0f", "pass", "Function.body.body: 1 of them against 0 of them"),
         ("A[n] = 1.0f", "A[n + 1] = 1.0f", "Function.body.indices[0]: Var n against Add n + 1"),
         ("A[0] = A[0]", "A[0] = B[0]", "Function.body.value.buffer: A against B"),
-        ("for i in [0, 4):\n    pass", "parallel i in [0, 4):\n    pass", "Function.body.kind: LoopKind.SERIAL against"),
+        (
+            "for i in [0, 4):\n    pass",
+            "parallel i in [0, 4):\n    pass",
+            "Function.body.kind: LoopKind.SERIAL against",
+        ),
         (
             "for i in [0, 4):\n    for j in [0, 4):\n      A[i] = 0.0f",
             "for i in [0, 4):\n    for j in [0, 4):\n      A[j] = 0.0f",
             "Function.body.body.body.indices[0]: i against j",
         ),
-        ("allocate t: int8[4]\n  pass", "allocate t: int8[5]\n  pass", "Function.body.buffer.shape[0].value: 4 against 5"),
+        (
+            "allocate t: int8[4]\n  pass",
+            "allocate t: int8[5]\n  pass",
+            "Function.body.buffer.shape[0].value: 4 against 5",
+        ),
         ("A[0] = exp(B[0])", "A[0] = log(B[0])", "Function.body.value.name: exp against log"),
     ],
 )
@@ -211,8 +239,13 @@ def test_roles_and_data_are_compared():
     def function(role, data):
         return parse_function(f'function f(A: {role} int8[1])\n  constant W: int8[1] = "{data}"\n  A[0] = W[0]')
 
-    assert why_different(function("out", "AA=="), function("out", "AQ==")) == "Function.body.value.buffer.data: [0] against [1]"
-    assert "(output, aliased)[1]: False against True" in (why_different(function("out", "AA=="), function("inout", "AA==")) or "")
+    assert (
+        why_different(function("out", "AA=="), function("out", "AQ=="))
+        == "Function.body.value.buffer.data: [0] against [1]"
+    )
+    assert "(output, aliased)[1]: False against True" in (
+        why_different(function("out", "AA=="), function("inout", "AA==")) or ""
+    )
 
 
 def test_free_variables_are_equal_only_to_themselves():

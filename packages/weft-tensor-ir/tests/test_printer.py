@@ -40,7 +40,11 @@ def test_parentheses_are_only_where_they_are_needed():
 def test_literals_show_their_types():
     assert [str(const(v)) for v in (5, -5, True, False, 0.5, 1e-30)] == ["5", "-5", "true", "false", "0.5f", "1e-30f"]
     assert [str(const(v)) for v in (float("inf"), float("-inf"), float("nan"))] == ["inff", "-inff", "nanf"]
-    assert [str(const(-1, t)) for t in ("int32", "float64", "bfloat16")] == ["int32(-1)", "float64(-1.0)", "bfloat16(-1.0)"]
+    assert [str(const(-1, t)) for t in ("int32", "float64", "bfloat16")] == [
+        "int32(-1)",
+        "float64(-1.0)",
+        "bfloat16(-1.0)",
+    ]
 
 
 def test_operations_that_read_as_functions():
@@ -67,7 +71,14 @@ def test_every_statement():
         buffer,
         Seq(
             (
-                For(x, const(0), const(4), LoopKind.VECTORIZED, Store(buffer, (x,), const(0.0)), pragmas=(("k", 3), ("p", True))),
+                For(
+                    x,
+                    const(0),
+                    const(4),
+                    LoopKind.VECTORIZED,
+                    Store(buffer, (x,), const(0.0)),
+                    pragmas=(("k", 3), ("p", True)),
+                ),
                 While(element > 0.0, Prefetch(buffer, (x,))),
                 If(p, Barrier(Scope.SHARED), Evaluate(ex.call("f", [x]))),
                 Let(y, x + 1, EMPTY),
@@ -112,9 +123,9 @@ def test_the_header_of_a_function():
     w = Buffer("W", (const(2),), FLOAT32, data=np.array([1, 2], "float32"))
     body = Store(b, (const(0),), ex.Load(w, (const(1),), FLOAT32))
     function = Function("f", (a, b, c, d), frozenset({b, c}), body, frozenset({c, d}))
+    inputs_and_outputs = "B: out float32[n], C: inout float32[n], D: aliased float32[n]"
     assert str(function).splitlines() == [
-        "function f[n, s](A: float32[n, n] strides [s, 1] align 4, B: out float32[n], C: inout float32[n], "
-        "D: aliased float32[n])",
+        f"function f[n, s](A: float32[n, n] strides [s, 1] align 4, {inputs_and_outputs})",
         '  constant W: float32[2] = "AACAPwAAAEA="',
         "  B[0] = W[1]",
     ]

@@ -21,7 +21,10 @@ def refused(message, build):
 
 def test_a_computation_has_an_axis_for_each_dimension():
     c = te.compute((4, 8), lambda i, j: a[i, j] * 2.0, name="c")
-    assert [(v.name, str(v.extent), v.kind) for v in c.op.axis] == [("i", "4", AxisKind.DATA), ("j", "8", AxisKind.DATA)]
+    assert [(v.name, str(v.extent), v.kind) for v in c.op.axis] == [
+        ("i", "4", AxisKind.DATA),
+        ("j", "8", AxisKind.DATA),
+    ]
     assert repr(c) == "Tensor(c: float32[4, 8])"
     assert (c.op.inputs, c.op.reduce_axis, c.ndim) == ((a,), (), 2)
     assert [v.name for v in te.compute((2, 3), lambda *i: a[i]).op.axis] == ["i0", "i1"]
@@ -73,7 +76,10 @@ def test_misused_tensors():
     refused("an index of tensor 'a' expects an integer, found float32", lambda: a[0, te.const(1.0)])
     refused("a shape expects integers of at least 0, found -1 (int64)", lambda: te.placeholder((-1,)))
     refused("a shape expects integers of at least 0, found 2.5f (float32)", lambda: te.placeholder(2.5))
-    refused("compute 'c' has 2 dimensions, but its function takes 1 indices", lambda: te.compute((4, 8), lambda i: a[i, 0], name="c"))
+    refused(
+        "compute 'c' has 2 dimensions, but its function takes 1 indices",
+        lambda: te.compute((4, 8), lambda i: a[i, 0], name="c"),
+    )
 
 
 def test_misused_reductions():

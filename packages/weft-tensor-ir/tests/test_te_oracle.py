@@ -68,7 +68,10 @@ def test_an_absent_term_is_neither_read_nor_combined():
 
 def test_a_reduction_over_nothing_is_the_identity():
     a, r = te.placeholder((3, 0), name="a"), te.reduce_axis(0, "r")
-    assert of(te.compute((3,), lambda i: te.max(a[i, r], axis=r)), {a: np.empty((3, 0), "float32")}).tolist() == [-math.inf] * 3
+    assert (
+        of(te.compute((3,), lambda i: te.max(a[i, r], axis=r)), {a: np.empty((3, 0), "float32")}).tolist()
+        == [-math.inf] * 3
+    )
 
 
 def argmax():

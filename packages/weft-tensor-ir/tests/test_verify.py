@@ -14,12 +14,12 @@ from weft.tensor_ir.ir.stmt import EMPTY, Allocate, For, Function, If, Let, Loop
 from weft.tensor_ir.ir.verify import verify
 
 A = Buffer("A", (const(4),), FLOAT32)
-ZERO, ONE, HALF = const(0), const(1), const(0.5)
+ZERO, ONE, FOUR, HALF = const(0), const(1), const(4), const(0.5)
 i, j = Var("i"), Var("j")
 store = Store(A, (ZERO,), HALF)
 
 
-def loop(var, body, kind=LoopKind.SERIAL, extent=const(4), thread=None):
+def loop(var, body, kind=LoopKind.SERIAL, extent=FOUR, thread=None):
     return For(var, ZERO, extent, kind, body, thread)
 
 
@@ -60,7 +60,10 @@ function f[n](x: float32[n, 4], y: out float32[n])
 def test_the_error_names_the_pass_and_the_line():
     with pytest.raises(LoweringError) as caught:
         verify(Function("f", (A,), frozenset({A}), loop(i, put(HALF, j))), after="simplify")
-    assert str(caught.value) == "function 'f' after simplify: variable 'j' is used where nothing binds it\n  in A[j] = 0.5f"
+    assert (
+        str(caught.value)
+        == "function 'f' after simplify: variable 'j' is used where nothing binds it\n  in A[j] = 0.5f"
+    )
 
 
 def test_variables():
@@ -131,7 +134,9 @@ def test_loops():
     refused("loop variable 's' expects int64, found int32", loop(short, store))
     extent = j + 1
     for kind in (LoopKind.VECTORIZED, LoopKind.UNROLLED):
-        message = f"the {kind.value} loop 'i' expects a constant extent, found j + 1\n  in {kind.value} i in [0, j + 1):"
+        message = (
+            f"the {kind.value} loop 'i' expects a constant extent, found j + 1\n  in {kind.value} i in [0, j + 1):"
+        )
         refused(message, loop(j, loop(i, store, kind, extent)))
     vectorized = loop(i, loop(j, store, LoopKind.VECTORIZED), LoopKind.VECTORIZED)
     refused("the vectorized loop 'j' is inside of the vectorized loop 'i'", vectorized)

@@ -47,6 +47,10 @@ class Op:
         """The layouts in which this operator can run, best first; by default row-major only."""
         yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
 
+    def is_reinterpretation(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> bool:
+        """Whether the output is the first input's memory, byte for byte, under another shape."""
+        return False
+
     def attributes(self) -> dict[str, object]:
         """Fields that differ from their defaults, in order."""
         return {

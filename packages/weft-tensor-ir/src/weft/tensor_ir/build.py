@@ -65,7 +65,7 @@ class CompiledModule:
         """The functions, loaded into this process. Raises TargetError where this machine can't run them."""
         host = Target.host()
         missing = host.missing_features(self.target)
-        if self.target.triple.split("-")[0] != host.triple.split("-")[0]:
+        if self.target.architecture != host.architecture or _system(self.target) != _system(host):
             raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
         if missing:
             raise TargetError(f"compiled for {self.target}, but this machine lacks {', '.join(missing)}")
@@ -143,6 +143,11 @@ def build_functions(
         return CompiledModule(functions, complete, rules, compile_functions(functions, complete, rules))
     code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
     return CompiledModule(functions, complete, rules, code)
+
+
+def _system(target: Target) -> str:
+    """What decides the format of object code: the system that the triple names."""
+    return next((name for name in ("linux", "windows", "apple") if name in target.triple), "")
 
 
 @cache

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from weft.tensor_ir import Machine, te
-from weft.tensor_ir.ir.expr import Expr, IterVar, Read, Reduce
+from weft.tensor_ir.arith import Analyzer
+from weft.tensor_ir.ir.expr import IterVar, Read, Reduce, is_const
 from weft.tensor_ir.ir.visit import walk
 from weft.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
 from weft.topi.layout import View
@@ -68,14 +69,20 @@ def kind_of(computation: Computation) -> Kind:
 def _kind_of_stage(op: ComputeOp) -> Kind:
     if isinstance(op.body[0], Reduce):
         return Kind.REDUCTION
-    return max((_kind_of_read(r, op.axis) for b in op.body for r in reads(b)), default=Kind.BROADCAST)
+    analyzer = Analyzer()
+    for axis in op.axis:
+        analyzer.bind(axis, 0, axis.extent)
+    return max((_kind_of_read(r, op.axis, analyzer) for b in op.body for r in reads(b)), default=Kind.BROADCAST)
 
 
-def _kind_of_read(read: Read, axes: tuple[IterVar, ...]) -> Kind:
-    if len(read.indices) == len(axes) and all(a is b for a, b in zip(read.indices, axes, strict=True)):
+def _kind_of_read(read: Read, axes: tuple[IterVar, ...], analyzer: Analyzer) -> Kind:
+    indices = [analyzer.simplify(i) for i in read.indices]
+    own = [a for a in axes if not is_const(a.extent, 1)]
+    moving = [i for i, extent in zip(indices, read.tensor.shape, strict=True) if not is_const(extent, 1)]
+    if len(moving) == len(own) and all(a is b for a, b in zip(moving, own, strict=True)):
         return Kind.ELEMENTWISE
-    return Kind.BROADCAST if all(_is_plain(i, axes) for i in read.indices) else Kind.INJECTIVE
+    plain = all(i in axes or not any(v in axes for v in walk(i)) for i in indices)
+    return Kind.BROADCAST if plain else Kind.INJECTIVE
 
 
-def _is_plain(index: Expr, axes: tuple[IterVar, ...]) -> bool:
-    return index in axes or not any(v in axes for v in walk(index))
+__all__ = ["Computation", "Kind", "ScheduleFunction", "kind_of"]

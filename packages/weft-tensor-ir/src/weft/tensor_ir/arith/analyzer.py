@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 from weft.tensor_ir.arith.division import divide_linear, modulo_linear
@@ -203,10 +204,8 @@ class Analyzer:
             case ex.Const():
                 return constant(int(e.value))
             case Var():
-                bound = self.bounds.get(e)
-                if bound is not None and bound.low is not None and bound.high is not None and bound.low.same(bound.high):
-                    return bound.low
-                return term(e)
+                low, high = self.bounds.get(e, Bound(None, None))
+                return low if low is not None and high is not None and low.same(high) else term(e)
             case ex.Add():
                 return self.recombine(self.form(e.a) + self.form(e.b))
             case ex.Sub():
@@ -236,8 +235,7 @@ class Analyzer:
         result = result + Linear(0, {x: c * a.constant for x, c in b.terms.items() if a.constant})
         for x, cx in a.terms.items():
             for y, cy in b.terms.items():
-                first, second = sorted((x, y), key=id)
-                atom = self.intern(("*", first, second), lambda: ex.Mul(x, y), (first, second))
+                atom = self.intern(("*", frozenset((x, y))), partial(ex.Mul, x, y), (x, y))
                 result = result + term(atom, cx * cy)
         return result
 

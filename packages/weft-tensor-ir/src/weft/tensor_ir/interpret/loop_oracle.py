@@ -21,7 +21,7 @@ from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Function, Stmt
 from weft.tensor_ir.ir.verify import verify
-from weft.tensor_ir.ir.visit import children, walk_distinct
+from weft.tensor_ir.ir.visit import children, walk
 
 Array = np.ndarray[Any, Any]
 
@@ -97,7 +97,7 @@ def _place(program: Program, filename: str, traceback: TracebackType | None) -> 
         traceback = traceback.tb_next
     if origin is None:
         return ""
-    used = [v for c in children(origin) if isinstance(c, Expr) for v in walk_distinct(c) if isinstance(v, Var)]
+    used = [v for c in children(origin) if isinstance(c, Expr) for v in walk(c) if isinstance(v, Var)]
     known = {v.name: values[program.names[v]] for v in used if program.names.get(v) in values}
     where = "".join(f"\n  {variable} = {value}" for variable, value in known.items())
     span = f"\n  from {origin.span}" if origin.span is not None else ""

@@ -40,7 +40,7 @@ from weft.tensor_ir.ir.stmt import (
     Store,
     While,
 )
-from weft.tensor_ir.ir.visit import children, free_vars, walk_distinct
+from weft.tensor_ir.ir.visit import children, free_vars, walk
 
 MAX_LOOPS = 15
 """Loops in one Python function, which CPython limits to 20; those inside are put into a function of their own."""
@@ -76,18 +76,19 @@ def write_program(
 ) -> Program:
     """The program of `function` over the memories of its parameters.
 
-    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. Raises ExecutionError where it calls a function that is neither native nor in `functions`.
+    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. Raises ExecutionError where
+    the function calls one that is neither native nor in `functions`.
     """
     writer = _Writer(clock, functions, simt)
     for var, value in symbols.items():
         writer.bind(var, value)
     for buffer, memory in memories.items():
         writer.bind(buffer, memory)
-    for node in walk_distinct(function.body):
+    for node in walk(function.body):
         if isinstance(node, ex.Load) and node.buffer.data is not None and node.buffer not in writer.program.names:
             data = node.buffer.data
             writer.bind(node.buffer, Memory(node.buffer, data.shape, data))
-    writer.contested = {n.buffer for n in walk_distinct(function.body) if isinstance(n, Store)}
+    writer.contested = {n.buffer for n in walk(function.body) if isinstance(n, Store)}
     writer.line("def main():")
     with writer.indented():
         writer.line("pass")
@@ -261,14 +262,14 @@ class _Writer:
 
     def is_simt(self, kernel: For) -> bool:
         if self.simt is None:
-            return any(isinstance(n, Barrier) for n in walk_distinct(kernel))
+            return any(isinstance(n, Barrier) for n in walk(kernel))
         return self.simt
 
     def kernel(self, s: For) -> None:
         """As many blocks and threads as the loops ask for; shared memory is allocated once for each block."""
-        loops = [n for n in walk_distinct(s) if isinstance(n, For) and n.kind is LoopKind.THREAD]
+        loops = [n for n in walk(s) if isinstance(n, For) and n.kind is LoopKind.THREAD]
         counts: dict[str, list[str]] = {}
-        inner = {n.var for n in walk_distinct(s) if isinstance(n, (For, Let))}
+        inner = {n.var for n in walk(s) if isinstance(n, (For, Let))}
         for loop in loops:
             if free_vars(loop.extent) & inner:
                 raise ExecutionError(f"thread loop {loop.var.name!r}: extent {loop.extent} differs within its kernel")
@@ -280,7 +281,7 @@ class _Writer:
         at_block = ", ".join(axes[a] for a in blocks)
         self.line(f"for {at_block}, in product({', '.join(ranges[a] for a in blocks)}):" if blocks else "if True:")
         with self.indented():
-            for node in walk_distinct(s):
+            for node in walk(s):
                 if isinstance(node, Allocate) and node.scope is Scope.SHARED:
                     self.allocate(node.buffer)
             position = self.fresh("position")
@@ -426,7 +427,7 @@ class _Writer:
             return f"{self.constant(scalars.ROUNDINGS[e.name])}({listed})"
         if e.name == "reinterpret":
             return f"{self.constant(scalars.reinterpretation(e.args[0].dtype, e.dtype))}({listed})"
-        meaning = self.functions.get(e.name, scalars.MATH.get(e.name))
+        meaning = self.functions.get(e.name, scalars.MATH.get(e.name.removeprefix("libm.")))
         if meaning is None:
             raise ExecutionError(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
         return f"{self.constant(_in_double(meaning, e))}({listed})"

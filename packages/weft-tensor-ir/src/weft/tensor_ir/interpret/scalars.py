@@ -33,7 +33,7 @@ MATH: Mapping[str, Callable[..., Value]] = {
     "exp": np.exp, "log": np.log, "tanh": np.tanh, "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "sigmoid": _sigmoid, "sin": np.sin, "cos": np.cos, "pow": np.power,
 }  # fmt: skip
-"""Functions of float64 scalars or arrays, for calls that code generators leave to rules."""
+"""Functions of float64 scalars or arrays, for calls that code generators leave to rules or to the C library."""
 
 ROUNDINGS: Mapping[str, Callable[..., Value]] = {
     "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "fabs": np.abs,
@@ -49,12 +49,14 @@ def rounded(dtype: DType) -> Callable[[Value], Value]:
     if dtype == FLOAT32:
         return np.float32
     narrow = dtype.numpy.type
-    return lambda x: np.float32(narrow(x))
+    return lambda x: np.float32(narrow(np.float32(x)))
 
 
 def literal(value: float | bool, dtype: DType) -> Value:
-    """The value of a literal: rounded to its type."""
-    return rounded(dtype)(value) if dtype.is_float else value
+    """The value of a literal: rounded to the type that its own is computed in."""
+    if not dtype.is_float:
+        return value
+    return np.float64(value) if dtype.bits == 64 else np.float32(value)
 
 
 def elements(array: np.ndarray[Any, Any], dtype: DType) -> list[Value]:

@@ -97,9 +97,7 @@ def _run_extern(
     outputs = [np.zeros(evaluate_shape(b.shape, symbols), b.dtype.numpy) for b in op.output_buffers]
     arrays = [known[t].astype(t.dtype.numpy) for t in op.inputs] + outputs
     parameters = (*op.input_buffers, *op.output_buffers)
-    loop_oracle.run(
-        Function(op.name, parameters, frozenset(op.output_buffers), op.body), arrays, symbols, functions
-    )
+    loop_oracle.run(Function(op.name, parameters, frozenset(op.output_buffers), op.body), arrays, symbols, functions)
     return [_widened(a, b.dtype) for a, b in zip(outputs, op.output_buffers, strict=True)]
 
 
@@ -146,9 +144,7 @@ class _Definition:
     def evaluator(self, points: Points, count: int) -> _Evaluator:
         return _Evaluator(points, count, self)
 
-    def reduce(
-        self, e: Reduce, points: Points, count: int, shape: Sequence[int], terms: int
-    ) -> tuple[Array, ...]:
+    def reduce(self, e: Reduce, points: Points, count: int, shape: Sequence[int], terms: int) -> tuple[Array, ...]:
         """The state of each of `count` points over all terms of the reduction; the identity where there is none."""
         state = tuple(_identity(i, count) for i in e.combiner.identity)
         present = np.zeros(count, bool)
@@ -294,7 +290,9 @@ class _Evaluator:
         index = self.value(e.index)
         beyond = (index < 0) | (index >= len(e.branches))
         if beyond.any():
-            raise self.error(f"piecewise expects an index in [0, {len(e.branches)})", np.broadcast_to(beyond, (self.count,)))
+            raise self.error(
+                f"piecewise expects an index in [0, {len(e.branches)})", np.broadcast_to(beyond, (self.count,))
+            )
         last = len(e.branches) - 1
         return self.choose([index == i for i in range(last)], e.branches[:last], e.branches[last])
 

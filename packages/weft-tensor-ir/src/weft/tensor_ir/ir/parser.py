@@ -181,7 +181,9 @@ class _Parser:
 
     def function(self) -> Function:
         self.expect("function")
-        name = self.new_name()
+        token = self.next()
+        if token.kind != "name":
+            self.fail("a name", token)
         if self.accept("["):
             while not self.accept("]"):
                 symbol = self.new_name()
@@ -207,7 +209,7 @@ class _Parser:
             self.constant()
         body = self.block(2)
         self.end_of_text()
-        return Function(name, tuple(parameters), frozenset(outputs), body, frozenset(aliased))
+        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased))
 
     def buffer(self, name: str, data: bool = False) -> Buffer:
         """The type of a buffer, and for a constant its data."""

@@ -25,6 +25,7 @@ from weft.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Invoke,
     Let,
     LoopKind,
     Prefetch,
@@ -201,6 +202,9 @@ class _Printer:
                 yield f"{pad}{self.names.of(s.buffer)}[{indices}] = {self.expr(s.value)}"
             case Prefetch():
                 yield f"{pad}prefetch {self.names.of(s.buffer)}[{', '.join(self.expr(i) for i in s.indices)}]"
+            case Invoke():
+                arguments = ", ".join(f"{self.names.of(b)} + {offset}" for b, offset in s.arguments)
+                yield f"{pad}invoke {s.callee}({arguments})"
             case Evaluate():
                 yield f"{pad}{self.expr(s.value)}"
             case Barrier():

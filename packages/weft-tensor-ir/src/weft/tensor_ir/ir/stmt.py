@@ -1,7 +1,8 @@
 """Statements of loop IR: what the schedule has turned a computation into.
 
     s = For(var, start, extent, kind, s) | If(e, s, s?) | While(e, s) | Let(var, e, s) | Allocate(buffer, s)
-      | Store(buffer, e..., value) | Evaluate(e) | Prefetch(buffer, e...) | Barrier(scope) | Seq(s...)
+      | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Prefetch(buffer, e...)
+      | Barrier(scope) | Seq(s...)
 
 Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code generators expand.
 """
@@ -109,6 +110,18 @@ class Evaluate(Stmt):
     """A call for its effect."""
 
     value: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Invoke(Stmt):
+    """A call of another kernel, compiled apart, by the name of its function; the kernel's failure ends this function.
+
+    Each argument is a buffer and the byte offset at which the kernel's own begins.
+    """
+
+    callee: str
+    arguments: tuple[tuple[Buffer, int], ...]
     span: Span | None = None
 
 

@@ -77,17 +77,6 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(reversed(list(children(current))))
 
 
-def walk_distinct(node: Node) -> Iterator[Node]:
-    """Every node object once, in pre-order: linear where nodes are shared, as in the result of an intrinsic's rule."""
-    stack, seen = [node], {id(node)}
-    while stack:
-        current = stack.pop()
-        yield current
-        new = [child for child in children(current) if id(child) not in seen]
-        seen.update(map(id, new))
-        stack.extend(reversed(new))
-
-
 def map_children(node: D, function: Callable[[Any], Any]) -> D:
     """`node` with each child replaced by `function(child)`; the same object if no child changed."""
     kind: Any = type(node)

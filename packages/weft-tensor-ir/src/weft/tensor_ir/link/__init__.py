@@ -9,7 +9,7 @@ __all__ = ["C_LIBRARY", "link", "link_shared", "link_with_lld"]
 
 
 def link(
-    object_code: bytes,
+    object_code: bytes | Sequence[bytes],
     triple: str,
     exports: Sequence[str],
     soname: str = "libweft.so",

@@ -1,4 +1,4 @@
-"""Links one relocatable object into an ELF64 shared object for x86-64 or AArch64 Linux.
+"""Links relocatable objects into an ELF64 shared object for x86-64 or AArch64 Linux.
 
 The library binds its own symbols to itself, defines only the exports and needs only the C library's calls that it uses.
 All dynamic relocations are applied when it is loaded; code and constants are then read-only, and nothing that can be
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from weft.runtime.errors import LinkError
 from weft.tensor_ir.link.architecture import ARCHITECTURES, Architecture, Rule, Target, Value
 from weft.tensor_ir.link.image import RELOCATION_SIZE, SYMBOL_SIZE, Image, Output
+from weft.tensor_ir.link.merge import merge_objects
 from weft.tensor_ir.link.object_file import (
     SHF_EXECINSTR,
     SHF_TLS,
@@ -44,17 +45,21 @@ _STB_GLOBAL = 1
 
 
 def link_shared(
-    object_code: bytes, exports: Sequence[str], soname: str, imports: Mapping[str, str] = C_LIBRARY
+    object_code: bytes | Sequence[bytes],
+    exports: Sequence[str],
+    soname: str,
+    imports: Mapping[str, str] = C_LIBRARY,
 ) -> bytes:
-    """The shared object named `soname` that holds `object_code` and defines `exports`, for the machine of the object.
+    """The shared object named `soname` that holds one or more objects and defines `exports`, for their machine.
 
-    `imports` maps each symbol that the object may leave undefined to the library that defines it. LinkError where the
+    `imports` maps each symbol that the objects may leave undefined to the library that defines it. LinkError where an
     object is malformed, was not compiled as position-independent code, uses a relocation or section that this linker
     does not know, lacks an export, or leaves another symbol undefined.
     """
     if not soname or "\0" in soname:
         raise LinkError(f"expected a name for the library, found {soname!r}")
-    source = read_object(object_code)
+    objects = [object_code] if isinstance(object_code, bytes) else object_code
+    source = merge_objects([read_object(content) for content in objects])
     if source.machine not in ARCHITECTURES:
         known = ", ".join(f"{entry.name} ({machine})" for machine, entry in ARCHITECTURES.items())
         raise LinkError(f"expected an object for {known}, found ELF machine {source.machine}")

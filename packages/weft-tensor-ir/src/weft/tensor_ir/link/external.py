@@ -20,13 +20,13 @@ _TIMEOUT = 120  # seconds; a link takes well under one
 
 
 def link_with_lld(
-    object_code: bytes,
+    object_code: bytes | Sequence[bytes],
     triple: str,
     exports: Sequence[str],
     soname: str = "libweft.so",
     imports: Mapping[str, str] = C_LIBRARY,
 ) -> bytes:
-    """The shared library (ELF, PE, Mach-O or WebAssembly, by `triple`) that holds `object_code`, defining `exports`.
+    """The shared library (ELF, PE, Mach-O or WebAssembly, by `triple`) that holds one or more objects, defining `exports`.
 
     `imports` maps each symbol that may stay undefined to the ELF library that defines it; WebAssembly imports such a
     symbol from module `env`, and a PE library can't import any. LinkError where the system of the triple is not known,
@@ -34,18 +34,24 @@ def link_with_lld(
     """
     with TemporaryDirectory(prefix="weft-link-") as folder:
         work = Path(folder)
-        (work / "input.o").write_bytes(object_code)
+        for number, content in enumerate([object_code] if isinstance(object_code, bytes) else object_code):
+            (work / f"input{number or ''}.o").write_bytes(content)
         match _system(triple):
             case "wasm":
                 _link_wasm(work, triple, exports, imports)
             case "windows":
                 arguments = ["/dll", "/noentry", "/brepro", *(f"/export:{name}" for name in exports)]
-                _run(work, triple, "lld-link", [*arguments, "/out:output", "input.o"])
+                _run(work, triple, "lld-link", [*arguments, "/out:output", *_inputs(work)])
             case "macos":
                 _link_macho(work, triple, exports, soname, imports)
             case _:
                 _link_elf(work, triple, exports, soname, imports)
         return (work / "output").read_bytes()
+
+
+def _inputs(work: Path) -> list[str]:
+    """The objects to link, by name within the folder that the linker runs in."""
+    return sorted(path.name for path in work.glob("input*.o"))
 
 
 def _system(triple: str) -> str:
@@ -66,20 +72,20 @@ def _link_elf(work: Path, triple: str, exports: Sequence[str], soname: str, impo
     stubs = []
     for library in dict.fromkeys(imports.values()):
         names = [name for name, owner in imports.items() if owner == library]
-        stub = ["-shared", "-soname", library, *(f"--defsym={name}=0" for name in names), "input.o", "-o", library]
+        stub = ["-shared", "-soname", library, *(f"--defsym={name}=0" for name in names), *_inputs(work), "-o", library]
         _run(work, triple, "ld.lld", stub)
         stubs.append(library)
     visible = "".join(f" {name};" for name in exports)
     (work / "exports").write_text(f"{{ {'global:' + visible if exports else ''} local: *; }};\n")
     hardening = ["-z", "defs", "-z", "now", "-z", "relro", "--build-id=none", "--as-needed", "--no-undefined-version"]
     names = ["-soname", soname, "--version-script=exports"]
-    _run(work, triple, "ld.lld", ["-shared", *hardening, *names, "input.o", *stubs, "-o", "output"])
+    _run(work, triple, "ld.lld", ["-shared", *hardening, *names, *_inputs(work), *stubs, "-o", "output"])
 
 
 def _link_wasm(work: Path, triple: str, exports: Sequence[str], imports: Mapping[str, str]) -> None:
     (work / "imports").write_text("".join(f"{name}\n" for name in imports))
     options = ["--no-entry", "--allow-undefined-file=imports", "--export=__heap_base"]
-    _run(work, triple, "wasm-ld", [*options, *(f"--export={name}" for name in exports), "input.o", "-o", "output"])
+    _run(work, triple, "wasm-ld", [*options, *(f"--export={name}" for name in exports), *_inputs(work), "-o", "output"])
 
 
 def _link_macho(work: Path, triple: str, exports: Sequence[str], soname: str, imports: Mapping[str, str]) -> None:
@@ -89,7 +95,7 @@ def _link_macho(work: Path, triple: str, exports: Sequence[str], soname: str, im
         options += ["-exported_symbol", f"_{name}"]
     for name in imports:
         options += ["-U", f"_{name}"]
-    _run(work, triple, "ld64.lld", [*options, "input.o", "-o", "output"])
+    _run(work, triple, "ld64.lld", [*options, *_inputs(work), "-o", "output"])
 
 
 def _run(work: Path, triple: str, tool: str, arguments: list[str]) -> None:

@@ -61,7 +61,12 @@ class CrossThreadReduction:
     """One reduction: `shares` is where a thread's loops reduce to, `combine` makes them the whole."""
 
     def __init__(
-        self, name: str, combiner: Combiner, bound: Sequence[ThreadLoop], around: Mapping[str, ThreadLoop], span: Span | None
+        self,
+        name: str,
+        combiner: Combiner,
+        bound: Sequence[ThreadLoop],
+        around: Mapping[str, ThreadLoop],
+        span: Span | None,
     ) -> None:
         """`around` are the loops bound to other threads outside of this one, by their hardware axis."""
         self.name = name
@@ -87,8 +92,8 @@ class CrossThreadReduction:
         for var in self.conflicting:
             if var in set(walk(loops)) or any(var in set(walk(i)) for _, indices in results for i in indices):
                 raise ScheduleError(
-                    f"bind in stage {self.name!r}: it depends on loop {var.name!r}, which is bound to the same threads as "
-                    "its reduction; bind one of them to others, or compute the stage outside of that loop"
+                    f"bind in stage {self.name!r}: it depends on loop {var.name!r}, which is bound to the same threads "
+                    "as its reduction; bind one of them to others, or compute the stage outside of that loop"
                 )
         start = _stores(self.shares, self.combiner.identity, self.span)
         finish = _stores(self._partial(self._linear(self.bound)), self._loads(self.shares), self.span)

@@ -25,10 +25,10 @@ def insert_barriers(statement: Stmt) -> Stmt:
         thread threadIdx.x u in [0, 8): B[u] = S[7 - u]
         =>  a `barrier shared` between the two
 
-    Two accesses conflict if one is a store and they are not in the same iteration of a thread loop along every threadIdx.
-    The back edge of a loop counts as well: what the next iteration overwrites has to have been read. A store that only
-    meets itself there is no conflict, since a stage computes each element once. Barriers are put as far out as the
-    conflict allows. Raises LoweringError where one would be needed in a place that not all threads reach.
+    Two accesses conflict if one is a store and they are not in the same iteration of a thread loop along every
+    threadIdx. The back edge of a loop counts as well: what the next iteration overwrites has to have been read. A store
+    that only meets itself there is no conflict, since a stage computes each element once. Barriers are put as far out
+    as the conflict allows. Raises LoweringError where one would be needed in a place that not all threads reach.
     """
     return _Kernels().rewrite(statement)
 
@@ -48,8 +48,8 @@ def thread_extents(kernel: Stmt) -> dict[str, int]:
         if isinstance(loop, For) and loop.thread is not None and loop.thread.startswith("threadIdx"):
             if not isinstance(loop.extent, ex.Const):
                 raise LoweringError(
-                    f"loop {loop.var.name!r} is bound to {loop.thread} and expects a constant extent, found {loop.extent}; "
-                    "split it first"
+                    f"loop {loop.var.name!r} is bound to {loop.thread} and expects a constant extent, found "
+                    f"{loop.extent}; split it first"
                 )
             extents[loop.thread] = max(extents.get(loop.thread, 0), int(loop.extent.value))
     return extents
@@ -135,8 +135,8 @@ class _Kernel:
         if self.divergence is not None:
             names = ", ".join(sorted({repr(a.buffer.name) for a in conflicting}))
             raise LoweringError(
-                f"threads have to wait for each other before they use shared memory {names} inside of {self.divergence}, "
-                "which not all of them execute; compute what it holds outside"
+                f"threads have to wait for each other before they use shared memory {names} inside of "
+                f"{self.divergence}, which not all of them execute; compute what it holds outside"
             )
         self.pending = frozenset()
         return (Barrier(Scope.SHARED),)

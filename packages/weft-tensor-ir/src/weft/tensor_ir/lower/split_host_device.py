@@ -11,7 +11,20 @@ from weft.tensor_ir.arith import structural_key
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Expr, Load, Var
-from weft.tensor_ir.ir.stmt import THREAD_TAGS, Allocate, For, Function, If, Let, LoopKind, Seq, Stmt, Store, While, sequence
+from weft.tensor_ir.ir.stmt import (
+    THREAD_TAGS,
+    Allocate,
+    For,
+    Function,
+    If,
+    Let,
+    LoopKind,
+    Seq,
+    Stmt,
+    Store,
+    While,
+    sequence,
+)
 from weft.tensor_ir.ir.visit import children, free_vars, substitute, walk
 from weft.tensor_ir.lower.insert_barriers import insert_barriers, thread_extents
 
@@ -22,8 +35,8 @@ BLOCKS, THREADS = THREAD_TAGS[:3], THREAD_TAGS[3:]
 class Kernel:
     """A body that each thread executes, with no loop over threads left in it.
 
-    `buffers` are in global memory, in the order of the arguments; `scalars` follow them. `axes` are the variables of the
-    hardware axes. `grid` counts blocks and may depend on scalars, `block` counts the threads of one; both are x, y, z.
+    `buffers` are in global memory, in the order of the arguments; `scalars` follow them. `axes` are the variables of
+    the hardware axes. `grid` counts blocks and may depend on scalars, `block` counts the threads of one: x, y, z.
     """
 
     name: str
@@ -86,8 +99,8 @@ class _Splitter:
             case Allocate(buffer=buffer):
                 if buffer.scope is not Scope.GLOBAL:
                     raise LoweringError(
-                        f"{buffer.name!r} is computed outside of all kernels and expects scope global, found {buffer.scope.value}; "
-                        "call set_scope, or compute_at inside of a loop that is bound to blocks"
+                        f"{buffer.name!r} is computed outside of all kernels and expects scope global, found "
+                        f"{buffer.scope.value}; call set_scope, or compute_at inside of a loop that is bound to blocks"
                     )
                 self.workspace.append(buffer)
                 self.host(s.body)
@@ -96,8 +109,8 @@ class _Splitter:
             case _:
                 place = f", {s.span}" if s.span is not None else ""
                 raise LoweringError(
-                    f"{self.function.name}: expected loops that are bound to blocks and threads, found work for the host"
-                    f"{place}:\n{str(s).splitlines()[0]}"
+                    f"{self.function.name}: expected loops that are bound to blocks and threads, found work for the "
+                    f"host{place}:\n{str(s).splitlines()[0]}"
                 )
 
     def _kernel(self, s: For) -> Kernel:
@@ -115,7 +128,15 @@ class _Splitter:
         scalars = tuple(v for v in dict.fromkeys(extents) if isinstance(v, Var) and v in free)
         x, y, z = (binding.threads.get(tag, 1) for tag in THREADS)
         return Kernel(
-            f"{f.name}_{count}", buffers, written, f.aliased & set(buffers), scalars, binding.axes, grid, (x, y, z), body
+            f"{f.name}_{count}",
+            buffers,
+            written,
+            f.aliased & set(buffers),
+            scalars,
+            binding.axes,
+            grid,
+            (x, y, z),
+            body,
         )
 
 
@@ -143,7 +164,7 @@ class _Binding:
             return max(extents, key=lambda e: int(e.value) if isinstance(e, ex.Const) else 0)
         if len({structural_key(e) for e in extents}) > 1:
             found = ", ".join(map(str, extents))
-            raise LoweringError(f"loops of one kernel that are bound to {tag} expect one symbolic extent, found {found}")
+            raise LoweringError(f"loops of one kernel bound to {tag} expect one symbolic extent, found {found}")
         return extents[0]
 
     def bound(self, s: For) -> Stmt:
@@ -166,8 +187,8 @@ class _Binding:
             case Allocate():
                 if s.scope is Scope.GLOBAL:
                     raise LoweringError(
-                        f"{s.buffer.name!r} is computed inside of a kernel and expects scope shared, local or register, found "
-                        "global; call set_scope"
+                        f"{s.buffer.name!r} is computed inside of a kernel and expects scope shared, local or "
+                        "register, found global; call set_scope"
                     )
                 allocated = {**allocated, s.buffer: len(loops)}
                 body, alone = self._bind(s.body, allocated, loops)
@@ -237,6 +258,6 @@ def _check_scope(access: Load | Store, allocated: Mapping[Buffer, int], loops: S
         loop = within[0]
         wider = "global" if loop.thread in BLOCKS else "shared"
         raise LoweringError(
-            f"{buffer.name!r} in scope {buffer.scope.value} is used in loop {loop.var.name!r}, bound to {loop.thread}, but "
-            f"computed for all of that loop; compute it inside of it, or call set_scope({wider!r})"
+            f"{buffer.name!r} in scope {buffer.scope.value} is used in loop {loop.var.name!r}, bound to {loop.thread}, "
+            f"but computed for all of that loop; compute it inside of it, or call set_scope({wider!r})"
         )

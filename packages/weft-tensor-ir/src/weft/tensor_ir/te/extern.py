@@ -26,8 +26,8 @@ def extern(
     """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`).
 
     `shape` is one shape, or a list of shapes for as many outputs, which are then returned as a tuple. `dtype` is one
-    for all or one per output; without it, that of the only input. Raises ExpressionError where shapes and dtypes differ in
-    number, and where the body uses a tensor, buffer or variable that it was not given or stores to an input.
+    for all or one per output; without it, that of the only input. Raises ExpressionError where shapes and dtypes differ
+    in number, and where the body uses a tensor, buffer or variable that it was not given or stores to an input.
     """
     many = _is_list_of_shapes(shape)
     shapes = [shape_of(s) for s in (shape if many else [shape])]
@@ -72,7 +72,9 @@ def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buf
     for node in nodes:
         if isinstance(node, (ex.Read, ex.Reduce)):
             what = f"tensor {node.tensor.name!r}" if isinstance(node, ex.Read) else f"reduction {node.combiner.name!r}"
-            raise ExpressionError(f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given")
+            raise ExpressionError(
+                f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given"
+            )
         if isinstance(node, (ex.Load, Store, Prefetch)) and node.buffer not in known:
             raise ExpressionError(f"extern {name!r}: the body uses buffer {node.buffer.name!r}, which it was not given")
         if isinstance(node, Store) and node.buffer in ins:

@@ -17,12 +17,12 @@ from weft.tensor_ir.ir.expr import (
     Var,
     add,
     as_expr,
+    caller_span,
     const,
     int_range,
     maximum,
     minimum,
     multiply,
-    caller_span,
 )
 from weft.tensor_ir.ir.visit import substitute
 
@@ -87,7 +87,7 @@ def comm_reducer(
     def reducer(source: Any, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Any:
         many = isinstance(source, tuple)
         sources = tuple(as_expr(s) for s in (source if many else (source,)))
-        axes = (axis,) if isinstance(axis, IterVar) else tuple(axis)
+        axes = (axis,) if isinstance(axis, Expr) else tuple(axis)
         if not axes:
             raise ExpressionError(f"{name} expects at least one reduce axis, found none")
         for a in axes:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
-from weft.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, DECLARATIONS, PublicFunction, services
+from weft.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, PublicFunction, declarations, services
 from weft.tensor_ir.codegen.c_family.expressions import Source
 from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, is_public
 from weft.tensor_ir.codegen.c_family.literals import array
@@ -31,7 +31,7 @@ _TAKEN = frozenset({"status", "closure", "begin", "end", "given", "args", "count
 
 
 def emit_c(functions: Sequence[Function], target: str = "c", producer: str = "weft-tensor-ir") -> str:
-    """A C99 translation unit that defines the functions, the library's own functions of docs/design/abi.md and its metadata.
+    """A C99 translation unit: the functions, those that every library has by docs/design/abi.md, and its metadata.
 
     It compiles without a warning under `-Wall -Wextra -pedantic` and defines `weft_default_host`, whose `parallel_for`
     is serial. `target` and `producer` go into the metadata. Raises CodegenError for what C can't express: a type or
@@ -47,7 +47,7 @@ def emit_c(functions: Sequence[Function], target: str = "c", producer: str = "we
         public.append(PublicFunction(source, function, kernel.kernel_name).definition())
     metadata = Metadata(producer, target, tuple(map(signature_of, functions)))
     parts = [
-        DECLARATIONS,
+        declarations(),
         *(routine.definition(C99_TYPES) for routine in source.routines),
         *(array("static const", name, buffer, C99_TYPES) for buffer, name in source.constants.items()),
         services(metadata.to_json()),
@@ -78,7 +78,7 @@ class C99Kernel(Statements):
 
     def define(self) -> None:
         """Add the kernel to the functions of the unit, its tasks before it."""
-        parameters = (_HOST, *self.function.parameters, *self.symbols)
+        parameters: tuple[Var | Buffer, ...] = (_HOST, *self.function.parameters, *self.symbols)
         head = f"static int32_t {self.kernel_name}({', '.join(map(self.declaration, parameters))})"
         body = self.c_function(lambda: self.statement(self.function.body))
         unused = [f"  (void){self.identifiers.of(p)};" for p in parameters if p not in self.mentioned]
@@ -97,7 +97,7 @@ class C99Kernel(Statements):
         return f"{access}{self.storage_type(node.dtype)} *{alias}{name}"
 
     def c_function(self, write: Callable[[], None]) -> list[str]:
-        """The lines of a C function around what `write` writes: the host's memory is asked for first and always freed."""
+        """The lines of a C function around what `write` writes: it asks for memory first and always frees it."""
         outer = self.memory, self.may_fail, self.depth
         self.memory, self.may_fail, self.depth = {}, False, 1
         with self.captured() as body:
@@ -138,12 +138,12 @@ class C99Kernel(Statements):
         if s.scope is not Scope.GLOBAL and size is not None and size * s.buffer.dtype.bytes <= LARGEST_ARRAY:
             self.private_array(s)
             return
-        for size_var in (v for e in (*s.buffer.shape, *(s.buffer.strides or ())) for v in walk(e) if isinstance(v, Var)):
-            if size_var not in self.symbols:
-                raise CodegenError(
-                    f"{self.function_name}: the size of {s.buffer.name!r} expects extents of the arguments, found "
-                    f"{size_var.name!r}, which is known only where it is allocated"
-                )
+        sizes = (*s.buffer.shape, *(s.buffer.strides or ()))
+        for unknown in (v for e in sizes for v in walk(e) if isinstance(v, Var) and v not in self.symbols):
+            raise CodegenError(
+                f"{self.function_name}: the size of {s.buffer.name!r} expects extents of the arguments, found "
+                f"{unknown.name!r}, which is known only where it is allocated"
+            )
         self.memory.setdefault(s.buffer)
         self.statement(s.body)
 

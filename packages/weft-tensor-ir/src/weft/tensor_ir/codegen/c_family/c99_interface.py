@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from string import Template
 from textwrap import wrap
 
 from weft.runtime.abi import ABI_VERSION, Status
@@ -36,7 +37,7 @@ _MESSAGES = {
     Status.LAUNCH: "a kernel could not be launched",
 }
 
-DECLARATIONS = """
+_DECLARATIONS = """
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +72,7 @@ struct weft_host {
 };
 
 enum {
-  %s
+  $codes
 };
 
 uint32_t weft_abi_version(void);
@@ -86,7 +87,7 @@ static inline void *weft_allocate(const weft_host *host, int64_t elements, uint6
 static inline void weft_release(const weft_host *host, void *memory) {
   if (memory != NULL) host->free(host, memory);
 }
-""" % ",\n  ".join(f"WEFT_{status.name} = {status.value}" for status in Status)
+"""
 
 _SERVICES = """
 static int32_t weft_failure(int32_t code, int32_t argument, int32_t dimension) {
@@ -94,9 +95,10 @@ static int32_t weft_failure(int32_t code, int32_t argument, int32_t dimension) {
 }
 
 /* What an argument is; only after that can its shape be read. */
-static inline int32_t weft_check_kind(const DLTensor *given, int32_t argument, int32_t code, int32_t bits, int32_t rank) {
+static inline int32_t weft_check_kind(
+    const DLTensor *given, int32_t argument, int32_t code, int32_t bits, int32_t rank) {
   if (given == NULL) return weft_failure(WEFT_NULL_ARGUMENT, argument, 0);
-  if (given->device.device_type != %(cpu)d) return weft_failure(WEFT_DEVICE, argument, 0);
+  if (given->device.device_type != $cpu) return weft_failure(WEFT_DEVICE, argument, 0);
   if (given->dtype.code != code || given->dtype.bits != bits || given->dtype.lanes != 1) {
     return weft_failure(WEFT_DTYPE, argument, 0);
   }
@@ -132,17 +134,21 @@ static inline int32_t weft_check_layout(
     compact *= given->shape[d];
   }
   if (given->data == NULL) return weft_failure(WEFT_NULL_ARGUMENT, argument, 0);
-  return (uintptr_t)weft_data(given) %% alignment == 0 ? 0 : weft_failure(WEFT_ALIGNMENT, argument, 0);
+  return (uintptr_t)weft_data(given) % alignment == 0 ? 0 : weft_failure(WEFT_ALIGNMENT, argument, 0);
 }
 
-/* Whether two arguments, whose layouts have been checked, have memory in common. */
-static inline bool weft_overlap(const DLTensor *a, const int64_t *a_strides, const DLTensor *b, const int64_t *b_strides) {
+/* The address behind the last element of an argument that has elements. */
+static inline uintptr_t weft_end(const DLTensor *given, const int64_t *strides) {
+  uint64_t last = 0;
+  for (int32_t d = 0; d < given->ndim; ++d) last += (uint64_t)((given->shape[d] - 1) * strides[d]);
+  return (uintptr_t)weft_data(given) + (uintptr_t)((last + 1) * (given->dtype.bits / 8));
+}
+
+/* Whether two arguments have memory in common. */
+static inline bool weft_overlap(
+    const DLTensor *a, const int64_t *a_strides, const DLTensor *b, const int64_t *b_strides) {
   if (weft_is_empty(a) || weft_is_empty(b)) return false;
-  uint64_t a_last = 0, b_last = 0;
-  for (int32_t d = 0; d < a->ndim; ++d) a_last += (uint64_t)((a->shape[d] - 1) * a_strides[d]);
-  for (int32_t d = 0; d < b->ndim; ++d) b_last += (uint64_t)((b->shape[d] - 1) * b_strides[d]);
-  const uintptr_t a_begin = (uintptr_t)weft_data(a), b_begin = (uintptr_t)weft_data(b);
-  return a_begin < b_begin + (b_last + 1) * (b->dtype.bits / 8) && b_begin < a_begin + (a_last + 1) * (a->dtype.bits / 8);
+  return (uintptr_t)weft_data(a) < weft_end(b, b_strides) && (uintptr_t)weft_data(b) < weft_end(a, a_strides);
 }
 
 static int32_t weft_parallel_for(const weft_host *host, weft_task task, void *closure, int64_t extent) {
@@ -157,7 +163,7 @@ static void *weft_alloc(const weft_host *host, uint64_t bytes, uint64_t alignmen
   char *memory = malloc((size_t)(bytes + alignment + sizeof(void *)));
   if (memory == NULL) return NULL;
   const uintptr_t first = (uintptr_t)memory + sizeof(void *);
-  void **aligned = (void **)(void *)(memory + sizeof(void *) + (alignment - first %% alignment) %% alignment);
+  void **aligned = (void **)(void *)(memory + sizeof(void *) + (alignment - first % alignment) % alignment);
   aligned[-1] = memory;
   return aligned;
 }
@@ -175,11 +181,11 @@ static void weft_log(const weft_host *host, int32_t level, const char *message) 
 }
 
 static const weft_host weft_host_table = {
-  %(version)d, 0, NULL, weft_parallel_for, weft_alloc, weft_free, weft_log, NULL
+  $version, 0, NULL, weft_parallel_for, weft_alloc, weft_free, weft_log, NULL
 };
 
 uint32_t weft_abi_version(void) {
-  return %(version)d;
+  return $version;
 }
 
 const weft_host *weft_default_host(void) {
@@ -188,20 +194,27 @@ const weft_host *weft_default_host(void) {
 
 const char *weft_status_message(int32_t status) {
   switch (status & 0xff) {
-    %(messages)s
+    $messages
     default: return "unknown status";
   }
 }
 
-const char weft_metadata[] =%(metadata)s;
+const char weft_metadata[] =$metadata;
 """
+
+
+def declarations() -> str:
+    """Types of DLPack and of the ABI, status codes, and what kernels call."""
+    codes = ",\n  ".join(f"WEFT_{status.name} = {status.value}" for status in Status)
+    return Template(_DECLARATIONS).substitute(codes=codes)
 
 
 def services(metadata: str) -> str:
     """The functions that every library has, checks among them, and its metadata."""
     messages = "\n    ".join(f'case WEFT_{status.name}: return "{text}";' for status, text in _MESSAGES.items())
-    values = {"cpu": DeviceKind.CPU, "version": ABI_VERSION, "messages": messages, "metadata": _string(metadata)}
-    return _SERVICES % values
+    return Template(_SERVICES).substitute(
+        cpu=int(DeviceKind.CPU), version=ABI_VERSION, messages=messages, metadata=_string(metadata)
+    )
 
 
 def _string(text: str) -> str:

@@ -36,6 +36,7 @@ from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import INT64, Expr, Load, Var
 from weft.tensor_ir.ir.visit import Node, children, walk
 
+
 @dataclass(slots=True)
 class Source:
     """What the functions of one translation unit share."""
@@ -110,7 +111,7 @@ class Expressions:
 
     @contextmanager
     def captured(self) -> Iterator[list[str]]:
-        """The lines that are written inside, apart from the others; constants defined there are forgotten afterwards."""
+        """The lines that are written inside, apart from the others; constants defined there end with it."""
         lines, memo, self.lines, self._memo = self.lines, self._memo, [], dict(self._memo)
         yield self.lines
         self.lines, self._memo = lines, memo
@@ -276,7 +277,7 @@ class Expressions:
         if decided is not None:
             return literal(decided, ex.BOOL)
         level = EQUAL if isinstance(e, (ex.EQ, ex.NE)) else RELATE
-        return Code(f"{self.text(e.a, level + 1)} {_SYMBOLS[type(e)]} {self.text(e.b, level + 1)}", level)
+        return Code(f"{self.text(e.a, ADD)} {_SYMBOLS[type(e)]} {self.text(e.b, ADD)}", level)
 
     # Operands that may stay unevaluated.
 
@@ -359,8 +360,8 @@ class Expressions:
                 exp = "exp" if double else f"exp{self.float_suffix}"
                 return self.call(routines.sigmoid(FLOAT64 if double else FLOAT32, exp), e.args[0])
         raise CodegenError(
-            f"{self.function_name}: {self.language} has no function {e.name!r} of {e.dtype}; give a rule that writes it "
-            "with those that it has"
+            f"{self.function_name}: {self.language} has no function {e.name!r} of {e.dtype}; give a rule that writes "
+            "it with those that it has"
         )
 
     def _reinterpreted(self, e: ex.Call) -> Code:
@@ -369,7 +370,8 @@ class Expressions:
         if source.is_float and source.bits == 16:
             value, source = Code(f"{self.source.require(routines.pack(source))}({value.text})"), DType.of("uint16")
         if target.is_float and target.bits == 16:
-            return Code(f"{self.source.require(routines.unpack(target))}(({self.types['uint16']}){value.within(UNARY)})")
+            bits = f"({self.types['uint16']}){value.within(UNARY)}"
+            return Code(f"{self.source.require(routines.unpack(target))}({bits})")
         if source == target:
             return value
         if source.is_int and target.is_int:
@@ -393,7 +395,7 @@ def _used_several_times(roots: Sequence[Expr]) -> set[int]:
 
 
 def _decided(e: ex.Compare) -> bool | None:
-    """The outcome of comparing an integer with an end of its type's range, which compilers warn of; None for any other."""
+    """The outcome of comparing an integer with an end of its type's range, which compilers warn of; else None."""
     a, b, kind = e.a, e.b, type(e)
     if isinstance(a, ex.Const):
         mirrored = {ex.LT: ex.GT, ex.LE: ex.GE, ex.GT: ex.LT, ex.GE: ex.LE}

@@ -10,24 +10,25 @@ from weft.tensor_ir.ir.expr import Var
 PREFIX = "weft_"
 """All that code generators define begins with it, and nothing else does."""
 
-_KEYWORDS = frozenset(
-    "auto bool break case char const continue default do double else enum extern false float for goto if inline int long "
-    "register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while "
-    "asm fortran main "
-    "half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t kernel global local constant private generic pipe "
-    "read_only write_only read_write uniform event_t sampler_t".split()
-)
-_CALLED = frozenset("exp log tanh erf sin cos pow fma sqrt floor ceil trunc rint fabs malloc free fputs fputc".split())
-_LIBRARY = frozenset(  # C99 7.12, 7.19 and 7.20, but for what a removed suffix f or l leaves
-    "acos acosh asin asinh atan atan2 atanh cbrt copysign cosh erfc exp2 expm1 fdim fmax fmin fmod frexp hypot ilogb ldexp "
-    "lgamma log10 log1p log2 logb lrint lround llrint llround modf nan nearbyint nextafter nexttoward remainder remquo round "
-    "scalbln scalbn sinh tan tgamma "
-    "clearerr fclose feof ferror fflush fgetc fgetpos fgets fopen fprintf fread freopen fscanf fseek fsetpos ftell fwrite getc "
-    "getchar gets perror printf putc putchar puts remove rename rewind scanf setbuf setvbuf snprintf sprintf sscanf tmpfile "
-    "tmpnam ungetc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf vsscanf "
-    "abort abs atexit atof atoi atol atoll bsearch calloc div exit getenv labs llabs lldiv ldiv mblen mbstowcs mbtowc qsort "
-    "rand realloc srand strtod strtof strtol strtold strtoll strtoul strtoull system wcstombs wctomb".split()
-)
+_KEYWORDS = """
+auto bool break case char const continue default do double else enum extern false float for goto if inline int long
+register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
+asm fortran main
+half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t kernel global local constant private generic pipe
+read_only write_only read_write uniform event_t sampler_t
+"""
+_CALLED = "exp log tanh erf sin cos pow fma sqrt floor ceil trunc rint fabs malloc free fputs fputc"
+_LIBRARY = """
+acos acosh asin asinh atan atan2 atanh cbrt copysign cosh erfc exp2 expm1 fdim fmax fmin fmod frexp hypot ilogb ldexp
+lgamma log10 log1p log2 logb lrint lround llrint llround modf nan nearbyint nextafter nexttoward remainder remquo round
+scalbln scalbn sinh tan tgamma
+clearerr fclose feof ferror fflush fgetc fgetpos fgets fopen fprintf fread freopen fscanf fseek fsetpos ftell fwrite
+getc getchar gets perror printf putc putchar puts remove rename rewind scanf setbuf setvbuf snprintf sprintf sscanf
+tmpfile tmpnam ungetc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf vsscanf
+abort abs atexit atof atoi atol atoll bsearch calloc div exit getenv labs llabs lldiv ldiv mblen mbstowcs mbtowc qsort
+rand realloc srand strtod strtof strtol strtold strtoll strtoul strtoull system wcstombs wctomb
+"""  # C99 7.12, 7.19 and 7.20; of the functions of mathematics, those without suffix
+_KEYWORD_SET, _CALLED_SET, _LIBRARY_SET = (frozenset(words.split()) for words in (_KEYWORDS, _CALLED, _LIBRARY))
 _MACROS = re.compile(
     r"_.*|U?INT\w*|NULL|EOF|BUFSIZ|NAN|INFINITY|HUGE_VAL[FL]?|RAND_MAX|TMP_MAX|std(in|out|err)|errno|offsetof"
     r"|(EXIT|SEEK|FP|MATH|PTR|SIZE|WCHAR|WINT|SIG|MB|L|M|CL|CLK|CHAR|SHRT|LONG|FLT|DBL|HALF)_\w+"
@@ -37,14 +38,14 @@ _TYPES = re.compile(r"u?int\d+_t|(u?(char|short|int|long)|float|double|half)\d+|
 
 def is_reserved(name: str) -> bool:
     """Whether C, OpenCL C or what the generated code calls gives the name a meaning."""
-    known = name in _KEYWORDS or name.removesuffix("f") in _CALLED
+    known = name in _KEYWORD_SET or name.removesuffix("f") in _CALLED_SET
     return known or name.startswith(PREFIX) or any(form.fullmatch(name) for form in (_MACROS, _TYPES))
 
 
 def is_public(name: str) -> bool:
     """Whether a function of that name can be defined beside C's own library."""
     is_identifier = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None
-    return is_identifier and not is_reserved(name) and not {name, name.rstrip("fl")} & (_LIBRARY | _CALLED)
+    return is_identifier and not is_reserved(name) and not {name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET)
 
 
 class Identifiers:

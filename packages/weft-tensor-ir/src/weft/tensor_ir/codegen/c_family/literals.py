@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 
 BITWISE, CHOOSE, OR, AND, EQUAL, RELATE, ADD, MULTIPLY, UNARY, ATOM, NAME = range(11)
-"""Levels of precedence, the loosest first. Bitwise operators and shifts come first, to be parenthesised as any operand."""
+"""Levels of precedence, the loosest first. Bitwise operators and shifts are loosest: as operands they are put in
+parentheses."""
 
 
 class Code(NamedTuple):
@@ -28,16 +30,14 @@ class Code(NamedTuple):
 
 
 def literal(value: ex.Scalar, dtype: DType) -> Code:
-    """A literal of the type that values of `dtype` are computed in."""
+    """A literal of the type that values of `dtype` are computed in: a 16-bit float is not rounded before it is stored."""
     if dtype.is_bool:
         return Code("true" if value else "false")
     if dtype.is_int:
         text = integer_literal(int(value), dtype)
         return Code(text, UNARY if text.startswith("-") else ATOM)
     number = float(value)
-    if dtype.bits == 16:
-        number = float(np.float32(dtype.numpy.type(number)))
-    if number != number:
+    if isnan(number):
         return Code("NAN")
     text = repr(number) if dtype.bits == 64 else f"{np.float32(number)!s}"
     if text in {"inf", "-inf"}:

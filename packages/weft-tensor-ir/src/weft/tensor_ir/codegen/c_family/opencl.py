@@ -15,7 +15,8 @@ from weft.tensor_ir.ir.stmt import THREAD_TAGS, Allocate, Barrier, For, Function
 from weft.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, split_host_device
 
 OPENCL_TYPES = {
-    **{f"{sign}int{bits}": f"{sign}{name}" for sign in ("", "u") for bits, name in ((8, "char"), (16, "short"), (32, "int"), (64, "long"))},
+    "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
     "float32": "float", "float64": "double", "bool": "bool",
 }  # fmt: skip
 
@@ -86,7 +87,8 @@ class OpenCLKernel(Statements):
 
     def _shared(self, buffer: Buffer) -> str:
         """Shared memory belongs to the block: OpenCL wants it declared outside of all control flow (6.5.2)."""
-        return f"  __local {self.storage_type(buffer.dtype)} {self.identifiers.of(buffer)}[{self.constant_size(buffer)}];"
+        name, size = self.identifiers.of(buffer), self.constant_size(buffer)
+        return f"  __local {self.storage_type(buffer.dtype)} {name}[{size}];"
 
     def _index(self, tag: str, var: Var) -> str:
         function = "get_group_id" if tag.startswith("blockIdx") else "get_local_id"

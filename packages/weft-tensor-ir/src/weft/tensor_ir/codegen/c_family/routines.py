@@ -1,7 +1,7 @@
 """Small functions that generated C calls where C's own operators mean something else than docs/semantics.md.
 
-A routine's text names types by weft's names (`$uint32`); each dialect substitutes its own. Bits are read through a union,
-which C99 (6.5.2.3, TC3) and OpenCL C both define.
+A routine's text names types by weft's names (`$uint32`); each dialect substitutes its own. Bits are read through a
+union, which C99 (6.5.2.3, TC3) and OpenCL C both define.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Routine:
 
 
 def integer_literal(value: int, dtype: DType) -> str:
-    """A C literal of at least the rank of `dtype`; the smallest signed values have none and are written as a difference."""
+    """A C literal of at least the rank of `dtype`; the smallest signed values are differences, having none."""
     low, high = int_range(dtype)
     if low < 0 and value == low and dtype.bits >= 32:
         return f"(-{high} - 1)"

@@ -6,6 +6,7 @@ from weft.runtime.errors import CodegenError
 from weft.tensor_ir.codegen.c_family.expressions import Expressions
 from weft.tensor_ir.codegen.c_family.literals import UNARY
 from weft.tensor_ir.ir import expr as ex
+from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import (
     Allocate,
@@ -157,4 +158,6 @@ class Statements(Expressions):
         return max(size, 1)
 
     def barrier(self, s: Barrier) -> None:
-        raise CodegenError(f"{self.function_name}: {self.language} has no threads to wait for at a barrier {s.scope.value}")
+        raise CodegenError(
+            f"{self.function_name}: {self.language} has no threads to wait for at a barrier {s.scope.value}"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,9 @@ from weft.tensor_ir.ir.visit import walk
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
 _SIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "slt", ex.LE: "sle", ex.GT: "sgt", ex.GE: "sge"}
 _UNSIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "ult", ex.LE: "ule", ex.GT: "ugt", ex.GE: "uge"}
+_HOLDS: dict[type[ex.Compare], Callable[[ex.Scalar, ex.Scalar], bool]] = {
+    ex.EQ: operator.eq, ex.NE: operator.ne, ex.LT: operator.lt, ex.LE: operator.le, ex.GT: operator.gt, ex.GE: operator.ge,
+}  # fmt: skip
 _UNARY_INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "fabs": "fabs"}
 _BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "shift_left": "shl"}
 
@@ -323,9 +327,7 @@ class Expressions(Registers):
                 return mask
         a, b = self.match_widths(self.value(e.a), self.value(e.b))
         if a.literal is not None and b.literal is not None:
-            folded = ex.compare(type(e), ex.Const(a.literal, e.a.dtype), ex.Const(b.literal, e.a.dtype))
-            assert isinstance(folded, ex.Const)
-            return self._like(Value("", "i1", a.lanes), folded.value)
+            return self._like(Value("", "i1", a.lanes), _HOLDS[type(e)](a.literal, b.literal))
         if e.a.dtype.is_float:
             return self.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
         unsigned = e.a.dtype.is_bool or ex.int_range(e.a.dtype)[0] == 0
@@ -441,9 +443,8 @@ class Expressions(Registers):
         widened = []
         for (value, block), patch in zip(ends, patches, strict=True):
             if value.lanes != lanes:
-                saved, self.lines = self.lines, patch
-                value = self._plain_splat(value, lanes)
-                self.lines = saved
+                with self.writing_to(patch):
+                    value = self._plain_splat(value, lanes)
             widened.append((value, block))
         self.start_block(labels[2])
         first = widened[0][0]

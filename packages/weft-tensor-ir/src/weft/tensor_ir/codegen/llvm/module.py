@@ -101,7 +101,7 @@ def _kernel(module: ModuleState, function: Function) -> str:
         analyzer.bind_form(v, constant(0), None)
         parameters.append(f"i64 %n{i}")
     state.statement(function.body)
-    return state.define(f"{function.name}.kernel", ", ".join(parameters), "internal")
+    return state.define(f"{function.name}.kernel", ", ".join(parameters), "hidden")
 
 
 def _constant(buffer: Buffer, name: str) -> str:

@@ -8,6 +8,7 @@ it is emitted.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,6 +103,13 @@ class FunctionState:
         self.scopes[scope + 1].before.append(f"  {name} = {operation}")
         self.depth[name] = scope
         return Value(name, kind)
+
+    @contextmanager
+    def writing_to(self, lines: Lines) -> Iterator[None]:
+        """Append to another place, such as the end of a block that is finished but for its branch."""
+        here, self.lines = self.lines, lines
+        yield
+        self.lines = here
 
     def label(self, prefix: str) -> str:
         self._counter += 1

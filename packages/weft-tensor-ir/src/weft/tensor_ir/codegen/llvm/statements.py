@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.codegen.llvm.expressions import Expressions
-from weft.tensor_ir.codegen.llvm.registers import Slots
+from weft.tensor_ir.codegen.llvm.registers import Slot, Slots
 from weft.tensor_ir.codegen.llvm.state import Lines, ModuleState, flatten
 from weft.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal
 from weft.tensor_ir.ir import expr as ex
@@ -20,6 +20,7 @@ from weft.tensor_ir.ir.stmt import (
     Evaluate,
     For,
     If,
+    Invoke,
     Let,
     LoopKind,
     Prefetch,
@@ -34,6 +35,16 @@ STACK_BYTES = 4096
 """Buffers of constant size up to this are on the stack; larger ones come from the host's allocator."""
 
 OUT_OF_MEMORY = 9
+
+
+class Phi(NamedTuple):
+    """A slot that a loop carries: its value in the loop and before it, and where the phi is written."""
+
+    buffer: Buffer
+    slot: Slot
+    result: Value
+    initial: Value
+    line: Lines
 
 
 class Statements(Expressions):
@@ -136,7 +147,7 @@ class Statements(Expressions):
         """A loop tested at its end, behind a test of its own unless at least one iteration is certain."""
         loop, done = self.label("loop"), self.label("done")
         self._forget_stored(body)
-        self.open_scope()
+        before_loop = self.open_scope().before
         entry = entry_of_loop = self.block
         if not certain:
             entry_of_loop = self.label("enter")
@@ -157,6 +168,7 @@ class Statements(Expressions):
         del self.env[var]
         following = self.emit(f"add nsw i64 {counter}, 1", "i64")
         more = self.emit(f"icmp slt i64 {following.text}, {stop.text}", "i1")
+        self._restore_slots(phis)
         latch = self.block
         self.branch_if(more, loop, done)
         counter_line.append(f"  {counter} = phi i64 [ {start.text}, %{entry_of_loop} ], [ {following.text}, %{latch} ]")
@@ -164,14 +176,18 @@ class Statements(Expressions):
         self.close_scope()
         self.start_block(done)
         if not certain:
-            self._merge_registers(before, entry, {b: dict(v) for b, v in self.registers.items()}, latch)
+            self._merge_registers(before, (entry, before_loop), self._held_registers(), latch)
 
     def _carried(self, body: Stmt) -> dict[Buffer, Slots]:
         """The register buffers that a loop body stores to, with their slots before it."""
         stored = {n.buffer for n in walk(body) if isinstance(n, Store)}
-        return {b: dict(slots) for b, slots in self.registers.items() if b in stored}
+        return {b: slots for b, slots in self._held_registers().items() if b in stored}
 
-    def _open_phis(self, before: dict[Buffer, Slots]) -> list[tuple[Buffer, Any, Value, Value, Lines]]:
+    def _held_registers(self) -> dict[Buffer, Slots]:
+        """The slots as they are now, for later."""
+        return {b: dict(slots) for b, slots in self.registers.items()}
+
+    def _open_phis(self, before: dict[Buffer, Slots]) -> list[Phi]:
         phis = []
         for buffer, slots in before.items():
             for slot, value in slots.items():
@@ -179,35 +195,40 @@ class Statements(Expressions):
                 self.lines.append(line)
                 name = self.fresh("r")
                 self.depth[name] = len(self.scopes) - 1
-                phi = Value(name, value.kind, value.lanes)
-                self.registers[buffer][slot] = phi
-                phis.append((buffer, slot, phi, value, line))
+                result = Value(name, value.kind, value.lanes)
+                self.registers[buffer][slot] = result
+                phis.append(Phi(buffer, slot, result, value, line))
         return phis
 
-    def _close_phis(self, phis: list[tuple[Buffer, Any, Value, Value, Lines]], entry: str, latch: str) -> None:
-        for buffer, slot, phi, initial, line in phis:
-            final = self.registers[buffer].get(slot)
-            if final is None:
-                raise CodegenError(f"register buffer {buffer.name!r}: a loop leaves element {slot[0]} in another shape than it found it")
-            line.append(f"  {phi.text} = phi {phi.type} [ {initial.text}, %{entry} ], [ {final.text}, %{latch} ]")
+    def _restore_slots(self, phis: list[Phi]) -> None:
+        """At the end of a loop's body: the slots that it began with."""
+        for phi in phis:
+            self.reshape(phi.buffer, self.registers[phi.buffer], [phi.slot])
 
-    def _merge_registers(self, one: dict[Buffer, Slots], block: str, other: dict[Buffer, Slots], other_block: str) -> None:
-        """At a join of two blocks: a phi for each slot whose value depends on where control came from."""
-        for buffer in one:
+    def _close_phis(self, phis: list[Phi], entry: str, latch: str) -> None:
+        for phi in phis:
+            result, final = phi.result, self.registers[phi.buffer][phi.slot]
+            phi.line.append(f"  {result.text} = phi {result.type} [ {phi.initial.text}, %{entry} ], [ {final.text}, %{latch} ]")
+
+    def _merge_registers(
+        self, one: dict[Buffer, Slots], end: tuple[str, Lines], other: dict[Buffer, Slots], other_block: str
+    ) -> None:
+        """At a join of two blocks: a phi for each slot whose value depends on where control came from.
+
+        Slots of `one` that differ in width are put together as those of `other`, in the lines at the end of its block.
+        """
+        block, last_lines = end
+        with self.writing_to(last_lines):
+            for buffer, slots in one.items():
+                self.reshape(buffer, slots, other[buffer])
+        for buffer, slots in one.items():
             merged: Slots = {}
-            for slot, value in other[buffer].items():
-                first = one[buffer].get(slot) or Value("poison", value.kind, value.lanes)
-                if first.text == value.text:
-                    merged[slot] = value
-                    continue
-                merged[slot] = self.emit(
-                    f"phi {value.type} [ {first.text}, %{block} ], [ {value.text}, %{other_block} ]", value.kind, value.lanes
-                )
-            for slot, value in one[buffer].items():
-                if slot not in merged and not _overlaps(slot, merged):
-                    merged[slot] = self.emit(
-                        f"phi {value.type} [ {value.text}, %{block} ], [ poison, %{other_block} ]", value.kind, value.lanes
-                    )
+            for slot, value in slots.items():
+                second = other[buffer].get(slot) or Value("poison", value.kind, value.lanes)
+                merged[slot] = value
+                if value.text != second.text:
+                    arms = f"[ {value.text}, %{block} ], [ {second.text}, %{other_block} ]"
+                    merged[slot] = self.emit(f"phi {value.type} {arms}", value.kind, value.lanes)
             self.registers[buffer] = merged
 
     def _forget_stored(self, body: Stmt) -> None:
@@ -223,12 +244,13 @@ class Statements(Expressions):
         phis = self._open_phis(self._carried(s.body))
         self.memo.clear()
         condition = self.value(s.condition)
-        held = {b: dict(v) for b, v in self.registers.items()}
+        held = self._held_registers()
         self.branch_if(condition, loop, done)
         self.start_block(loop)
         self.open_scope()
         self.statement(s.body)
         self.close_scope()
+        self._restore_slots(phis)
         latch = self.block
         self.branch(head)
         self._close_phis(phis, entry, latch)
@@ -256,29 +278,26 @@ class Statements(Expressions):
         self.lines.append(before)
         self._forget_stored(s)
         entry = self.block
-        held = {b: dict(v) for b, v in self.registers.items()}
+        held = self._held_registers()
         self.branch_if(condition, then, otherwise)
-        first_end = self._arm(then, s.then, before, join)
-        after_then = {b: dict(v) for b, v in self.registers.items()}
-        self.registers = {b: dict(v) for b, v in held.items()}
-        if s.otherwise is not None:
-            second_end = self._arm(otherwise, s.otherwise, before, join)
-        else:
-            second_end = entry
-        after_else = {b: dict(v) for b, v in self.registers.items()}
+        then_block, _ = self._arm(then, s.then, before, join)
+        after_then, self.registers = self.registers, held
+        end = (entry, before) if s.otherwise is None else self._arm(otherwise, s.otherwise, before, join)
         self.start_block(join)
-        self._merge_registers(after_else, second_end, after_then, first_end)
+        self._merge_registers(self.registers, end, after_then, then_block)
         self.memo.clear()
 
-    def _arm(self, label: str, body: Stmt, before: Lines, join: str) -> str:
+    def _arm(self, label: str, body: Stmt, before: Lines, join: str) -> tuple[str, Lines]:
+        """A block of a branch; its name, and the place at its end for more lines."""
         self.start_block(label)
         frame = self.open_scope()
         frame.before = before
         self.statement(body)
         self.close_scope()
-        end = self.block
+        end, more = self.block, list[Any]()
+        self.lines.append(more)
         self.branch(join)
-        return end
+        return end, more
 
     def _masked_if(self, s: If, condition: Value) -> None:
         """Lanes where the condition fails take no part; nothing is skipped."""
@@ -406,6 +425,28 @@ class Statements(Expressions):
         self.memo.clear()
         self.value(s.value)
 
+    def _invoke(self, s: Invoke) -> None:
+        """Call another kernel; stop with its status if that is not 0."""
+        self.can_fail = True
+        operands = ["ptr %host"]
+        for buffer, offset in s.arguments:
+            base = self.base_pointer(buffer).text
+            place = base if offset == 0 else self.emit(f"getelementptr i8, ptr {base}, i64 {offset}", "ptr").text
+            operands.append(f"ptr {place}")
+        types = ", ".join("ptr" for _ in operands)
+        self.module.declarations[f"declare i32 @{s.callee}.kernel({types})"] = None
+        self._stop_on(self.emit(f"call i32 @{s.callee}.kernel({', '.join(operands)})", "i32"))
+        self.forget_loads({buffer for buffer, _ in s.arguments})
+
+    def _stop_on(self, status: Value) -> None:
+        """End the function with a status that is not 0."""
+        failed, fine = self.label("failed"), self.label("fine")
+        nonzero = self.emit(f"icmp ne i32 {status.text}, 0", "i1")
+        self.branch_if(nonzero, failed, fine)
+        self.start_block(failed)
+        self.fail(status.text)
+        self.start_block(fine)
+
     def _prefetch(self, s: Prefetch) -> None:
         """A hint for the first lane; where the lanes' addresses are unrelated, for none."""
         self.memo.clear()
@@ -444,12 +485,7 @@ class Statements(Expressions):
         status = self._host_call(self.module.layout.parallel_for, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
         if task.can_fail:
             self.can_fail = True
-            failed, fine = self.label("failed"), self.label("fine")
-            nonzero = self.emit(f"icmp ne i32 {status.text}, 0", "i1")
-            self.branch_if(nonzero, failed, fine)
-            self.start_block(failed)
-            self.fail(status.text)
-            self.start_block(fine)
+            self._stop_on(status)
 
     def write_task(self, s: For, first: Value) -> str:
         """The task's text: a thunk that unpacks the closure, and the body with restrict pointers."""
@@ -508,11 +544,6 @@ class Statements(Expressions):
         return "\n".join([*head, *stack, *body, *tail])
 
 
-def _overlaps(slot: tuple[int, int], others: Slots) -> bool:
-    first, count = slot[0], slot[1] or 1
-    return any(first < start + (lanes or 1) and start < first + count for start, lanes in others)
-
-
 _LOOPS: dict[LoopKind, Callable[[Any, For], None]] = {
     LoopKind.SERIAL: Statements._serial,
     LoopKind.UNROLLED: Statements._unrolled,
@@ -530,6 +561,7 @@ _RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
     Allocate: Statements._allocate,
     Store: Statements._store,
     Evaluate: Statements._evaluate,
+    Invoke: Statements._invoke,
     Prefetch: Statements._prefetch,
     Barrier: Statements._barrier,
 }

@@ -1,0 +1,21 @@
+"""A group of nodes that becomes one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.graph_ir.graph import Graph
+from weft.graph_ir.op import Op, require
+from weft.graph_ir.types import TensorType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fused(Op):
+    """The nodes of `body`, whose inputs stand for the node's own in order."""
+
+    body: Graph
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        expected = tuple(v.type for v in self.body.inputs)
+        require(inputs == expected, self, f"body takes {', '.join(map(str, expected))}, found {', '.join(map(str, inputs))}")
+        return tuple(v.type for v in self.body.outputs)
