@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 
 from weft.runtime.errors import ArgumentError, ExecutionError, LoweringError
 from weft.tensor_ir import te
-from weft.tensor_ir.interpret.loop_oracle import run
+from weft.tensor_ir.interpret import evaluate, run
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.parser import parse_function
 from weft.tensor_ir.ir.stmt import Function, Let, Store
+from weft.tensor_ir.lower import lower
+from weft.tensor_ir.lower.insert_barriers import insert_barriers
 
 
 def execute(text, *arrays, **options):
@@ -415,6 +418,36 @@ def test_a_loop_over_threads_inside_of_one_is_shared_among_them():
     assert execute(even, x, np.empty(4, "int32")).tolist() == expected
     late = even.replace("      barrier shared\n    y", "    y")
     trapped("is loaded while another thread stores it: a barrier is missing", late, x, np.empty(4, "int32"))
+
+
+def test_a_product_of_matrices_on_blocks_of_threads():
+    a, b = (te.placeholder((8, 8), name=name) for name in "ab")
+    r = te.reduce_axis(8, "r")
+    c = te.compute((8, 8), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="c")
+    s = te.create_schedule(c.op)
+    tiles = [s.cache_read(t, "shared", [c]) for t in (a, b)]
+    total = s.cache_write(c, "local")
+    outer, inner = zip(*(s[c].split(axis, 4) for axis in s[c].op.axis), strict=True)
+    s[c].reorder(*outer, *inner)
+    for axis, tag in zip((*outer, *inner), ("blockIdx.y", "blockIdx.x", "threadIdx.y", "threadIdx.x"), strict=True):
+        s[c].bind(axis, te.thread_axis(tag))
+    s[total].compute_at(s[c], inner[1])
+    step, _ = s[total].split(s[total].op.reduce_axis[0], 4)
+    for tile in tiles:
+        s[tile].compute_at(s[total], step)
+        for axis, tag in zip(s[tile].op.axis, ("threadIdx.y", "threadIdx.x"), strict=True):
+            s[tile].bind(axis, te.thread_axis(tag))
+    loops = lower(s, [a, b, c])
+    kernel = replace(loops, body=insert_barriers(loops.body))
+    rng = np.random.default_rng(1)
+    x, y = (rng.integers(-9, 9, (8, 8)).astype("float32") for _ in range(2))
+    (expected,) = evaluate([c], {a: x, b: y})
+    for function in (loops, kernel):
+        found = np.empty((8, 8), "float32")
+        run(function, [x, y, found])
+        assert np.array_equal(found, expected)
+    with pytest.raises(ExecutionError, match=r"load from a.shared\[0, 1\], which has not been written"):
+        run(loops, [x, y, np.empty((8, 8), "float32")], simt=True)
 
 
 def test_the_number_of_threads_does_not_change_within_a_kernel():

@@ -105,6 +105,31 @@ def test_gemm_with_tiles_in_shared_memory(queue, shape, tail):
     assert all(kernel.block == (8, 4, 1) for kernel in source.program.kernels)
 
 
+def test_threads_without_a_result_help_to_load_tiles(queue):
+    """One result per thread, of a matrix that does not fill its blocks: the idle threads must reach the barriers."""
+    a, b = te.placeholder((13, 19), name="A"), te.placeholder((19, 21), name="B")
+    r = te.reduce_axis(19, "r")
+    c = te.compute((13, 21), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    s = te.create_schedule(c)
+    result = s.cache_write(c, "register")
+    tiles = [s.cache_read(t, "shared", [result]) for t in (a, b)]
+    block_y, y = s[c].split(c.op.axis[0], 8)
+    block_x, x = s[c].split(c.op.axis[1], 8)
+    s[c].reorder(block_y, block_x, y, x)
+    for axis, thread in ((block_y, BLOCK_Y), (block_x, BLOCK_X), (y, Y), (x, X)):
+        s[c].bind(axis, thread)
+    s[result].compute_at(s[c], x)
+    outer, _ = s[result].split(s[result].op.reduce_axis[0], 8)
+    for tile in tiles:
+        s[tile].compute_at(s[result], outer)
+        s[tile].bind(tile.op.axis[0], Y)
+        s[tile].bind(tile.op.axis[1], X)
+    p, q, found = floats(13, 19), floats(19, 21), np.zeros((13, 21), "float32")
+    source = launch(queue, lower(s, [a, b, c], "gemm"), p, q, found)
+    np.testing.assert_allclose(found, p @ q, rtol=1e-4, atol=1e-4)
+    assert source.text.count("barrier(") == 2
+
+
 def test_a_tile_is_loaded_by_all_threads_between_two_barriers():
     source = emit_opencl(gemm(64, 64, 64))
     (kernel,) = source.program.kernels

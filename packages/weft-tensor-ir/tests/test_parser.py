@@ -77,6 +77,16 @@ def test_a_buffer_that_is_allocated_in_two_places_stays_one():
     is_round_trip(Function("f", (b,), frozenset({b}), Seq((use, use))))
 
 
+def test_a_name_that_is_bound_again_is_another_variable():
+    function = parse_function("function f(A: out int8[4])\n  for i in [0, 4):\n    pass\n  for i in [0, 4):\n    pass")
+    assert str(function).count("for i_1 in") == 1
+    is_round_trip(function)
+
+
+def test_a_function_may_have_any_name():
+    is_round_trip(parse_function("function max(A: out int8[4])\n  pass"))
+
+
 def test_literals_of_every_type():
     for dtype in ("int8", "uint8", "int16", "uint64", "int64"):
         low, high = ex.int_range(ex.DType.of(dtype))

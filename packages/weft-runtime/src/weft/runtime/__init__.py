@@ -1,5 +1,6 @@
 """What runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
 
+from weft.runtime.artifact import Artifact, read_artifact
 from weft.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
 from weft.runtime.dtype import DType, TypeCode
 from weft.runtime.errors import (
@@ -23,16 +24,19 @@ from weft.runtime.errors import (
 )
 from weft.runtime.host import PROCESS_POOL, HostPool
 from weft.runtime.local_session import LocalSession
+from weft.runtime.model import Model, load
 from weft.runtime.module import Function, Module, load_module
 from weft.runtime.ndarray import NDArray, array, empty, from_dlpack
 from weft.runtime.session import Session, SessionFunction, SessionModule
 from weft.runtime.signature import Metadata, Parameter, Signature
 from weft.runtime.target import Target
 from weft.runtime.timing import TimeResult, time_evaluator
+from weft.runtime.verified import VerifiedFiles
 
 __all__ = [
     "PROCESS_POOL",
     "ArgumentError",
+    "Artifact",
     "ArtifactError",
     "CodegenError",
     "DType",
@@ -48,6 +52,7 @@ __all__ = [
     "LocalSession",
     "LoweringError",
     "Metadata",
+    "Model",
     "Module",
     "NDArray",
     "OutOfMemoryError",
@@ -65,15 +70,18 @@ __all__ = [
     "TargetError",
     "TimeResult",
     "TypeCode",
+    "VerifiedFiles",
     "WeftError",
     "array",
     "cpu",
     "cuda",
     "empty",
     "from_dlpack",
+    "load",
     "load_module",
     "metal",
     "opencl",
+    "read_artifact",
     "rocm",
     "time_evaluator",
     "vulkan",

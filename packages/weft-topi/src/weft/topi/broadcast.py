@@ -2,39 +2,143 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from weft.runtime.errors import ExpressionError
 from weft.tensor_ir import te
+from weft.tensor_ir.te import Expr
 from weft.topi.layout import Layout, View, compute
 from weft.topi.operator import Computation
 
 
-def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The common shape (NumPy's broadcasting). Raises ValueError where there is none."""
+def broadcast_shape(*shapes: Sequence[Any]) -> tuple[Any, ...]:
+    """The common shape (NumPy's broadcasting) of extents, which may be symbols. Raises ExpressionError where there is
+    none."""
     rank = max(map(len, shapes))
     result = []
     for d in range(rank):
         extents = {s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0} - {1}
         if len(extents) > 1:
-            raise ValueError(f"shapes {', '.join(str(list(s)) for s in shapes)} differ in dimension {d}")
+            found = " and ".join("[" + ", ".join(map(str, s)) + "]" for s in shapes)
+            raise ExpressionError(f"shapes {found} differ in dimension {d} of the common shape")
         result.append(extents.pop() if extents else 1)
     return tuple(result)
 
 
-def element(x: View, index: Sequence[te.Expr]) -> te.Expr:
+def element(x: View, index: Sequence[Expr]) -> Expr:
     """The element of x at an index of a shape that x broadcasts to."""
     own = index[len(index) - len(x.shape) :]
     return x(*(te.const(0) if extent == 1 else i for i, extent in zip(own, x.shape, strict=True)))
 
 
 def elementwise(
-    inputs: Sequence[View], function: Callable[..., te.Expr], name: str, layout: Layout | None = None
+    inputs: Sequence[View], function: Callable[..., Expr], name: str, layout: Layout | None = None
 ) -> Computation:
     """function(a, b, …), element by element of the common shape."""
     shape = broadcast_shape(*(x.shape for x in inputs))
     return Computation((compute(shape, lambda *i: function(*(element(x, i) for x in inputs)), name, layout),))
 
 
-def add(a: View, b: View, layout: Layout | None = None) -> Computation:
-    """a + b."""
-    return elementwise((a, b), lambda x, y: x + y, "add", layout)
+def broadcast_to(x: View, shape: Sequence[int], layout: Layout | None = None) -> Computation:
+    """x repeated along the axes where it has one element or none."""
+    return Computation((compute(shape, lambda *i: element(x, i), "broadcast_to", layout),))
+
+
+# Functions of scalar expressions.
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    return a + b
+
+
+def subtract(a: Expr, b: Expr) -> Expr:
+    return a - b
+
+
+def multiply(a: Expr, b: Expr) -> Expr:
+    return a * b
+
+
+def divide(a: Expr, b: Expr) -> Expr:
+    """a / b; of integers rounded towards zero, 0 where b is."""
+    if a.dtype.is_float:
+        return a / b
+    floor, zero = a // b, te.const(0, a.dtype)
+    if te.min_value(a.dtype).value == 0:
+        return floor
+    inexact = (a % b).not_equal(0)
+    return te.select(te.all(inexact, (a < zero).not_equal(b < zero)), floor + te.const(1, a.dtype), floor)
+
+
+def modulo(a: Expr, b: Expr) -> Expr:
+    """The remainder with the divisor's sign, of integers."""
+    return a % b
+
+
+def fmod(a: Expr, b: Expr) -> Expr:
+    """The remainder with the dividend's sign: C's fmod, of integers as well."""
+    if a.dtype.is_float:
+        return _fmod_float(a, b)
+    if te.min_value(a.dtype).value == 0:
+        return a % b
+    remainder = a % b
+    foreign = te.all(remainder.not_equal(0), (a < 0).not_equal(b < 0))
+    return te.select(foreign, remainder - b, remainder)
+
+
+def _fmod_float(a: Expr, b: Expr) -> Expr:
+    """Exact: each step takes away a multiple of |b| whose factor has 53 bits and is no larger than the quotient, so
+    that the rest has at most as many bits and is not negative; the steps cover the whole range of exponents."""
+    x, y = te.abs(a.astype("float64")), te.abs(b.astype("float64"))
+    steps = math.ceil((2098 if a.dtype.bits == 64 else 277) / 51)
+    rest = x
+    for _ in range(steps):
+        rest = te.fma(-y, te.trunc(rest / y * (1 - 2.0**-52)), rest)
+    rest = te.select(y.equal(math.inf), te.select(x < math.inf, x, rest), rest)
+    rest = te.select(rest >= y, rest - y, rest)
+    return te.select(a < 0, -rest, rest).astype(a.dtype)
+
+
+def power(a: Expr, b: Expr) -> Expr:
+    """a^b in the type of a; an integer of an integer by squaring, otherwise as C's pow."""
+    if a.dtype.is_float:
+        return te.power(a, b.astype(a.dtype))
+    if b.dtype.is_float:
+        return te.power(a.astype("float64"), b.astype("float64")).astype(a.dtype)
+    return _integer_power(a, b.astype("int64"))
+
+
+def _integer_power(a: Expr, b: Expr) -> Expr:
+    """By squaring over six bits of the exponent. A larger one of the same parity gives the same for 0, 1 and -1, and no
+    result that fits for others; a negative one gives 0 for these."""
+    one, zero = te.const(1, a.dtype), te.const(0, a.dtype)
+    exponent = te.select(b > 63, b % 2 + 62, b)
+    square, result = a, te.select((exponent % 2).equal(1), a, one)
+    for bit in range(1, 6):
+        square = square * square
+        result = te.select((exponent // 2**bit % 2).equal(1), result * square, result)
+    unit = a.equal(one) if te.min_value(a.dtype).value == 0 else te.any(a.equal(one), a.equal(te.const(-1, a.dtype)))
+    odd = te.select((b % 2).equal(1), a, one)
+    return te.select(b < 0, te.select(unit, odd, zero), result)
+
+
+def bit_shift(a: Expr, b: Expr, left: bool) -> Expr:
+    """a shifted by b bits; 0 where b is all of them or more."""
+    last = te.const(a.dtype.bits - 1, b.dtype)
+    shifted = (te.left_shift if left else te.right_shift)(a, te.minimum(b, last))
+    return te.select(b <= last, shifted, te.const(0, a.dtype))
+
+
+def prelu(x: Expr, slope: Expr) -> Expr:
+    """x, or slope·x below 0 (He et al., Delving Deep into Rectifiers, 2015)."""
+    return te.select(x < 0, x * slope, x)
+
+
+def equal(a: Expr, b: Expr) -> Expr:
+    return a.equal(b)
+
+
+def not_equal(a: Expr, b: Expr) -> Expr:
+    return a.not_equal(b)

@@ -364,7 +364,7 @@ class _Writer:
         raise AssertionError(type(e).__name__)
 
     def wrapped(self, text: str, e: Expr) -> str:
-        """Integers wrap; only int64 that come from no data may be relied on not to (docs/semantics.md, indices)."""
+        """Integers wrap; int64 that come from no data do not overflow (docs/semantics.md 2.1, 3.1)."""
         if isinstance(e, ex.FloorMod) or (e.dtype == ex.INT64 and not self.is_loaded(e)):
             return text
         return f"{self.constant(partial(ex.wrap, dtype=e.dtype))}({text})"

@@ -246,10 +246,7 @@ class _Parser:
         self.end_of_line()
 
     def bound(self, name: str, dtype: DType) -> Var:
-        """The variable that is bound to this name; one that was bound before is used again."""
-        known = self.names.get(name)
-        if isinstance(known, Var) and known.dtype == dtype:
-            return known
+        """A new variable, which the name stands for from here on."""
         var = self.names[name] = Var(name, dtype)
         return var
 

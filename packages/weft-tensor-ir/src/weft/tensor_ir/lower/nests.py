@@ -38,6 +38,7 @@ class _Builder:
                 elif tensor not in self.buffers and isinstance(stage.op, PlaceholderOp):
                     raise ScheduleError(f"lower: {tensor.name!r} is read, but is not among the arguments")
         self.loads = _ReadsToLoads(self)
+        self.threads = {a for s in schedule.stages for a, tag in s.threads.items() if tag.startswith("threadIdx")}
 
     def _buffer(self, stage: Stage, tensor: Tensor) -> Buffer:
         if isinstance(stage.op, ConstantOp):
@@ -221,12 +222,13 @@ class _Nest:
     def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
         """`body` behind the stages computed at the loop, under the guards that are decided there: what no point of the
 
-        iteration needs is not computed.
+        iteration needs is not computed. Guards that threads of a block decide differently stay inside, since the threads
+        may compute those stages together.
         """
         plans = [p for p in self.builder.plans.values() if p.stage.attach == (self.stage, leaf)]
         if not plans:
             return body
-        inner = set(self.leaves[self.leaves.index(leaf) + 1 :])
+        inner = self.builder.threads.union(self.leaves[self.leaves.index(leaf) + 1 :])
         decided = [g for g in self.plan.guards if not self._mentions_reduce(g) and inner.isdisjoint(walk(g))]
         nests = [self.builder.nest(p) for p in plans]
         return self.builder.allocated(plans, self._guarded(decided, sequence(*nests, body)))

@@ -1,0 +1,107 @@
+"""Loads an ONNX model as data: bytes within limits, parsed, names readable, nesting and number of nodes bounded.
+
+Nothing of a model is ever run. What is refused here, and why, is listed in docs/design/frontends.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from weft.runtime.errors import FrontendError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a model may ask of the machine that reads it."""
+
+    model_bytes: int = 2**31 - 1
+    """Of the file; a protobuf message holds no more."""
+    nodes: int = 1_000_000
+    """Of all graphs, and of what function bodies expand to."""
+    nesting: int = 64
+    """Graphs within graphs, functions within functions."""
+    tensor_bytes: int = 2**36
+    """Of all constants together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A parsed model. `folder` is where its external data may lie; None: nowhere."""
+
+    proto: onnx.ModelProto
+    name: str
+    folder: Path | None
+    limits: Limits
+
+
+def load(source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits()) -> Model:
+    """Read and parse a model. Raises FrontendError where it is no ONNX model or exceeds a limit."""
+    match source:
+        case onnx.ModelProto():
+            model = Model(source, text(source.graph.name, "the graph"), None, limits)
+        case bytes():
+            proto = _parse(source, "the given bytes", limits)
+            model = Model(proto, text(proto.graph.name, "the graph"), None, limits)
+        case _:
+            path = Path(source)
+            model = Model(_parse(_read(path, limits), path.name, limits), path.name, path.parent, limits)
+    if not model.proto.HasField("graph"):
+        raise FrontendError(f"{model.name or 'the model'}: expected a model with a graph, found none")
+    _check_extent(model)
+    return model
+
+
+def text(value: str | bytes, what: str) -> str:
+    """A name as text: protobuf hands out bytes where a string is not UTF-8."""
+    if isinstance(value, bytes):
+        raise FrontendError(f"expected the name of {what} in UTF-8, found {value!r}")
+    return value
+
+
+def _read(path: Path, limits: Limits) -> bytes:
+    try:
+        size = path.stat().st_size
+        if not path.is_file():
+            raise FrontendError(f"expected a file with an ONNX model, found {str(path)!r}")
+        if size > limits.model_bytes:
+            raise FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {str(path)!r} has {size}")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise FrontendError(f"can't read the model {str(path)!r}: {error}") from None
+
+
+def _parse(data: bytes, name: str, limits: Limits) -> onnx.ModelProto:
+    if len(data) > limits.model_bytes:
+        raise FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {name} has {len(data)}")
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise FrontendError(f"{name}: expected an ONNX model, found what protobuf can't parse: {error}") from None
+    return proto
+
+
+def _check_extent(model: Model) -> None:
+    """Bounds the number of nodes and the depth of graphs, of the main graph and of functions."""
+    pending = [(list(body.node), 1) for body in (model.proto.graph, *model.proto.functions)]
+    count = 0
+    while pending:
+        nodes, depth = pending.pop()
+        count += len(nodes)
+        if count > model.limits.nodes:
+            raise FrontendError(f"expected at most {model.limits.nodes} nodes, found more")
+        if depth > model.limits.nesting:
+            raise FrontendError(f"expected graphs nested at most {model.limits.nesting} deep, found deeper ones")
+        pending.extend((list(graph.node), depth + 1) for node in nodes for graph in subgraphs(node))
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """The graphs among a node's attributes."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs

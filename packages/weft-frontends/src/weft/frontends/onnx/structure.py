@@ -1,0 +1,139 @@
+"""Checks that a model's graphs are well formed before anything is made of them.
+
+Every name is defined once and before it is read, graphs within nodes see the names around them, and each operator set
+that the model imports is one that the installed onnx package describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx
+from onnx.defs import onnx_opset_version
+from weft.frontends.onnx.loading import Model, subgraphs, text
+from weft.runtime.errors import FrontendError
+
+
+def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str, int]:
+    """The version of each domain; the default domain is ''. Raises FrontendError for one above what is known."""
+    result: dict[str, int] = {}
+    for entry in imports:
+        domain = plain_domain(text(entry.domain, "an operator set"))
+        if result.setdefault(domain, entry.version) != entry.version:
+            raise FrontendError(f"{what}: imports versions {result[domain]} and {entry.version} of one operator set {domain!r}")
+    newest = onnx_opset_version()
+    if not 1 <= result.get("", 1) <= newest:
+        raise FrontendError(
+            f"{what}: expected an operator set of version 1 to {newest}, which onnx {onnx.__version__} knows, found "
+            f"{result['']}; a newer onnx package may know it"
+        )
+    return result
+
+
+def plain_domain(domain: str) -> str:
+    """'' for both ways of writing the default domain."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def check_structure(model: Model) -> dict[str, int]:
+    """The operator sets of a well-formed model. Raises FrontendError otherwise."""
+    proto = model.proto
+    if proto.ir_version > onnx.IR_VERSION:
+        raise FrontendError(
+            f"expected a model of IR version up to {onnx.IR_VERSION}, which onnx {onnx.__version__} knows, found "
+            f"{proto.ir_version}"
+        )
+    opsets = opsets_of(proto.opset_import, "the model")
+    if not opsets and proto.ir_version >= 3:
+        raise FrontendError("expected the operator sets that the model imports, found none")
+    _check_graph(proto.graph, frozenset(), model.name)
+    for function in proto.functions:
+        name = text(function.name, "a function")
+        _check_nodes(function.node, list(function.input), list(function.output), frozenset(), f"function {name!r}")
+    keys = [(function.domain, function.name, function.overload) for function in proto.functions]
+    if len(set(keys)) < len(keys):
+        raise FrontendError("expected functions of different names, found one twice")
+    return opsets or {"": 1}
+
+
+def _check_graph(graph: onnx.GraphProto, outer: frozenset[str], where: str) -> None:
+    if graph.sparse_initializer:
+        raise FrontendError(f"{where}: sparse initialisers are not supported")
+    initializers = [tensor.name for tensor in graph.initializer]
+    inputs = [value.name for value in graph.input]
+    for names, what in ((initializers, "initialiser"), (inputs, "input")):
+        _check_names(names, what, where)
+    defined = [*inputs, *(set(initializers) - set(inputs))]
+    _check_nodes(graph.node, defined, [value.name for value in graph.output], outer, where)
+
+
+def _check_names(names: Sequence[str], what: str, where: str) -> None:
+    seen = set()
+    for name in names:
+        if not text(name, f"an {what}"):
+            raise FrontendError(f"{where}: an {what} has no name")
+        if name in seen:
+            raise FrontendError(f"{where}: the name {name!r} belongs to two {what}s")
+        seen.add(name)
+
+
+def _check_nodes(
+    nodes: Sequence[onnx.NodeProto], given: Sequence[str], outputs: Sequence[str], outer: frozenset[str], where: str
+) -> None:
+    """Every name is read after it was defined; the scope holds `given` and, around it, `outer`."""
+    defined = set(given)
+    later = {name for node in nodes for name in node.output}
+    for index, node in enumerate(nodes):
+        what = f"{where}: node {text(node.name, 'a node') or index!r} ({text(node.op_type, 'an operator')})"
+        text(node.domain, "a domain")
+        for name in node.input:
+            _require_defined(text(name, "an input"), defined, outer, later, what)
+        for graph in subgraphs(node):
+            _check_graph(graph, outer | defined, what)
+        for name in node.output:
+            if text(name, "an output") in defined:
+                raise FrontendError(f"{what} defines {name!r}, which is defined already")
+            if name:
+                defined.add(name)
+    _check_names(list(outputs), "output", where)
+    for name in outputs:
+        _require_defined(name, defined, outer, set(), f"{where}: the output")
+
+
+def _require_defined(
+    name: str, defined: set[str], outer: frozenset[str], later: set[str], what: str
+) -> None:
+    if name and name not in defined and name not in outer:
+        reason = "which comes later or depends on it" if name in later else "which nothing defines"
+        raise FrontendError(f"{what} reads {name!r}, {reason}")
+
+
+def check_function_calls(functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> None:
+    """Functions must not call themselves, directly or through others."""
+    state: dict[tuple[str, str, str], bool] = {}  # False: being visited, True: done
+    for start in functions:
+        stack = [(start, iter(()) if start in state else _calls(functions, start))]
+        state.setdefault(start, False)
+        while stack:
+            key, calls = stack[-1]
+            callee = next(calls, None)
+            if callee is None:
+                state[key] = True
+                stack.pop()
+            elif state.get(callee) is False:
+                raise FrontendError(f"function {callee[1]!r} calls itself")
+            elif callee not in state:
+                state[callee] = False
+                stack.append((callee, _calls(functions, callee)))
+
+
+def _calls(
+    functions: Mapping[tuple[str, str, str], onnx.FunctionProto], key: tuple[str, str, str]
+) -> Iterable[tuple[str, str, str]]:
+    pending = list(functions[key].node)
+    while pending:
+        node = pending.pop()
+        pending.extend(inner for graph in subgraphs(node) for inner in graph.node)
+        called = (node.domain, node.op_type, node.overload)
+        if called in functions:
+            yield called
