@@ -96,9 +96,7 @@ def convolution(algorithm: Algorithm) -> tuple[te.Schedule, list[te.Tensor]]:
     )
     out = te.compute(
         (FILTERS // LANES, HEIGHT, WIDTH, LANES),
-        lambda f, y, x, lane: te.maximum(
-            Y[y % m, x % m, f, y // m * across + x // m, lane] + bias[f, lane], 0.0
-        ),
+        lambda f, y, x, lane: te.maximum(Y[y % m, x % m, f, y // m * across + x // m, lane] + bias[f, lane], 0.0),
         name="out",
     )
     return schedule(m, algorithm.strip, D, V, M, E, Y, out), [data, weight, bias, out]

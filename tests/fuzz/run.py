@@ -20,6 +20,7 @@ from typing import Any
 from computations import COMPUTATIONS
 from execution import WrongResult, check, lowered
 from random_schedules import Candidate, draw
+from refusals import REFUSALS, Accepted
 
 from weft.runtime.errors import CodegenError, ScheduleError
 from weft.tensor_ir.build import build_functions
@@ -54,7 +55,8 @@ def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Any, Random]
 
 def _reason(error: Exception) -> str:
     """The error without the names and numbers in it."""
-    return re.sub(r"'[^']*'", "'…'", re.sub(r"-?\d+", "N", f"{type(error).__name__}: {error}"))[:120]
+    general = re.sub(r"'[^']*'", "'…'", re.sub(r"-?\d+", "N", f"{type(error).__name__}: {error}"))
+    return re.split(r"[;,([]", general)[0]
 
 
 def examine(seed: int, oracle: bool, verbose: bool = False) -> dict[str, Any]:
@@ -106,7 +108,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--oracle-every", type=int, default=1, help="run every n-th schedule by the loop oracle as well")
-    parser.add_argument("--seed", type=int)
+    parser.add_argument("--refusals", type=int, default=200, help="schedules that must be refused")
+    parser.add_argument("--seed", type=int, help="examine this seed only, and print its schedule and loops")
     parser.add_argument("--child", type=int, nargs=2)
     options = parser.parse_args()
     if options.child:
@@ -122,11 +125,26 @@ def main() -> int:
     with ThreadPoolExecutor(options.jobs) as pool:
         parts = pool.map(lambda first: batch(first, min(BATCH, last - first), options.oracle_every), firsts)
         records = [record for part in parts for record in part]
-    return report(records, time.perf_counter() - start)
+    failures = report(records, time.perf_counter() - start) + refuse(options.refusals)
+    return 1 if failures else 0
+
+
+def refuse(count: int) -> int:
+    """Break each rule in turn; the number of schedules that were not refused as they should be."""
+    failures = 0
+    for number in range(count):
+        rule = REFUSALS[number % len(REFUSALS)]
+        try:
+            rule.check(Random(number))
+        except Accepted as error:
+            failures += 1
+            print(f"--- {error}")
+    print(f"{count} schedules that must be refused, by {len(REFUSALS)} rules, {failures} failures")
+    return failures
 
 
 def report(records: list[dict[str, Any]], seconds: float) -> int:
-    """Print what was drawn and what failed; 1 if anything did."""
+    """Print what was drawn and what failed; the number of failures."""
     used: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     for record in records:
@@ -144,7 +162,7 @@ def report(records: list[dict[str, Any]], seconds: float) -> int:
         f"{len(records)} schedules, {nested} with two compute_at and a factor that does not divide, "
         f"{len(failures)} failures, {seconds:.0f} s"
     )
-    return 1 if failures else 0
+    return len(failures)
 
 
 if __name__ == "__main__":

@@ -152,15 +152,7 @@ class GraphBuilder:
         self, op: Op, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
     ) -> tuple[Value, ...]:
         """Apply an operator; a value per output. Raises InferenceError, telling the node, where inputs don't fit."""
-        present = [v.type for v in inputs if v is not None]
-        try:
-            types = infer(op, inputs)
-        except WeftError as error:
-            for span in spans:
-                error.add_note(f"in {span}")
-            for v, t in zip((v for v in inputs if v is not None), present, strict=True):
-                error.add_note(f"  {v}: {t}")
-            raise
+        types = _infer_at(op, inputs, spans)
         given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
         outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
         return self.append(Node(op, tuple(inputs), outputs, spans)).outputs
@@ -192,6 +184,23 @@ def infer(op: Op, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
     while types and types[-1] is None:
         types.pop()
     return op.infer(*types)
+
+
+def note_node(error: WeftError, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:
+    """Add to an error the node that it is about: where it came from, and its inputs."""
+    for span in spans:
+        error.add_note(f"in {span}")
+    for v in inputs:
+        if v is not None:
+            error.add_note(f"  {v}: {v.type}")
+
+
+def _infer_at(op: Op, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]) -> tuple[TensorType, ...]:
+    try:
+        return infer(op, inputs)
+    except WeftError as error:
+        note_node(error, inputs, spans)
+        raise
 
 
 class GraphRewriter:
@@ -230,7 +239,7 @@ class GraphRewriter:
             a is b or (a is not None and b is not None and a.type == b.type)
             for a, b in zip(inputs, node.inputs, strict=True)
         )
-        types = tuple(o.type for o in node.outputs) if same else infer(node.op, inputs)
+        types = tuple(o.type for o in node.outputs) if same else _infer_at(node.op, inputs, node.spans)
         outputs = tuple(
             o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True)
         )
@@ -249,18 +258,63 @@ class GraphRewriter:
         return self.builder.parameter(name, data)
 
     def replace(self, node: Node, *values: Value) -> None:
-        """Drop the node; new values stand for its outputs."""
+        """Drop the node; new values stand for its outputs.
+
+        An output of the graph is a value of its own, computed by a node: where one of `values` can't become that, the
+        node stays.
+        """
+        taken = {self._values[v] for v in self.graph.outputs if v in self._values}
+        given = {*self.graph.inputs, *self.builder._parameters}
+        if any(o in self.graph.outputs and (v in taken or v in given) for o, v in zip(node.outputs, values, strict=True)):
+            self.keep(node)
+            return
         self.changed = True
         self._values.update(zip(node.outputs, values, strict=True))
 
+    def constant(self, v: Value | None) -> Array | None:
+        """The data of a value of the new graph, if it is a parameter."""
+        return None if v is None else self.builder._parameters.get(v)
+
+    def fold(self, node: Node, data: Sequence[Array]) -> None:
+        """Drop the node; parameters of the names and types of its outputs hold its results.
+
+        A node that computes an output of the graph stays.
+        """
+        if any(v in self.graph.outputs for v in node.outputs):
+            self.keep(node)
+            return
+        self.changed = True
+        for old, array in zip(node.outputs, data, strict=True):
+            self._values[old] = old
+            self.builder._parameters[old] = array
+
+    def stand_for(self, old: Value, new: Value) -> None:
+        """Let another value of the new graph stand for an input or a parameter."""
+        self.changed = True
+        self._values[old] = new
+
     def finish(self) -> Graph:
-        """The new graph, or the old one if nothing changed."""
+        """The new graph, whose outputs have the names of the old ones; or the old one if nothing changed."""
         if not self.changed:
             return self.graph
         self.builder.output(*(self._values[v] for v in self.graph.outputs))
         for output, input_ in self.graph.aliases.items():
             self.builder.alias(self._values[output], self._values[input_])
-        return self.builder.finish()
+        names = {self._values[v]: v.name for v in self.graph.outputs if self._values[v].name != v.name}
+        return _renamed(self.builder.finish(), names) if names else self.builder.finish()
+
+
+def _renamed(graph: Graph, names: Mapping[Value, str]) -> Graph:
+    new = {v: Value(name, v.type) for v, name in names.items()}
+    nodes = tuple(
+        Node(n.op, tuple(v and new.get(v, v) for v in n.inputs), tuple(new.get(v, v) for v in n.outputs), n.spans)
+        if not new.keys().isdisjoint((*n.inputs, *n.outputs))
+        else n
+        for n in graph.nodes
+    )
+    outputs = tuple(new.get(v, v) for v in graph.outputs)
+    aliases = {new.get(v, v): source for v, source in graph.aliases.items()}
+    return Graph(graph.name, graph.inputs, graph.parameters, nodes, outputs, aliases)
 
 
 Pass = Callable[[Graph], Graph]

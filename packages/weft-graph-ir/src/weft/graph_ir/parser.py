@@ -360,20 +360,17 @@ def attribute(line: _Line) -> object:
         return Symbol(line.word("the name of a dimension"))
     if line.text.startswith('"', line.position):
         return line.word("a string")
-    name = re.match(_NAME, line.text[line.position :])
-    if name is None:
-        line.fail("the value of an attribute")
-    if name[0] in _CONSTANTS:
-        line.take(_NAME)
-        return _CONSTANTS[name[0]]
-    if line.text.startswith("[", line.position + len(name[0])):
+    start = line.position
+    name = line.take(_NAME)
+    if name in _CONSTANTS:
+        return _CONSTANTS[name]
+    if line.text.startswith("[", line.position):
+        line.position = start
         return tensor_type(line)
     try:
-        return DType.of(name[0])
+        return DType.of(name or "")
     except ArgumentError:
-        line.fail("the value of an attribute")
-    finally:
-        line.take(_NAME)
+        line.fail("the value of an attribute", start)
 
 
 def _make(line: _Line, start: int, op_class: type[Op], attributes: Mapping[str, object]) -> Op:

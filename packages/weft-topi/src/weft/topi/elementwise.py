@@ -227,7 +227,7 @@ def asinh(x: Expr) -> Expr:
 def acosh(x: Expr) -> Expr:
     """Inverse hyperbolic cosine; NaN below 1."""
     above = x - 1.0
-    near = log1p(above + te.sqrt(above * 2.0 + above * above))
+    near = log1p(above + te.sqrt(above) * te.sqrt(above + 2.0))
     return te.select(x > _SQUARABLE, te.log(x) + math.log(2), near)
 
 

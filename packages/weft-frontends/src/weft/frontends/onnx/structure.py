@@ -6,7 +6,7 @@ that the model imports is one that the installed onnx package describes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
 from onnx.defs import onnx_opset_version
@@ -46,17 +46,17 @@ def check_structure(model: Model) -> dict[str, int]:
     opsets = opsets_of(proto.opset_import, "the model")
     if not opsets and proto.ir_version >= 3:
         raise FrontendError("expected the operator sets that the model imports, found none")
-    _check_graph(proto.graph, frozenset(), model.name)
+    _check_graph(proto.graph, (), model.name)
     for function in proto.functions:
         name = text(function.name, "a function")
-        _check_nodes(function.node, list(function.input), list(function.output), frozenset(), f"function {name!r}")
+        _check_nodes(function.node, list(function.input), list(function.output), (), f"function {name!r}")
     keys = [(function.domain, function.name, function.overload) for function in proto.functions]
     if len(set(keys)) < len(keys):
         raise FrontendError("expected functions of different names, found one twice")
     return opsets or {"": 1}
 
 
-def _check_graph(graph: onnx.GraphProto, outer: frozenset[str], where: str) -> None:
+def _check_graph(graph: onnx.GraphProto, outer: tuple[set[str], ...], where: str) -> None:
     if graph.sparse_initializer:
         raise FrontendError(f"{where}: sparse initialisers are not supported")
     initializers = [tensor.name for tensor in graph.initializer]
@@ -78,18 +78,19 @@ def _check_names(names: Sequence[str], what: str, where: str) -> None:
 
 
 def _check_nodes(
-    nodes: Sequence[onnx.NodeProto], given: Sequence[str], outputs: Sequence[str], outer: frozenset[str], where: str
+    nodes: Sequence[onnx.NodeProto], given: Sequence[str], outputs: Sequence[str], outer: tuple[set[str], ...], where: str
 ) -> None:
     """Every name is read after it was defined; the scope holds `given` and, around it, `outer`."""
     defined = set(given)
+    scopes = (*outer, defined)
     later = {name for node in nodes for name in node.output}
     for index, node in enumerate(nodes):
         what = f"{where}: node {text(node.name, 'a node') or index!r} ({text(node.op_type, 'an operator')})"
         text(node.domain, "a domain")
         for name in node.input:
-            _require_defined(text(name, "an input"), defined, outer, later, what)
+            _require_defined(text(name, "an input"), scopes, later, what)
         for graph in subgraphs(node):
-            _check_graph(graph, outer | defined, what)
+            _check_graph(graph, scopes, what)
         for name in node.output:
             if text(name, "an output") in defined:
                 raise FrontendError(f"{what} defines {name!r}, which is defined already")
@@ -97,13 +98,11 @@ def _check_nodes(
                 defined.add(name)
     _check_names(list(outputs), "output", where)
     for name in outputs:
-        _require_defined(name, defined, outer, set(), f"{where}: the output")
+        _require_defined(name, scopes, set(), f"{where}: the output")
 
 
-def _require_defined(
-    name: str, defined: set[str], outer: frozenset[str], later: set[str], what: str
-) -> None:
-    if name and name not in defined and name not in outer:
+def _require_defined(name: str, scopes: tuple[set[str], ...], later: set[str], what: str) -> None:
+    if name and not any(name in scope for scope in scopes):
         reason = "which comes later or depends on it" if name in later else "which nothing defines"
         raise FrontendError(f"{what} reads {name!r}, {reason}")
 
@@ -129,7 +128,7 @@ def check_function_calls(functions: Mapping[tuple[str, str, str], onnx.FunctionP
 
 def _calls(
     functions: Mapping[tuple[str, str, str], onnx.FunctionProto], key: tuple[str, str, str]
-) -> Iterable[tuple[str, str, str]]:
+) -> Iterator[tuple[str, str, str]]:
     pending = list(functions[key].node)
     while pending:
         node = pending.pop()

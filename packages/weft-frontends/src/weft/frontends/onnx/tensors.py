@@ -75,6 +75,8 @@ def tensor_bytes(tensor: TensorProto, what: str) -> int:
     dtype = dtype_of(tensor.data_type, what)
     if any(extent < 0 for extent in tensor.dims):
         raise FrontendError(f"{what}: expected dimensions of zero or more, found {list(tensor.dims)}")
+    if prod(max(extent, 1) for extent in tensor.dims) >= 1 << 48:
+        raise FrontendError(f"{what}: {list(tensor.dims)} is more than any memory holds")
     return prod(tensor.dims) * dtype.bytes
 
 

@@ -41,6 +41,7 @@ class Analyzer:
         self.bounds: dict[Var, Bound] = {}
         self._atoms: dict[object, Expr] = {}
         self._forms: dict[int, tuple[Expr, Linear]] = {}
+        self._simplified: dict[int, tuple[Expr, Expr]] = {}
         self.divisions: dict[Expr, tuple[Linear, int]] = {}
         """Atoms that are `form // k`."""
         self.remainders: dict[Expr, tuple[Linear, int]] = {}
@@ -53,12 +54,12 @@ class Analyzer:
         """Declare that `var` is in [low, low + extent)."""
         first = self.form(ex.as_expr(low))
         self.bounds[var] = Bound(first, first + self.form(ex.as_expr(extent)) - 1)
-        self._forms.clear()
+        self._forget()
 
     def bind_form(self, var: Var, low: Linear | None, high: Linear | None) -> None:
         """Declare that `var` is in [low, high]."""
         self.bounds[var] = Bound(low, high)
-        self._forms.clear()
+        self._forget()
 
     @contextmanager
     def bound(self, var: Var, low: Expr | int, extent: Expr | int) -> Iterator[None]:
@@ -72,7 +73,7 @@ class Analyzer:
                 del self.bounds[var]
             else:
                 self.bounds[var] = old
-            self._forms.clear()
+            self._forget()
 
     @contextmanager
     def assuming(self, condition: Expr) -> Iterator[None]:
@@ -100,14 +101,14 @@ class Analyzer:
                     saved.append((atom, bound))
                     self.bounds[atom] = Bound(bound.low, constant(most))
         if saved:
-            self._forms.clear()
+            self._forget()
         try:
             yield
         finally:
             for var, bound in reversed(saved):
                 self.bounds[var] = bound
             if saved:
-                self._forms.clear()
+                self._forget()
 
     def lower(self, form: Linear) -> int | None:
         """A lower bound of the form's value; None where none is known."""
@@ -317,8 +318,19 @@ class Analyzer:
             return ex.subtract(result, -form.constant)
         return ex.add(result, form.constant)
 
+    def _forget(self) -> None:
+        """Ranges have changed, and with them what expressions simplify to."""
+        self._forms.clear()
+        self._simplified.clear()
+
     def simplify(self, e: Expr) -> Expr:
         """An equal expression in normal form: integers linear, provable comparisons folded."""
+        known = self._simplified.get(id(e))
+        if known is None:
+            known = self._simplified[id(e)] = (e, self._simplify(e))
+        return known[1]
+
+    def _simplify(self, e: Expr) -> Expr:
         if isinstance(e, (ex.Const, Var)) and e not in self.bounds:
             return e
         if e.dtype == INT64 and not isinstance(e, ex.Reduce):

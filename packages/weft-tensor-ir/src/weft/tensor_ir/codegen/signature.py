@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.runtime.device import DeviceKind
 from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Extent, Parameter, Signature
+from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Const, Expr, Var
 from weft.tensor_ir.ir.printer import Names
 from weft.tensor_ir.ir.stmt import Function
@@ -26,26 +27,19 @@ def symbols_of(function: Function) -> tuple[Var, ...]:
 
 
 def signature_of(function: Function, device: DeviceKind = DeviceKind.CPU) -> Signature:
-    """The public signature; parameters of one name are numbered."""
+    """The public signature; parameters of one name are numbered, and extents that are expressions named by place."""
     names = Names()
-    return Signature(
-        function.name,
-        tuple(
-            Parameter(
-                names.of(b),
-                b.dtype,
-                tuple(map(_extent, b.shape)),
-                None if b.strides is None else tuple(map(_extent, b.strides)),
-                b.alignment,
-                device,
-                b in function.outputs,
-            )
-            for b in function.parameters
-        ),
-    )
+    parameters = (_parameter(b, names.of(b), device, b in function.outputs) for b in function.parameters)
+    return Signature(function.name, tuple(parameters))
 
 
-def _extent(e: Expr) -> Extent:
+def _parameter(b: Buffer, name: str, device: DeviceKind, is_output: bool) -> Parameter:
+    shape = tuple(_extent(e, f"{name}.shape{d}") for d, e in enumerate(b.shape))
+    strides = None if b.strides is None else tuple(_extent(e, f"{name}.stride{d}") for d, e in enumerate(b.strides))
+    return Parameter(name, b.dtype, shape, strides, b.alignment, device, is_output)
+
+
+def _extent(e: Expr, place: str) -> Extent:
     if isinstance(e, Const):
         return int(e.value)
-    return e.name if isinstance(e, Var) else "expression"
+    return e.name if isinstance(e, Var) else place

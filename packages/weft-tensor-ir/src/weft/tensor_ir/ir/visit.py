@@ -133,8 +133,25 @@ class Rewriter:
         return map_children(node, self.rewrite)
 
 
-class _Substitution(Rewriter):
+class SharingRewriter(Rewriter):
+    """A rewriter whose rules depend on the node alone: an expression that is used twice is rewritten once."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, tuple[Any, Any]] = {}
+
+    def rewrite(self, node: N) -> N:
+        if not isinstance(node, Expr):
+            return super().rewrite(node)
+        known = self._done.get(id(node))
+        if known is None:
+            known = self._done[id(node)] = (node, super().rewrite(node))
+        result: N = known[1]
+        return result
+
+
+class _Substitution(SharingRewriter):
     def __init__(self, values: Mapping[Var, Expr]) -> None:
+        super().__init__()
         self.values = values
 
     def rewrite_Var(self, e: Var) -> Expr:

@@ -18,7 +18,7 @@ from weft.tensor_ir.lower.regions import infer_regions
 from weft.tensor_ir.lower.simplify import simplify
 from weft.tensor_ir.lower.tighten_loops import tighten_loops
 from weft.tensor_ir.schedule.schedule import Schedule
-from weft.tensor_ir.te.tensor import ConstantOp, Tensor
+from weft.tensor_ir.te.tensor import ConstantOp, PlaceholderOp, Tensor
 
 Pass = Callable[[Stmt, Analyzer], Stmt]
 
@@ -82,6 +82,10 @@ def _parameters(
             raise ScheduleError(f"lower: argument {tensor.name!r} is no tensor of the schedule")
         if isinstance(tensor.op, ConstantOp):
             raise ScheduleError(f"lower: {tensor.name!r} is a constant, not an argument")
+        if tensor not in schedule.outputs and not isinstance(tensor.op, PlaceholderOp):
+            raise ScheduleError(
+                f"lower: argument {tensor.name!r} is computed inside; give it to create_schedule to make it an output"
+            )
         parameters[tensor] = buffers.get(tensor) or Buffer(
             tensor.name, tensor.shape, tensor.dtype, alignment=tensor.dtype.bytes
         )

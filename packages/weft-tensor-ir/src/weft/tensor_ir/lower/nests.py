@@ -10,7 +10,7 @@ from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Load, Read, Reduce, Var
 from weft.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Prefetch, Stmt, Store, sequence
-from weft.tensor_ir.ir.visit import Rewriter, rename_bound, substitute, walk
+from weft.tensor_ir.ir.visit import Rewriter, SharingRewriter, rename_bound, substitute, walk
 from weft.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
 from weft.tensor_ir.lower.regions import Plans, StagePlan, attach_path
 from weft.tensor_ir.schedule.schedule import Schedule
@@ -101,8 +101,9 @@ def _padded_strides(shape: tuple[Expr, ...], alignments: Mapping[int, tuple[int,
     return tuple(reversed(strides))
 
 
-class _ReadsToLoads(Rewriter):
+class _ReadsToLoads(SharingRewriter):
     def __init__(self, builder: _Builder) -> None:
+        super().__init__()
         self.builder = builder
 
     def rewrite_Read(self, e: Read) -> Expr:

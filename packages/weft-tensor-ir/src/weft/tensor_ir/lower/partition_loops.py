@@ -45,8 +45,12 @@ class _Partitioner(Rewriter):
             return s if body is s.body else For(s.var, s.start, s.extent, s.kind, body, s.thread, s.pragmas, s.span)
         first, end = int(s.start.value), int(s.start.value) + int(s.extent.value)
         low, high = max(bounds[0], first), min(bounds[1], end - 1)
-        if low > high or (low == first and high == end - 1):
+        if low == first and high == end - 1:
             return loop(first, end, copy=False)
+        if low > high:  # each iteration tests something
+            if end - first > 4:
+                return loop(first, end, copy=False)
+            return sequence(*(loop(i, i + 1, copy=i > first) for i in range(first, end)))
         edges = [*range(first, low), *range(high + 1, end)]
         if len(edges) > 4:
             edge_loops = [loop(a, b, copy=True) for a, b in ((first, low), (high + 1, end)) if a < b]

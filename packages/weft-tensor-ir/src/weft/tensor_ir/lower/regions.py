@@ -16,7 +16,7 @@ from weft.tensor_ir.arith import Analyzer, Linear, constant
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Scope
 from weft.tensor_ir.ir.expr import Const, Expr, IterVar, Read, Var
-from weft.tensor_ir.ir.visit import Rewriter, substitute, walk
+from weft.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from weft.tensor_ir.schedule.relations import Fuse, Split, Tail
 from weft.tensor_ir.schedule.schedule import Schedule
 from weft.tensor_ir.schedule.stage import Stage
@@ -81,8 +81,9 @@ def _inline(schedule: Schedule) -> dict[Stage, tuple[Expr, ...]]:
     return bodies
 
 
-class _Inliner(Rewriter):
+class _Inliner(SharingRewriter):
     def __init__(self, schedule: Schedule, bodies: Mapping[Stage, tuple[Expr, ...]]) -> None:
+        super().__init__()
         self.schedule, self.bodies = schedule, bodies
 
     def rewrite_Read(self, e: Read) -> Expr:

@@ -9,7 +9,7 @@ from weft.runtime.errors import ScheduleError
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Scope
 from weft.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar, Read, Reduce
-from weft.tensor_ir.ir.visit import Rewriter, substitute
+from weft.tensor_ir.ir.visit import SharingRewriter, substitute
 from weft.tensor_ir.schedule.relations import Fuse, Split
 from weft.tensor_ir.schedule.stage import Stage, constant_extent
 from weft.tensor_ir.te.tensor import ComputeOp, ConstantOp, Operation, PlaceholderOp, Tensor
@@ -213,10 +213,11 @@ def _axis_values(relations: list[Split | Fuse], leaves: list[IterVar]) -> tuple[
     return values, guards
 
 
-class _Redirect(Rewriter):
+class _Redirect(SharingRewriter):
     """Reads of one tensor become reads of another."""
 
     def __init__(self, old: Tensor, new: Tensor) -> None:
+        super().__init__()
         self.old, self.new = old, new
 
     def rewrite_Read(self, e: Read) -> Expr:

@@ -11,16 +11,20 @@ from collections.abc import Callable, Sequence
 from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
 from weft.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, PublicFunction, declarations, services
-from weft.tensor_ir.codegen.c_family.expressions import Source
+from weft.tensor_ir.codegen.c_family.expressions import Source, with_rules
 from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, is_public
 from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
+from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from weft.tensor_ir.codegen.signature import signature_of, symbols_of
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Allocate, For, Function, Let
 from weft.tensor_ir.ir.visit import walk
+
+FUNCTIONS = frozenset({"exp", "log", "tanh", "erf", "sin", "cos", "pow"})
+"""Functions of C's library that are called rather than written out."""
 
 LARGEST_ARRAY = 1 << 16
 """Bytes of a private buffer on the stack; larger ones come from the host."""
@@ -30,19 +34,27 @@ _HOST = Var("host")
 _TAKEN = frozenset({"status", "closure", "begin", "end", "given", "args", "count"})
 
 
-def emit_c(functions: Sequence[Function], target: str = "c", producer: str = "weft-tensor-ir") -> str:
+def emit_c(
+    functions: Sequence[Function],
+    target: str = "c",
+    producer: str = "weft-tensor-ir",
+    rules: IntrinsicRules = DEFAULT_RULES,
+) -> str:
     """A C99 translation unit: the functions, those that every library has by docs/design/abi.md, and its metadata.
 
     It compiles without a warning under `-Wall -Wextra -pedantic` and defines `weft_default_host`, whose `parallel_for`
-    is serial. `target` and `producer` go into the metadata. Raises CodegenError for what C can't express: a type or
-    function that it lacks, barriers, a name that C has taken.
+    is serial. `target` and `producer` go into the metadata. `rules` serve calls of functions that C has not. Raises
+    CodegenError for what C can't express: a type or function that it lacks, barriers, a name that is taken.
     """
+    names = [function.name for function in functions]
+    if len(set(names)) != len(names):
+        raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     source = Source()
     public = []
     for function in functions:
         if not is_public(function.name):
             raise CodegenError(f"expected a name that C leaves to its users for a function, found {function.name!r}")
-        kernel = C99Kernel(source, function)
+        kernel = C99Kernel(source, with_rules(function, rules, FUNCTIONS))
         kernel.define()
         public.append(PublicFunction(source, function, kernel.kernel_name).definition())
     metadata = Metadata(producer, target, tuple(map(signature_of, functions)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from weft.runtime.dtype import DType
@@ -31,9 +31,12 @@ from weft.tensor_ir.codegen.c_family.literals import (
     storage_type,
 )
 from weft.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64, Routine
+from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
+from weft.tensor_ir.codegen.math_rules import LIBM
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import INT64, Expr, Load, Var
+from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.ir.visit import Node, children, walk
 
 
@@ -63,9 +66,8 @@ _INFIX = {ex.Add: ("+", ADD), ex.Sub: ("-", ADD), ex.Mul: ("*", MULTIPLY)}
 _BITWISE = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
 _LIBRARY = {
     "fma": "fma", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "fabs": "fabs",
-    "exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "pow": "pow",
+    **{name: name for name in ("exp", "log", "tanh", "erf", "sin", "cos", "pow")},
 }  # fmt: skip
-_LIBM = "libm."
 
 
 class Expressions:
@@ -326,9 +328,7 @@ class Expressions:
             return self.call(routines.saturate(computed, target), e.value)
         if target.is_float and target.bits == 16:
             value = self.code(e.value)
-            if source == FLOAT64:
-                value = Code(f"{self.source.require(routines.ROUND_TO_ODD)}({value.text})")
-            elif not source.is_float:
+            if not source.is_float or source.bits > 32:
                 value = self.cast(FLOAT32, value)
             return Code(f"{self.source.require(routines.round_to(target))}({value.text})")
         if target.is_float and self.value_type(source) == self.value_type(target):
@@ -336,7 +336,7 @@ class Expressions:
         return self.cast(target, self.code(e.value))
 
     def _call(self, e: ex.Call) -> Code:
-        name = e.name.removeprefix(_LIBM)
+        name = e.name.removeprefix(LIBM)
         if name in _LIBRARY:
             suffix = "" if e.dtype == FLOAT64 else self.float_suffix
             return Code(f"{_LIBRARY[name]}{suffix}({', '.join(self.text(a) for a in e.args)})")
@@ -355,13 +355,9 @@ class Expressions:
                 return self.cast(e.dtype, Code(bits))
             case "reinterpret":
                 return self._reinterpreted(e)
-            case "sigmoid":
-                double = e.dtype == FLOAT64
-                exp = "exp" if double else f"exp{self.float_suffix}"
-                return self.call(routines.sigmoid(FLOAT64 if double else FLOAT32, exp), e.args[0])
         raise CodegenError(
-            f"{self.function_name}: {self.language} has no function {e.name!r} of {e.dtype}; give a rule that writes "
-            "it with those that it has"
+            f"{self.function_name}: {self.language} has no function {e.name!r} of {e.dtype} that could be called "
+            "for its effect"
         )
 
     def _reinterpreted(self, e: ex.Call) -> Code:
@@ -377,6 +373,12 @@ class Expressions:
         if source.is_int and target.is_int:
             return self.cast(target, value)
         return Code(f"{self.source.require(routines.reinterpret(source, target))}({value.text})")
+
+
+def with_rules(function: Function, rules: IntrinsicRules, own: frozenset[str]) -> Function:
+    """The function with named calls rewritten, but for those of the dialect's `own` that the user gives no rule for."""
+    keep = frozenset(name for name in own if rules.rules.get(name) == DEFAULT_RULES.rules[name])
+    return replace(function, body=lower_intrinsics(function.body, rules, keep))
 
 
 def _used_several_times(roots: Sequence[Expr]) -> set[int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.runtime.errors import CodegenError
-from weft.tensor_ir.codegen.c_family.expressions import Source
+from weft.tensor_ir.codegen.c_family.expressions import Source, with_rules
 from weft.tensor_ir.codegen.c_family.identifiers import is_public
 from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
+from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Var
 from weft.tensor_ir.ir.stmt import THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
@@ -19,6 +20,9 @@ OPENCL_TYPES = {
     "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
     "float32": "float", "float64": "double", "bool": "bool",
 }  # fmt: skip
+
+FUNCTIONS = frozenset({"exp", "log", "sin", "cos"})
+"""Functions of OpenCL C that are within 4 ulp (OpenCL 1.2, 7.4), so that they can be called; others are written out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,14 +36,15 @@ class OpenCLSource:
     program: DeviceProgram
 
 
-def emit_opencl(function: Function) -> OpenCLSource:
+def emit_opencl(function: Function, rules: IntrinsicRules = DEFAULT_RULES) -> OpenCLSource:
     """OpenCL C of a function whose loops are bound to blocks and threads.
 
-    Raises CodegenError for a type, function or name that OpenCL C lacks, LoweringError for work that is not bound.
+    `rules` serve calls of functions that OpenCL C has not. Raises CodegenError for a type, function or name that it
+    lacks, LoweringError for work that is not bound.
     """
     if not is_public(function.name):
         raise CodegenError(f"expected a name that C leaves to its users for a function, found {function.name!r}")
-    program = split_host_device(function)
+    program = split_host_device(with_rules(function, rules, FUNCTIONS))
     source = Source()
     for kernel in program.kernels:
         OpenCLKernel(source, kernel).define()

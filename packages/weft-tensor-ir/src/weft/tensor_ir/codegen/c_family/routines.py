@@ -108,7 +108,7 @@ static inline ${target} {name}(${source} x) {{
 }}""")
 
 
-FLOAT32, FLOAT64, UINT32 = DType.of("float32"), DType.of("float64"), DType.of("uint32")
+FLOAT32, FLOAT64, UINT32 = map(DType.of, ("float32", "float64", "uint32"))
 FLOAT16, BFLOAT16 = DType.of("float16"), DType.of("bfloat16")
 
 _BITS = reinterpret(FLOAT32, UINT32)
@@ -172,28 +172,9 @@ static inline $float32 {name}($float32 x) {{
 }}""", (pack(dtype), unpack(dtype)))  # fmt: skip
 
 
-ROUND_TO_ODD = Routine("weft_round_to_odd", """
-/* float64 to float32 so that rounding the result again, to fewer bits, rounds only once (Boldo and Melquiond, 2008). */
-static inline $float32 weft_round_to_odd($float64 x) {
-  $float32 nearest = ($float32)x;
-  $uint32 bits = weft_bits_float32_as_uint32(nearest);
-  if (x != x || ($float64)nearest == x || (bits & 1u) != 0) return nearest;
-  return weft_bits_uint32_as_float32((($float64)nearest > x) == (x > 0) ? bits - 1u : bits + 1u);
-}""", (_BITS, _VALUE))  # fmt: skip
-
 POPCOUNT = Routine("weft_popcount", """
 static inline $int32 weft_popcount($uint64 x) {
   $int32 count = 0;
   for (; x != 0; x &= x - 1) ++count;
   return count;
 }""")  # fmt: skip
-
-
-@cache
-def sigmoid(dtype: DType, exp: str) -> Routine:
-    """1 / (1 + e^-x), by the dialect's exponential function."""
-    name = f"weft_sigmoid_{dtype}"
-    return Routine(name, f"""
-static inline ${dtype} {name}(${dtype} x) {{
-  return 1 / (1 + {exp}(-x));
-}}""")

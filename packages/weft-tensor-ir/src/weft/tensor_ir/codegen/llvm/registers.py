@@ -7,9 +7,13 @@ together with shuffles.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from weft.runtime.errors import CodegenError
+from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.codegen.llvm.addresses import Addressing
+from weft.tensor_ir.codegen.llvm.state import Lines, ModuleState
 from weft.tensor_ir.codegen.llvm.values import Value, literal, scalar_type
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Load, Var
@@ -20,10 +24,33 @@ Slot = tuple[int, int]
 Slots = dict[Slot, Value]
 
 
+class Phi(NamedTuple):
+    """A slot that a loop carries: its value in the loop and before it, and where the phi is written."""
+
+    buffer: Buffer
+    slot: Slot
+    result: Value
+    initial: Value
+    line: Lines
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLoop:
+    """A loop whose body is being written: the buffers that it stores to and that outlive it, and its phis so far."""
+
+    buffers: frozenset[Buffer]
+    head: Lines
+    depth: int
+    phis: list[Phi]
+
+
 class Registers(Addressing):
     """Loads and stores of register buffers."""
 
-    registers: dict[Buffer, Slots]
+    def __init__(self, module: ModuleState, name: str, analyzer: Analyzer) -> None:
+        super().__init__(module, name, analyzer)
+        self.registers: dict[Buffer, Slots] = {}
+        self.loops: list[OpenLoop] = []
 
     def register_slot(self, access: Load | Store) -> Slot:
         """The slot of an access. Raises CodegenError, naming the loop, where its position is not constant."""
@@ -59,13 +86,80 @@ class Registers(Addressing):
             raise CodegenError(
                 f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name if self.lane else '?'!r} would store to one element"
             )
-        if self.mask is not None and overlaps(slot, slots):
+        if self.mask is not None:
             old = self.held(access.buffer, slots, slot, undefined=True)
-            value = self.emit(f"select {self.mask.typed}, {value.typed}, {old.typed}", value.kind, lanes)
+            if old.text != "poison":
+                value = self.emit(f"select {self.mask.typed}, {value.typed}, {old.typed}", value.kind, lanes)
         self._put(slots, slot, value)
 
-    def reshape(self, buffer: Buffer, slots: Slots, wanted: Iterable[Slot]) -> None:
-        """Take apart and put together, so that `slots` has the `wanted` ones; elements without a value are undefined."""
+    # Where control joins.
+
+    def held_registers(self) -> dict[Buffer, Slots]:
+        """The slots as they are now, for later."""
+        return {b: dict(slots) for b, slots in self.registers.items()}
+
+    def open_loop(self, stored: set[Buffer]) -> dict[Buffer, Slots]:
+        """At the head of a loop that stores to these buffers: a phi for each slot. Returns the slots before the loop."""
+        before = {b: slots for b, slots in self.held_registers().items() if b in stored}
+        loop = OpenLoop(frozenset(before), [], len(self.scopes) - 1, [])
+        self.lines.append(loop.head)
+        self.loops.append(loop)
+        for buffer, slots in before.items():
+            for slot, value in slots.items():
+                self.registers[buffer][slot] = self._carry(loop, buffer, slot, value)
+        return before
+
+    def _carry(self, loop: OpenLoop, buffer: Buffer, slot: Slot, initial: Value) -> Value:
+        result = Value(self.fresh("r"), initial.kind, initial.lanes)
+        self.depth[result.text] = loop.depth
+        loop.phis.append(Phi(buffer, slot, result, initial, []))
+        loop.head.append(loop.phis[-1].line)
+        return result
+
+    def _undefined(self, buffer: Buffer, slot: Slot) -> Value:
+        """What a slot holds that nothing before has set on this path: what the iteration before has left, if any."""
+        value = Value("poison", scalar_type(buffer.dtype), slot[1])
+        for loop in self.loops:
+            if buffer in loop.buffers:
+                value = self._carry(loop, buffer, slot, value)
+        return value
+
+    def loop_finals(self) -> list[tuple[Phi, Value]]:
+        """At the end of a loop's body: what it carries, and what that is now."""
+        return [
+            (phi, self.held(phi.buffer, self.registers[phi.buffer], phi.slot, undefined=True)) for phi in self.loops[-1].phis
+        ]
+
+    def close_loop(self, finals: list[tuple[Phi, Value]], entry: str, latch: str) -> None:
+        """Write the phis of the innermost loop, given the blocks that lead to its head."""
+        self.loops.pop()
+        for phi, final in finals:
+            arms = f"[ {phi.initial.text}, %{entry} ], [ {final.text}, %{latch} ]"
+            phi.line.append(f"  {phi.result.text} = phi {phi.result.type} {arms}")
+
+    def merge_registers(
+        self, one: dict[Buffer, Slots], end: tuple[str, Lines], other: dict[Buffer, Slots], other_block: str
+    ) -> None:
+        """At a join of two blocks: a phi for each slot whose value depends on where control came from.
+
+        Slots of `one` that differ in width are put together as those of `other`, in the lines at the end of its block.
+        """
+        block, last_lines = end
+        with self.writing_to(last_lines):
+            for buffer, slots in one.items():
+                self._reshape(buffer, slots, other[buffer])
+        for buffer, slots in one.items():
+            merged: Slots = {}
+            for slot, value in slots.items():
+                second = other[buffer].get(slot) or self._undefined(buffer, slot)
+                merged[slot] = value
+                if value.text != second.text:
+                    arms = f"[ {value.text}, %{block} ], [ {second.text}, %{other_block} ]"
+                    merged[slot] = self.emit(f"phi {value.type} {arms}", value.kind, value.lanes)
+            self.registers[buffer] = merged
+
+    def _reshape(self, buffer: Buffer, slots: Slots, wanted: Iterable[Slot]) -> None:
+        """Take apart and put together, so that `slots` has the `wanted` ones."""
         for slot in wanted:
             if slot not in slots:
                 self._put(slots, slot, self.held(buffer, slots, slot, undefined=True))
@@ -96,7 +190,7 @@ class Registers(Addressing):
                 picks = ", ".join(f"i32 {first - start + i}" for i in range(lanes))
                 return self.emit(f"shufflevector {value.typed}, {value.type} poison, <{lanes} x i32> <{picks}>", kind, lanes)
         if undefined and not overlaps(slot, slots):
-            return Value("poison", kind, lanes)
+            return self._undefined(buffer, slot)
         if not lanes:
             raise CodegenError(f"register buffer {buffer.name!r}: element {first} is read before it is written")
         result = Value("poison", kind, lanes)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.codegen.llvm.expressions import Expressions
-from weft.tensor_ir.codegen.llvm.registers import Slot, Slots
 from weft.tensor_ir.codegen.llvm.state import Lines, ModuleState, flatten
 from weft.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal
 from weft.tensor_ir.ir import expr as ex
@@ -37,22 +36,11 @@ STACK_BYTES = 4096
 OUT_OF_MEMORY = 9
 
 
-class Phi(NamedTuple):
-    """A slot that a loop carries: its value in the loop and before it, and where the phi is written."""
-
-    buffer: Buffer
-    slot: Slot
-    result: Value
-    initial: Value
-    line: Lines
-
-
 class Statements(Expressions):
     """Writes one function: the kernel itself, or the task of one of its parallel loops."""
 
     def __init__(self, module: ModuleState, name: str, analyzer: Analyzer, parent: Statements | None = None) -> None:
         super().__init__(module, name, analyzer)
-        self.registers = {}
         self.parent = parent
         if parent is not None:
             self.aliased = parent.aliased
@@ -160,79 +148,25 @@ class Statements(Expressions):
         self.depth[counter] = len(self.scopes) - 1
         counter_line: Lines = []
         self.lines.append(counter_line)
-        before = self._carried(body)
-        phis = self._open_phis(before)
+        before = self.open_loop(_stored(body))
         self.env[var] = Value(counter, "i64")
         self.statement(body)
         self.memo.clear()
         del self.env[var]
         following = self.emit(f"add nsw i64 {counter}, 1", "i64")
         more = self.emit(f"icmp slt i64 {following.text}, {stop.text}", "i1")
-        self._restore_slots(phis)
+        finals = self.loop_finals()
         latch = self.block
         self.branch_if(more, loop, done)
         counter_line.append(f"  {counter} = phi i64 [ {start.text}, %{entry_of_loop} ], [ {following.text}, %{latch} ]")
-        self._close_phis(phis, entry_of_loop, latch)
+        self.close_loop(finals, entry_of_loop, latch)
         self.close_scope()
         self.start_block(done)
         if not certain:
-            self._merge_registers(before, (entry, before_loop), self._held_registers(), latch)
-
-    def _carried(self, body: Stmt) -> dict[Buffer, Slots]:
-        """The register buffers that a loop body stores to, with their slots before it."""
-        stored = {n.buffer for n in walk(body) if isinstance(n, Store)}
-        return {b: slots for b, slots in self._held_registers().items() if b in stored}
-
-    def _held_registers(self) -> dict[Buffer, Slots]:
-        """The slots as they are now, for later."""
-        return {b: dict(slots) for b, slots in self.registers.items()}
-
-    def _open_phis(self, before: dict[Buffer, Slots]) -> list[Phi]:
-        phis = []
-        for buffer, slots in before.items():
-            for slot, value in slots.items():
-                line: Lines = []
-                self.lines.append(line)
-                name = self.fresh("r")
-                self.depth[name] = len(self.scopes) - 1
-                result = Value(name, value.kind, value.lanes)
-                self.registers[buffer][slot] = result
-                phis.append(Phi(buffer, slot, result, value, line))
-        return phis
-
-    def _restore_slots(self, phis: list[Phi]) -> None:
-        """At the end of a loop's body: the slots that it began with."""
-        for phi in phis:
-            self.reshape(phi.buffer, self.registers[phi.buffer], [phi.slot])
-
-    def _close_phis(self, phis: list[Phi], entry: str, latch: str) -> None:
-        for phi in phis:
-            result, final = phi.result, self.registers[phi.buffer][phi.slot]
-            phi.line.append(f"  {result.text} = phi {result.type} [ {phi.initial.text}, %{entry} ], [ {final.text}, %{latch} ]")
-
-    def _merge_registers(
-        self, one: dict[Buffer, Slots], end: tuple[str, Lines], other: dict[Buffer, Slots], other_block: str
-    ) -> None:
-        """At a join of two blocks: a phi for each slot whose value depends on where control came from.
-
-        Slots of `one` that differ in width are put together as those of `other`, in the lines at the end of its block.
-        """
-        block, last_lines = end
-        with self.writing_to(last_lines):
-            for buffer, slots in one.items():
-                self.reshape(buffer, slots, other[buffer])
-        for buffer, slots in one.items():
-            merged: Slots = {}
-            for slot, value in slots.items():
-                second = other[buffer].get(slot) or Value("poison", value.kind, value.lanes)
-                merged[slot] = value
-                if value.text != second.text:
-                    arms = f"[ {value.text}, %{block} ], [ {second.text}, %{other_block} ]"
-                    merged[slot] = self.emit(f"phi {value.type} {arms}", value.kind, value.lanes)
-            self.registers[buffer] = merged
+            self.merge_registers(before, (entry, before_loop), self.held_registers(), latch)
 
     def _forget_stored(self, body: Stmt) -> None:
-        self.forget_loads({n.buffer for n in walk(body) if isinstance(n, Store)})
+        self.forget_loads(_stored(body))
 
     def _while(self, s: While) -> None:
         head, loop, done = self.label("test"), self.label("loop"), self.label("done")
@@ -241,20 +175,22 @@ class Statements(Expressions):
         entry = self.block
         self.branch(head)
         self.start_block(head)
-        phis = self._open_phis(self._carried(s.body))
+        self.open_loop(_stored(s.body))
         self.memo.clear()
         condition = self.value(s.condition)
-        held = self._held_registers()
+        held = self.held_registers()
         self.branch_if(condition, loop, done)
         self.start_block(loop)
         self.open_scope()
         self.statement(s.body)
         self.close_scope()
-        self._restore_slots(phis)
+        finals = self.loop_finals()
         latch = self.block
         self.branch(head)
-        self._close_phis(phis, entry, latch)
+        self.close_loop(finals, entry, latch)
         self.close_scope()
+        for phi, _ in finals:
+            held[phi.buffer].setdefault(phi.slot, phi.result)
         self.registers = held
         self.memo.clear()
         self.start_block(done)
@@ -278,13 +214,13 @@ class Statements(Expressions):
         self.lines.append(before)
         self._forget_stored(s)
         entry = self.block
-        held = self._held_registers()
+        held = self.held_registers()
         self.branch_if(condition, then, otherwise)
         then_block, _ = self._arm(then, s.then, before, join)
         after_then, self.registers = self.registers, held
         end = (entry, before) if s.otherwise is None else self._arm(otherwise, s.otherwise, before, join)
         self.start_block(join)
-        self._merge_registers(self.registers, end, after_then, then_block)
+        self.merge_registers(self.registers, end, after_then, then_block)
         self.memo.clear()
 
     def _arm(self, label: str, body: Stmt, before: Lines, join: str) -> tuple[str, Lines]:
@@ -542,6 +478,11 @@ class Statements(Expressions):
             ]
         tail += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
         return "\n".join([*head, *stack, *body, *tail])
+
+
+def _stored(s: Stmt) -> set[Buffer]:
+    """The buffers that a statement stores to."""
+    return {n.buffer for n in walk(s) if isinstance(n, Store)}
 
 
 _LOOPS: dict[LoopKind, Callable[[Any, For], None]] = {

@@ -1,0 +1,70 @@
+"""Reductions, indices of extrema, cumulative sums and the largest elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.frontends.onnx.emitter import Operand
+from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis
+from weft.frontends.onnx.shape_arithmetic import reduced_axes
+from weft.graph_ir.op import Op
+from weft.graph_ir.ops import reduce as ops
+
+
+def _reduction(make: Callable[[tuple[int, ...], bool], Op]) -> Converter:
+    """Axes are an attribute up to opset 12 (ReduceSum) or 17, an input later."""
+
+    def convert(node: ImportedNode) -> Operand:
+        return node.result(make(reduced_axes(node), node.flag("keepdims")), node.value(0))
+
+    return convert
+
+
+def _arg_max(node: ImportedNode) -> Operand:
+    op = ops.ArgMax(
+        axis=node.axis(node.rank(0)), keepdims=node.flag("keepdims"), select_last_index=node.flag("select_last_index")
+    )
+    return node.result(op, node.value(0))
+
+
+def _arg_min(node: ImportedNode) -> Operand:
+    op = ops.ArgMin(
+        axis=node.axis(node.rank(0)), keepdims=node.flag("keepdims"), select_last_index=node.flag("select_last_index")
+    )
+    return node.result(op, node.value(0))
+
+
+def _cumulative_sum(node: ImportedNode) -> Operand:
+    axis = normal_axis(int(node.scalar(1)), node.rank(0))
+    op = ops.CumSum(axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+    return node.result(op, node.value(0))
+
+
+def _top_k(node: ImportedNode) -> tuple[Operand, ...]:
+    """k is an attribute up to opset 9; largest and sorted came with opset 11."""
+    (k,) = node.required_setting("k", 1)
+    newer = node.version >= 11
+    op = ops.TopK(
+        k=k,
+        axis=node.axis(node.rank(0)),
+        largest=node.flag("largest") or not newer,
+        sorted=node.flag("sorted") or not newer,
+    )
+    return node.results(op, node.value(0), count=2)
+
+
+REDUCE: dict[str, Converter] = {
+    "ArgMax": _arg_max,
+    "ArgMin": _arg_min,
+    "CumSum": _cumulative_sum,
+    "ReduceL1": _reduction(lambda axes, keepdims: ops.ReduceL1(axes=axes, keepdims=keepdims)),
+    "ReduceL2": _reduction(lambda axes, keepdims: ops.ReduceL2(axes=axes, keepdims=keepdims)),
+    "ReduceLogSum": _reduction(lambda axes, keepdims: ops.ReduceLogSum(axes=axes, keepdims=keepdims)),
+    "ReduceLogSumExp": _reduction(lambda axes, keepdims: ops.ReduceLogSumExp(axes=axes, keepdims=keepdims)),
+    "ReduceMax": _reduction(lambda axes, keepdims: ops.ReduceMax(axes=axes, keepdims=keepdims)),
+    "ReduceMean": _reduction(lambda axes, keepdims: ops.ReduceMean(axes=axes, keepdims=keepdims)),
+    "ReduceMin": _reduction(lambda axes, keepdims: ops.ReduceMin(axes=axes, keepdims=keepdims)),
+    "ReduceProd": _reduction(lambda axes, keepdims: ops.ReduceProd(axes=axes, keepdims=keepdims)),
+    "ReduceSum": _reduction(lambda axes, keepdims: ops.ReduceSum(axes=axes, keepdims=keepdims)),
+    "ReduceSumSquare": _reduction(lambda axes, keepdims: ops.ReduceSumSquare(axes=axes, keepdims=keepdims)),
+}

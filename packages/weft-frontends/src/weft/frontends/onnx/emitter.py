@@ -1,0 +1,74 @@
+"""Makes graph nodes under the names of the model: its own values keep theirs, what we add takes names beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from weft.frontends.onnx.tensors import Array
+from weft.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value
+from weft.graph_ir.op import Op
+from weft.graph_ir.types import Symbol, TensorType
+from weft.runtime.errors import FrontendError
+
+Operand = Value | Array
+"""What a name of the model stands for: a value of the graph, or data known while importing. The data of shapes may hold
+Symbols, in an array of objects."""
+
+
+class Emitter:
+    """A graph being built. `reserved` are the names of the model's own values."""
+
+    def __init__(self, name: str, reserved: Iterable[str], constant_bytes: int) -> None:
+        self._builder = GraphBuilder(name)
+        self._reserved = frozenset(reserved)
+        self._taken: dict[str, int] = {}
+        self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
+        self._constant_bytes = constant_bytes
+        self.nodes = 0
+
+    def input(self, name: str, type_: TensorType) -> Value:
+        return self._builder.input(name, type_.dtype, type_.shape)
+
+    def beside(self, name: str) -> str:
+        """`name`, or that with a number, so that it is no value of the model and none of ours."""
+        candidate = name
+        while candidate in self._reserved or candidate in self._taken:
+            self._taken[name] = self._taken.get(name, 0) + 1
+            candidate = f"{name}.{self._taken[name]}"
+        self._taken[candidate] = 0
+        return candidate
+
+    def value(self, operand: Operand, name: str) -> Value:
+        """A value of the graph; data becomes a parameter called `name`, once."""
+        if isinstance(operand, Value):
+            return operand
+        if id(operand) not in self._parameters:
+            self._constant_bytes -= operand.nbytes
+            if self._constant_bytes < 0:
+                raise FrontendError(f"{name!r}: the constants that this model expands to are more than the limit")
+            data = np.array(operand) if 0 in operand.strides else operand
+            own = name if name in self._reserved and name not in self._taken else self.beside(name)
+            self._taken[own] = 0
+            self._parameters[id(operand)] = (operand, self._builder.parameter(own, data))
+        return self._parameters[id(operand)][1]
+
+    def add(
+        self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
+    ) -> tuple[Value, ...]:
+        """Apply an operator; its first outputs are called `names`."""
+        self.nodes += 1
+        return self._builder.add_all(op, *inputs, names=names, spans=spans)
+
+    def output(self, value: Value) -> None:
+        self._builder.output(value)
+
+    def finish(self) -> Graph:
+        return self._builder.finish()
+
+
+def symbols_of(operand: Operand) -> set[Symbol]:
+    """The dimensions that must be bound before the data of an operand is known."""
+    if isinstance(operand, Value) or operand.dtype != object:
+        return set()
+    return {extent for extent in operand.flat if isinstance(extent, Symbol)}

@@ -1,0 +1,98 @@
+"""Evaluation of nodes while compiling: constants that passes fold.
+
+A conversion of layouts is done by NumPy, small work by the definition of its operator, large work by a kernel that is
+compiled for this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from weft.graph_ir.graph import Array, GraphBuilder, Node, Value, note_node
+from weft.graph_ir.interpreter import evaluate_op
+from weft.graph_ir.kernels import lower_group
+from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.ops.layout import ConvertLayout
+from weft.graph_ir.text import canonical_text
+from weft.graph_ir.types import TensorType
+from weft.runtime.errors import WeftError
+from weft.tensor_ir import CompiledModule, Machine, build_functions
+from weft.tensor_ir.ir.expr import Const
+from weft.tensor_ir.te.tensor import ComputeOp, Tensor
+from weft.topi.layout import placeholder
+from weft.topi.layout_conversion import pack, unpack
+
+MOST_POINTS = 1 << 14
+"""Up to here evaluating a definition is faster than compiling a kernel."""
+
+
+class NativeEvaluator:
+    """Evaluates nodes of static types. Nodes of equal operators and types share a kernel."""
+
+    def __init__(self) -> None:
+        self._machine = Machine.of("llvm")
+        self._kernels: dict[str, CompiledModule] = {}
+
+    def evaluate(self, node: Node, inputs: Sequence[Array | None]) -> list[Array]:
+        """The outputs of a node as their layouts keep them in memory, for inputs as theirs do."""
+        if isinstance(node.op, ConvertLayout):
+            (data,) = inputs
+            (source,), (target,) = node.input_types, node.outputs
+            assert data is not None
+            return [pack(unpack(data, source.static_shape, source.memory_layout), target.type.memory_layout)]
+        if _is_row_major(node) and work_of(node) <= MOST_POINTS:
+            return evaluate_op(node, inputs)
+        group = _group(node)
+        key = canonical_text(group.op.body)
+        if key not in self._kernels:
+            self._kernels[key] = build_functions([lower_group(group, "evaluate", self._machine)])
+        arrays = {v: a for v, a in zip(node.inputs, inputs, strict=True) if v is not None and a is not None}
+        outputs = [np.empty(v.type.physical_shape, v.type.dtype.numpy) for v in node.outputs]
+        try:
+            self._kernels[key](*arrays.values(), *outputs)
+        except WeftError as error:
+            note_node(error, node.inputs, node.spans)
+            raise
+        return outputs
+
+
+def work_of(node: Node) -> int:
+    """The points at which evaluating a node by its definition evaluates an expression."""
+    views = [
+        None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
+        for v in node.inputs
+    ]
+    stack = [v.tensor for v in node.op.compute(*views, outputs=[v.type for v in node.outputs]).outputs]
+    done: set[Tensor] = set()
+    total = 0
+    while stack:
+        tensor = stack.pop()
+        if tensor not in done:
+            done.add(tensor)
+            stack += tensor.op.inputs
+            total += _points(tensor)
+    return total
+
+
+def _points(tensor: Tensor) -> int:
+    axes = (*tensor.op.axis, *tensor.op.reduce_axis) if isinstance(tensor.op, ComputeOp) else ()
+    extents = [a.extent for a in axes] or list(tensor.shape)
+    return prod(int(e.value) for e in extents if isinstance(e, Const))
+
+
+def _is_row_major(node: Node) -> bool:
+    return all(v is None or v.type.layout is None for v in (*node.inputs, *node.outputs))
+
+
+def _group(node: Node) -> Node:
+    """The node alone in a group."""
+    builder = GraphBuilder(node.op.op_name())
+    inputs = tuple(dict.fromkeys(v for v in node.inputs if v is not None))
+    for v in inputs:
+        builder.declare(v)
+    builder.append(node)
+    builder.output(*node.outputs)
+    return Node(Fused(builder.finish()), inputs, node.outputs, node.spans)

@@ -1,0 +1,138 @@
+"""Register tiles: how a contraction or a window operator is computed tile by tile, with its epilogue on each tile.
+
+A schedule of such an operator splits the loops of the stage that writes the result, the host, and computes the reduction in
+registers at each tile. The host is the output of the fused group where that reads the reduction element for element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from weft.runtime.dtype import DType
+from weft.tensor_ir import Machine, te
+from weft.tensor_ir.ir.expr import Const, Expr, IterVar, Read, Reduce, is_const
+from weft.tensor_ir.te.tensor import ComputeOp, reads
+from weft.topi.injective import SERIAL_ELEMENTS, schedule_injective
+
+FLOAT32 = DType.of("float32")
+ENOUGH_ITERATIONS = 16
+"""A parallel loop this long is shared evenly enough."""
+
+
+def accumulator_type(dtype: DType) -> DType:
+    """The type that terms are added in: float32 for shorter floats, which are storage only."""
+    return FLOAT32 if dtype.is_float and dtype.bits < 32 else dtype
+
+
+def shape_of(tensor: te.Tensor) -> tuple[int, ...]:
+    """The extents of a tensor of constant shape."""
+    return tuple(extent_of(e) for e in tensor.shape)
+
+
+def extent_of(e: Expr) -> int:
+    """The value of a constant extent."""
+    assert isinstance(e, Const), e
+    return int(e.value)
+
+
+def host_of(s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machine) -> te.Tensor:
+    """The tensor whose loops to tile for an operator that ends in `result`: the output where it reads the result in place.
+
+    Otherwise (a transposed or broadcast read) the result goes to memory first and the output is one injective nest.
+    What lies between the two is inlined.
+    """
+    for tensor in _between(result, output):
+        s[tensor].compute_inline()
+    if reads_in_place(output, result):
+        return output
+    schedule_injective(s, output, machine)
+    return result
+
+
+def in_registers(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> te.Tensor:
+    """The reduction as a stage in registers that the host reads; compute it at one of the host's loops."""
+    for tensor in _between(reduction, host):
+        s[tensor].compute_inline()
+    if host is reduction:
+        tile: te.Tensor = s.cache_write(reduction, "register")
+        return tile
+    s[reduction].set_scope("register")
+    return reduction
+
+
+def reads_in_place(reader: te.Tensor, source: te.Tensor) -> bool:
+    """Whether element i of `reader` needs no element of `source` but i."""
+    if reader is source:
+        return True
+    op = reader.op
+    if not isinstance(op, ComputeOp) or isinstance(op.body[0], Reduce):
+        return False
+    return all(
+        _is_identity(read, op.axis) and reads_in_place(read.tensor, source)
+        for body in op.body
+        for read in reads(body)
+        if depends_on(read.tensor, source)
+    )
+
+
+def depends_on(tensor: te.Tensor, source: te.Tensor) -> bool:
+    """Whether `source` is among what `tensor` is computed from."""
+    return tensor is source or any(depends_on(t, source) for t in tensor.op.inputs)
+
+
+def _is_identity(read: Read, axes: Sequence[IterVar]) -> bool:
+    return len(read.indices) == len(axes) and all(
+        index is axis or (is_const(axis.extent, 1) and is_const(index, 0))
+        for index, axis in zip(read.indices, axes, strict=True)
+    )
+
+
+def _between(first: te.Tensor, last: te.Tensor) -> list[te.Tensor]:
+    """The tensors strictly between two, through which the last depends on the first."""
+    found: dict[te.Tensor, None] = {}
+    pending = [t for t in last.op.inputs if last is not first]
+    while pending:
+        tensor = pending.pop()
+        if tensor is not first and tensor not in found and depends_on(tensor, first):
+            found[tensor] = None
+            pending.extend(tensor.op.inputs)
+    return list(found)
+
+
+def register_tile(stage: te.Stage, *axes: IterVar) -> None:
+    """Unroll all of these loops but the last, which is vectorized."""
+    for axis in axes[:-1]:
+        stage.unroll(axis)
+    stage.vectorize(axes[-1])
+
+
+def balanced(extent: int, most: int) -> int:
+    """The tile of at most `most` that cuts `extent` into the fewest tiles of nearly equal size."""
+    tiles = -(-extent // max(1, most))
+    return -(-extent // tiles)
+
+
+def largest_divisor(extent: int, most: int) -> int:
+    """The largest divisor of `extent` that is at most `most`."""
+    return max(d for d in range(1, max(1, min(extent, most)) + 1) if extent % d == 0)
+
+
+def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int) -> IterVar:
+    """Run outer loops in parallel where the work, counted in elements touched, is worth a launch.
+
+    `loops` are adjacent, outermost first; as many of them are fused as give threads enough iterations. Returns the
+    innermost loop there is then, at which to compute stages.
+    """
+    outer, *rest = loops
+    if work < SERIAL_ELEMENTS:
+        return loops[-1]
+    while rest and extent_of(outer.extent) < ENOUGH_ITERATIONS:
+        outer = stage.fuse(outer, rest.pop(0))
+    stage.parallel(outer)
+    return rest[-1] if rest else outer
+
+
+def elements(tensor: te.Tensor) -> int:
+    """The number of elements of a tensor of constant shape."""
+    return prod(shape_of(tensor))

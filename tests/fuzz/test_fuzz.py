@@ -1,0 +1,17 @@
+"""A tenth of what `nox -s fuzz` does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("run.py")
+
+
+@pytest.mark.timeout(300)
+def test_random_schedules_compute_what_their_definitions_say_and_illegal_ones_are_refused() -> None:
+    command = [sys.executable, str(PROGRAM), "--count", "200", "--refusals", "75"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "200 schedules" in result.stdout
