@@ -98,3 +98,10 @@ def bench(session: nox.Session) -> None:
     install(session, "test")
     name, *options = session.posargs
     session.run("python", f"bench/{name}.py", *options)
+
+
+@nox.session(python=PYTHON, default=False)
+def fuzz(session: nox.Session) -> None:
+    """2,000 random schedules against their definitions, and 200 that must be refused."""
+    install(session, "test")
+    session.run("python", "tests/fuzz/run.py", *session.posargs)

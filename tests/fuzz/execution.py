@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Sequence
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -14,21 +15,18 @@ from weft.tensor_ir import te
 from weft.tensor_ir.build import build_functions
 from weft.tensor_ir.interpret import loop_oracle, te_oracle
 from weft.tensor_ir.ir.stmt import Function
-from weft.tensor_ir.ir.verify import verify
 from weft.tensor_ir.lower import lower
 from weft.tensor_ir.schedule import Schedule
 
 PROT_NONE = 0
 
 
-class WrongResult(Exception):
+class WrongResultError(Exception):
     """An output differs from the definition."""
 
 
-def lowered(computation: Computation, schedule: Schedule) -> Function:
-    function = lower(schedule, [*computation.inputs, *computation.outputs], "kernel")
-    verify(function, "lower")
-    return function
+def lowered(computation: Computation, schedule: Schedule, name: str = "kernel") -> Function:
+    return lower(schedule, [*computation.inputs, *computation.outputs], name)
 
 
 def expected(computation: Computation, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -39,18 +37,19 @@ def expected(computation: Computation, inputs: Sequence[np.ndarray]) -> list[np.
 
 
 def check(computation: Computation, function: Function, rng: Random, *, oracle: bool) -> None:
-    """Raise WrongResult unless `function` computes what the definition says.
+    """Raise WrongResultError unless `function` and the default schedule compute what the definition says.
 
-    Natively it runs twice, once with memory that nothing may touch directly behind each array, once directly before.
+    Natively each runs twice, once with memory that nothing may touch directly behind each array, once directly before.
     """
     inputs = computation.arrays(rng)
     wanted = expected(computation, inputs)
-    kernel = build_functions([function])
-    for at_end in (True, False):
+    default = lowered(computation, te.create_schedule(list(computation.outputs)), "default")
+    native = build_functions([function, default])
+    for at_end, name in product((True, False), ("default", "kernel")):
         arrays = [guarded(a, at_end) for a in inputs]
         results = [guarded(_garbage(a), at_end) for a in wanted]
-        kernel(*arrays, *results)
-        _compare(computation, results, wanted, "native code")
+        native[name](*arrays, *results)
+        _compare(computation, results, wanted, f"native {name}")
     if oracle:
         results = [np.zeros_like(a) for a in wanted]
         loop_oracle.run(function, [*inputs, *results], computation.symbols)
@@ -62,9 +61,9 @@ def _compare(computation: Computation, results: Sequence[np.ndarray], wanted: Se
         wrong = np.argwhere(result != right)
         if len(wrong):
             place = tuple(int(i) for i in wrong[0])
-            raise WrongResult(
-                f"{by}: {tensor.name}{list(place)} of {list(result.shape)} is {result[place]}, expected {right[place]}; "
-                f"{len(wrong)} elements differ"
+            raise WrongResultError(
+                f"{by}: expected {right[place]} at {list(place)} of {tensor.name} {list(result.shape)}, "
+                f"found {result[place]}; {len(wrong)} elements differ"
             )
 
 
@@ -86,8 +85,3 @@ def guarded(array: np.ndarray, at_end: bool) -> np.ndarray:
     copy = np.frombuffer(memory, array.dtype, array.size, offset).reshape(array.shape)
     copy[...] = array
     return copy
-
-
-def default(computation: Computation) -> Function:
-    """The loops of the schedule that nothing was done to."""
-    return lowered(computation, te.create_schedule(list(computation.outputs)))

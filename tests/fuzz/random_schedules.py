@@ -1,7 +1,7 @@
 """Random schedules: a computation and a sequence of primitives, both a function of the seed.
 
-Stages are scheduled consumers first: rewritten (cache_read, cache_write, rfactor), placed, their loops transformed, then
-annotated. What a primitive refuses is left out and counted; `Script.lines` is the program that was accepted.
+Stages are rewritten (cache_read, cache_write, rfactor); then, consumers first, each is placed, and its loops are
+transformed and annotated. What a primitive refuses is left out and counted; `Script.lines` is the accepted program.
 """
 
 from __future__ import annotations
@@ -128,9 +128,8 @@ class _Drawing:
         consumers = self.schedule.consumers(stage)
         if not consumers:
             return
-        if self.chance(0.15 if self.nested else 0.25):
-            if self.script.call(stage, "compute_inline"):
-                return
+        if self.chance(0.15 if self.nested else 0.25) and self.script.call(stage, "compute_inline"):
+            return
         if self.chance(0.9 if self.nested else 0.55):
             host = self.rng.choice(consumers)
             for _ in range(self.rng.choice([0, 0, 1])):

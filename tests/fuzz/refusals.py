@@ -14,7 +14,7 @@ from weft.tensor_ir.ir.expr import Expr
 from weft.tensor_ir.lower import lower
 
 
-class Accepted(Exception):
+class AcceptedError(Exception):
     """A schedule was not refused, or for another reason."""
 
 
@@ -24,7 +24,10 @@ class Product:
     def __init__(self, rng: Random, *, rows: Expr | None = None) -> None:
         n, m, depth = (rng.randint(5, 40) for _ in range(3))
         self.rng = rng
-        self.A, self.B = te.placeholder((rows if rows is not None else n, depth), name="A"), te.placeholder((depth, m), name="B")
+        self.A, self.B = (
+            te.placeholder((rows if rows is not None else n, depth), name="A"),
+            te.placeholder((depth, m), name="B"),
+        )
         self.b = te.placeholder((m,), name="b")
         self.n, self.m, self.depth = n, m, depth
         k = te.reduce_axis(depth, "k")
@@ -61,17 +64,21 @@ class Refusal:
     error: type[WeftError] = ScheduleError
 
     def check(self, rng: Random) -> None:
-        """Raise Accepted unless the rule is enforced as it says."""
+        """Raise AcceptedError unless the rule is enforced as it says."""
         try:
             self.provoke(rng)
         except WeftError as error:
             if type(error) is not self.error or not re.search(self.text, str(error)):
-                raise Accepted(f"{self.name}: expected {self.error.__name__} {self.text!r}, found {error!r}") from error
+                raise AcceptedError(
+                    f"{self.name}: expected {self.error.__name__} {self.text!r}, found {error!r}"
+                ) from error
         else:
-            raise Accepted(f"{self.name}: expected {self.error.__name__} {self.text!r}, found no error")
+            raise AcceptedError(f"{self.name}: expected {self.error.__name__} {self.text!r}, found no error")
 
 
-def _then_lower(change: Callable[[Product], object], of: Callable[[Random], Product] = Product) -> Callable[[Random], None]:
+def _then_lower(
+    change: Callable[[Product], object], of: Callable[[Random], Product] = Product
+) -> Callable[[Random], None]:
     def provoke(rng: Random) -> None:
         p = of(rng)
         change(p)
@@ -275,18 +282,46 @@ def _arguments(change: Callable[[Product], list[te.Tensor]]) -> Callable[[Random
 
 REFUSALS = (
     Refusal("split by 0", _on(lambda p: p.d.split(p.x, 0)), "factor expects an integer of at least 1, found 0"),
-    Refusal("split by less", _on(lambda p: p.d.split(p.x, -p.n)), r"factor expects an integer of at least 1, found -\d"),
+    Refusal(
+        "split by less", _on(lambda p: p.d.split(p.x, -p.n)), r"factor expects an integer of at least 1, found -\d"
+    ),
     Refusal("no parts", _on(lambda p: p.d.split(p.x, nparts=0)), "nparts expects an integer of at least 1, found 0"),
     Refusal("split by both", _on(lambda p: p.d.split(p.x, p.n, p.m)), "give either factor= or nparts="),
     Refusal("split by nothing", _on(lambda p: p.d.split(p.x)), "give either factor= or nparts="),
-    Refusal("split of another stage's loop", _on(lambda p: p.d.split(p.i, 2)), "no loop of this stage, whose loops are i, j"),
+    Refusal(
+        "split of another stage's loop", _on(lambda p: p.d.split(p.i, 2)), "no loop of this stage, whose loops are i, j"
+    ),
     Refusal("split of a used axis", _on(_used_axis), "no loop of this stage, whose loops are io, ii, j"),
-    Refusal("unknown tail", _on(lambda p: p.d.split(p.x, 2, tail="wrap")), "tail expects one of guard, partition, .* found 'wrap'"),
-    Refusal("shifted reduction", _on(lambda p: p.c.split(p.k, 2, tail="shift")), "add the overlapping terms of the reduction twice"),
-    Refusal("shift of a short loop", _on(lambda p: p.d.split(p.x, p.n + 1, tail="shift")), r"found extent \d+ and factor \d+"),
-    Refusal("shift of a symbolic loop", _on(lambda p: p.d.split(p.x, 4, tail="shift"), symbolic), "found extent n and factor 4"),
-    Refusal("rounded-up output", _on(lambda p: p.d.split(p.x, 4, tail="round_up")), "is an output, whose storage can't be enlarged"),
-    Refusal("rounded-up reduction", _on(lambda p: p.c.split(p.k, 4, tail="round_up")), "add terms that the reduction does not have"),
+    Refusal(
+        "unknown tail",
+        _on(lambda p: p.d.split(p.x, 2, tail="wrap")),
+        "tail expects one of guard, partition, .* found 'wrap'",
+    ),
+    Refusal(
+        "shifted reduction",
+        _on(lambda p: p.c.split(p.k, 2, tail="shift")),
+        "add the overlapping terms of the reduction twice",
+    ),
+    Refusal(
+        "shift of a short loop",
+        _on(lambda p: p.d.split(p.x, p.n + 1, tail="shift")),
+        r"found extent \d+ and factor \d+",
+    ),
+    Refusal(
+        "shift of a symbolic loop",
+        _on(lambda p: p.d.split(p.x, 4, tail="shift"), symbolic),
+        "found extent n and factor 4",
+    ),
+    Refusal(
+        "rounded-up output",
+        _on(lambda p: p.d.split(p.x, 4, tail="round_up")),
+        "is an output, whose storage can't be enlarged",
+    ),
+    Refusal(
+        "rounded-up reduction",
+        _on(lambda p: p.c.split(p.k, 4, tail="round_up")),
+        "add terms that the reduction does not have",
+    ),
     Refusal("rounded-up reads", _then_lower(_beyond_end), r"read 'B' beyond its end: dimension 1 holds \d+ elements"),
     Refusal("rounded-up inner loop", _then_lower(_overlapping_tiles), "would overlap the next tile of 'j'"),
     Refusal("tile of one loop", _on(lambda p: p.d.tile(p.x, p.x, 2, 2)), "two different loops, found it twice"),
@@ -294,59 +329,144 @@ REFUSALS = (
     Refusal("fuse backwards", _on(lambda p: p.d.fuse(p.y, p.x)), "must be the loop directly inside 'j'; reorder first"),
     Refusal("fuse nothing", _on(lambda p: p.d.fuse()), "expects at least one axis, found none"),
     Refusal("reorder twice", _on(lambda p: p.d.reorder(p.x, p.y, p.x)), "an axis is named twice"),
-    Refusal("reorder a stranger", _on(lambda p: p.d.reorder(p.i, p.x)), "it is a loop of 'C'; only a reduce loop of a stage computed"),
-    Refusal("reorder a distant sum", _on(lambda p: p.d.reorder(p.k, p.x)), "only a reduce loop of a stage computed at this one"),
+    Refusal(
+        "reorder a stranger",
+        _on(lambda p: p.d.reorder(p.i, p.x)),
+        "it is a loop of 'C'; only a reduce loop of a stage computed",
+    ),
+    Refusal(
+        "reorder a distant sum",
+        _on(lambda p: p.d.reorder(p.k, p.x)),
+        "only a reduce loop of a stage computed at this one",
+    ),
     Refusal("block of an inner loop", _on(_inner_block), r"only the outermost reduce loop of 'C' \('ko'\) may move"),
     Refusal("block in a sum", _second_sum, "'T' is a reduction itself"),
-    Refusal("block transposed", _unaligned_block, r"only where that alone reads it, element by element; 'D' reads C\[j, i\]"),
-    Refusal("block inside", _then_lower(_block_inside), "loop 'k' of 'C' must be outside of 'i', where 'C' is computed"),
+    Refusal(
+        "block transposed", _unaligned_block, r"only where that alone reads it, element by element; 'D' reads C\[j, i\]"
+    ),
+    Refusal(
+        "block inside", _then_lower(_block_inside), "loop 'k' of 'C' must be outside of 'i', where 'C' is computed"
+    ),
     Refusal("block of a tail", _then_lower(_block_of_tail), "tiles of 'D' end where .* fails, inside the tensor"),
     Refusal("block split", _on(_block_split), "it is a loop of 'C', moved here by reorder; split it there before"),
     Refusal("block left", _then_lower(_block_left), "no loop of 'C' any more that is computed here"),
-    Refusal("at a moved block", _then_lower(_at_moved_block), "which reorder has moved into 'D'; compute it at that stage's loop"),
-    Refusal("vectorized sum", _on(lambda p: p.c.vectorize(p.k)), "its lanes would race for the result; rfactor it first"),
-    Refusal("vectorized symbol", _on(lambda p: p.d.vectorize(p.x), symbolic), "expects a constant extent, found n; split it first"),
-    Refusal("two vectorized loops", _on(lambda p: (p.d.vectorize(p.y), p.d.vectorize(p.x))), "loop 'j' is vectorized already"),
-    Refusal("unrolled symbol", _on(lambda p: p.d.unroll(p.x), symbolic), "expects a constant extent, found n; split it first"),
-    Refusal("parallel sum", _on(lambda p: p.c.parallel(p.k)), "its threads would race for the result; rfactor it first"),
-    Refusal("shift inside a sum", _then_lower(_overlapping_sums), "inside the reduce loop 'k', so that overlapping elements"),
-    Refusal("shift among threads", _then_lower(_shared_overlap), "shared among threads, so that two of them would add terms"),
+    Refusal(
+        "at a moved block",
+        _then_lower(_at_moved_block),
+        "which reorder has moved into 'D'; compute it at that stage's loop",
+    ),
+    Refusal(
+        "vectorized sum", _on(lambda p: p.c.vectorize(p.k)), "its lanes would race for the result; rfactor it first"
+    ),
+    Refusal(
+        "vectorized symbol",
+        _on(lambda p: p.d.vectorize(p.x), symbolic),
+        "expects a constant extent, found n; split it first",
+    ),
+    Refusal(
+        "two vectorized loops",
+        _on(lambda p: (p.d.vectorize(p.y), p.d.vectorize(p.x))),
+        "loop 'j' is vectorized already",
+    ),
+    Refusal(
+        "unrolled symbol",
+        _on(lambda p: p.d.unroll(p.x), symbolic),
+        "expects a constant extent, found n; split it first",
+    ),
+    Refusal(
+        "parallel sum", _on(lambda p: p.c.parallel(p.k)), "its threads would race for the result; rfactor it first"
+    ),
+    Refusal(
+        "shift inside a sum", _then_lower(_overlapping_sums), "inside the reduce loop 'k', so that overlapping elements"
+    ),
+    Refusal(
+        "shift among threads", _then_lower(_shared_overlap), "shared among threads, so that two of them would add terms"
+    ),
     Refusal("at no loop", _on(lambda p: p.c.compute_at(p.d, p.i)), "'i' is no loop of stage 'D', whose loops are i, j"),
     Refusal("at itself", _on(lambda p: p.c.compute_at(p.c, p.i)), "'C' can't be computed inside itself"),
     Refusal("at each other", _cycle, "are computed inside each other"),
     Refusal("at a vanished loop", _then_lower(_vanished), "no loop of it any more .*; call compute_at after split"),
     Refusal("outside", _then_lower(_outside), "'C' reads 'A.local', but is not computed inside loop 'i' of 'D'"),
     Refusal("at an inlined stage", _then_lower(_inlined_host), "computed at 'D.local', which is inlined"),
-    Refusal("in lanes", _then_lower(_lanes_share), "inside the vectorized loop 'j' of 'D', whose lanes would share its storage"),
-    Refusal("output elsewhere", _on(lambda p: p.d.compute_at(p.c, p.i)), "compute_at: 'D' is an output of the schedule"),
-    Refusal("inlined sum", _on(lambda p: p.c.compute_inline()), "'C' is a reduction; only an element-wise body can be substituted"),
+    Refusal(
+        "in lanes",
+        _then_lower(_lanes_share),
+        "inside the vectorized loop 'j' of 'D', whose lanes would share its storage",
+    ),
+    Refusal(
+        "output elsewhere", _on(lambda p: p.d.compute_at(p.c, p.i)), "compute_at: 'D' is an output of the schedule"
+    ),
+    Refusal(
+        "inlined sum",
+        _on(lambda p: p.c.compute_inline()),
+        "'C' is a reduction; only an element-wise body can be substituted",
+    ),
     Refusal("inlined output", _on(lambda p: p.d.compute_inline()), "compute_inline: 'D' is an output of the schedule"),
-    Refusal("inlined argument", _on(lambda p: p.s[p.A].compute_inline()), "compute_inline: 'A' is not computed, it is given"),
+    Refusal(
+        "inlined argument", _on(lambda p: p.s[p.A].compute_inline()), "compute_inline: 'A' is not computed, it is given"
+    ),
     Refusal("unbounded region", _unbounded_region, "changes from iteration to iteration without a bound|not bounded"),
-    Refusal("unknown scope", _on(lambda p: p.c.set_scope("cache")), "one of register, local, shared, global, found 'cache'"),
+    Refusal(
+        "unknown scope", _on(lambda p: p.c.set_scope("cache")), "one of register, local, shared, global, found 'cache'"
+    ),
     Refusal("scope of an output", _on(lambda p: p.d.set_scope("local")), "set_scope: 'D' is an output of the schedule"),
-    Refusal("symbolic registers", _then_lower(lambda p: p.c.set_scope("register"), symbolic), r"registers need a constant shape, found \[n, \d+\]"),
-    Refusal("aligned output", _on(lambda p: p.d.storage_align(p.x, 8)), "'D' is an output, whose storage is the caller's"),
-    Refusal("aligned by 0", _on(lambda p: p.c.storage_align(p.i, 0)), "factor >= 1 and 0 <= offset < factor, found 0 and 0"),
+    Refusal(
+        "symbolic registers",
+        _then_lower(lambda p: p.c.set_scope("register"), symbolic),
+        r"registers need a constant shape, found \[n, \d+\]",
+    ),
+    Refusal(
+        "aligned output", _on(lambda p: p.d.storage_align(p.x, 8)), "'D' is an output, whose storage is the caller's"
+    ),
+    Refusal(
+        "aligned by 0", _on(lambda p: p.c.storage_align(p.i, 0)), "factor >= 1 and 0 <= offset < factor, found 0 and 0"
+    ),
     Refusal("aligned reduction", _on(lambda p: p.c.storage_align(p.k, 8)), "expects a data axis of the operation"),
     Refusal("cache for no reader", _on(lambda p: p.s.cache_read(p.A, "local", [])), "at least one reader, found none"),
-    Refusal("cache for another", _on(lambda p: p.s.cache_read(p.A, "local", [p.D])), "'D' does not read it as a compute"),
+    Refusal(
+        "cache for another", _on(lambda p: p.s.cache_read(p.A, "local", [p.D])), "'D' does not read it as a compute"
+    ),
     Refusal("cache of an argument", _on(lambda p: p.s.cache_write(p.A, "local")), "it is not computed by te.compute"),
     Refusal("late cache", _on(_late_cache), "its reduce axes are already split; call cache_write first"),
-    Refusal("factored data", _on(lambda p: p.s.rfactor(p.C, p.i)), "expects a reduce loop of the stage, whose loops are i, j, k"),
+    Refusal(
+        "factored data",
+        _on(lambda p: p.s.rfactor(p.C, p.i)),
+        "expects a reduce loop of the stage, whose loops are i, j, k",
+    ),
     Refusal("factor axis", _on(lambda p: p.s.rfactor(p.C, p.k, 3)), "factor_axis expects 0 to 2, found 3"),
     Refusal("prefetch of another", _on(lambda p: p.d.prefetch(p.A, p.x)), "'D' does not read 'A'"),
     Refusal("prefetch behind", _on(lambda p: p.c.prefetch(p.A, p.i, 0)), "distance of at least 1, found 0"),
-    Refusal("prefetch inside", _then_lower(_nothing_ahead), "computed inside that loop, at 'j', so there is nothing to read ahead"),
+    Refusal(
+        "prefetch inside",
+        _then_lower(_nothing_ahead),
+        "computed inside that loop, at 'j', so there is nothing to read ahead",
+    ),
     Refusal("prefetch of registers", _then_lower(_registers_ahead), "'C' is in registers, which are not read ahead"),
-    Refusal("prefetch at a vanished loop", _then_lower(_ahead_of_nothing), "no loop of the stage any more; call prefetch after"),
+    Refusal(
+        "prefetch at a vanished loop",
+        _then_lower(_ahead_of_nothing),
+        "no loop of the stage any more; call prefetch after",
+    ),
     Refusal("unknown pragma", _on(lambda p: p.d.pragma(p.x, "fast")), "expects one of partition, .*found 'fast'"),
     Refusal("argument missing", _arguments(lambda p: [p.A, p.B, p.D]), "'b' is read, but is not among the arguments"),
     Refusal("argument twice", _arguments(lambda p: [p.A, p.A, p.B, p.b, p.D]), "'A' is among the arguments twice"),
     Refusal("output missing", _arguments(lambda p: [p.A, p.B, p.b]), "output 'D' is not among the arguments"),
-    Refusal("read beyond", _beyond_definition, r"'B' reads 'A' out of its bounds: dimension 0 has extent \d+, index i \+ \d reaches \d+"),
-    Refusal("read before", _before_definition, r"'B' reads 'A' out of its bounds: dimension 0 has extent n, index i - \d reaches -\d"),
+    Refusal(
+        "read beyond",
+        _beyond_definition,
+        r"'B' reads 'A' out of its bounds: dimension 0 has extent \d+, index i \+ \d reaches \d+",
+    ),
+    Refusal(
+        "read before",
+        _before_definition,
+        r"'B' reads 'A' out of its bounds: dimension 0 has extent n, index i - \d reaches -\d",
+    ),
     Refusal("varying register", _then_build(_varying_register), "varies with loop 'j'", CodegenError),
-    Refusal("shared registers", _then_build(_shared_registers), "uses a register buffer that belongs to the code around", CodegenError),
+    Refusal(
+        "shared registers",
+        _then_build(_shared_registers),
+        "uses a register buffer that belongs to the code around",
+        CodegenError,
+    ),
     Refusal("parallel lanes", _then_build(_parallel_lanes), "a parallel loop inside a vectorized one", CodegenError),
 )

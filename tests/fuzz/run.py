@@ -1,4 +1,4 @@
-"""Draws and checks random schedules: `python run.py --count 2000`, or `--seed 17` for one, with all that is known of it.
+"""Draws and checks random schedules: `python run.py --count 2000`, or `--seed 17` for one and all that is known of it.
 
 Seeds are checked in child processes, so that a crash names its seed and ends nothing else.
 """
@@ -18,9 +18,9 @@ from random import Random
 from typing import Any
 
 from computations import COMPUTATIONS
-from execution import WrongResult, check, lowered
+from execution import WrongResultError, check, lowered
 from random_schedules import Candidate, draw
-from refusals import REFUSALS, Accepted
+from refusals import REFUSALS, AcceptedError
 
 from weft.runtime.errors import CodegenError, ScheduleError
 from weft.tensor_ir.build import build_functions
@@ -45,12 +45,12 @@ def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Any, Random]
             if "not valid" in str(error):
                 raise
             refusals[_reason(error)] += 1
-        except Exception:
-            print("\n".join(candidate.script.lines), file=sys.stderr)
+        except Exception as error:
+            error.add_note("\n".join(candidate.script.lines))
             raise
         else:
             return candidate, function, rng
-    raise WrongResult(f"no schedule of {ATTEMPTS} was accepted")
+    raise WrongResultError(f"no schedule of {ATTEMPTS} was accepted")
 
 
 def _reason(error: Exception) -> str:
@@ -59,29 +59,38 @@ def _reason(error: Exception) -> str:
     return re.split(r"[;,([]", general)[0]
 
 
-def examine(seed: int, oracle: bool, verbose: bool = False) -> dict[str, Any]:
+def examine(seed: int, oracle: bool) -> dict[str, Any]:
     """What became of a seed, ready for JSON."""
     refusals: Counter[str] = Counter()
-    record: dict[str, Any] = {"seed": seed, "failure": None, "used": {}, "nested": False}
-    lines: list[str] = []
+    record: dict[str, Any] = {"seed": seed, "schedule": "", "failure": None, "used": {}, "nested": False}
     try:
         candidate, function, rng = accepted(seed, refusals)
         lines = [f"{candidate.computation.name}: {candidate.computation.inputs}", *candidate.script.lines]
-        record |= {"used": candidate.script.accepted, "nested": candidate.is_nested, "kind": candidate.computation.name}
+        record |= {
+            "schedule": "\n".join(lines),
+            "loops": str(function),
+            "used": candidate.script.accepted,
+            "nested": candidate.is_nested,
+            "kind": candidate.computation.name,
+        }
         refusals.update({f"{p} refused": n for p, n in candidate.script.refused.items()})
-        if verbose:
-            print("\n".join(lines), function, sep="\n", flush=True)
         check(candidate.computation, function, rng, oracle=oracle)
     except Exception as error:  # noqa: BLE001 - every failure is a finding, reported with its schedule
-        record["failure"] = "\n".join([*lines, "".join(traceback.format_exception(error)[-3:])])
+        record["failure"] = "".join(traceback.format_exception(error)[-3:])
     return record | {"refusals": refusals}
 
 
 def child(first: int, count: int, oracle_every: int) -> None:
     """Examine seeds, a line before and a line after each."""
     for seed in range(first, first + count):
-        print(json.dumps({"start": seed}), flush=True)
-        print(json.dumps(examine(seed, seed % oracle_every == 0)), flush=True)
+        say(json.dumps({"start": seed}))
+        say(json.dumps(examine(seed, seed % oracle_every == 0)))
+
+
+def say(text: str) -> None:
+    """A line on standard output, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def batch(first: int, count: int, oracle_every: int) -> list[dict[str, Any]]:
@@ -96,7 +105,7 @@ def batch(first: int, count: int, oracle_every: int) -> list[dict[str, Any]]:
             break
         last = said[-1]["start"] if said else first
         failure = f"the process ended with {result.returncode}\n{result.stderr[-2000:]}"
-        records.append({"seed": last, "failure": failure, "used": {}, "nested": False, "refusals": {}})
+        records.append({"seed": last, "schedule": "", "failure": failure, "used": {}, "nested": False, "refusals": {}})
         count -= last + 1 - first
         first = last + 1
     return records
@@ -107,7 +116,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--oracle-every", type=int, default=1, help="run every n-th schedule by the loop oracle as well")
+    parser.add_argument("--oracle-every", type=int, default=1, help="loop oracle for every n-th schedule")
     parser.add_argument("--refusals", type=int, default=200, help="schedules that must be refused")
     parser.add_argument("--seed", type=int, help="examine this seed only, and print its schedule and loops")
     parser.add_argument("--child", type=int, nargs=2)
@@ -116,8 +125,8 @@ def main() -> int:
         child(*options.child, options.oracle_every)
         return 0
     if options.seed is not None:
-        record = examine(options.seed, oracle=True, verbose=True)
-        print(record["failure"] or "equal")
+        record = examine(options.seed, oracle=True)
+        say("\n".join([record["schedule"], record.get("loops", ""), record["failure"] or "equal"]))
         return record["failure"] is not None
     start = time.perf_counter()
     firsts = range(options.first, options.first + options.count, BATCH)
@@ -136,10 +145,10 @@ def refuse(count: int) -> int:
         rule = REFUSALS[number % len(REFUSALS)]
         try:
             rule.check(Random(number))
-        except Accepted as error:
+        except AcceptedError as error:
             failures += 1
-            print(f"--- {error}")
-    print(f"{count} schedules that must be refused, by {len(REFUSALS)} rules, {failures} failures")
+            say(f"--- {error}")
+    say(f"{count} schedules that must be refused, by {len(REFUSALS)} rules, {failures} failures")
     return failures
 
 
@@ -152,13 +161,13 @@ def report(records: list[dict[str, Any]], seconds: float) -> int:
         refusals.update(record["refusals"])
     failures = [r for r in records if r["failure"]]
     for failure in failures:
-        print(f"--- seed {failure['seed']}\n{failure['failure']}")
-    print("accepted uses of each primitive")
-    print("\n".join(f"  {count:6} {name}" for name, count in sorted(used.items())))
-    print("refused")
-    print("\n".join(f"  {count:6} {reason}" for reason, count in refusals.most_common()))
+        say(f"--- seed {failure['seed']}\n{failure['schedule']}\n{failure['failure']}")
+    say("accepted uses of each primitive")
+    say("\n".join(f"  {count:6} {name}" for name, count in sorted(used.items())))
+    say("refused")
+    say("\n".join(f"  {count:6} {reason}" for reason, count in refusals.most_common()))
     nested = sum(r["nested"] for r in records)
-    print(
+    say(
         f"{len(records)} schedules, {nested} with two compute_at and a factor that does not divide, "
         f"{len(failures)} failures, {seconds:.0f} s"
     )

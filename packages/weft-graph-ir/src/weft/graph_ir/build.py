@@ -19,7 +19,9 @@ from weft.runtime import Artifact, Parameter, Target
 from weft.runtime.signature import Metadata
 from weft.tensor_ir import Machine
 from weft.tensor_ir.codegen.llvm import companion_text
-from weft.tensor_ir.codegen.object_code import compile_for, compile_functions, signature_of
+from weft.tensor_ir.codegen.object_code import compile_for, compile_functions
+from weft.tensor_ir.codegen.signature import signature_of
+from weft.tensor_ir.ir.digest import digest
 from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.link import link
 
@@ -50,7 +52,7 @@ def lower_network(graph: Graph, target: Target) -> LoweredNetwork:
         if node.outputs[0] in plan.views:
             continue
         function = lower_group(node, "kernel", machine)
-        key = str(function)
+        key = digest(function)
         if key not in kernels:
             kernels[key] = replace(function, name=f"k{len(kernels)}_{node.op.body.name}")
         calls[node] = kernels[key].name

@@ -108,6 +108,7 @@ class GraphBuilder:
         self._outputs: list[Value] = []
         self._aliases: dict[Value, Value] = {}
         self._names: dict[str, int] = {}
+        self._producers: dict[Value, Node] = {}
 
     def unique(self, name: str) -> str:
         """`name`, or that with a number if it is taken."""
@@ -160,6 +161,7 @@ class GraphBuilder:
     def append(self, node: Node) -> Node:
         """Add a finished node."""
         self._nodes.append(node)
+        self._producers.update((v, node) for v in node.outputs)
         return node
 
     def output(self, *values: Value) -> None:
@@ -216,6 +218,9 @@ class GraphRewriter:
         self.changed = False
         for v in (*graph.inputs, *graph.parameters, *(o for n in graph.nodes for o in n.outputs)):
             self.builder.unique(v.name)
+        self._reads: dict[Value, int] = {v: 1 for v in graph.outputs}
+        for v, nodes in graph.consumers().items():
+            self._reads[v] = self._reads.get(v, 0) + len(nodes)
         for v in graph.inputs:
             self._values[v] = self.builder.declare(v)
         for v, data in graph.parameters.items():
@@ -233,7 +238,7 @@ class GraphRewriter:
         inputs = self.values(node.inputs)
         if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
             self.builder.append(node)
-            self._values.update((o, o) for o in node.outputs)
+            self._bind(node.outputs, node.outputs)
             return
         same = all(
             a is b or (a is not None and b is not None and a.type == b.type)
@@ -243,9 +248,7 @@ class GraphRewriter:
         outputs = tuple(
             o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True)
         )
-        self.builder.append(Node(node.op, inputs, outputs, node.spans))
-        self._values.update(zip(node.outputs, outputs, strict=True))
-        self.changed = True
+        self.put(node, inputs, outputs)
 
     def insert(self, op: Op, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
         """A new node over values of the new graph."""
@@ -256,6 +259,12 @@ class GraphRewriter:
         """A new constant."""
         self.changed = True
         return self.builder.parameter(name, data)
+
+    def put(self, node: Node, inputs: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> None:
+        """The node over other values of the new graph, giving other ones."""
+        self.changed = True
+        self.builder.append(Node(node.op, inputs, outputs, node.spans))
+        self._bind(node.outputs, outputs)
 
     def replace(self, node: Node, *values: Value) -> None:
         """Drop the node; new values stand for its outputs.
@@ -269,11 +278,19 @@ class GraphRewriter:
             self.keep(node)
             return
         self.changed = True
-        self._values.update(zip(node.outputs, values, strict=True))
+        self._bind(node.outputs, values)
 
     def constant(self, v: Value | None) -> Array | None:
         """The data of a value of the new graph, if it is a parameter."""
         return None if v is None else self.builder._parameters.get(v)
+
+    def producer(self, v: Value | None) -> Node | None:
+        """The node of the new graph that computes a value of it."""
+        return None if v is None else self.builder._producers.get(v)
+
+    def is_shared(self, v: Value) -> bool:
+        """Whether a value of the new graph stands for what has several readers, or is read and an output."""
+        return self._reads.get(v, 0) > 1
 
     def fold(self, node: Node, data: Sequence[Array]) -> None:
         """Drop the node; parameters of the names and types of its outputs hold its results.
@@ -284,14 +301,19 @@ class GraphRewriter:
             self.keep(node)
             return
         self.changed = True
-        for old, array in zip(node.outputs, data, strict=True):
-            self._values[old] = old
-            self.builder._parameters[old] = array
+        self._bind(node.outputs, node.outputs)
+        self.builder._parameters.update(zip(node.outputs, data, strict=True))
 
     def stand_for(self, old: Value, new: Value) -> None:
         """Let another value of the new graph stand for an input or a parameter."""
         self.changed = True
-        self._values[old] = new
+        self._bind((old,), (new,))
+
+    def _bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
+        for o, n in zip(old, new, strict=True):
+            self._values[o] = n
+            if n is not o:
+                self._reads[n] = self._reads.get(n, 0) + self._reads.get(o, 0)
 
     def finish(self) -> Graph:
         """The new graph, whose outputs have the names of the old ones; or the old one if nothing changed."""

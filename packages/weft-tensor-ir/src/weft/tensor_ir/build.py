@@ -22,9 +22,9 @@ from weft.tensor_ir.codegen.object_code import (
     compile_functions,
     generate,
     machine_of,
-    signature_of,
 )
 from weft.tensor_ir.codegen.pool import pool_text
+from weft.tensor_ir.codegen.signature import signature_of
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.link import link

@@ -14,7 +14,6 @@ from math import gcd, prod
 from weft.runtime.dtype import DType
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.ir.expr import Expr, IterVar
-from weft.topi.injective import schedule_injective
 from weft.topi.layout import Block, Layout, View
 from weft.topi.operator import Computation
 from weft.topi.tiling import (
@@ -32,6 +31,8 @@ from weft.topi.tiling import (
 
 UNROLLED_TERMS = 400
 """Multiply-adds that an innermost loop holds at most: more don't run faster, but fill the instruction cache."""
+COLUMN_MULTIPLE = 32
+"""Columns of a row-major input's copy come in multiples of this, so that the last vectors of a row are whole."""
 UNROLLED_TAPS = 16
 """Kernel columns that are written out so that each one's padding is decided while compiling."""
 
@@ -176,7 +177,8 @@ class _Source:
         spatial = data.shape[2:]
         self.is_conditional = any(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
         self.copy: te.Tensor | None = None
-        if copied and (self.is_conditional or window.strides[-1] > 1):
+        self.columns = output[-1] if output[-1] <= COLUMN_MULTIPLE // 2 else -(-output[-1] // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
+        if copied and (self.is_conditional or window.strides[-1] > 1 or self.columns > output[-1]):
             self.copy = self._padded()
             self.is_conditional = False
 
@@ -188,7 +190,8 @@ class _Source:
 
     def _padded(self) -> te.Tensor:
         window, (n, c, *spatial), data = self.window, self.data.shape, self.data
-        extents = [(o - 1) * s + window.reach(d) for d, (o, s) in enumerate(zip(self.output, window.strides, strict=True))]
+        counts = (*self.output[:-1], self.columns)
+        extents = [(o - 1) * s + window.reach(d) for d, (o, s) in enumerate(zip(counts, window.strides, strict=True))]
         phases = window.strides[-1]
 
         def element(*index: Expr) -> Expr:
@@ -200,6 +203,18 @@ class _Source:
         columns = -(-extents[-1] // phases)
         copy: te.Tensor = te.compute((n, c, *extents[:-1], phases, columns), element, name="padded")
         return copy
+
+    def schedule(self, s: te.Schedule, machine: Machine) -> None:
+        """Vectors along the columns of the copy, if there is one."""
+        if self.copy is None:
+            return
+        stage = s[self.copy]
+        *rows, column = stage.axes
+        columns = extent_of(column.extent)
+        outer, lane = stage.split(column, min(columns, machine.lanes(self.data.dtype)), tail="partition")
+        stage.pragma(outer, "partition")
+        stage.vectorize(lane)
+        share_among_threads(stage, rows, elements(self.copy))
 
     def read(self, n: Expr, c: Expr, position: Sequence[Expr], kernel: Sequence[IterVar]) -> tuple[Expr, Expr]:
         """The input under kernel element `kernel` at an output position, and whether it is there."""
@@ -243,8 +258,7 @@ class _Plan:
 
         One group of output channels runs over the whole image before the next, so that its weights stay in the cache.
         """
-        if self.source.copy is not None:
-            schedule_injective(s, self.source.copy, machine)
+        self.source.schedule(s, machine)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
@@ -307,8 +321,7 @@ class _Plan:
 
     def schedule_planar(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of output channels x vectors along the last dimension."""
-        if self.source.copy is not None:
-            schedule_injective(s, self.source.copy, machine)
+        self.source.schedule(s, machine)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
@@ -326,6 +339,6 @@ class _Plan:
         s[tile].compute_at(stage, place)
         inner = s[tile]
         n, o, *spatial = inner.axes
-        xv, lane = inner.split(spatial[-1], lanes)
+        xv, lane = inner.split(spatial[-1], lanes, tail="round_up" if self.source.copy is not None else "guard")
         inner.reorder(*inner.op.reduce_axis, n, *spatial[:-1], o, xv, lane)
         register_tile(inner, n, *spatial[:-1], o, xv, lane)

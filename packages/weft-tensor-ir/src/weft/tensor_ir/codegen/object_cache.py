@@ -1,6 +1,6 @@
 """A folder of object code, so that what was compiled once is not compiled again.
 
-An entry is keyed by all that decides its bytes: the text form of the functions, the target with its features, the
+An entry is keyed by all that decides its bytes: the names and structure of the functions, the target with its features, the
 versions of weft-tensor-ir and LLVM, and the sources of this package. Entries are checked by digest when read; one that
 is damaged counts as absent. The folder is the user's alone (mode 0700): whoever may write there may run code.
 """
@@ -23,6 +23,7 @@ from weft.runtime.target import Target
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from weft.tensor_ir.codegen.llvm import Report
 from weft.tensor_ir.codegen.object_code import ObjectCode
+from weft.tensor_ir.ir.digest import digest
 from weft.tensor_ir.ir.stmt import Function
 
 _MAGIC = b"weft object 1\n"
@@ -52,7 +53,7 @@ class ObjectCache:
         """The object code of these functions, made if it is not here. Rules of the user's own are not cached."""
         if rules is not DEFAULT_RULES:
             return make()
-        key = cache_key([str(f) for f in functions], target)
+        key = cache_key(functions, target)
         found = self.read(key)
         if found is not None:
             self.hits += 1
@@ -85,9 +86,9 @@ class ObjectCache:
         os.replace(temporary, self.folder / key)
 
 
-def cache_key(texts: Sequence[str], target: Target) -> str:
-    """SHA-256 over functions in text form, target, LLVM's version and this package's sources, in hexadecimal."""
-    parts = [*texts, str(target), ".".join(map(str, llvm.llvm_version_info)), _source_digest()]
+def cache_key(functions: Sequence[Function], target: Target) -> str:
+    """SHA-256 over names and structure of functions, target, LLVM's version and this package's sources, in hexadecimal."""
+    parts = [*(f"{f.name} {digest(f)}" for f in functions), str(target), ".".join(map(str, llvm.llvm_version_info)), _source_digest()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
-from weft.runtime.device import DeviceKind
 from weft.runtime.errors import CodegenError, TargetError
-from weft.runtime.signature import Extent, Parameter, Signature
 from weft.runtime.target import Target
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
 from weft.tensor_ir.codegen.llvm import Report, compile_text, emit_module, target_machine
-from weft.tensor_ir.ir.expr import Const, Var
 from weft.tensor_ir.ir.stmt import Function
 
 
@@ -55,28 +52,3 @@ def compile_for(text: str, target: Target) -> bytes:
 def machine_of(target: Target) -> llvm.TargetMachine:
     """LLVM's machine for a complete target."""
     return target_machine(target.triple, target.cpu, ",".join(target.features))
-
-
-def signature_of(function: Function) -> Signature:
-    """What the compiled function takes. An extent that is neither a number nor a symbol is named after its place."""
-    return Signature(
-        function.name,
-        tuple(
-            Parameter(
-                b.name,
-                b.dtype,
-                tuple(_extent(e, f"{b.name}.shape{d}") for d, e in enumerate(b.shape)),
-                None if b.strides is None else tuple(_extent(e, f"{b.name}.stride{d}") for d, e in enumerate(b.strides)),
-                b.alignment,
-                DeviceKind.CPU,
-                b in function.outputs,
-            )
-            for b in function.parameters
-        ),
-    )
-
-
-def _extent(e: object, place: str) -> Extent:
-    if isinstance(e, Const):
-        return int(e.value)
-    return e.name if isinstance(e, Var) else place

@@ -133,6 +133,13 @@ class Rewriter:
         return map_children(node, self.rewrite)
 
 
+class StatementRewriter(Rewriter):
+    """A rewriter of statements only: expressions are left as they are."""
+
+    def rewrite(self, node: N) -> N:
+        return node if isinstance(node, Expr) else super().rewrite(node)
+
+
 class SharingRewriter(Rewriter):
     """A rewriter whose rules depend on the node alone: an expression that is used twice is rewritten once."""
 

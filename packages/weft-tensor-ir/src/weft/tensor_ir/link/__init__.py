@@ -1,6 +1,7 @@
 """From object code to a library that a program can load."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping as _Mapping
+from collections.abc import Sequence as _Sequence
 
 from weft.tensor_ir.link.elf import C_LIBRARY, link_shared
 from weft.tensor_ir.link.external import link_with_lld
@@ -9,11 +10,11 @@ __all__ = ["C_LIBRARY", "link", "link_shared", "link_with_lld"]
 
 
 def link(
-    object_code: bytes | Sequence[bytes],
+    object_code: bytes | _Sequence[bytes],
     triple: str,
-    exports: Sequence[str],
+    exports: _Sequence[str],
     soname: str = "libweft.so",
-    imports: Mapping[str, str] = C_LIBRARY,
+    imports: _Mapping[str, str] = C_LIBRARY,
 ) -> bytes:
     """The library that holds `object_code` and defines `exports`: by our own linker where it serves, by lld elsewhere.
 

@@ -6,7 +6,7 @@ from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import For, If, LoopKind, Stmt, sequence
-from weft.tensor_ir.ir.visit import Rewriter, rename_bound, substitute, walk
+from weft.tensor_ir.ir.visit import StatementRewriter, rename_bound, substitute, walk
 from weft.tensor_ir.lower.tighten_loops import linear_condition
 
 
@@ -24,7 +24,7 @@ def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
     return _Partitioner(analyzer).rewrite(statement)
 
 
-class _Partitioner(Rewriter):
+class _Partitioner(StatementRewriter):
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
 

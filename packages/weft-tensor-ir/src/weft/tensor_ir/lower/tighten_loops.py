@@ -6,7 +6,7 @@ from weft.tensor_ir.arith import Analyzer, Linear
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt
-from weft.tensor_ir.ir.visit import Rewriter, map_children, walk
+from weft.tensor_ir.ir.visit import StatementRewriter, map_children, walk
 
 
 def tighten_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
@@ -22,7 +22,7 @@ def tighten_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
     return _Tightener(analyzer).rewrite(statement)
 
 
-class _Tightener(Rewriter):
+class _Tightener(StatementRewriter):
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.lane: Var | None = None

@@ -1,8 +1,8 @@
 """Tensor expressions: what is to be computed, apart from how. The vocabulary is that of TVM's te."""
 
-from typing import Any
+from typing import Any as _Any
 
-from weft.runtime.dtype import DType
+from weft.runtime.dtype import DType as _DType
 from weft.tensor_ir.ir import expr as _expr
 from weft.tensor_ir.ir.buffer import Buffer, decl_buffer
 from weft.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, select
@@ -41,12 +41,12 @@ from weft.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_v
 from weft.tensor_ir.te.tensor import Tensor, compute, constant, piecewise, placeholder, var
 
 
-def all(*conditions: Any) -> Expr:
+def all(*conditions: _Any) -> Expr:
     """Their conjunction, evaluated left to right."""
     return _expr.all_of(conditions)
 
 
-def any(*conditions: Any) -> Expr:
+def any(*conditions: _Any) -> Expr:
     """Their disjunction, evaluated left to right."""
     result: Expr = const(False)
     for condition in conditions:
@@ -54,14 +54,14 @@ def any(*conditions: Any) -> Expr:
     return result
 
 
-def if_then_else(condition: Any, then: Any, otherwise: Any) -> Expr:
+def if_then_else(condition: _Any, then: _Any, otherwise: _Any) -> Expr:
     """`select`, by its other name: only the chosen operand's loads are performed."""
     return select(condition, then, otherwise)
 
 
-def call(name: str, *args: Any, dtype: str | None = None) -> Expr:
+def call(name: str, *args: _Any, dtype: str | None = None) -> Expr:
     """A function by name, for which the build is given a rule; of the first argument's type unless `dtype` says."""
-    return _expr.call(name, args, None if dtype is None else DType.of(dtype))
+    return _expr.call(name, args, None if dtype is None else _DType.of(dtype))
 
 
 __all__ = [

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis
+from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported, normal_axis
 from weft.frontends.onnx.shape_arithmetic import reduced_axes
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import reduce as ops
+
+_PLAIN = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})  # over no axes: the input
 
 
 def _reduction(make: Callable[[tuple[int, ...], bool], Op]) -> Converter:
     """Axes are an attribute up to opset 12 (ReduceSum) or 17, an input later."""
 
     def convert(node: ImportedNode) -> Operand:
-        return node.result(make(reduced_axes(node), node.flag("keepdims")), node.value(0))
+        axes = reduced_axes(node)
+        if not axes and node.flag("noop_with_empty_axes"):
+            if node.operator not in _PLAIN:
+                raise Unsupported(f"{node.operator} over no axes is not supported")
+            return node.operand(0)
+        return node.result(make(axes, node.flag("keepdims")), node.value(0))
 
     return convert
 

@@ -8,29 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.tensor_ir.codegen.llvm.layout import AbiLayout
+from weft.tensor_ir.codegen.signature import symbols_of
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Function
-from weft.tensor_ir.ir.visit import walk
 
 DEVICE_CPU = 1
 ARGUMENT_COUNT, NULL_ARGUMENT, DEVICE, DTYPE, RANK, SHAPE, STRIDES, ALIGNMENT = 1, 2, 3, 4, 5, 6, 7, 8
 ABI_VERSION, OVERLAP = 10, 11
-
-
-def symbols_of(function: Function) -> list[Var]:
-    """The symbolic extents of a function, in the order in which its parameters mention them."""
-    found = dict.fromkeys(
-        v for b in function.parameters for e in (*b.shape, *(b.strides or ())) for v in walk(e) if isinstance(v, Var)
-    )
-    return list(found)
-
-
-def unbound_symbols(function: Function) -> list[Var]:
-    """Symbols that no argument's extent gives: a caller could not pass them."""
-    given = {e for b in function.parameters for e in b.shape if isinstance(e, Var)}
-    return [v for v in symbols_of(function) if v not in given]
 
 
 class _Writer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -16,6 +18,31 @@ def _initialise() -> None:
     llvm.initialize_native_asmparser()
 
 
+_KNOWN_CPUS = ("", "generic", "native")
+_PROBE = """
+import sys, llvmlite.binding as llvm
+llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
+machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2], features=sys.argv[3])
+machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
+"""
+
+
+@cache
+def check_processor(triple: str, cpu: str, features: str) -> None:
+    """Raise TargetError for a processor or feature that LLVM does not know.
+
+    LLVM ends the process that asks for an unknown processor, so names other than this machine's are first tried in a
+    child.
+    """
+    if cpu in _KNOWN_CPUS or cpu.startswith("x86-64") or cpu == llvm.get_host_cpu_name():
+        return
+    command = [sys.executable, "-c", _PROBE, triple, cpu, features]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0 or "not a recognized" in result.stderr:
+        reason = result.stderr.strip().splitlines()[-1:] or [f"it ended with status {result.returncode}"]
+        raise TargetError(f"LLVM does not accept processor {cpu!r} with features {features!r} for {triple}: {reason[0]}")
+
+
 def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -> llvm.TargetMachine:
     """LLVM's description of a machine. Raises TargetError for a triple that this LLVM does not know."""
     _initialise()
@@ -23,6 +50,7 @@ def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -
         target = llvm.Target.from_triple(triple)
     except RuntimeError as error:
         raise TargetError(f"LLVM knows no target {triple!r}: {error}") from error
+    check_processor(triple, cpu, features)
     return target.create_target_machine(
         cpu=cpu, features=features, opt=2, reloc="pic", codemodel="jitdefault" if jit else "default"
     )

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
 from weft.tensor_ir.arith import Analyzer, constant
-from weft.tensor_ir.codegen.llvm.checks import public_function, symbols_of, unbound_symbols
+from weft.tensor_ir.codegen.llvm.checks import public_function
 from weft.tensor_ir.codegen.llvm.layout import abi_layout
 from weft.tensor_ir.codegen.llvm.state import ModuleState, Report
 from weft.tensor_ir.codegen.llvm.statements import Statements
 from weft.tensor_ir.codegen.llvm.values import Value
 from weft.tensor_ir.codegen.pool import pool_text
+from weft.tensor_ir.codegen.signature import symbols_of
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Function
 
@@ -48,9 +48,6 @@ def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report
     module = ModuleState(abi_layout(triple))
     text: list[str] = []
     for function in functions:
-        unknown = unbound_symbols(function)
-        if unknown:
-            raise CodegenError(f"{function.name}: no argument's shape gives the extent {unknown[0].name!r}")
         text.append(_kernel(module, function))
         text.append(public_function(function, module.layout))
     constants = [_constant(b, name) for b, name in module.constants.items()]

@@ -51,6 +51,10 @@ class Statements(Expressions):
         """Storage of constant size, used again where the statement that allocates it is written out several times."""
         self.arena_bytes = 0
         self.stack: Lines = []
+        self.arena: Lines = []
+        """Lines at the function's start: storage on the stack, and places in the arena."""
+        self.taken: list[Value] = []
+        """Memory of symbolic size that is in use here, to be given back if the function fails."""
         self.can_fail = False
 
     def statement(self, s: Stmt) -> None:
@@ -278,7 +282,7 @@ class Statements(Expressions):
             self.stack.append(f"  {name} = alloca [{size_bytes} x i8], align {buffer.alignment}")
         else:
             name = self.fresh("memory")
-            self.stack.append(f"  {name} = getelementptr i8, ptr %arena, i64 {self.arena_bytes}")
+            self.arena.append(f"  {name} = getelementptr i8, ptr %arena, i64 {self.arena_bytes}")
             self.arena_bytes += -(-size_bytes // 64) * 64
         self.noalias.add(name)
         return Value(name, "ptr")
@@ -298,11 +302,16 @@ class Statements(Expressions):
         self.fail(str(OUT_OF_MEMORY))
         self.start_block(taken)
         self.base[s.buffer] = memory
+        self.taken.append(memory)
         self.statement(s.body)
+        self.taken.pop()
         del self.base[s.buffer]
         self._host_call(self.module.layout.free, "void", f"ptr {memory.text}")
 
     def fail(self, status: str) -> None:
+        """End the function with a status; memory taken so far is given back."""
+        for memory in self.taken:
+            self._host_call(self.module.layout.free, "void", f"ptr {memory.text}")
         self.lines.append(f"  store i32 {status}, ptr %status")
         self.branch("exit")
 
@@ -437,7 +446,7 @@ class Statements(Expressions):
             f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in self.noalias else v.typed for v in own
         )
         inner_parameters = ", ".join(["ptr %host", *([parameters] if parameters else []), "i64 %begin", "i64 %end"])
-        text = self.define(f"{self.name}.body", inner_parameters, "internal", noinline=True)
+        text = self.define(f"{self.name}.body", inner_parameters, "internal")
         thunk = [f"define internal i32 @{self.name}(ptr %closure, i64 %begin, i64 %end) #0 {{", "  %host = load ptr, ptr %closure"]
         for i, v in enumerate(own):
             thunk.append(f"  %p{i} = getelementptr i64, ptr %closure, i64 {i + 1}")
@@ -446,16 +455,16 @@ class Statements(Expressions):
         thunk += [f"  %result = call i32 @{self.name}.body({arguments})", "  ret i32 %result", "}"]
         return text + "\n".join(thunk) + "\n"
 
-    def define(self, name: str, parameters: str, linkage: str, *, noinline: bool = False) -> str:
+    def define(self, name: str, parameters: str, linkage: str) -> str:
         """The finished function: entry with storage, body, one exit that gives memory back."""
         fails = self.can_fail or self.arena_bytes > 0
         if self.arena_bytes:
             self.can_fail = True
         head: list[str] = [f"define {linkage} i32 @{name}({parameters}) #0 {{", "entry:"]
         body = list(flatten([self.entry, self.lines]))
-        stack = list(flatten(self.stack))
+        head += flatten(self.stack)
         if not fails:
-            return "\n".join([*head, *stack, *body, "  ret i32 0", "}", ""])
+            return "\n".join([*head, *body, "  ret i32 0", "}", ""])
         head.append("  %status = alloca i32")
         head.append("  store i32 0, ptr %status")
         tail = ["  br label %exit", "exit:"]
@@ -469,6 +478,7 @@ class Statements(Expressions):
                 "out.of.memory:",
                 f"  ret i32 {OUT_OF_MEMORY}",
                 "work:",
+                *flatten(self.arena),
             ]
             body = [line.replace("%entry ]", "%work ]") for line in body]
             tail += [
@@ -477,7 +487,7 @@ class Statements(Expressions):
                 "  call void %free(ptr %host, ptr %arena)",
             ]
         tail += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
-        return "\n".join([*head, *stack, *body, *tail])
+        return "\n".join([*head, *body, *tail])
 
 
 def _stored(s: Stmt) -> set[Buffer]:

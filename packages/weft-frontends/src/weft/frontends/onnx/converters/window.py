@@ -1,0 +1,172 @@
+"""Operators that slide a window over spatial axes: convolutions and pools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.frontends.onnx.emitter import Operand
+from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported
+from weft.graph_ir.graph import Value
+from weft.graph_ir.ops.conv import Conv, ConvTranspose
+from weft.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool
+from weft.runtime.errors import FrontendError
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window of a node, per spatial axis; pads are (begin..., end...)."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """Input positions that one output position spans, per axis."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+
+def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
+    """The window with `kernel`, its pads as given or all zero where auto_pad decides them."""
+    rank = len(kernel)
+    strides = node.optional_integers("strides") or (1,) * rank
+    dilations = node.optional_integers("dilations") or (1,) * rank
+    pads = node.optional_integers("pads") or (0,) * (2 * rank)
+    if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or node.rank(0) != rank + 2:
+        raise FrontendError(
+            f"expected {rank} strides and dilations, {2 * rank} pads and {rank + 2} dimensions as the kernel has, found "
+            f"strides {list(strides)}, dilations {list(dilations)}, pads {list(pads)}, {node.rank(0)} dimensions"
+        )
+    if min((*kernel, *strides, *dilations), default=1) < 1:
+        raise FrontendError(
+            f"expected kernel, strides and dilations of 1 or more, found {list(kernel)}, {list(strides)}, {list(dilations)}"
+        )
+    if _auto_pad(node) != "NOTSET":
+        if any(pads):
+            raise FrontendError(f"auto_pad {_auto_pad(node)} and pads {list(pads)} contradict each other")
+    return Window(kernel, strides, dilations, pads)
+
+
+def _auto_pad(node: ImportedNode) -> str:
+    mode = node.text("auto_pad")
+    if mode not in {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}:
+        raise FrontendError(f"expected auto_pad NOTSET, SAME_UPPER, SAME_LOWER or VALID, found {mode!r}")
+    return mode
+
+
+def _shared(totals: list[int], more_at_end: bool) -> tuple[int, ...]:
+    """Padding split into begin and end, the odd element at one of them."""
+    small = [total // 2 for total in totals]
+    large = [total - part for total, part in zip(totals, small, strict=True)]
+    return (*small, *large) if more_at_end else (*large, *small)
+
+
+def _pads(node: ImportedNode, window: Window) -> tuple[int, ...]:
+    """Pads of a convolution or pool: SAME gives ceil(extent / stride) outputs (ONNX Conv, attribute auto_pad)."""
+    mode = _auto_pad(node)
+    if not mode.startswith("SAME"):
+        return window.pads
+    spatial = node.static_shape(0)[2:]
+    totals = [
+        max((-(-extent // stride) - 1) * stride + reach - extent, 0)
+        for extent, stride, reach in zip(spatial, window.strides, window.reaches, strict=True)
+    ]
+    return _shared(totals, mode == "SAME_UPPER")
+
+
+def _kernel_of_weight(node: ImportedNode) -> tuple[int, ...]:
+    kernel = node.static_shape(1)[2:]
+    given = node.optional_integers("kernel_shape")
+    if given is not None and given != kernel:
+        raise FrontendError(f"kernel_shape is {list(given)}, but the weight has {list(kernel)}")
+    return kernel
+
+
+def _conv(node: ImportedNode) -> Operand:
+    window = _window(node, _kernel_of_weight(node))
+    op = Conv(
+        strides=window.strides, pads=_pads(node, window), dilations=window.dilations, groups=node.integer("group")
+    )
+    return node.result(op, *_with_bias(node))
+
+
+def _with_bias(node: ImportedNode) -> tuple[Value, ...]:
+    inputs = (node.value(0), node.value(1))
+    return (*inputs, node.value(2)) if node.has(2) else inputs
+
+
+def _conv_transpose(node: ImportedNode) -> Operand:
+    """output_shape, or SAME (extent * stride), decide the pads; what is odd of them lies at the end for SAME_UPPER only
+    (ONNX ConvTranspose)."""
+    window = _window(node, _kernel_of_weight(node))
+    rank = len(window.kernel)
+    output_padding = node.optional_integers("output_padding") or (0,) * rank
+    wanted = node.optional_integers("output_shape")
+    mode = _auto_pad(node)
+    pads = window.pads
+    if wanted is not None or mode.startswith("SAME"):
+        spatial = node.static_shape(0)[2:]
+        wanted = wanted or tuple(extent * stride for extent, stride in zip(spatial, window.strides, strict=True))
+        full = _uncropped(spatial, window, output_padding)
+        wanted = wanted[-rank:]
+        if len(wanted) != rank or any(part > whole for part, whole in zip(wanted, full, strict=True)):
+            raise FrontendError(f"expected an output_shape of {rank} extents up to {list(full)}, found {list(wanted)}")
+        totals = [whole - part for whole, part in zip(full, wanted, strict=True)]
+        pads = _shared(totals, mode == "SAME_UPPER")
+    op = ConvTranspose(
+        strides=window.strides,
+        pads=pads,
+        dilations=window.dilations,
+        groups=node.integer("group"),
+        output_padding=output_padding,
+    )
+    return node.result(op, *_with_bias(node))
+
+
+def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[int, ...]) -> tuple[int, ...]:
+    """The output extents of a transposed convolution without pads."""
+    if len(output_padding) != len(spatial):
+        raise FrontendError(f"expected {len(spatial)} numbers as output_padding, found {list(output_padding)}")
+    return tuple(
+        stride * (extent - 1) + reach + extra
+        for stride, extent, reach, extra in zip(window.strides, spatial, window.reaches, output_padding, strict=True)
+    )
+
+
+def _max_pool(node: ImportedNode) -> Operand:
+    if len(node.outputs) > 1 and node.outputs[1]:
+        raise Unsupported("the indices of the maxima are not supported", "drop the second output")
+    window = _window(node, node.integers("kernel_shape"))
+    op = MaxPool(
+        kernel=window.kernel,
+        strides=window.strides,
+        pads=_pads(node, window),
+        dilations=window.dilations,
+        ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
+    )
+    return node.result(op, node.value(0))
+
+
+def _average_pool(node: ImportedNode) -> Operand:
+    """Padding counts where count_include_pad says so, as of opset 7."""
+    window = _window(node, node.integers("kernel_shape"))
+    op = AveragePool(
+        kernel=window.kernel,
+        strides=window.strides,
+        pads=_pads(node, window),
+        dilations=window.dilations,
+        ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
+        count_include_pad=node.flag("count_include_pad"),
+    )
+    return node.result(op, node.value(0))
+
+
+WINDOW: dict[str, Converter] = {
+    "AveragePool": _average_pool,
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "GlobalAveragePool": lambda node: node.result(GlobalAveragePool(), node.value(0)),
+    "GlobalMaxPool": lambda node: node.result(GlobalMaxPool(), node.value(0)),
+    "MaxPool": _max_pool,
+}
