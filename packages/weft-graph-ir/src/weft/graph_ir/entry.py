@@ -19,7 +19,9 @@ def build_entry(graph: Graph, kernels: Mapping[Node, str], plan: MemoryPlan, nam
     outside: dict[Value, Buffer] = {}
     for v in (*graph.inputs, *graph.outputs):
         if v not in outside:
-            outside[v] = Buffer(v.name, tuple(map(const, v.type.physical_shape)), v.type.dtype, alignment=v.type.dtype.bytes)
+            outside[v] = Buffer(
+                v.name, tuple(map(const, v.type.physical_shape)), v.type.dtype, alignment=v.type.dtype.bytes
+            )
     parameters = _block("parameters", plan.parameter_bytes)
     workspace = _block("workspace", plan.workspace_bytes)
 

@@ -94,10 +94,10 @@ class Graph:
 class GraphBuilder:
     """Makes a graph node by node. Types are inferred as nodes are added; names are made unique.
 
-        g = GraphBuilder("net")
-        x = g.input("data", "float32", (1, 3, 224, 224))
-        g.output(g.add(Relu(), x))
-        graph = g.finish()
+    g = GraphBuilder("net")
+    x = g.input("data", "float32", (1, 3, 224, 224))
+    g.output(g.add(Relu(), x))
+    graph = g.finish()
     """
 
     def __init__(self, name: str = "graph") -> None:
@@ -175,7 +175,11 @@ class GraphBuilder:
 
     def finish(self) -> Graph:
         return Graph(
-            self.name, tuple(self._inputs), dict(self._parameters), tuple(self._nodes), tuple(self._outputs),
+            self.name,
+            tuple(self._inputs),
+            dict(self._parameters),
+            tuple(self._nodes),
+            tuple(self._outputs),
             dict(self._aliases),
         )
 
@@ -218,7 +222,7 @@ class GraphRewriter:
         self.changed = False
         for v in (*graph.inputs, *graph.parameters, *(o for n in graph.nodes for o in n.outputs)):
             self.builder.unique(v.name)
-        self._reads: dict[Value, int] = {v: 1 for v in graph.outputs}
+        self._reads: dict[Value, int] = dict.fromkeys(graph.outputs, 1)
         for v, nodes in graph.consumers().items():
             self._reads[v] = self._reads.get(v, 0) + len(nodes)
         for v in graph.inputs:
@@ -245,9 +249,7 @@ class GraphRewriter:
             for a, b in zip(inputs, node.inputs, strict=True)
         )
         types = tuple(o.type for o in node.outputs) if same else _infer_at(node.op, inputs, node.spans)
-        outputs = tuple(
-            o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True)
-        )
+        outputs = tuple(o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True))
         self.put(node, inputs, outputs)
 
     def insert(self, op: Op, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
@@ -274,7 +276,9 @@ class GraphRewriter:
         """
         taken = {self._values[v] for v in self.graph.outputs if v in self._values}
         given = {*self.graph.inputs, *self.builder._parameters}
-        if any(o in self.graph.outputs and (v in taken or v in given) for o, v in zip(node.outputs, values, strict=True)):
+        if any(
+            o in self.graph.outputs and (v in taken or v in given) for o, v in zip(node.outputs, values, strict=True)
+        ):
             self.keep(node)
             return
         self.changed = True

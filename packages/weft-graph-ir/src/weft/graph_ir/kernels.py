@@ -11,6 +11,7 @@ from weft.topi.injective import schedule_injective
 from weft.topi.layout import View, placeholder
 from weft.topi.operator import Computation
 
+
 def lower_group(node: Node, name: str, machine: Machine) -> Function:
     """The kernel of a fused node: a function over its inputs, then its outputs.
 

@@ -86,9 +86,7 @@ def _lowest_gap(
     value: Value, offsets: Mapping[Value, int], lives: Mapping[Value, tuple[int, int]], sizes: Mapping[Value, int]
 ) -> int:
     first, last = lives[value]
-    busy = sorted(
-        (offsets[v], offsets[v] + sizes[v]) for v in offsets if lives[v][0] <= last and first <= lives[v][1]
-    )
+    busy = sorted((offsets[v], offsets[v] + sizes[v]) for v in offsets if lives[v][0] <= last and first <= lives[v][1])
     place = 0
     for start, end in busy:
         if place + sizes[value] <= start:

@@ -43,7 +43,9 @@ class Op:
         """The computation over views, giving each output in the layout of its type: one call into topi."""
         raise AssertionError(f"{self.op_name()} gives no computation")
 
-    def layouts(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int) -> Iterable[LayoutChoice]:
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
         """The layouts in which this operator can run, best first; by default row-major only."""
         yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
 

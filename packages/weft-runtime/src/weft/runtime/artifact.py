@@ -99,9 +99,7 @@ def leaf_digests(data: bytes | memoryview) -> list[str]:
         return list(pool.map(lambda leaf: hashlib.sha256(leaf).hexdigest(), leaves))
 
 
-def read_artifact(
-    source: bytes | str | os.PathLike[str], *, verified: VerifiedFiles | None = None
-) -> Artifact:
+def read_artifact(source: bytes | str | os.PathLike[str], *, verified: VerifiedFiles | None = None) -> Artifact:
     """The artifact in a file (mapped, not copied) or in bytes, verified.
 
     `verified` remembers files whose parameters were verified before. Raises ArtifactError for a file that is cut short,
@@ -157,10 +155,15 @@ def _manifest(view: memoryview, name: str) -> tuple[dict[str, Any], int, str]:
             f"{name}: expected format {FORMAT_VERSION}, found format {version}: {older} is older; {advice}"
         )
     if size > _MOST_MANIFEST_BYTES or start + size > len(view):
-        raise ArtifactError(f"{name}: expected a manifest of {size} bytes at {start}, found {len(view)} bytes in all: the file is cut short")
+        raise ArtifactError(
+            f"{name}: expected a manifest of {size} bytes at {start}, found {len(view)} bytes in all: "
+            "the file is cut short"
+        )
     raw = view[start : start + size]
     if hashlib.sha256(raw).digest() != digest:
-        raise ArtifactError(f"{name}: the manifest does not have its digest: the file was altered or damaged; copy it again")
+        raise ArtifactError(
+            f"{name}: the manifest does not have its digest: the file was altered or damaged; copy it again"
+        )
     try:
         manifest = json.loads(bytes(raw))
     except (ValueError, RecursionError) as error:
@@ -176,16 +179,24 @@ def _sections(
     found: dict[str, tuple[memoryview, Sequence[str]]] = {}
     for key, place in manifest["sections"].items():
         try:
-            offset, size, required, leaves = _size(place["offset"]), _size(place["size"]), place["required"], place["leaves"]
+            offset, size, required, leaves = (
+                _size(place["offset"]),
+                _size(place["size"]),
+                place["required"],
+                place["leaves"],
+            )
         except (KeyError, TypeError, ValueError):
             raise ArtifactError(f"{name}: section {key!r} has no valid place") from None
         if key not in _REQUIRED:
             if required:
-                raise ArtifactError(f"{name}: section {key!r} is required, but this weft-runtime does not know it; renew weft-runtime")
+                raise ArtifactError(
+                    f"{name}: section {key!r} is required, but this weft-runtime does not know it; renew weft-runtime"
+                )
             continue
         if first + offset + size > len(view):
             raise ArtifactError(
-                f"{name}: section {key!r} ends at byte {first + offset + size}, but the file has {len(view)}: it is cut short; copy it again"
+                f"{name}: section {key!r} ends at byte {first + offset + size}, but the file has {len(view)}: "
+                "it is cut short; copy it again"
             )
         found[key] = view[first + offset : first + offset + size], leaves
     for key in _REQUIRED:
@@ -197,10 +208,12 @@ def _sections(
 def _check(name: str, section: str, data: memoryview, leaves: Sequence[str]) -> None:
     actual = leaf_digests(data)
     if actual != list(leaves):
-        wrong = next((i for i, (a, b) in enumerate(zip(actual, leaves, strict=False)) if a != b), min(len(actual), len(leaves)))
+        wrong = next(
+            (i for i, (a, b) in enumerate(zip(actual, leaves, strict=False)) if a != b), min(len(actual), len(leaves))
+        )
         raise ArtifactError(
-            f"{name}: section {section!r} does not have its digest in leaf {wrong} of {LEAF_BYTES >> 20} MiB: the file was "
-            "altered or damaged; copy it again"
+            f"{name}: section {section!r} does not have its digest in leaf {wrong} of {LEAF_BYTES >> 20} MiB: "
+            "the file was altered or damaged; copy it again"
         )
 
 

@@ -54,7 +54,8 @@ class Model:
         if out is not None:
             self._check_known("output", out, self.outputs)
         results = {
-            p.name: out[p.name] if out is not None and p.name in out else empty(_shape(p), p.dtype) for p in self.outputs
+            p.name: out[p.name] if out is not None and p.name in out else empty(_shape(p), p.dtype)
+            for p in self.outputs
         }
         self._run(*(given[p.name] for p in self.inputs), *results.values(), self._parameters, self._workspace)
         self._results = results
@@ -100,8 +101,8 @@ def load(
 ) -> Model:
     """Load an artifact: a file, its bytes, or what the compiler has just made.
 
-    `threads` caps the threads of a run, 0 for all; `verified` skips hashing parameters that it knows. Raises ArtifactError
-    for an artifact that is damaged, of another version, or compiled for another processor or device.
+    `threads` caps the threads of a run, 0 for all; `verified` skips hashing parameters that it knows. Raises
+    ArtifactError for an artifact that is damaged, of another version, or compiled for another processor or device.
     """
     artifact = source if isinstance(source, Artifact) else read_artifact(source, verified=verified)
     place = device if device is not None else cpu()

@@ -109,7 +109,9 @@ class Layout:
 
     def pads(self, shape: Sequence[Any]) -> tuple[int, ...]:
         """The axes whose last block is not full."""
-        return tuple(a for a in range(self.rank) if not (isinstance(shape[a], int) and shape[a] % self.block_of(a) == 0))
+        return tuple(
+            a for a in range(self.rank) if not (isinstance(shape[a], int) and shape[a] % self.block_of(a) == 0)
+        )
 
 
 def _ceildiv(a: Any, b: int) -> Any:
@@ -151,9 +153,7 @@ def placeholder(shape: Sequence[int], dtype: DType | str, name: str, layout: Lay
     return View(te.placeholder(layout.physical_shape(shape), dtype, name), tuple(shape), layout)
 
 
-def compute(
-    shape: Sequence[int], function: Callable[..., Any], name: str, layout: Layout | None = None
-) -> View:
+def compute(shape: Sequence[int], function: Callable[..., Any], name: str, layout: Layout | None = None) -> View:
     """A tensor with element function(*index) at each logical index. In blocks that are not full, the rest is zero
     (a reduction: its identity)."""
     layout = layout or Layout.row_major(len(shape))

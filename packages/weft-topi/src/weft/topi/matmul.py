@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
+from weft.runtime.dtype import DType
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.ir.expr import IterVar
-from weft.tensor_ir.te.tensor import ComputeOp
 from weft.topi.broadcast import broadcast_shape
-from weft.topi.injective import schedule_injective
 from weft.topi.layout import Block, Layout, View
 from weft.topi.operator import Computation
 from weft.topi.tiling import (
@@ -21,39 +19,40 @@ from weft.topi.tiling import (
     host_of,
     in_registers,
     largest_divisor,
+    owns_its_memory,
+    reduce_in_vectors,
     register_tile,
-    shape_of,
     share_among_threads,
 )
 
+PANEL_WIDTH = 32
+"""Columns of a panel of the right operand where it is packed while running."""
 PANEL_ROWS = 16
-"""With at least this many rows of A each element of B is used often enough to be packed first."""
+"""With at least this many rows on the left each element of the right operand is used often enough to be packed."""
 
 
 def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a product by NumPy's rules, vectors included. Raises ValueError where operands don't fit."""
-    if not a or not b:
-        raise ValueError("expected operands of rank 1 or more, found a scalar")
-    inner = b[-2] if len(b) > 1 else b[0]
-    if a[-1] != inner:
-        raise ValueError(f"the operands' inner dimensions are {a[-1]} and {inner}")
-    batch = broadcast_shape(a[:-2], b[:-2])
-    return (*batch, *a[-2:-1], *b[-1:][: 1 if len(b) > 1 else 0])
+    """The shape of a product of stacks of matrices. Raises ValueError where they don't fit."""
+    if len(a) < 2 or len(b) < 2:
+        raise ValueError(f"expected operands of rank 2 or more, found shapes {list(a)} and {list(b)}")
+    if a[-1] != b[-2]:
+        raise ValueError(f"the inner dimensions differ: {a[-1]} columns on the left, {b[-2]} rows on the right")
+    return (*broadcast_shape(a[:-2], b[:-2]), a[-2], b[-1])
 
 
 def weight_layout(rows: int, columns: int, rank: int, lanes: int) -> Layout | None:
     """The layout of a constant right operand: panels of as many columns as a register tile has. None: row-major.
 
-    `rows` is the number of rows of the left operand, `columns` that of the right one's columns.
+    `rows` are those of the left operand, `columns` those of the right one.
     """
-    if columns < lanes or lanes == 1:
+    if columns == 1 or lanes == 1:
         return None
-    panel = lanes * _vectors(rows, -(-columns // lanes), 32)
+    panel = lanes * _vectors(rows, -(-columns // lanes), registers=32)
     return Layout((*range(rank - 2), rank - 1, rank - 2, Block(rank - 1, panel)))
 
 
 def _tile_rows(rows: int, vectors: int, registers: int) -> int:
-    """Rows of a register tile: accumulators, a row of B and one element of A have to fit."""
+    """Rows of a register tile: accumulators, a row of the right operand and one element of the left one have to fit."""
     return balanced(rows, max(1, (registers - 1 - vectors) // vectors))
 
 
@@ -62,121 +61,149 @@ def _vectors(rows: int, blocks: int, registers: int) -> int:
 
     def value(vectors: int) -> float:
         tile = _tile_rows(rows, vectors, registers)
-        reuse = tile * vectors / (tile + vectors)
-        return reuse * blocks / (-(-blocks // vectors) * vectors)
+        return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
-    return max((n for n in (2, 3, 4, 6, 8) if n <= max(2, blocks)), key=value)
+    return max((n for n in (2, 3, 4, 6, 8, 1) if n <= blocks), key=value)
 
 
 def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
-    """a [..., m, k] · b [..., k, n], batches broadcast; a vector on the left is a row, on the right a column.
-
-    Sums in float32 where operands are shorter floats.
-    """
+    """a [..., m, k] · b [..., k, n], batches broadcast. Sums in float32 where operands are shorter floats."""
     shape = matmul_shape(a.shape, b.shape)
     layout = layout or Layout.row_major(len(shape))
     kind = accumulator_type(a.dtype)
     k = te.reduce_axis(a.shape[-1], "k")
-    batch = len(shape) - (a.ndim > 1) - (b.ndim > 1)
-    packed = not b.layout.is_row_major
-    panels = None if packed or b.ndim < 2 else _Panels(b, kind)
+    right = _Right(b, kind)
 
     def element(*physical: te.Expr) -> te.Expr:
-        index = layout.logical_index(physical)
-        row = index[batch : batch + (a.ndim > 1)]
-        column = index[len(shape) - (b.ndim > 1) :]
-        left = a(*_batch_index(a, index[:batch]), *row, k).astype(kind)
-        place = _batch_index(b, index[:batch])
-        right = b(*place, k, *column).astype(kind) if panels is None else panels.read(place, k, column[0])
-        return te.sum(left * right, axis=k)
+        *batch, i, j = layout.logical_index(physical)
+        return te.sum(a(*_place(a, batch), i, k).astype(kind) * right.read(_place(b, batch), k, j), axis=k)
 
     master = te.compute(layout.physical_shape(shape), element, name="matmul")
     result = master
     if kind != a.dtype:
         result = te.compute(master.shape, lambda *i: master(*i).astype(a.dtype), name="rounded")
-    plan = _Plan(a, b, master, result, panels)
+    plan = _Plan(a.shape[-2], shape[-1], k, right, master, result)
     return Computation((View(result, shape, layout),), plan.schedule)
 
 
-def _batch_index(x: View, index: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
+def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
+    """The matrix of a stack that a matrix of the result is made of."""
     extents = x.shape[:-2]
-    own = index[len(index) - len(extents) :] if extents else ()
+    own = batch[len(batch) - len(extents) :]
     return tuple(te.const(0) if extent == 1 else i for i, extent in zip(own, extents, strict=True))
 
 
-class _Panels:
-    """The right operand in panels of WIDTH columns, each row of a panel together: [..., panel, k, column]."""
+class _Right:
+    """The right operand as the reduction reads it: packed before, or in panels [..., panel, k, column] made here."""
 
-    WIDTH = 32
-
-    def __init__(self, b: View, kind: te.DType) -> None:
+    def __init__(self, b: View, kind: DType) -> None:
         *batch, k, n = b.shape
-        width = min(self.WIDTH, n)
-        self.width = width
+        self.b, self.kind = b, kind
+        self.is_packed = not b.layout.is_row_major
+        self.width = b.layout.block_of(b.ndim - 1) if self.is_packed else PANEL_WIDTH
+        self.panels: te.Tensor | None = None
+        if self.is_packed or n == 1:
+            return
 
         def element(*index: te.Expr) -> te.Expr:
             *place, panel, r, j = index
-            column = panel * width + j
+            column = panel * self.width + j
             value = b(*place, r, column).astype(kind)
-            return value if n % width == 0 else te.if_then_else(column < n, value, te.const(0, kind))
+            return value if n % self.width == 0 else te.if_then_else(column < n, value, te.const(0, kind))
 
-        self.tensor: te.Tensor = te.compute((*batch, -(-n // width), k, width), element, name="panels")
+        self.panels = te.compute((*batch, -(-n // self.width), k, self.width), element, name="panels")
 
-    def read(self, place: Sequence[te.Expr], r: te.Expr, column: te.Expr) -> te.Expr:
-        return self.tensor(*place, column // self.width, r, column % self.width)
+    def read(self, place: Sequence[te.Expr], k: te.Expr, column: te.Expr) -> te.Expr:
+        if self.panels is None:
+            return self.b(*place, k, column).astype(self.kind)
+        return self.panels(*place, column // self.width, k, column % self.width)
+
+    def schedule(self, s: te.Schedule, rows: int, lanes: int) -> bool:
+        """Place the panels, if there are any. Returns whether what is read has whole panels."""
+        if self.panels is None:
+            return self.is_packed
+        if rows < PANEL_ROWS:
+            s[self.panels].compute_inline()
+            return False
+        stage = s[self.panels]
+        *outer, _, column = stage.axes
+        register_tile(stage, *stage.split(column, min(lanes, self.width)))
+        share_among_threads(stage, outer, elements(self.panels))
+        return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
     """A product's stages and how to schedule them."""
 
-    a: View
-    b: View
+    rows: int
+    columns: int
+    k: IterVar
+    right: _Right
     master: te.Tensor
     result: te.Tensor
-    panels: _Panels | None
+
+    @property
+    def terms(self) -> int:
+        return extent_of(self.k.extent)
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of rows x vectors of columns; a panel of B stays in the cache while all rows use it."""
+        lanes = machine.lanes(self.master.dtype)
+        if self.columns == 1:
+            return self._schedule_dot_products(s, output, machine)
+        whole = self.right.schedule(s, self.rows, lanes)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
-        axes = list(stage.axes)
-        lanes = machine.lanes(self.master.dtype)
-        width = self._panel_width(s, machine)
-        columns = self.b.ndim > 1
-        rows = self.a.ndim > 1
-        j = axes.pop() if columns else None
-        i = axes.pop() if rows else None
-        m = extent_of(i.extent) if i is not None else 1
-        inner: list[IterVar] = []
-        loops = axes
-        if j is not None:
-            width = min(width, extent_of(j.extent))
-            jo, ji = stage.split(j, width, tail="partition")
-            loops, inner = [*loops, jo], [ji]
-        if i is not None:
-            io, ii = stage.split(i, _tile_rows(m, max(1, width // lanes), machine.vector_registers), tail="partition")
-            loops, inner = [*loops, io], [ii, *inner]
-        if j is not None:
-            jv, lane = stage.split(inner.pop(), min(lanes, width))
-            inner += [jv, lane]
-        stage.reorder(*loops, *inner)
-        for loop in inner[:-1] if j is not None else inner:
-            stage.unroll(loop)
-        if j is not None:
-            stage.vectorize(inner[-1])
-        block = self._k_block(host, width, machine)
-        work = elements(self.master) * max(1, extent_of(self._k.extent) // 8)
-        if not loops:
-            loops = [stage.split(stage.leaves[0], 1)[0]] if stage.leaves else []
-        place = share_among_threads(stage, loops if block is None else loops[:-1] or loops, work)
-        at = place if block is None else loops[-1]
-        s[tile].compute_at(stage, at)
-        outer = self._reduce(s[tile], lanes, width, block, vectorized=j is not None)
-        if outer is not None:
-            stage.reorder(*outer, at)
+        *batch, i, j = stage.axes
+        width = self.right.width
+        rows = _tile_rows(self.rows, max(1, width // lanes), machine.vector_registers)
+        jo, ji = stage.split(j, width, tail="partition")
+        io, ii = stage.split(i, rows, tail="partition")
+        jv, lane = stage.split(ji, lanes)
+        loops = [*batch, jo, io]
+        stage.reorder(*loops, ii, jv, lane)
+        register_tile(stage, ii, jv, lane)
+        work = elements(self.master) * max(1, self.terms // 8)
+        block = self._block(host, machine)
+        if block is None:
+            s[tile].compute_at(stage, share_among_threads(stage, loops, work))
+            self._reduce(s[tile], None, lanes, whole)
+        else:
+            share_among_threads(stage, loops[:-1], work)
+            s[tile].compute_at(stage, io)
+            stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
 
-    @property
-    def _k(self) -> IterVar:
-        return self.master.op.reduce_axis[0]
+    def _block(self, host: te.Tensor, machine: Machine) -> int | None:
+        """How many terms to add before going on to the next rows, so that their part of a panel stays in the L2 cache.
+
+        None: all of them.
+        """
+        most = machine.l2_bytes // 2 // (self.right.width * self.master.dtype.bytes)
+        block = largest_divisor(self.terms, min(most, 512))
+        if self.terms <= most or block < 128 or self.master.dtype != host.dtype or not owns_its_memory(host, self.master):
+            return None
+        return block
+
+    def _reduce(self, stage: te.Stage, block: int | None, lanes: int, whole: bool) -> IterVar:
+        """The loops of a tile; returns the outermost of the reduction."""
+        *batch, i, j = stage.axes
+        outer, k = stage.split(stage.op.reduce_axis[0], block or self.terms)
+        ks, ku = stage.split(k, largest_divisor(block or self.terms, 4))
+        jv, lane = stage.split(j, lanes, tail="round_up" if whole else "guard")
+        stage.reorder(outer, ks, ku, *batch, i, jv, lane)
+        register_tile(stage, ku, *batch, i, jv, lane)
+        return outer
+
+    def _schedule_dot_products(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """One column: vectors along k."""
+        host = host_of(s, self.result, output, machine)
+        tile = in_registers(s, self.master, host)
+        stage = s[host]
+        *batch, i, j = stage.axes
+        io, ii = stage.split(i, largest_divisor(self.rows, 4))
+        stage.unroll(ii)
+        stage.unroll(j)
+        place = share_among_threads(stage, [*batch, io], self.rows * self.terms)
+        reduce_in_vectors(s, tile, machine.lanes(self.master.dtype), stage, place, accumulators=2)

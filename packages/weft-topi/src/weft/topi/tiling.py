@@ -136,3 +136,50 @@ def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int) ->
 def elements(tensor: te.Tensor) -> int:
     """The number of elements of a tensor of constant shape."""
     return prod(shape_of(tensor))
+
+
+def owns_its_memory(host: te.Tensor, reduction: te.Tensor) -> bool:
+    """Whether nothing that the host reads besides the reduction is so large that the host may be stored in its place.
+
+    Partial results can be kept in the output only then: an operand of the epilogue that shares its memory would be lost.
+    """
+    operands = [t for t in (*_between(reduction, host), host) for t in t.op.inputs if not depends_on(t, reduction)]
+    return all(elements(t) < elements(host) for t in operands)
+
+
+def reduce_in_vectors(
+    s: te.Schedule, reduction: te.Tensor, lanes: int, host: te.Stage, place: IterVar, accumulators: int = 4
+) -> None:
+    """Compute a reduction along contiguous memory in registers, at a loop of the host.
+
+    Terms go to `accumulators` vectors in turn, which are then added pair by pair. This reassociates, the same way
+    whatever the number of threads.
+    """
+    stage = s[reduction]
+    axis = stage.fuse(*stage.op.reduce_axis)
+    extent = extent_of(axis.extent)
+    width = 1
+    while 2 * width <= min(extent, lanes * accumulators):
+        width *= 2
+    stage.set_scope("register")
+    stage.compute_at(host, place)
+    while width > 1:
+        _, inner = stage.split(axis, width)
+        partial = s.rfactor(reduction, inner, len(stage.axes))
+        part = s[partial]
+        part.set_scope("register")
+        part.compute_at(host, place)
+        *data, last = part.axes
+        vector, lane = part.split(last, min(width, lanes))
+        terms = list(part.op.reduce_axis)
+        part.reorder(*terms, *data, vector, lane)
+        register_tile(part, *data, vector, lane)
+        if extent > 2 * width:
+            part.pragma(terms[0], "partition")
+        else:
+            part.unroll(terms[0])
+        extent = width
+        width = lanes if width > lanes else width // 2
+        (axis,) = stage.op.reduce_axis
+    for loop in stage.leaves:
+        stage.unroll(loop)

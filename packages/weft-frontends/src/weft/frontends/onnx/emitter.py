@@ -9,6 +9,7 @@ from weft.frontends.onnx.tensors import Array
 from weft.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value
 from weft.graph_ir.op import Op
 from weft.graph_ir.types import Symbol, TensorType
+from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
 
 Operand = Value | Array
@@ -17,15 +18,16 @@ Symbols, in an array of objects."""
 
 
 class Emitter:
-    """A graph being built. `reserved` are the names of the model's own values."""
+    """A graph being built. `reserved` are the names of the model's own values, `outputs` those that only the node that
+    computes an output of the model may take."""
 
-    def __init__(self, name: str, reserved: Iterable[str], constant_bytes: int) -> None:
+    def __init__(self, name: str, reserved: Iterable[str], outputs: Iterable[str], constant_bytes: int) -> None:
         self._builder = GraphBuilder(name)
         self._reserved = frozenset(reserved)
+        self._outputs = frozenset(outputs)
         self._taken: dict[str, int] = {}
         self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
         self._constant_bytes = constant_bytes
-        self.nodes = 0
 
     def input(self, name: str, type_: TensorType) -> Value:
         return self._builder.input(name, type_.dtype, type_.shape)
@@ -39,25 +41,23 @@ class Emitter:
         self._taken[candidate] = 0
         return candidate
 
-    def value(self, operand: Operand, name: str) -> Value:
-        """A value of the graph; data becomes a parameter called `name`, once."""
+    def value(self, operand: Operand, name: str, own: bool = False) -> Value:
+        """A value of the graph. Data becomes a parameter, once, called `name` where that is the model's own name of it,
+        else a name beside it."""
         if isinstance(operand, Value):
             return operand
         if id(operand) not in self._parameters:
             self._constant_bytes -= operand.nbytes
             if self._constant_bytes < 0:
-                raise FrontendError(f"{name!r}: the constants that this model expands to are more than the limit")
-            data = np.array(operand) if 0 in operand.strides else operand
-            own = name if name in self._reserved and name not in self._taken else self.beside(name)
-            self._taken[own] = 0
-            self._parameters[id(operand)] = (operand, self._builder.parameter(own, data))
+                raise FrontendError(f"{name!r}: the constants of this model take more memory than the limit")
+            chosen = name if own and name not in self._outputs else self.beside(name)
+            self._parameters[id(operand)] = (operand, self._builder.parameter(chosen, np.array(operand)))
         return self._parameters[id(operand)][1]
 
     def add(
         self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
     ) -> tuple[Value, ...]:
         """Apply an operator; its first outputs are called `names`."""
-        self.nodes += 1
         return self._builder.add_all(op, *inputs, names=names, spans=spans)
 
     def output(self, value: Value) -> None:
@@ -72,3 +72,10 @@ def symbols_of(operand: Operand) -> set[Symbol]:
     if isinstance(operand, Value) or operand.dtype != object:
         return set()
     return {extent for extent in operand.flat if isinstance(extent, Symbol)}
+
+
+def type_of(operand: Operand) -> TensorType:
+    """The type of a value or of data; dimensions are int64."""
+    if isinstance(operand, Value):
+        return operand.type
+    return TensorType.of("int64" if operand.dtype == object else DType.of(operand.dtype), operand.shape)

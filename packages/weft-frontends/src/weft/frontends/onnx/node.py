@@ -9,12 +9,12 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 from onnx.defs import OpSchema
-from weft.frontends.onnx.emitter import Array, Emitter, Operand, symbols_of
+from weft.frontends.onnx.emitter import Emitter, Operand, symbols_of, type_of
 from weft.frontends.onnx.loading import text
-from weft.frontends.onnx.tensors import SCHEMA_NAMES
+from weft.frontends.onnx.tensors import SCHEMA_NAMES, Array
 from weft.graph_ir.graph import NodeSpan, Value
 from weft.graph_ir.op import Op
-from weft.graph_ir.types import Dim, Symbol, TensorType
+from weft.graph_ir.types import Dim, Symbol
 from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
 
@@ -42,7 +42,9 @@ class ImportedNode:
     """One node while it is converted.
 
     `opset` is the operator set of the model in the node's domain, `version` the one in which its operator last changed.
-    `inputs` are operands, None where an optional input is absent; `decode` makes an array of a tensor in an attribute.
+    `inputs` are operands, None where an optional input is absent; `outputs` are the names that the results take;
+    `is_inner` says that the node stands in a function body or a branch, whose names are not the model's; `decode` makes
+    an array of a tensor in an attribute.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class ImportedNode:
         opset: int,
         inputs: Sequence[Operand | None],
         outputs: Sequence[str],
+        is_inner: bool,
         spans: tuple[NodeSpan, ...],
         emitter: Emitter,
         decode: Callable[[onnx.TensorProto], Array],
@@ -63,6 +66,7 @@ class ImportedNode:
         self.version = schema.since_version
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self._is_inner = is_inner
         self._spans = spans
         self._emitter = emitter
         self._decode = decode
@@ -96,7 +100,7 @@ class ImportedNode:
         """Input `index` as a value of the graph."""
         operand = self.operand(index)
         self._require_bound(symbols_of(operand), index)
-        return self._emitter.value(operand, self.proto.input[index])
+        return self._emitter.value(operand, self.proto.input[index], own=not self._is_inner)
 
     def optional_value(self, index: int) -> Value | None:
         return self.value(index) if self.has(index) else None
@@ -106,8 +110,7 @@ class ImportedNode:
         return tuple(self.value(i) for i in range(len(self.inputs)))
 
     def shape(self, index: int) -> tuple[Dim, ...]:
-        operand = self.operand(index)
-        return operand.type.shape if isinstance(operand, Value) else operand.shape
+        return type_of(self.operand(index)).shape
 
     def rank(self, index: int) -> int:
         return len(self.shape(index))
@@ -119,10 +122,7 @@ class ImportedNode:
         return tuple(extent for extent in shape if isinstance(extent, int))
 
     def dtype(self, index: int) -> DType:
-        operand = self.operand(index)
-        if isinstance(operand, Value):
-            return operand.type.dtype
-        return DType.of("int64") if operand.dtype == object else DType.of(operand.dtype)
+        return type_of(self.operand(index)).dtype
 
     def constant(self, index: int) -> Array:
         """The data of input `index`. Raises Unsupported where it is not known while importing."""
@@ -278,7 +278,7 @@ class ImportedNode:
 
     def parameter(self, data: Array, role: str) -> Value:
         """A parameter of ours, named after its role for the result."""
-        return self._emitter.value(data, self._emitter.beside(f"{self._result_name}.{role}"))
+        return self._emitter.value(data, f"{self._result_name}.{role}")
 
     @property
     def _result_name(self) -> str:

@@ -17,5 +17,7 @@ class Fused(Op):
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         expected = tuple(v.type for v in self.body.inputs)
-        require(inputs == expected, self, f"body takes {', '.join(map(str, expected))}, found {', '.join(map(str, inputs))}")
+        require(
+            inputs == expected, self, f"body takes {', '.join(map(str, expected))}, found {', '.join(map(str, inputs))}"
+        )
         return tuple(v.type for v in self.body.outputs)

@@ -77,7 +77,11 @@ class Analyzer:
 
     @contextmanager
     def assuming(self, condition: Expr) -> Iterator[None]:
-        """Take the linear terms of a conjunction for granted, for the duration of a block."""
+        """Take the linear terms of a conjunction for granted, for the duration of a block.
+
+        A variable is not narrowed to a single value, which would take its place: lanes of a vectorized loop are told
+        apart by its variable alone.
+        """
         saved: list[tuple[Var, Bound]] = []
         for conjunct in ex.conjuncts(condition):
             if not isinstance(conjunct, (ex.LT, ex.LE, ex.GT, ex.GE)) or conjunct.a.dtype != INT64:
@@ -94,10 +98,10 @@ class Analyzer:
                     continue
                 assert isinstance(atom, Var)
                 interval = self.atom_interval(atom)
-                if coefficient == 1 and interval.low is not None and -most > interval.low:
+                if coefficient == 1 and interval.low is not None and interval.low < -most != interval.high:
                     saved.append((atom, bound))
                     self.bounds[atom] = Bound(constant(-most), bound.high)
-                elif coefficient == -1 and interval.high is not None and most < interval.high:
+                elif coefficient == -1 and interval.high is not None and interval.low != most < interval.high:
                     saved.append((atom, bound))
                     self.bounds[atom] = Bound(bound.low, constant(most))
         if saved:

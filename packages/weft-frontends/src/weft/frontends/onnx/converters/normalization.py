@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
 from weft.frontends.onnx.emitter import Operand
 from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported, normal_axis
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import norm as ops
-from weft.graph_ir.ops.shape import Reshape
+from weft.graph_ir.ops.shape import BroadcastTo, Reshape
+from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
 
 TRAINING_HELP = "export the model for inference"
@@ -88,8 +88,8 @@ def _dropout(node: ImportedNode) -> tuple[Operand, ...]:
         raise Unsupported("dropout in training is not supported", TRAINING_HELP)
     if len(node.outputs) < 2 or not node.outputs[1]:
         return (node.operand(0),)
-    dtype = np.dtype(np.bool_) if node.version >= 10 else node.dtype(0).numpy
-    return node.operand(0), np.broadcast_to(np.ones((), dtype), node.static_shape(0))
+    kept = node.literal(1, DType.of("bool") if node.version >= 10 else node.dtype(0))
+    return node.operand(0), node.step(BroadcastTo(shape=node.static_shape(0)), kept)
 
 
 NORMALIZATION: dict[str, Converter] = {

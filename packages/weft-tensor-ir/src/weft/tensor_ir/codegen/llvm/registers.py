@@ -84,7 +84,7 @@ class Registers(Addressing):
             value = self.splat(value, lanes)
         elif value.lanes or self.mask is not None:
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name if self.lane else '?'!r} would store to one element"
+                f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name if self.lane is not None else '?'!r} would store to one element"
             )
         if self.mask is not None:
             old = self.held(access.buffer, slots, slot, undefined=True)
