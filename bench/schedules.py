@@ -22,7 +22,14 @@ def _register_tile(stage: te.Stage, *axes: Any) -> None:
 
 
 def sgemm(
-    m: int, n: int, k: int, rows: int, columns: int, *, block: int | None = None, pack: bool = False,
+    m: int,
+    n: int,
+    k: int,
+    rows: int,
+    columns: int,
+    *,
+    block: int | None = None,
+    pack: bool = False,
     parallel: bool = False,
 ) -> Scheduled:
     """C[m, n] = A[m, k] B[k, n] in register tiles of rows x columns; B comes in panels of `columns`, or is packed here.
@@ -36,9 +43,7 @@ def sgemm(
     else:
         b = panels = te.placeholder((n // columns, k, columns), name="B")
     r = te.reduce_axis(k, "r")
-    c = te.compute(
-        (m, n), lambda i, j: te.sum(a[i, r] * panels[j // columns, r, j % columns], axis=r), name="C"
-    )
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * panels[j // columns, r, j % columns], axis=r), name="C")
     s = te.create_schedule(c)
     tile = s.cache_write(c, "register")
     i, j = c.op.axis

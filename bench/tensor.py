@@ -16,7 +16,18 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from schedules import F2, F4, ConvShape, Scheduled, Winograd, depthwise_conv, direct_conv, exponential, sgemm, winograd_conv
+from schedules import (
+    F2,
+    F4,
+    ConvShape,
+    Scheduled,
+    Winograd,
+    depthwise_conv,
+    direct_conv,
+    exponential,
+    sgemm,
+    winograd_conv,
+)
 
 from weft import runtime
 from weft.tensor_ir import PeakMeter, build, build_functions, lower, te
@@ -293,7 +304,9 @@ def launch_figures() -> list[Figure]:
     samples = [seconds_of(region, 2)[0] - seconds_of(serial, 2)[0] for _ in range(25)]
     micros = [1e6 * s / rounds for s in samples]
     low, _, high = quantiles(micros, n=4)
-    return [Figure("launch of an empty parallel region, 2 threads", 0.3, median(micros), high - low, "us", at_most=True)]
+    return [
+        Figure("launch of an empty parallel region, 2 threads", 0.3, median(micros), high - low, "us", at_most=True)
+    ]
 
 
 def write_page(figures: Sequence[Figure]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -14,18 +15,47 @@ from weft.graph_ir.graph import Graph, Node, Value
 from weft.graph_ir.kernels import lower_group
 from weft.graph_ir.memory import MemoryPlan, plan_memory
 from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.passes.choose_layouts import choose_layouts
+from weft.graph_ir.passes.fold_constants import fold_constants
+from weft.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from weft.graph_ir.passes.fuse import fuse
+from weft.graph_ir.passes.infer_types import infer_types
+from weft.graph_ir.passes.precompute_parameters import precompute_parameters
+from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from weft.graph_ir.passes.share_equal_nodes import share_equal_nodes
+from weft.graph_ir.passes.simplify import simplify
+from weft.graph_ir.passes.simplify_inference import simplify_inference
+from weft.graph_ir.pipeline import Pipeline, run_pipeline
 from weft.runtime import Artifact, Parameter, Target
 from weft.runtime.signature import Metadata
-from weft.tensor_ir import Machine
+from weft.tensor_ir import Machine, ObjectCache
 from weft.tensor_ir.codegen.llvm import companion_text
+from weft.tensor_ir.codegen.object_cache import cache_key
 from weft.tensor_ir.codegen.object_code import compile_for, compile_functions
 from weft.tensor_ir.codegen.signature import signature_of
+from weft.tensor_ir.codegen.workers import CompilerPool
 from weft.tensor_ir.ir.digest import digest
 from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.link import link
 
 EXPORTS = ("run", "weft_abi_version", "weft_default_host", "weft_status_message", "weft_metadata")
+
+
+def default_pipeline(target: Target) -> Pipeline:
+    """The passes that `build` runs before fusion."""
+    lanes = Machine.of(target).lanes()
+    return (
+        infer_types,
+        simplify_inference,
+        fold_constants,
+        simplify,
+        fold_scale_axis,
+        share_equal_nodes,
+        remove_dead_nodes,
+        partial(choose_layouts, lanes=lanes),
+        precompute_parameters,
+        remove_dead_nodes,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,15 +89,27 @@ def lower_network(graph: Graph, target: Target) -> LoweredNetwork:
     return LoweredNetwork(fused, plan, tuple(kernels.values()), calls, build_entry(fused, calls, plan))
 
 
-def build(graph: Graph, target: Target | str = "llvm", params: Mapping[str, Any] | None = None) -> Artifact:
+def build(
+    graph: Graph,
+    target: Target | str = "llvm",
+    params: Mapping[str, Any] | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    workers: CompilerPool | None = None,
+    cache: ObjectCache | None = None,
+) -> Artifact:
     """Compile a graph into an artifact.
 
-    `params` gives data to inputs of the graph by name: they become constants. Raises InferenceError, LoweringError,
-    CodegenError, LinkError, each telling the node.
+    `params` gives data to inputs of the graph by name: they become constants. `pipeline` replaces the passes that
+    optimise the graph. `workers` compile kernels beside each other, `cache` keeps their object code; neither changes
+    the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node.
     """
     complete = Target.of(target)
-    network = lower_network(bind_parameters(graph, params or {}), complete)
-    codes = [compile_functions([f], complete).code for f in (*network.kernels, network.entry)]
+    bound = bind_parameters(graph, params or {})
+    optimised = run_pipeline(bound, default_pipeline(complete) if pipeline is None else pipeline)
+    network = lower_network(optimised, complete)
+    codes = compile_kernels(network.kernels, complete, workers, cache)
+    codes.append(compile_functions([network.entry], complete).code)
     metadata = Metadata(_producer(), str(complete), (signature_of(network.entry),))
     companion = compile_for(companion_text(complete.triple, metadata), complete)
     library = link([*codes, companion], complete.triple, EXPORTS, f"{graph.name}.so")
@@ -80,6 +122,27 @@ def build(graph: Graph, target: Target | str = "llvm", params: Mapping[str, Any]
         library,
         parameter_block(network.graph, network.plan),
     )
+
+
+def compile_kernels(
+    kernels: Sequence[Function], target: Target, workers: CompilerPool | None, cache: ObjectCache | None
+) -> list[bytes]:
+    """Object code of each kernel, in order: from the cache, else from the workers, else made here."""
+    keys = [cache_key([f], target) for f in kernels] if cache is not None else [""] * len(kernels)
+    found = {f: None if cache is None else cache.read(key) for f, key in zip(kernels, keys, strict=True)}
+    missing = [f for f in kernels if found[f] is None]
+    made = (
+        workers.compile(missing, target) if workers is not None else [compile_functions([f], target) for f in missing]
+    )
+    found.update(zip(missing, made, strict=True))
+    codes = []
+    for f, key in zip(kernels, keys, strict=True):
+        code = found[f]
+        assert code is not None
+        if cache is not None and f in missing:
+            cache.write(key, code)
+        codes.append(code.code)
+    return codes
 
 
 def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:

@@ -11,13 +11,12 @@ from math import prod
 
 import numpy as np
 
-from weft.graph_ir.graph import Array, GraphBuilder, Node, Value, note_node
+from weft.graph_ir.graph import Array, Graph, GraphBuilder, Node, note_node
 from weft.graph_ir.interpreter import evaluate_op
 from weft.graph_ir.kernels import lower_group
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.ops.layout import ConvertLayout
 from weft.graph_ir.text import canonical_text
-from weft.graph_ir.types import TensorType
 from weft.runtime.errors import WeftError
 from weft.tensor_ir import CompiledModule, Machine, build_functions
 from weft.tensor_ir.ir.expr import Const
@@ -45,9 +44,10 @@ class NativeEvaluator:
             return [pack(unpack(data, source.static_shape, source.memory_layout), target.type.memory_layout)]
         if _is_row_major(node) and work_of(node) <= MOST_POINTS:
             return evaluate_op(node, inputs)
-        group = _group(node)
-        key = canonical_text(group.op.body)
+        body = _body(node)
+        key = canonical_text(body)
         if key not in self._kernels:
+            group = Node(Fused(body), body.inputs, body.outputs, node.spans)
             self._kernels[key] = build_functions([lower_group(group, "evaluate", self._machine)])
         arrays = {v: a for v, a in zip(node.inputs, inputs, strict=True) if v is not None and a is not None}
         outputs = [np.empty(v.type.physical_shape, v.type.dtype.numpy) for v in node.outputs]
@@ -87,12 +87,11 @@ def _is_row_major(node: Node) -> bool:
     return all(v is None or v.type.layout is None for v in (*node.inputs, *node.outputs))
 
 
-def _group(node: Node) -> Node:
-    """The node alone in a group."""
+def _body(node: Node) -> Graph:
+    """The graph of the node alone."""
     builder = GraphBuilder(node.op.op_name())
-    inputs = tuple(dict.fromkeys(v for v in node.inputs if v is not None))
-    for v in inputs:
+    for v in dict.fromkeys(v for v in node.inputs if v is not None):
         builder.declare(v)
     builder.append(node)
     builder.output(*node.outputs)
-    return Node(Fused(builder.finish()), inputs, node.outputs, node.spans)
+    return builder.finish()

@@ -49,7 +49,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_CONSTANTS: Mapping[str, object] = {"none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")}
+_CONSTANTS: Mapping[str, object] = {
+    "none": None, "true": True, "false": False, "inf": float("inf"), "nan": float("nan")
+}  # fmt: skip
 
 
 class _Line:
@@ -361,14 +363,14 @@ def attribute(line: _Line) -> object:
     if line.text.startswith('"', line.position):
         return line.word("a string")
     start = line.position
-    name = line.take(_NAME)
+    name = line.take(_NAME) or ""
     if name in _CONSTANTS:
         return _CONSTANTS[name]
     if line.text.startswith("[", line.position):
         line.position = start
         return tensor_type(line)
     try:
-        return DType.of(name or "")
+        return DType.of(name)
     except ArgumentError:
         line.fail("the value of an attribute", start)
 

@@ -67,7 +67,7 @@ def large_parameters(graph: Graph) -> dict[str, Array]:
 
 def digest(data: Array) -> str:
     """What stands for the data of a parameter."""
-    return f"sha256:{hashlib.sha256(np.ascontiguousarray(data).reshape(-1).view(np.uint8)).hexdigest()}"
+    return f"sha256:{hashlib.sha256(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data).hexdigest()}"
 
 
 def subgraphs(op: Op) -> dict[str, Graph]:
@@ -165,4 +165,4 @@ def _inline(dtype: DType, data: Array) -> str | None:
 def _element(dtype: DType, x: np.generic) -> str:
     if dtype.is_bool:
         return "true" if x else "false"
-    return str(x) if dtype.is_float else str(int(x))  # type: ignore[call-overload]
+    return str(x)

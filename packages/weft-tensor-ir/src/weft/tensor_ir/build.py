@@ -94,7 +94,10 @@ class CompiledModule:
         return c_header(self.signatures)
 
     def library(self, soname: str = "libweft.so") -> bytes:
-        """A self-contained shared library: the functions, a thread pool, metadata. Raises LinkError where it can't be linked."""
+        """A self-contained shared library: the functions, a thread pool, metadata.
+
+        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for.
+        """
         metadata = Metadata(f"weft-tensor-ir {version('weft-tensor-ir')}", str(self.target), self.signatures)
         text = self.llvm_text().replace("declare ptr @weft_default_host()\n", "")
         code = compile_for(text + companion_text(self.target.triple, metadata), self.target)
@@ -124,10 +127,12 @@ def build(
     """Compile a schedule to one function over `arguments`, in their order.
 
     `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
-    storage other than compact row-major for some arguments; those in `aliased` may overlap. `rules` expand intrinsics, the user's own among them.
-    `cache` keeps object code from process to process. Raises ScheduleError, LoweringError, CodegenError, TargetError.
+    storage other than compact row-major for some arguments; those in `aliased` may overlap. `rules` expand intrinsics,
+    the user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError, CodegenError, TargetError.
     """
-    return build_functions([lower(schedule, arguments, name, buffers=buffers, aliased=aliased)], target, rules=rules, cache=cache)
+    return build_functions(
+        [lower(schedule, arguments, name, buffers=buffers, aliased=aliased)], target, rules=rules, cache=cache
+    )
 
 
 def build_functions(
@@ -155,5 +160,3 @@ def process_pool() -> LoadedObject:
     """The thread pool for code compiled into this process. It stays: its threads may be running."""
     host = Target.host()
     return LoadedObject(compile_for(pool_text(host.triple), host), ["weft_default_host"])
-
-

@@ -43,8 +43,12 @@ class Explanation:
             for s in self.stages
         ]
         widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-        table = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]
-        counts = f"gathers {self.code.gathers}, masked accesses {self.code.masked}, scalarised calls {self.code.scalarised}"
+        table = [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
+        ]
+        counts = (
+            f"gathers {self.code.gathers}, masked accesses {self.code.masked}, scalarised calls {self.code.scalarised}"
+        )
         return "\n".join([*table, counts])
 
 
@@ -80,8 +84,9 @@ def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
         elements = elements * plan.extent[axis]
     count = analyzer.constant(elements)
     size = None if count is None else count * sum(t.dtype.bytes for t in stage.outputs)
+    kinds = {leaf: f"{kind.value} " for leaf, kind in stage.kinds.items()}
     loops = " ".join(
-        f"{stage.kinds[leaf].value + ' ' if leaf in stage.kinds else ''}{leaf.name}:{format_expr(plan.loops[leaf], names)}"
+        f"{kinds.get(leaf, '')}{leaf.name}:{format_expr(plan.loops[leaf], names)}"
         for leaf in stage.leaves
         if leaf in plan.loops
     )

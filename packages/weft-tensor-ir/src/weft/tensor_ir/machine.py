@@ -67,7 +67,7 @@ def _host_caches() -> dict[int, int]:
 
 
 class PeakMeter:
-    """Measures the peak of float32 multiply-adds on one core of this machine: chains of them in registers, nothing else."""
+    """Measures the peak of float32 multiply-adds on one core of this machine: chains of them in registers only."""
 
     CHAINS = 12
     ROUNDS = 200_000
@@ -105,5 +105,3 @@ def _chains(lanes: int, chains: int, rounds: int) -> Function:
     loop = For(Var("round"), const(0), const(rounds), LoopKind.SERIAL, vectors("step", x))
     body = Allocate(x, sequence(vectors("start", x), loop, vectors("store", out)))
     return Function("fma_chains", (a, out), frozenset({out}), body)
-
-

@@ -6,23 +6,22 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.runtime.errors import ExpressionError
 from weft.tensor_ir import te
 from weft.tensor_ir.te import Expr
+from weft.topi.elementwise import is_unsigned
 from weft.topi.layout import Layout, View, compute
 from weft.topi.operator import Computation
 
 
 def broadcast_shape(*shapes: Sequence[Any]) -> tuple[Any, ...]:
-    """The common shape (NumPy's broadcasting) of extents, which may be symbols. Raises ExpressionError where there is
-    none."""
+    """The common shape (NumPy's rules) of extents, which may be symbols. Raises ValueError where there is none."""
     rank = max(map(len, shapes))
     result = []
     for d in range(rank):
         extents = {s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0} - {1}
         if len(extents) > 1:
             found = " and ".join("[" + ", ".join(map(str, s)) + "]" for s in shapes)
-            raise ExpressionError(f"shapes {found} differ in dimension {d} of the common shape")
+            raise ValueError(f"shapes {found} differ in dimension {d} of the common shape")
         result.append(extents.pop() if extents else 1)
     return tuple(result)
 
@@ -66,7 +65,7 @@ def divide(a: Expr, b: Expr) -> Expr:
     if a.dtype.is_float:
         return a / b
     floor, zero = a // b, te.const(0, a.dtype)
-    if te.min_value(a.dtype).value == 0:
+    if is_unsigned(a):
         return floor
     inexact = (a % b).not_equal(0)
     return te.select(te.all(inexact, (a < zero).not_equal(b < zero)), floor + te.const(1, a.dtype), floor)
@@ -81,7 +80,7 @@ def fmod(a: Expr, b: Expr) -> Expr:
     """The remainder with the dividend's sign: C's fmod, of integers as well."""
     if a.dtype.is_float:
         return _fmod_float(a, b)
-    if te.min_value(a.dtype).value == 0:
+    if is_unsigned(a):
         return a % b
     remainder = a % b
     foreign = te.all(remainder.not_equal(0), (a < 0).not_equal(b < 0))
@@ -119,7 +118,7 @@ def _integer_power(a: Expr, b: Expr) -> Expr:
     for bit in range(1, 6):
         square = square * square
         result = te.select((exponent // 2**bit % 2).equal(1), result * square, result)
-    unit = a.equal(one) if te.min_value(a.dtype).value == 0 else te.any(a.equal(one), a.equal(te.const(-1, a.dtype)))
+    unit = a.equal(one) if is_unsigned(a) else te.any(a.equal(one), a.equal(te.const(-1, a.dtype)))
     odd = te.select((b % 2).equal(1), a, one)
     return te.select(b < 0, te.select(unit, odd, zero), result)
 

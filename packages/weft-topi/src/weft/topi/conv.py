@@ -28,6 +28,7 @@ from weft.topi.tiling import (
     shape_of,
     share_among_threads,
 )
+from weft.topi.window import Window
 
 UNROLLED_TERMS = 400
 """Multiply-adds that an innermost loop holds at most: more don't run faster, but fill the instruction cache."""
@@ -35,56 +36,6 @@ COLUMN_MULTIPLE = 32
 """Columns of a row-major input's copy come in multiples of this, so that the last vectors of a row are whole."""
 UNROLLED_TAPS = 16
 """Kernel columns that are written out so that each one's padding is decided while compiling."""
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """How output positions map to input positions, per spatial dimension; pads are (begin…, end…)."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    pads: tuple[int, ...]
-    dilations: tuple[int, ...]
-
-    @property
-    def rank(self) -> int:
-        return len(self.kernel)
-
-    def reach(self, d: int) -> int:
-        """Input positions that one output position spans."""
-        return (self.kernel[d] - 1) * self.dilations[d] + 1
-
-    def output(self, spatial: Sequence[int], ceil_mode: bool = False) -> tuple[int, ...]:
-        """Output extents for input extents. With `ceil_mode` a last window may stick out, if it starts inside."""
-        result = []
-        for d, extent in enumerate(spatial):
-            room = extent + self.pads[d] + self.pads[self.rank + d] - self.reach(d)
-            count = (-(-room // self.strides[d]) if ceil_mode else room // self.strides[d]) + 1
-            if ceil_mode and (count - 1) * self.strides[d] >= extent + self.pads[d]:
-                count -= 1
-            result.append(count)
-        return tuple(result)
-
-    def position(self, d: int, y: Expr, k: Expr) -> Expr:
-        """Input position of kernel element k at output position y; outside of the input on padding."""
-        return y * self.strides[d] + k * self.dilations[d] - self.pads[d]
-
-    def inside(self, spatial: Sequence[int], output: Sequence[int], index: Sequence[Expr]) -> Expr:
-        """Whether input positions are on data, with those tests only that may fail."""
-        tests = []
-        for d, i in enumerate(index):
-            if self.pads[d] > 0:
-                tests.append(i >= 0)
-            if self.needs_end(d, spatial[d], output[d]):
-                tests.append(i < spatial[d])
-        return te.all(*tests)
-
-    def needs_end(self, d: int, extent: int, output: int) -> bool:
-        """Whether the last window along a dimension sticks out of the input."""
-        return (output - 1) * self.strides[d] + self.reach(d) - self.pads[d] > extent
-
-    def is_padded(self, d: int, extent: int, output: int) -> bool:
-        return self.pads[d] > 0 or self.needs_end(d, extent, output)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from weft.runtime.dtype import DType
+from weft.runtime.dtype import DType, TypeCode
 from weft.tensor_ir import te
 from weft.tensor_ir.te import Expr
 from weft.topi.layout import Layout, View, compute
@@ -137,13 +137,13 @@ def negative(x: Expr) -> Expr:
 
 def absolute(x: Expr) -> Expr:
     """|x|; the smallest integer is its own."""
-    return x if _is_unsigned(x) else te.abs(x)
+    return x if is_unsigned(x) else te.abs(x)
 
 
 def sign(x: Expr) -> Expr:
     """1, 0 or -1; NaN stays."""
     one = te.const(1, x.dtype)
-    if _is_unsigned(x):
+    if is_unsigned(x):
         return te.minimum(x, one)
     return te.select(x > 0, one, te.select(x < 0, te.const(-1, x.dtype), x))
 
@@ -158,8 +158,9 @@ def is_infinite(x: Expr, negative: bool = True, positive: bool = True) -> Expr:
     return te.any(*(x.equal(s) for s in signs))
 
 
-def _is_unsigned(x: Expr) -> bool:
-    return x.dtype.is_int and te.min_value(x.dtype).value == 0
+def is_unsigned(x: Expr) -> bool:
+    """Whether x is of an unsigned integer type."""
+    return x.dtype.code is TypeCode.UINT
 
 
 # Elementary functions beyond those of te.

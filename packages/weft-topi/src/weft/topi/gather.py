@@ -6,7 +6,7 @@ can't report: a gather reads the nearest element, a scatter leaves that update o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from weft.tensor_ir import te
 from weft.tensor_ir.te import Expr, ir_builder

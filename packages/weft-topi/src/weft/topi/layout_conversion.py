@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 def convert_layout(x: View, layout: Layout) -> Computation:
     """The same tensor in another layout."""
-    return Computation((compute(x.shape, lambda *i: x(*i), "convert_layout", layout),))
+    return Computation((compute(x.shape, x, "convert_layout", layout),))
 
 
 def pack(data: Array, layout: Layout) -> Array:

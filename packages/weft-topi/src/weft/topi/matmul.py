@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.runtime.dtype import DType
 from weft.tensor_ir import Machine, te
@@ -67,23 +68,46 @@ def _vectors(rows: int, blocks: int, registers: int) -> int:
 
 
 def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
-    """a [..., m, k] · b [..., k, n], batches broadcast. Sums in float32 where operands are shorter floats."""
+    """a [..., m, k] · b [..., k, n], batches broadcast. Sums in float32 where operands are shorter floats.
+
+    Where one b serves the whole batch, all rows of a are taken together as one matrix.
+    """
     shape = matmul_shape(a.shape, b.shape)
     layout = layout or Layout.row_major(len(shape))
     kind = accumulator_type(a.dtype)
     k = te.reduce_axis(a.shape[-1], "k")
     right = _Right(b, kind)
+    flat = len(shape) > 2 and prod(b.shape[:-2]) == 1 and layout.is_row_major
+    rows = prod(shape[:-1]) if flat else shape[-2]
 
     def element(*physical: te.Expr) -> te.Expr:
-        *batch, i, j = layout.logical_index(physical)
+        *batch, i, j = (*_unflattened(physical[0], shape[:-1]), physical[1]) if flat else layout.logical_index(physical)
         return te.sum(a(*_place(a, batch), i, k).astype(kind) * right.read(_place(b, batch), k, j), axis=k)
 
-    master = te.compute(layout.physical_shape(shape), element, name="matmul")
-    result = master
-    if kind != a.dtype:
-        result = te.compute(master.shape, lambda *i: master(*i).astype(a.dtype), name="rounded")
-    plan = _Plan(a.shape[-2], shape[-1], k, right, master, result)
+    def finished(*physical: te.Expr) -> te.Expr:
+        value = master(_flattened(physical[:-1], shape), physical[-1]) if flat else master(*physical)
+        return value.astype(a.dtype)
+
+    physical = layout.physical_shape(shape)
+    master = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
+    result = master if not flat and kind == a.dtype else te.compute(physical, finished, name="product")
+    plan = _Plan(rows, shape[-1], k, flat, right, master, result)
     return Computation((View(result, shape, layout),), plan.schedule)
+
+
+def _unflattened(row: te.Expr, extents: Sequence[int]) -> tuple[te.Expr, ...]:
+    index = []
+    for extent in reversed(extents[1:]):
+        index.append(row % extent)
+        row = row // extent
+    return (row, *reversed(index))
+
+
+def _flattened(index: Sequence[te.Expr], extents: Sequence[int]) -> te.Expr:
+    row = index[0]
+    for i, extent in zip(index[1:], extents[1:], strict=False):
+        row = row * extent + i
+    return row
 
 
 def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
@@ -139,6 +163,7 @@ class _Plan:
     rows: int
     columns: int
     k: IterVar
+    flat: bool
     right: _Right
     master: te.Tensor
     result: te.Tensor
@@ -156,7 +181,7 @@ class _Plan:
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
-        *batch, i, j = stage.axes
+        batch, i, j = self._axes(stage)
         width = self.right.width
         rows = _tile_rows(self.rows, max(1, width // lanes), machine.vector_registers)
         jo, ji = stage.split(j, width, tail="partition")
@@ -175,6 +200,11 @@ class _Plan:
             s[tile].compute_at(stage, io)
             stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
 
+    def _axes(self, stage: te.Stage) -> tuple[list[IterVar], IterVar, IterVar]:
+        """The loops over batches, rows and columns."""
+        *batch, i, j = stage.axes
+        return ([], stage.fuse(*batch, i), j) if self.flat else (batch, i, j)
+
     def _block(self, host: te.Tensor, machine: Machine) -> int | None:
         """How many terms to add before going on to the next rows, so that their part of a panel stays in the L2 cache.
 
@@ -182,7 +212,7 @@ class _Plan:
         """
         most = machine.l2_bytes // 2 // (self.right.width * self.master.dtype.bytes)
         block = largest_divisor(self.terms, min(most, 512))
-        if self.terms <= most or block < 128 or self.master.dtype != host.dtype or not owns_its_memory(host, self.master):
+        if self.flat or self.terms <= most or block < 128 or self.master.dtype != host.dtype or not owns_its_memory(host, self.master):
             return None
         return block
 
@@ -201,7 +231,7 @@ class _Plan:
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
-        *batch, i, j = stage.axes
+        batch, i, j = self._axes(stage)
         io, ii = stage.split(i, largest_divisor(self.rows, 4))
         stage.unroll(ii)
         stage.unroll(j)

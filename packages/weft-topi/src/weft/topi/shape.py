@@ -112,7 +112,7 @@ def split(x: View, axis: int, sizes: Sequence[int], layouts: Sequence[Layout | N
 
     pieces = tuple(piece(n) for n in range(len(sizes)))
 
-    def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+    def schedule(s: te.Schedule, _: te.Tensor, machine: Machine) -> None:
         for view in pieces:
             schedule_injective(s, view.tensor, machine)
 

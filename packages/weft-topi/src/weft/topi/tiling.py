@@ -158,7 +158,7 @@ def reduce_in_vectors(
     stage = s[reduction]
     axis = stage.fuse(*stage.op.reduce_axis)
     extent = extent_of(axis.extent)
-    width = 1
+    in_memory, width = True, 1
     while 2 * width <= min(extent, lanes * accumulators):
         width *= 2
     stage.set_scope("register")
@@ -174,11 +174,11 @@ def reduce_in_vectors(
         terms = list(part.op.reduce_axis)
         part.reorder(*terms, *data, vector, lane)
         register_tile(part, *data, vector, lane)
-        if extent > 2 * width:
+        if in_memory:
             part.pragma(terms[0], "partition")
         else:
             part.unroll(terms[0])
-        extent = width
+        in_memory = False
         width = lanes if width > lanes else width // 2
         (axis,) = stage.op.reduce_axis
     for loop in stage.leaves:

@@ -51,7 +51,7 @@ class Emitter:
             if self._constant_bytes < 0:
                 raise FrontendError(f"{name!r}: the constants of this model take more memory than the limit")
             chosen = name if own and name not in self._outputs else self.beside(name)
-            self._parameters[id(operand)] = (operand, self._builder.parameter(chosen, np.array(operand)))
+            self._parameters[id(operand)] = (operand, self._builder.parameter(chosen, np.asarray(operand, order="C")))
         return self._parameters[id(operand)][1]
 
     def add(

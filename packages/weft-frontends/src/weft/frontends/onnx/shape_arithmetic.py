@@ -42,8 +42,10 @@ def fold(node: ImportedNode) -> list[Array] | None:
             result = evaluate(node)
     except (ValueError, IndexError, TypeError, ArithmeticError) as error:  # NumPy's words for operands that don't fit
         raise FrontendError(f"the operands don't fit: {error}") from None
-    results = [result] if isinstance(result, np.ndarray) else result or []
-    return results if results and all(array.size <= LARGEST for array in results) else None
+    if result is None:
+        return None
+    results = [np.asarray(array) for array in (result if isinstance(result, list) else [result])]
+    return results if all(array.size <= LARGEST for array in results) else None
 
 
 def shape(node: ImportedNode) -> Array:

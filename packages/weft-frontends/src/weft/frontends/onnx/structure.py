@@ -1,12 +1,13 @@
 """Checks that a model's graphs are well formed before anything is made of them.
 
-Every name is defined once and before it is read, graphs within nodes see the names around them, and each operator set
+Every name is defined once, no node depends on itself, graphs within nodes see the names around them, and each operator set
 that the model imports is one that the installed onnx package describes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 
 import onnx
 from onnx.defs import onnx_opset_version
@@ -83,12 +84,11 @@ def _check_nodes(
     """Every name is read after it was defined; the scope holds `given` and, around it, `outer`."""
     defined = set(given)
     scopes = (*outer, defined)
-    later = {name for node in nodes for name in node.output}
-    for index, node in enumerate(nodes):
+    for index, node in enumerate(in_order(nodes, where)):
         what = f"{where}: node {text(node.name, 'a node') or index!r} ({text(node.op_type, 'an operator')})"
         text(node.domain, "a domain")
         for name in node.input:
-            _require_defined(text(name, "an input"), scopes, later, what)
+            _require_defined(text(name, "an input"), scopes, what)
         for graph in subgraphs(node):
             _check_graph(graph, scopes, what)
         for name in node.output:
@@ -98,13 +98,52 @@ def _check_nodes(
                 defined.add(name)
     _check_names(list(outputs), "output", where)
     for name in outputs:
-        _require_defined(name, scopes, set(), f"{where}: the output")
+        _require_defined(name, scopes, f"{where}: the output")
 
 
-def _require_defined(name: str, scopes: tuple[set[str], ...], later: set[str], what: str) -> None:
+def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeProto]:
+    """The nodes such that each comes after those whose results it reads, else in their own order.
+
+    The standard asks for this order, but not every exporter keeps to it. Raises FrontendError for a cycle.
+    """
+    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    needs = [{makers[name] for name in _reads(node) if name in makers} for node in nodes]
+    if all(max(need, default=-1) < index for index, need in enumerate(needs)):
+        return nodes
+    users: dict[int, list[int]] = {}
+    for index, need in enumerate(needs):
+        for maker in need:
+            users.setdefault(maker, []).append(index)
+    missing = [len(need) for need in needs]
+    ready = [index for index, count in enumerate(missing) if not count]
+    order: list[int] = []
+    while ready:
+        index = heappop(ready)
+        order.append(index)
+        for user in users.get(index, ()):
+            missing[user] -= 1
+            if not missing[user]:
+                heappush(ready, user)
+    if len(order) < len(nodes):
+        stuck = next(node for node, count in zip(nodes, missing, strict=True) if count)
+        raise FrontendError(f"{where}: node {stuck.name!r} ({stuck.op_type}) depends on itself, through a cycle of nodes")
+    return [nodes[index] for index in order]
+
+
+def _reads(node: onnx.NodeProto) -> Iterator[str]:
+    """The names that a node reads, those of the graphs within it included."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield from current.input
+        for graph in subgraphs(current):
+            yield from (output.name for output in graph.output)
+            pending.extend(graph.node)
+
+
+def _require_defined(name: str, scopes: tuple[set[str], ...], what: str) -> None:
     if name and not any(name in scope for scope in scopes):
-        reason = "which comes later or depends on it" if name in later else "which nothing defines"
-        raise FrontendError(f"{what} reads {name!r}, {reason}")
+        raise FrontendError(f"{what} reads {name!r}, which nothing defines")
 
 
 def check_function_calls(functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> None:

@@ -24,10 +24,10 @@ def fold_scale_axis(graph: Graph) -> Graph:
         %m = multiply(%x, %scale); %y = conv(%m, %w)
         =>  %y = conv(%x, %w_scaled)
 
-    A factor also moves up through a relu where it is positive, and through an addition of a constant; a term in front of
-    a convolution folds into its bias where there is no padding. A value that has other readers stays as it is. Computed
-    in float64, rounded once; where a folded weight would overflow, nothing is folded. The nodes and weights that are no
-    longer read stay: remove_dead_nodes takes those.
+    A factor also moves up through a relu where it is positive, and through an addition of a constant; a term in front
+    of a convolution folds into its bias where there is no padding. A value that has other readers stays as it is.
+    Computed in float64, rounded once; where a folded weight would overflow, nothing is folded. The nodes and weights
+    that are no longer read stay: remove_dead_nodes takes those.
     """
     return _Folder(graph).run()
 
@@ -110,7 +110,9 @@ class _Folder:
                     return None
                 scaled = self.fold_behind(_Affine(inner.data, affine.factor), spans)
                 term = None if scaled is None else self.parameter(node, 1, inner.term * affine.factor)
-                return None if scaled is None or term is None else self.rewriter.insert(Add(), scaled, term, spans=spans)
+                if scaled is None or term is None:
+                    return None
+                return self.rewriter.insert(Add(), scaled, term, name=node.outputs[0].name, spans=spans)
         return None
 
     def scale_outputs(self, node: Node, affine: _Affine, spans: tuple[NodeSpan, ...]) -> Value | None:
@@ -225,4 +227,5 @@ def _response(op: Conv, weight: Array, data: Array) -> Array:
     """What a convolution without padding gives for data that is constant per channel: one value per output channel."""
     sums = weight.astype(np.float64).sum(axis=tuple(range(2, weight.ndim)))
     split = sums.reshape(op.groups, -1, sums.shape[1])
-    return np.einsum("goi,gi->go", split, data.reshape(op.groups, -1)).reshape(-1)
+    response: Array = np.einsum("goi,gi->go", split, data.reshape(op.groups, -1))
+    return response.reshape(-1)

@@ -34,7 +34,7 @@ def simplify(graph: Graph) -> Graph:
     for node in graph.nodes:
         here = Node(node.op, rewriter.values(node.inputs), node.outputs, node.spans)
         rule = _RULES.get(type(node.op))
-        value = None if rule is None else rule(rewriter, here)
+        value = rule(rewriter, here) if rule is not None else None
         if value is None:
             rewriter.keep(node)
         else:
@@ -58,7 +58,7 @@ def _inserted(rewriter: GraphRewriter, op: Op, data: Value, *nodes: Node, rest: 
     return rewriter.insert(op, data, *rest, name=nodes[-1].outputs[0].name, spans=spans)
 
 
-def _same_type(rewriter: GraphRewriter, node: Node) -> Value | None:
+def _same_type(_rewriter: GraphRewriter, node: Node) -> Value | None:
     return _data(node) if _data(node).type == node.outputs[0].type else None
 
 
@@ -73,11 +73,11 @@ def _reshape(rewriter: GraphRewriter, node: Node) -> Value | None:
 
 def _transpose(rewriter: GraphRewriter, node: Node) -> Value | None:
     assert isinstance(node.op, Transpose)
-    data, order, nodes = _data(node), node.op.permutation, (node,)
+    data, order, nodes = _data(node), node.op.permutation, [node]
     before = rewriter.producer(data)
     if before is not None and isinstance(before.op, Transpose):
         order = tuple(before.op.permutation[d] for d in order)
-        data, nodes = _data(before), (before, node)
+        data, nodes = _data(before), [before, node]
     if order == tuple(range(len(order))):
         return data
     moved = [d for d in order if data.type.shape[d] != 1]
@@ -112,7 +112,7 @@ def _whole_slice(node: Node) -> Value | None:
     return _data(node) if forward and _data(node).type == node.outputs[0].type else None
 
 
-def _pad(rewriter: GraphRewriter, node: Node) -> Value | None:
+def _pad(_rewriter: GraphRewriter, node: Node) -> Value | None:
     assert isinstance(node.op, Pad)
     return None if any(node.op.pads) else _data(node)
 
@@ -134,7 +134,7 @@ def _concat(rewriter: GraphRewriter, node: Node) -> Value | None:
     return _inserted(rewriter, node.op, parts[0], *merged, node, rest=parts[1:]) if merged else None
 
 
-def _split(rewriter: GraphRewriter, node: Node) -> Value | None:
+def _split(_rewriter: GraphRewriter, node: Node) -> Value | None:
     return _data(node) if len(node.outputs) == 1 else None
 
 
@@ -185,8 +185,8 @@ def _conv(rewriter: GraphRewriter, node: Node) -> Value | None:
     before, pads = _zeros_around(rewriter, node)
     if before is None:
         return None
-    total = tuple(a + b for a, b in zip(node.op.pads, pads, strict=True))
-    return _inserted(rewriter, replace(node.op, pads=total), _data(before), before, node, rest=node.inputs[1:])
+    op = replace(node.op, pads=_sum(node.op.pads, pads))
+    return _inserted(rewriter, op, _data(before), before, node, rest=node.inputs[1:])
 
 
 def _average_pool(rewriter: GraphRewriter, node: Node) -> Value | None:
@@ -195,8 +195,7 @@ def _average_pool(rewriter: GraphRewriter, node: Node) -> Value | None:
     counted = node.op.count_include_pad or not any(node.op.pads)
     if before is None or not counted or node.op.ceil_mode:
         return None
-    total = tuple(a + b for a, b in zip(node.op.pads, pads, strict=True))
-    op = replace(node.op, pads=total, count_include_pad=True)
+    op = replace(node.op, pads=_sum(node.op.pads, pads), count_include_pad=True)
     return _inserted(rewriter, op, _data(before), before, node)
 
 
@@ -211,6 +210,11 @@ def _zeros_around(rewriter: GraphRewriter, node: Node) -> tuple[Node | None, tup
     if not zeros or min(op.pads) < 0 or any((*begin[:2], *end[:2])):
         return None, ()
     return before, (*begin[2:], *end[2:])
+
+
+def _sum(own: tuple[int, ...], added: tuple[int, ...]) -> tuple[int, ...]:
+    """Pads of an operator, of which none are zeros, with others around them."""
+    return tuple(a + b for a, b in zip(own or (0,) * len(added), added, strict=True))
 
 
 _RULES: dict[type[Op], Rule] = {

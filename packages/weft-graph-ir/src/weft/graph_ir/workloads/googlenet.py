@@ -13,7 +13,7 @@ _BLOCKS = (
     ),
     ((256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128)),
 )  # fmt: skip
-"""Per stage and block the channels of 1x1, of 3x3 reduced and full, of 5x5 reduced and full, and of the pool (table 1)."""
+"""Per stage and block the channels of 1x1, 3x3 reduced and full, 5x5 reduced and full, and the pool (table 1)."""
 
 
 def googlenet(batch: int = 1, image: int = 224, classes: int = 1000, seed: int = 0) -> Graph:

@@ -6,7 +6,9 @@ from weft.graph_ir.graph import Graph
 from weft.graph_ir.workloads.network import Network
 
 
-def mlp(batch: int = 1, features: int = 784, hidden: tuple[int, ...] = (128, 64), classes: int = 10, seed: int = 0) -> Graph:
+def mlp(
+    batch: int = 1, features: int = 784, hidden: tuple[int, ...] = (128, 64), classes: int = 10, seed: int = 0
+) -> Graph:
     """data [batch, features] to probabilities [batch, classes]."""
     n = Network("mlp", seed)
     x = n.input("data", "float32", (batch, features))

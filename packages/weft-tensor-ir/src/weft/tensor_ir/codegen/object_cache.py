@@ -1,8 +1,8 @@
 """A folder of object code, so that what was compiled once is not compiled again.
 
-An entry is keyed by all that decides its bytes: the names and structure of the functions, the target with its features, the
-versions of weft-tensor-ir and LLVM, and the sources of this package. Entries are checked by digest when read; one that
-is damaged counts as absent. The folder is the user's alone (mode 0700): whoever may write there may run code.
+An entry is keyed by all that decides its bytes: the names and structure of the functions, the target with its features,
+the version of LLVM, and the sources of this package. Entries are checked by digest when read; one that is damaged
+counts as absent. The folder is the user's alone (mode 0700): whoever may write there may run code.
 """
 
 from __future__ import annotations
@@ -87,8 +87,13 @@ class ObjectCache:
 
 
 def cache_key(functions: Sequence[Function], target: Target) -> str:
-    """SHA-256 over names and structure of functions, target, LLVM's version and this package's sources, in hexadecimal."""
-    parts = [*(f"{f.name} {digest(f)}" for f in functions), str(target), ".".join(map(str, llvm.llvm_version_info)), _source_digest()]
+    """SHA-256, in hexadecimal, of names and structure of functions, target, LLVM's version and this package's sources."""
+    parts = [
+        *(f"{f.name} {digest(f)}" for f in functions),
+        str(target),
+        ".".join(map(str, llvm.llvm_version_info)),
+        _source_digest(),
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

@@ -23,16 +23,16 @@ class ObjectCode:
     report: Report
 
 
-def generate(functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES) -> tuple[str, Report]:
+def generate(
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES
+) -> tuple[str, Report]:
     """LLVM text of the functions, and what was counted. Raises CodegenError for what the target can't express."""
     if target.kind != "llvm":
         raise TargetError(f"expected a target of kind llvm, found {target.kind!r}")
     names = [f.name for f in functions]
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
-    ready = [
-        Function(f.name, f.parameters, f.outputs, lower_intrinsics(f.body, rules), f.aliased) for f in functions
-    ]
+    ready = [Function(f.name, f.parameters, f.outputs, lower_intrinsics(f.body, rules), f.aliased) for f in functions]
     return emit_module(ready, target.triple)
 
 

@@ -61,7 +61,9 @@ class _Worker:
         if answer is None:
             code = self.close()
             self.process = self._start()
-            raise CodegenError(f"the compiler's process ended with status {code} while compiling {', '.join(message['names'])}")
+            raise CodegenError(
+                f"the compiler's process ended with status {code} while compiling {', '.join(message['names'])}"
+            )
         return answer
 
     def close(self) -> int:
@@ -85,7 +87,9 @@ class CompilerPool:
     def __enter__(self) -> CompilerPool:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:

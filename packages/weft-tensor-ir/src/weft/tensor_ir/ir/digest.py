@@ -1,4 +1,4 @@
-"""A digest of a function's structure: equal for functions that differ only in names, linear in the nodes of the graph."""
+"""A digest of a function's structure: equal for functions that differ only in names, linear in the graph's nodes."""
 
 from __future__ import annotations
 
@@ -73,5 +73,3 @@ class _Writer:
                 yield node.scope.value
             case Invoke():
                 yield repr([node.callee, *((self.buffer(b), offset) for b, offset in node.arguments)])
-
-

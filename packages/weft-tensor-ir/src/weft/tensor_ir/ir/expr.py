@@ -383,8 +383,12 @@ def const(value: Scalar, dtype: DType | str | None = None) -> Const:
 
     Raises ExpressionError where `value` can't be represented: a fraction or NaN as an integer, an integer out of range.
     """
-    kind = DType.of(dtype) if dtype is not None else BOOL if isinstance(value, bool) else (
-        INT64 if isinstance(value, int) else FLOAT32
+    kind = (
+        DType.of(dtype)
+        if dtype is not None
+        else BOOL
+        if isinstance(value, bool)
+        else (INT64 if isinstance(value, int) else FLOAT32)
     )
     if kind.is_float:
         return Const(float(value), kind)
@@ -430,7 +434,9 @@ def _operands(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     elif not isinstance(b, Expr):
         b = as_expr(b, a.dtype)
     if a.dtype != b.dtype:
-        raise ExpressionError(f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)")
+        raise ExpressionError(
+            f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)"
+        )
     return a, b
 
 

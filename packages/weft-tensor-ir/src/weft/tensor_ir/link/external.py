@@ -26,7 +26,7 @@ def link_with_lld(
     soname: str = "libweft.so",
     imports: Mapping[str, str] = C_LIBRARY,
 ) -> bytes:
-    """The shared library (ELF, PE, Mach-O or WebAssembly, by `triple`) that holds one or more objects, defining `exports`.
+    """The shared library (ELF, PE, Mach-O or WebAssembly, by `triple`) of one or more objects, defining `exports`.
 
     `imports` maps each symbol that may stay undefined to the ELF library that defines it; WebAssembly imports such a
     symbol from module `env`, and a PE library can't import any. LinkError where the system of the triple is not known,

@@ -29,8 +29,8 @@ def _check_vectorized_hosts(stage: Stage) -> None:
     for host, leaf in attach_path(stage):
         if host.kinds.get(leaf) is LoopKind.VECTORIZED:
             raise ScheduleError(
-                f"compute_at: stage {stage.name!r} is computed inside the vectorized loop {leaf.name!r} of {host.name!r}, "
-                "whose lanes would share its storage; compute it at a loop outside of that"
+                f"compute_at: stage {stage.name!r} is computed inside the vectorized loop {leaf.name!r} of "
+                f"{host.name!r}, whose lanes would share its storage; compute it at a loop outside of that"
             )
 
 
@@ -52,8 +52,8 @@ def _check_shifted_tails(stage: Stage) -> None:
                 )
             if stage.kinds.get(leaf) in (LoopKind.PARALLEL, LoopKind.THREAD):
                 raise ScheduleError(
-                    f"{where} is shared among threads, so that two of them would add terms to the overlapping elements; "
-                    "use a guarded or partitioned tail"
+                    f"{where} is shared among threads, so that two of them would add terms to the overlapping "
+                    "elements; use a guarded or partitioned tail"
                 )
 
 
@@ -73,7 +73,9 @@ def _check_prefetches(plans: Plans, stage: Stage) -> None:
     for request in stage.prefetches:
         where = f"prefetch in stage {stage.name!r}, axis {request.axis.name!r}"
         if request.axis not in stage.leaves:
-            raise ScheduleError(f"{where}: it is no loop of the stage any more; call prefetch after split, fuse and reorder")
+            raise ScheduleError(
+                f"{where}: it is no loop of the stage any more; call prefetch after split, fuse and reorder"
+            )
         source = next((p for p in plans if request.tensor in p.outputs), None)
         if source is None:
             continue
@@ -92,7 +94,12 @@ def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
     for block, owner in stage.blocks.items():
         assert isinstance(stage.op, ComputeOp)
         where = f"reorder in stage {stage.name!r}, axis {block.name!r}"
-        if block not in stage.leaves or block not in owner.leaves or owner.attach is None or owner.attach[0] is not stage:
+        if (
+            block not in stage.leaves
+            or block not in owner.leaves
+            or owner.attach is None
+            or owner.attach[0] is not stage
+        ):
             raise ScheduleError(
                 f"{where}: it is no loop of {owner.name!r} any more that is computed here; "
                 "reorder after cache_write, rfactor and compute_at"
@@ -102,13 +109,13 @@ def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
             for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
                 if reader is not stage or read.indices != stage.op.axis:
                     raise ScheduleError(
-                        f"{where}: partial results of {owner.name!r} can be kept in {stage.name!r} only where that alone "
-                        f"reads it, element by element; {reader.name!r} reads {read}"
+                        f"{where}: partial results of {owner.name!r} can be kept in {stage.name!r} only where that "
+                        f"alone reads it, element by element; {reader.name!r} reads {read}"
                     )
 
 
 def _check_block_tails(plan: StagePlan, owner: Stage, where: str, analyzer: Analyzer) -> None:
-    """The points that the consumer stores in a tile are those of the owner's region that are in the tensor, no fewer."""
+    """What the consumer stores of a tile is all of the owner's region that is in the tensor."""
     assert owner.attach is not None
     stage = plan.stage
     inside = set(stage.leaves[stage.leaves.index(owner.attach[1]) + 1 :])
@@ -116,6 +123,6 @@ def _check_block_tails(plan: StagePlan, owner: Stage, where: str, analyzer: Anal
     for guard in plan.guards:
         if structural_key(guard) not in ends and not inside.isdisjoint(walk(guard)):
             raise ScheduleError(
-                f"{where}: tiles of {stage.name!r} end where {guard} fails, inside the tensor, so the partial results of "
-                "one are in the place of the next one's; split by a factor that divides"
+                f"{where}: tiles of {stage.name!r} end where {guard} fails, inside the tensor, so the partial results "
+                "of one are in the place of the next one's; split by a factor that divides"
             )

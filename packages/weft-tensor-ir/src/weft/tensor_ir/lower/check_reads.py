@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from weft.runtime.errors import ScheduleError
 from weft.tensor_ir.arith import Analyzer, Linear, constant
@@ -84,8 +84,9 @@ def _check_overhang(plan: StagePlan, plans: Plans, schedule: Schedule, analyzer:
             for end in ends:
                 if not _holds(analyzer, end - 1 - point, known):
                     raise ScheduleError(
-                        f"split of {plan.stage.name!r} with a rounded-up tail would read {read.tensor.name!r} beyond its "
-                        f"end: dimension {d} holds {analyzer.expr(end)} elements, index {analyzer.expr(point)} may reach further"
+                        f"split of {plan.stage.name!r} with a rounded-up tail would read {read.tensor.name!r} beyond "
+                        f"its end: dimension {d} holds {analyzer.expr(end)} elements, index {analyzer.expr(point)} may "
+                        "reach further"
                     )
 
 
@@ -94,6 +95,11 @@ def _holds(analyzer: Analyzer, form: Linear, known: list[Expr]) -> bool:
     least = analyzer.lower(form)
     if least is not None and least >= 0:
         return True
+    for atom, coefficient in form.terms.items():
+        rest = form.without(atom)
+        if coefficient == -1 and rest.is_constant and atom in analyzer.divisions:  # x // k <= c where x < (c + 1)·k
+            x, k = analyzer.divisions[atom]
+            return _holds(analyzer, constant((rest.constant + 1) * k - 1) - x, known)
     for condition in known:
         if isinstance(condition, (ex.LT, ex.LE, ex.GT, ex.GE)) and condition.a.dtype == ex.INT64:
             slack = analyzer.lower(form - linear_condition(analyzer, condition))
@@ -102,30 +108,43 @@ def _holds(analyzer: Analyzer, form: Linear, known: list[Expr]) -> bool:
     return False
 
 
-def guarded_reads(e: Expr, conditions: tuple[Expr, ...] = ()) -> Iterator[Guarded]:
-    """Every read in `e` with the conditions under which it is performed."""
+def guarded_reads(e: Expr) -> Iterator[Guarded]:
+    """Every read in `e` with the conditions under which it is performed; a shared node counts once per conditions."""
+    pending: list[tuple[Expr, tuple[Expr, ...]]] = [(e, ())]
+    seen: set[tuple[Expr, tuple[Expr, ...]]] = set()
+    while pending:
+        found = pending.pop()
+        if found in seen:
+            continue
+        seen.add(found)
+        node, conditions = found
+        if isinstance(node, Read):
+            yield node, conditions
+        pending.extend((child, (*conditions, *more)) for child, more in reversed(list(_operands(node))))
+
+
+def _operands(e: Expr) -> Iterator[tuple[Expr, Iterable[Expr]]]:
+    """The operands of a node, and what holds where each is evaluated."""
     match e:
         case ex.Select():
-            yield from guarded_reads(e.condition, conditions)
-            yield from guarded_reads(e.then, (*conditions, *ex.conjuncts(e.condition)))
-            yield from guarded_reads(e.otherwise, (*conditions, ex.logical_not(e.condition)))
+            yield e.condition, ()
+            yield e.then, ex.conjuncts(e.condition)
+            yield e.otherwise, [ex.logical_not(e.condition)]
         case ex.And():
-            yield from guarded_reads(e.a, conditions)
-            yield from guarded_reads(e.b, (*conditions, *ex.conjuncts(e.a)))
+            yield e.a, ()
+            yield e.b, ex.conjuncts(e.a)
         case ex.Or():
-            yield from guarded_reads(e.a, conditions)
-            yield from guarded_reads(e.b, (*conditions, ex.logical_not(e.a)))
+            yield e.a, ()
+            yield e.b, [ex.logical_not(e.a)]
         case ex.Piecewise():
-            yield from guarded_reads(e.index, conditions)
+            yield e.index, ()
             for i, branch in enumerate(e.branches):
-                yield from guarded_reads(branch, (*conditions, ex.compare(ex.EQ, e.index, i)))
+                yield branch, [ex.compare(ex.EQ, e.index, i)]
         case ex.Reduce():
-            yield from guarded_reads(e.where, conditions)
+            yield e.where, ()
             for source in e.sources:
-                yield from guarded_reads(source, (*conditions, *ex.conjuncts(e.where)))
+                yield source, ex.conjuncts(e.where)
         case _:
-            if isinstance(e, Read):
-                yield e, conditions
             for child in children(e):
                 assert isinstance(child, Expr)
-                yield from guarded_reads(child, conditions)
+                yield child, ()

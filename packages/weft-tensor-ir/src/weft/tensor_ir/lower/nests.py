@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from weft.runtime.errors import ScheduleError
-from weft.tensor_ir.arith import Analyzer
+from weft.tensor_ir.arith import Analyzer, structural_key
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Load, Read, Reduce, Var
@@ -72,9 +72,7 @@ class _Builder:
         plan = self.plans.get(self.schedule[tensor])
         if plan is None or not plan.base:
             return tuple(map(self.analyzer.simplify, indices))
-        return tuple(
-            self.analyzer.simplify(i - plan.base[a]) for i, a in zip(indices, plan.stage.axes, strict=True)
-        )
+        return tuple(self.analyzer.simplify(i - plan.base[a]) for i, a in zip(indices, plan.stage.axes, strict=True))
 
     def nest(self, plan: StagePlan) -> Stmt:
         if isinstance(plan.stage.op, ExternOp):
@@ -141,7 +139,9 @@ class _Nest:
         host = self.stage.attach[0] if self.stage.attach is not None else None
         self.adopted = [a for a, owner in host.blocks.items() if owner is self.stage] if host is not None else []
         self.leaves = [leaf for leaf in self.stage.leaves if leaf not in self.adopted]
-        reduce_positions = [i for i, leaf in enumerate(self.leaves) if leaf.kind is AxisKind.REDUCE and leaf not in self.stage.blocks]
+        reduce_positions = [
+            i for i, leaf in enumerate(self.leaves) if leaf.kind is AxisKind.REDUCE and leaf not in self.stage.blocks
+        ]
         op = self.stage.op
         assert isinstance(op, ComputeOp)
         self.reduces = isinstance(plan.body[0], Reduce)
@@ -177,7 +177,9 @@ class _Nest:
         if position == len(self.leaves):
             return self._update() if self.reduces else self._stores()
         leaf = self.leaves[position]
-        inner = self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
+        inner = (
+            self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
+        )
         inner = self._prefetched(leaf, self._with_attached(leaf, inner))
         return inner if leaf in self.bound else self._loop(leaf, inner, leaf)
 
@@ -193,7 +195,8 @@ class _Nest:
         path = [(self.stage, leaf) for leaf in reversed(self.leaves[:position])] + attach_path(self.stage)
         around = {
             host.threads[leaf]: self._thread_loop(host, leaf)
-            for host, leaf in reversed(path) if host.threads.get(leaf, "").startswith("threadIdx")
+            for host, leaf in reversed(path)
+            if host.threads.get(leaf, "").startswith("threadIdx")
         }
         bound = [self._thread_loop(self.stage, leaf) for leaf in self.bound]
         reduction = CrossThreadReduction(self.stage.name, first.combiner, bound, around, self.span)
@@ -207,8 +210,8 @@ class _Nest:
         extent = self.builder.analyzer.constant(self.builder.plans[host].loops[leaf])
         if extent is None:
             raise ScheduleError(
-                f"bind in stage {host.name!r}, axis {leaf.name!r}: a loop bound to {host.threads[leaf]} expects a constant "
-                f"extent, found {self.builder.plans[host].loops[leaf]}; split it first"
+                f"bind in stage {host.name!r}, axis {leaf.name!r}: a loop bound to {host.threads[leaf]} expects a "
+                f"constant extent, found {self.builder.plans[host].loops[leaf]}; split it first"
             )
         return ThreadLoop(leaf, extent, host.threads[leaf])
 
@@ -221,10 +224,10 @@ class _Nest:
         return For(var, ex.const(0), extent, kind, body, thread, stage.pragmas.get(leaf, ()), leaf.span)
 
     def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
-        """`body` behind the stages computed at the loop, under the guards that are decided there: what no point of the
+        """`body` behind the stages computed at the loop, under the guards that are decided there.
 
-        iteration needs is not computed. Guards that threads of a block decide differently stay inside, since the threads
-        may compute those stages together.
+        So what no point of the iteration needs is not computed. Guards that threads of a block decide differently stay
+        inside, since the threads may compute those stages together.
         """
         plans = [p for p in self.builder.plans.values() if p.stage.attach == (self.stage, leaf)]
         if not plans:
@@ -274,10 +277,12 @@ class _Nest:
             axes = self.plan.axis_value
             load = Load(
                 self.builder.buffers[partial],
-                self.builder.index(partial, [axes[a] for a in self.stage.axes]), partial.dtype,
+                self.builder.index(partial, [axes[a] for a in self.stage.axes]),
+                partial.dtype,
             )
-            store = Store(self._output(0), self.indices, load, self.span)
-            statements = [If(block.equal(last), sequence(*statements), store, self.span)]
+            if structural_key(values[0]) != structural_key(load):
+                store = Store(self._output(0), self.indices, load, self.span)
+                statements = [If(block.equal(last), sequence(*statements), store, self.span)]
         return self._guarded(self.plan.guards, sequence(*statements))
 
     def _initialise(self, position: int) -> Stmt:
@@ -324,4 +329,3 @@ class _Nest:
         where = [self._lowered(c) for c in ex.conjuncts(first.where)]
         body = update_state(first.combiner, self.state, terms, self.span)
         return self._guarded([*self.plan.guards, *where], body)
-

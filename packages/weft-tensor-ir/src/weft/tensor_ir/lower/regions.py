@@ -65,7 +65,7 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
                 plan.base = {axis: ex.const(0) for axis in stage.op.axis}
                 plan.extent = {axis: axis.extent for axis in stage.op.axis}
             else:
-                _attached_region(schedule, stage, plan, plans, analyzer)
+                _attached_region(stage, plan, plans, analyzer)
             _plan_loops(stage, plan, analyzer)
         plans[stage] = plan
     return dict(reversed(plans.items()))
@@ -106,13 +106,13 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
         seen.add(host)
         if axis not in host.leaves:
             raise ScheduleError(
-                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no loop of it "
-                f"any more (its loops are {host._loop_names()}); call compute_at after split, fuse and reorder"
+                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no loop of "
+                f"it any more (its loops are {host._loop_names()}); call compute_at after split, fuse and reorder"
             )
         if host.attach is not None and axis in host.attach[0].blocks:
             raise ScheduleError(
-                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which reorder has moved "
-                f"into {host.attach[0].name!r}; compute it at that stage's loop"
+                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which reorder has "
+                f"moved into {host.attach[0].name!r}; compute it at that stage's loop"
             )
         if host.inlined:
             raise ScheduleError(f"compute_at: stage {stage.name!r} is computed at {host.name!r}, which is inlined")
@@ -121,7 +121,7 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
     return path
 
 
-def _attached_region(schedule: Schedule, stage: Stage, plan: StagePlan, plans: Plans, analyzer: Analyzer) -> None:
+def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Analyzer) -> None:
     assert stage.attach is not None
     path = attach_path(stage)
     fixed = {leaf for host, leaf in path if not _shared_by_threads(stage, host, leaf)}
@@ -150,7 +150,9 @@ def _attached_region(schedule: Schedule, stage: Stage, plan: StagePlan, plans: P
                     lows[d] = _union(analyzer, lows[d], low, lower=True)
                     highs[d] = _union(analyzer, highs[d], high, lower=False)
     if not lows and stage.axes:
-        raise ScheduleError(f"compute_at: nothing inside loop {stage.attach[1].name!r} of {stage.attach[0].name!r} reads {stage.name!r}")
+        raise ScheduleError(
+            f"compute_at: nothing inside loop {stage.attach[1].name!r} of {stage.attach[0].name!r} reads {stage.name!r}"
+        )
     for d, axis in enumerate(stage.axes):
         base, covered = _constant_extent(stage, axis, lows[d], highs[d], analyzer)
         plan.base[axis] = analyzer.expr(base)
@@ -187,8 +189,8 @@ def _constant_extent(stage: Stage, axis: IterVar, low: Linear, high: Linear, ana
             bound = analyzer.upper(extent)
             if bound is None:
                 raise ScheduleError(
-                    f"compute_at of {stage.name!r}: along axis {axis.name!r} it would need {analyzer.expr(extent)} elements, "
-                    "which changes from iteration to iteration without a bound"
+                    f"compute_at of {stage.name!r}: along axis {axis.name!r} it would need {analyzer.expr(extent)} "
+                    "elements, which changes from iteration to iteration without a bound"
                 )
             extent = constant(bound)
     if domain.is_constant and extent.is_constant and extent.constant >= domain.constant:
@@ -197,7 +199,7 @@ def _constant_extent(stage: Stage, axis: IterVar, low: Linear, high: Linear, ana
 
 
 class RegionOf:
-    """Bounds of an index over all loops but the `fixed` ones: a pair of linear forms over fixed variables, ends included."""
+    """Bounds of an index over all loops but the `fixed` ones: linear forms of fixed variables, ends included."""
 
     def __init__(self, analyzer: Analyzer, fixed: set[IterVar], plans: Plans) -> None:
         self.analyzer = analyzer
@@ -250,7 +252,7 @@ class RegionOf:
         low, high = analyzer.atom_interval(atom)
         return None if low is None or high is None else (constant(low), constant(high))
 
-    def _extremum(self, kind: type[ex.Min] | type[ex.Max], a: Linear, b: Linear) -> Linear:
+    def _extremum(self, kind: type[ex.Min | ex.Max], a: Linear, b: Linear) -> Linear:
         return self.analyzer.form(kind(self.analyzer.expr(a), self.analyzer.expr(b)))
 
     def _divided(self, low: Linear, high: Linear, k: int) -> tuple[Linear, Linear]:
@@ -322,7 +324,10 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
             value[relation.outer] = analyzer.simplify(value[relation.fused] // inner)
             value[relation.inner] = analyzer.simplify(value[relation.fused] % inner)
     plan.value = {axis: value[axis] for axis in (*op.axis, *op.reduce_axis)}
-    guards = [*plan.guards, *(value[s.parent] < extent[s.parent] for s in reversed(splits) if s.tail in (Tail.GUARD, Tail.PARTITION))]
+    guards = [
+        *plan.guards,
+        *(value[s.parent] < extent[s.parent] for s in reversed(splits) if s.tail in (Tail.GUARD, Tail.PARTITION)),
+    ]
     plan.rounded = {root for s in splits if s.tail is Tail.ROUND_UP for root in _roots(stage, s.parent)}
     for axis in op.axis:
         point = plan.base[axis] + value[axis]

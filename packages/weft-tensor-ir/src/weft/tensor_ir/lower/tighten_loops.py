@@ -79,7 +79,11 @@ class _Tightener(StatementRewriter):
     def rewrite_Allocate(self, s: Allocate) -> Stmt:
         new = map_children(s, self.rewrite)
         body = new.body
-        if isinstance(body, If) and body.otherwise is None and not any(isinstance(n, ex.Load) for n in walk(body.condition)):
+        if (
+            isinstance(body, If)
+            and body.otherwise is None
+            and not any(isinstance(n, ex.Load) for n in walk(body.condition))
+        ):
             return If(body.condition, Allocate(s.buffer, body.then, s.span), None, body.span)
         return new
 

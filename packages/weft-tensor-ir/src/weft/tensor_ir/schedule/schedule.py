@@ -44,8 +44,8 @@ class Schedule:
     def cache_read(self, tensor: Tensor, scope: Scope | str, readers: Sequence[Tensor | Operation]) -> Tensor:
         """A copy of `tensor` in `scope` for `readers` to read instead; schedule it like any stage.
 
-            C[i] = f(A[i])       AA = cache_read(A, "local", [C])
-            =>  AA[i] = A[i];  C[i] = f(AA[i])
+        C[i] = f(A[i])       AA = cache_read(A, "local", [C])
+        =>  AA[i] = A[i];  C[i] = f(AA[i])
         """
         source = self[tensor]
         stages = [self[r] for r in readers]
@@ -79,7 +79,9 @@ class Schedule:
         if not isinstance(op, ComputeOp):
             raise ScheduleError(f"cache_write of {tensor.name!r}: it is not computed by te.compute")
         if any(isinstance(r, Split) and r.parent.kind is AxisKind.REDUCE for r in stage.relations):
-            raise ScheduleError(f"cache_write of {tensor.name!r}: its reduce axes are already split; call cache_write first")
+            raise ScheduleError(
+                f"cache_write of {tensor.name!r}: its reduce axes are already split; call cache_write first"
+            )
         fresh = {a: IterVar(a.name, extent=a.extent, kind=a.kind, span=a.span) for a in (*op.axis, *op.reduce_axis)}
         inner = ComputeOp(f"{op.name}.{Scope(scope).value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
         cached = Stage(self, inner, inner.outputs)
@@ -100,7 +102,12 @@ class Schedule:
         stage = self[tensor]
         op = stage.op
         where = f"rfactor of {tensor.name!r}, axis {axis.name!r}"
-        if not isinstance(op, ComputeOp) or not op.reduce_axis or axis.kind is not AxisKind.REDUCE or axis not in stage.leaves:
+        if (
+            not isinstance(op, ComputeOp)
+            or not op.reduce_axis
+            or axis.kind is not AxisKind.REDUCE
+            or axis not in stage.leaves
+        ):
             raise ScheduleError(f"{where}: expects a reduce loop of the stage, whose loops are {stage._loop_names()}")
         if constant_extent(axis) is None:
             raise ScheduleError(f"{where}: expects a constant extent, found {axis.extent}")

@@ -88,7 +88,10 @@ class Stage:
     # Loops.
 
     def split(
-        self, parent: IterVar, factor: int | Expr | None = None, nparts: int | Expr | None = None,
+        self,
+        parent: IterVar,
+        factor: int | Expr | None = None,
+        nparts: int | Expr | None = None,
         tail: Tail | str = Tail.GUARD,
     ) -> tuple[IterVar, IterVar]:
         """Cut a loop into tiles; returns (outer, inner).
@@ -115,7 +118,9 @@ class Stage:
         given = as_expr(factor if factor is not None else nparts)
         if not given.dtype.is_int or (isinstance(given, Const) and given.value < 1):
             word = "factor" if factor is not None else "nparts"
-            raise ScheduleError(f"{self._where('split', parent)}: {word} expects an integer of at least 1, found {given}")
+            raise ScheduleError(
+                f"{self._where('split', parent)}: {word} expects an integer of at least 1, found {given}"
+            )
         extent = parent.extent
         if factor is not None:
             inner_extent, outer_extent = given, (extent + given - 1) // given
@@ -125,7 +130,9 @@ class Stage:
             mode = Tail(tail)
         except ValueError:
             known = ", ".join(t.value for t in Tail)
-            raise ScheduleError(f"{self._where('split', parent)}: tail expects one of {known}, found {tail!r}") from None
+            raise ScheduleError(
+                f"{self._where('split', parent)}: tail expects one of {known}, found {tail!r}"
+            ) from None
         self._check_tail(parent, inner_extent, mode)
         span = ex.caller_span()
         outer = IterVar(f"{parent.name}o", extent=outer_extent, kind=parent.kind, span=span)
@@ -143,22 +150,27 @@ class Stage:
         if tail is Tail.SHIFT:
             if parent.kind is AxisKind.REDUCE:
                 raise ScheduleError(f"{where}: a shifted tail would add the overlapping terms of the reduction twice")
-            if not (isinstance(parent.extent, Const) and isinstance(factor, Const)) or parent.extent.value < factor.value:
+            if (
+                not (isinstance(parent.extent, Const) and isinstance(factor, Const))
+                or parent.extent.value < factor.value
+            ):
                 raise ScheduleError(
                     f"{where}: a shifted tail needs an extent of at least the factor, found extent {parent.extent} and factor {factor}"
                 )
         if tail is Tail.ROUND_UP and parent.kind is AxisKind.REDUCE:
             raise ScheduleError(f"{where}: a rounded-up tail would add terms that the reduction does not have")
         if tail is Tail.ROUND_UP and self.is_output:
-            raise ScheduleError(f"{where}: {self.name!r} is an output, whose storage can't be enlarged; use guard, partition or shift")
+            raise ScheduleError(
+                f"{where}: {self.name!r} is an output, whose storage can't be enlarged; use guard, partition or shift"
+            )
 
     def tile(
         self, x: IterVar, y: IterVar, x_factor: int, y_factor: int, tail: Tail | str = Tail.GUARD
     ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
         """Split two loops and put the tiles' loops outside; returns (x outer, y outer, x inner, y inner).
 
-            for x: for y: ...       tile(x, y, a, b)
-            for xo: for yo: for xi in a: for yi in b: ...
+        for x: for y: ...       tile(x, y, a, b)
+        for xo: for yo: for xi in a: for yi in b: ...
         """
         if x is y:
             raise ScheduleError(f"{self._where('tile', x)}: expects two different loops, found it twice")
@@ -173,8 +185,8 @@ class Stage:
     def fuse(self, *axes: IterVar) -> IterVar:
         """Make one loop of adjacent ones, outermost first.
 
-            for i in n: for j in m: ...       fuse(i, j)
-            for f in n*m: i = f // m; j = f % m; ...
+        for i in n: for j in m: ...       fuse(i, j)
+        for f in n*m: i = f // m; j = f % m; ...
         """
         if len(axes) == 1 and isinstance(axes[0], (list, tuple)):
             axes = tuple(axes[0])
@@ -190,10 +202,14 @@ class Stage:
         position = self.leaves.index(first)
         for outer, inner, found in zip(axes, axes[1:], self.leaves[position + 1 :] + [None] * len(axes)):
             if inner is not found:
-                raise ScheduleError(f"{self._where('fuse', inner)}: it must be the loop directly inside {outer.name!r}; reorder first")
+                raise ScheduleError(
+                    f"{self._where('fuse', inner)}: it must be the loop directly inside {outer.name!r}; reorder first"
+                )
         fused = first
         for axis in axes[1:]:
-            new = IterVar(f"{fused.name}_{axis.name}", extent=fused.extent * axis.extent, kind=axis.kind, span=ex.caller_span())
+            new = IterVar(
+                f"{fused.name}_{axis.name}", extent=fused.extent * axis.extent, kind=axis.kind, span=ex.caller_span()
+            )
             self.relations.append(Fuse(fused, axis, new))
             self._unmark(fused)
             self._unmark(axis)
@@ -219,7 +235,9 @@ class Stage:
         if foreign:
             own = [self.leaves.index(axis) for axis in axes if axis in self.leaves]
             if not own:
-                raise ScheduleError(f"reorder in stage {self.name!r}: expects a loop of this stage to move around, found none")
+                raise ScheduleError(
+                    f"reorder in stage {self.name!r}: expects a loop of this stage to move around, found none"
+                )
             self.blocks |= foreign
             self.leaves[min(own) : min(own)] = foreign
         positions = sorted(self.leaves.index(axis) for axis in axes)
@@ -233,34 +251,48 @@ class Stage:
         if owner is None:
             raise ScheduleError(f"{where}: it is no loop of this stage, whose loops are {self._loop_names()}")
         if axis.kind is not AxisKind.REDUCE or owner.attach is None or owner.attach[0] is not self:
-            raise ScheduleError(f"{where}: it is a loop of {owner.name!r}; only a reduce loop of a stage computed at this one may move here")
+            raise ScheduleError(
+                f"{where}: it is a loop of {owner.name!r}; only a reduce loop of a stage computed at this one may move here"
+            )
         first_reduce = next(leaf for leaf in owner.leaves if leaf.kind is AxisKind.REDUCE)
         if axis is not first_reduce:
-            raise ScheduleError(f"{where}: only the outermost reduce loop of {owner.name!r} ({first_reduce.name!r}) may move out of it")
+            raise ScheduleError(
+                f"{where}: only the outermost reduce loop of {owner.name!r} ({first_reduce.name!r}) may move out of it"
+            )
         if len(self.outputs) != 1 or len(owner.outputs) != 1 or self.outputs[0].dtype != owner.outputs[0].dtype:
-            raise ScheduleError(f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output of one type")
+            raise ScheduleError(
+                f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output of one type"
+            )
         if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
             raise ScheduleError(f"{where}: {self.name!r} is a reduction itself")
         if self.blocks:
             other = next(iter(self.blocks.values()))
-            raise ScheduleError(f"{where}: {self.name!r} keeps the partial results of {other.name!r} already, and has place for one")
+            raise ScheduleError(
+                f"{where}: {self.name!r} keeps the partial results of {other.name!r} already, and has place for one"
+            )
         return owner
 
     def vectorize(self, axis: IterVar) -> None:
         """Compute all values of a loop of constant extent at once, one per vector lane."""
         self._require_data(axis, "vectorize", "its lanes would race for the result; rfactor it first")
         if not isinstance(axis.extent, Const):
-            raise ScheduleError(f"{self._where('vectorize', axis)}: expects a constant extent, found {axis.extent}; split it first")
+            raise ScheduleError(
+                f"{self._where('vectorize', axis)}: expects a constant extent, found {axis.extent}; split it first"
+            )
         for other, kind in self.kinds.items():
             if kind is LoopKind.VECTORIZED and other is not axis:
-                raise ScheduleError(f"{self._where('vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage is")
+                raise ScheduleError(
+                    f"{self._where('vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage is"
+                )
         self.kinds[axis] = LoopKind.VECTORIZED
 
     def unroll(self, axis: IterVar) -> None:
         """Write out every iteration of a loop of constant extent."""
         self._require_leaf(axis, "unroll")
         if not isinstance(axis.extent, Const):
-            raise ScheduleError(f"{self._where('unroll', axis)}: expects a constant extent, found {axis.extent}; split it first")
+            raise ScheduleError(
+                f"{self._where('unroll', axis)}: expects a constant extent, found {axis.extent}; split it first"
+            )
         self.kinds[axis] = LoopKind.UNROLLED
 
     def parallel(self, axis: IterVar) -> None:
@@ -272,9 +304,13 @@ class Stage:
         """Run each iteration on its own hardware block or thread. A reduce axis bound to threads is combined across them."""
         self._require_leaf(axis, "bind")
         if axis.kind is AxisKind.REDUCE and not thread.tag.startswith("threadIdx"):
-            raise ScheduleError(f"{self._where('bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}")
+            raise ScheduleError(
+                f"{self._where('bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}"
+            )
         if thread.tag in self.threads.values():
-            raise ScheduleError(f"{self._where('bind', axis)}: another loop of the stage is already bound to {thread.tag}")
+            raise ScheduleError(
+                f"{self._where('bind', axis)}: another loop of the stage is already bound to {thread.tag}"
+            )
         self.kinds[axis] = LoopKind.THREAD
         self.threads[axis] = thread.tag
 
@@ -299,28 +335,32 @@ class Stage:
     def compute_at(self, consumer: Any, axis: IterVar) -> None:
         """Compute what each iteration of the consumer's loop needs, inside that loop.
 
-            for i: B[i] = f(i)                        s[B].compute_at(s[C], io)
-            for io: for ii: C[...] = B[...]
-            =>  for io: { for i in what C needs at io: B[i] = f(i);  for ii: C[...] = B[...] }
+        for i: B[i] = f(i)                        s[B].compute_at(s[C], io)
+        for io: for ii: C[...] = B[...]
+        =>  for io: { for i in what C needs at io: B[i] = f(i);  for ii: C[...] = B[...] }
         """
         stage = consumer if isinstance(consumer, Stage) else self.schedule[consumer]
         self._require_internal("compute_at")
         if stage is self:
             raise ScheduleError(f"compute_at: stage {self.name!r} can't be computed inside itself")
         if axis not in stage.leaves:
-            raise ScheduleError(f"compute_at: {axis.name!r} is no loop of stage {stage.name!r}, whose loops are {stage._loop_names()}")
+            raise ScheduleError(
+                f"compute_at: {axis.name!r} is no loop of stage {stage.name!r}, whose loops are {stage._loop_names()}"
+            )
         self.attach, self.inlined = (stage, axis), False
 
     def compute_inline(self) -> None:
         """Substitute the computation where its result is read.
 
-            for i: B[i] = f(i)
-            for i: C[i] = g(B[i])       s[B].compute_inline()
-            =>  for i: C[i] = g(f(i))
+        for i: B[i] = f(i)
+        for i: C[i] = g(B[i])       s[B].compute_inline()
+        =>  for i: C[i] = g(f(i))
         """
         self._require_internal("compute_inline")
         if not isinstance(self.op, ComputeOp) or self.op.reduce_axis:
-            raise ScheduleError(f"compute_inline: {self.name!r} is {'a reduction' if isinstance(self.op, ComputeOp) else 'not a compute'}; only an element-wise body can be substituted")
+            raise ScheduleError(
+                f"compute_inline: {self.name!r} is {'a reduction' if isinstance(self.op, ComputeOp) else 'not a compute'}; only an element-wise body can be substituted"
+            )
         self.inlined, self.attach = True, None
 
     def compute_root(self) -> None:
@@ -343,9 +383,13 @@ class Stage:
         if axis not in self.axes:
             raise ScheduleError(f"{self._where('storage_align', axis)}: expects a data axis of the operation")
         if factor < 1 or not 0 <= offset < factor:
-            raise ScheduleError(f"{self._where('storage_align', axis)}: expects factor >= 1 and 0 <= offset < factor, found {factor} and {offset}")
+            raise ScheduleError(
+                f"{self._where('storage_align', axis)}: expects factor >= 1 and 0 <= offset < factor, found {factor} and {offset}"
+            )
         if self.is_output:
-            raise ScheduleError(f"{self._where('storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's")
+            raise ScheduleError(
+                f"{self._where('storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's"
+            )
         self.alignments[self.axes.index(axis)] = (factor, offset)
 
     # Checks and bookkeeping.
@@ -354,16 +398,22 @@ class Stage:
         if not isinstance(axis, IterVar):
             raise ScheduleError(f"{primitive} in stage {self.name!r}: expects an axis, found {type(axis).__name__}")
         if axis not in self.leaves:
-            raise ScheduleError(f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}")
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}"
+            )
 
     def _require_own(self, axis: IterVar, primitive: str) -> None:
         """A loop that no reorder has taken from one stage into another."""
         self._require_leaf(axis, primitive)
         owner = self.blocks.get(axis)
         if owner is not None:
-            raise ScheduleError(f"{self._where(primitive, axis)}: it is a loop of {owner.name!r}, moved here by reorder; {primitive} it there before")
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: it is a loop of {owner.name!r}, moved here by reorder; {primitive} it there before"
+            )
         if self.attach is not None and axis in self.attach[0].blocks:
-            raise ScheduleError(f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}; {primitive} it before")
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}; {primitive} it before"
+            )
 
     def _require_data(self, axis: IterVar, primitive: str, reason: str) -> None:
         self._require_leaf(axis, primitive)

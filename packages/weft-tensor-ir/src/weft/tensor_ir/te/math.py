@@ -16,7 +16,9 @@ def _float(name: str, *args: Any) -> Expr:
     operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
     for o in operands:
         if not o.dtype.is_float or o.dtype != kind:
-            raise ExpressionError(f"{name} expects floating-point operands of one type, found {', '.join(str(x.dtype) for x in operands)}")
+            raise ExpressionError(
+                f"{name} expects floating-point operands of one type, found {', '.join(str(x.dtype) for x in operands)}"
+            )
     return call(name, operands)
 
 
@@ -138,7 +140,9 @@ def _integer(name: str, *args: Any) -> Expr:
     operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
     for o in operands:
         if not o.dtype.is_int or o.dtype != kind:
-            raise ExpressionError(f"{name} expects integers of one type, found {', '.join(str(x.dtype) for x in operands)}")
+            raise ExpressionError(
+                f"{name} expects integers of one type, found {', '.join(str(x.dtype) for x in operands)}"
+            )
     return call(name, operands)
 
 

@@ -75,9 +75,7 @@ def max_value(dtype: DType | str) -> Expr:
 Reducer = Callable[..., Any]
 
 
-def comm_reducer(
-    combine: Callable[[Any, Any], Any], identity: Callable[..., Any], name: str = "reduce"
-) -> Reducer:
+def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any], name: str = "reduce") -> Reducer:
     """A reducer from `combine(left, right)` and `identity(dtype…)`, both over tuples for a tuple reduction.
 
     The result is called as `reducer(source, axis=…, where=…)`; a tuple of sources gives a tuple of expressions, to be
@@ -102,7 +100,11 @@ def comm_reducer(
         results = combine(left, right) if many else (combine(left[0], right[0]),)
         start = identity(*kinds)
         combiner = Combiner(
-            name, left, right, tuple(results), tuple(as_expr(s, k) for s, k in zip(start if many else (start,), kinds, strict=True))
+            name,
+            left,
+            right,
+            tuple(results),
+            tuple(as_expr(s, k) for s, k in zip(start if many else (start,), kinds, strict=True)),
         )
         outputs = tuple(Reduce(combiner, sources, axes, condition, i, k) for i, k in enumerate(kinds))
         return outputs if many else outputs[0]

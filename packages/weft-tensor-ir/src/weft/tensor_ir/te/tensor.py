@@ -42,7 +42,9 @@ class Tensor:
     def __call__(self, *indices: Any) -> Expr:
         """The element at `indices`, one integer expression per dimension. Raises ExpressionError on another number."""
         if len(indices) != len(self.shape):
-            raise ExpressionError(f"tensor {self.name!r} has {len(self.shape)} dimensions, found {len(indices)} indices")
+            raise ExpressionError(
+                f"tensor {self.name!r} has {len(self.shape)} dimensions, found {len(indices)} indices"
+            )
         exprs = tuple(as_expr(i, ex.INT64) for i in indices)
         for e in exprs:
             if not e.dtype.is_int:
@@ -116,8 +118,12 @@ class ExternOp(Operation):
     __slots__ = ("_inputs", "body", "input_buffers", "output_buffers")
 
     def __init__(
-        self, name: str, inputs: tuple[Tensor, ...], input_buffers: tuple[Buffer, ...],
-        output_buffers: tuple[Buffer, ...], body: Stmt,
+        self,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        input_buffers: tuple[Buffer, ...],
+        output_buffers: tuple[Buffer, ...],
+        body: Stmt,
     ) -> None:
         super().__init__(name, [b.shape for b in output_buffers], [b.dtype for b in output_buffers])
         self._inputs = inputs
@@ -184,7 +190,9 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
 def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
     """bodies[axis]: one body per value of an axis of constant extent."""
     if isinstance(axis, IterVar) and isinstance(axis.extent, ex.Const) and axis.extent.value != len(bodies):
-        raise ExpressionError(f"piecewise over axis {axis.name!r} of extent {axis.extent} expects as many bodies, found {len(bodies)}")
+        raise ExpressionError(
+            f"piecewise over axis {axis.name!r} of extent {axis.extent} expects as many bodies, found {len(bodies)}"
+        )
     return ex.piecewise(bodies, axis)
 
 
@@ -202,7 +210,8 @@ def _check_body(name: str, bodies: tuple[Expr, ...], axis: tuple[IterVar, ...]) 
     first = bodies[0]
     reductions = [isinstance(b, Reduce) for b in bodies]
     if any(reductions) and not (
-        all(reductions) and all(b.combiner is first.combiner and b.output == i for i, b in enumerate(bodies))  # type: ignore[attr-defined]
+        all(reductions)
+        and all(b.combiner is first.combiner and b.output == i for i, b in enumerate(bodies))  # type: ignore[attr-defined]
         and len(bodies) == len(first.sources)  # type: ignore[attr-defined]
     ):
         raise ExpressionError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
@@ -211,8 +220,12 @@ def _check_body(name: str, bodies: tuple[Expr, ...], axis: tuple[IterVar, ...]) 
         for child in children(body):
             for node in walk(child):
                 if isinstance(node, Reduce):
-                    raise ExpressionError(f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own")
+                    raise ExpressionError(
+                        f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own"
+                    )
                 if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
-                    raise ExpressionError(f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it")
+                    raise ExpressionError(
+                        f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it"
+                    )
         if isinstance(body, IterVar) and body.kind is AxisKind.REDUCE:
             raise ExpressionError(f"compute {name!r}: axis {body.name!r} is used, but no reduction over it declares it")

@@ -98,7 +98,7 @@ def _with_bias(node: ImportedNode) -> tuple[Value, ...]:
 
 def _conv_transpose(node: ImportedNode) -> Operand:
     """output_shape, or SAME (extent * stride), decide the pads; what is odd of them lies at the end for SAME_UPPER only
-    (ONNX ConvTranspose)."""
+    (ONNX ConvTranspose). An output_shape beyond the last window is filled at the end."""
     window = _window(node, _kernel_of_weight(node))
     rank = len(window.kernel)
     output_padding = node.optional_integers("output_padding") or (0,) * rank
@@ -110,10 +110,13 @@ def _conv_transpose(node: ImportedNode) -> Operand:
         wanted = wanted or tuple(extent * stride for extent, stride in zip(spatial, window.strides, strict=True))
         full = _uncropped(spatial, window, output_padding)
         wanted = wanted[-rank:]
-        if len(wanted) != rank or any(part > whole for part, whole in zip(wanted, full, strict=True)):
-            raise FrontendError(f"expected an output_shape of {rank} extents up to {list(full)}, found {list(wanted)}")
-        totals = [whole - part for whole, part in zip(full, wanted, strict=True)]
+        if len(wanted) != rank or min(wanted) < 1:
+            raise FrontendError(f"expected an output_shape of {rank} extents, found {list(wanted)}")
+        totals = [max(whole - part, 0) for whole, part in zip(full, wanted, strict=True)]
         pads = _shared(totals, mode == "SAME_UPPER")
+        output_padding = tuple(
+            extra + max(part - whole, 0) for extra, part, whole in zip(output_padding, wanted, full, strict=True)
+        )
     op = ConvTranspose(
         strides=window.strides,
         pads=pads,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 from weft.runtime.dtype import DType, TypeCode
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.codegen.llvm.registers import Registers
-from weft.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal, scalar_type, splat_literal, storage_type
+from weft.tensor_ir.codegen.llvm.values import (
+    Value,
+    intrinsic_suffix,
+    literal,
+    scalar_type,
+    splat_literal,
+    storage_type,
+)
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Scope
 from weft.tensor_ir.ir.expr import INT64, Expr, Load, Var
@@ -18,10 +24,14 @@ from weft.tensor_ir.ir.visit import walk
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
 _SIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "slt", ex.LE: "sle", ex.GT: "sgt", ex.GE: "sge"}
 _UNSIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "ult", ex.LE: "ule", ex.GT: "ugt", ex.GE: "uge"}
-_HOLDS: dict[type[ex.Compare], Callable[[ex.Scalar, ex.Scalar], bool]] = {
-    ex.EQ: operator.eq, ex.NE: operator.ne, ex.LT: operator.lt, ex.LE: operator.le, ex.GT: operator.gt, ex.GE: operator.ge,
-}  # fmt: skip
-_UNARY_INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "fabs": "fabs"}
+_UNARY_INTRINSICS = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "round": "roundeven",
+    "fabs": "fabs",
+}
 _BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "shift_left": "shl"}
 
 LIBM = {"exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "pow": "pow"}
@@ -70,14 +80,20 @@ class Expressions(Registers):
                 return folded
         form = self.offset_form(e)
         stride = self.lane_stride(form)
-        if stride is None or (stride != 0 and stride != 1):
+        if stride not in (0, 1):
             return self._gather(e)
         constant, terms = self.evaluate(form)
         lanes = self.width if stride == 1 else 0
         masked = self.mask is not None and not self.is_in_bounds(e)
         if masked and not lanes:
             return self._gather(e)
-        key = (e.buffer, constant, tuple((v.text, c) for v, c in terms), lanes, self.mask.text if masked and self.mask else "")
+        key = (
+            e.buffer,
+            constant,
+            tuple((v.text, c) for v, c in terms),
+            lanes,
+            self.mask.text if masked and self.mask else "",
+        )
         for scope in reversed(self.scopes):
             if key in scope.loads:
                 return scope.loads[key]
@@ -88,9 +104,13 @@ class Expressions(Registers):
             self.module.report.masked += 1
             vector = Value("zeroinitializer", kind, lanes)
             declaration = f"@llvm.masked.load.{intrinsic_suffix(vector)}.p0"
-            self.module.declarations[f"declare {vector.type} {declaration}(ptr, i32, <{lanes} x i1>, {vector.type})"] = None
+            self.module.declarations[
+                f"declare {vector.type} {declaration}(ptr, i32, <{lanes} x i1>, {vector.type})"
+            ] = None
             raw = self.emit(
-                f"call {vector.type} {declaration}(ptr {pointer}, i32 {alignment}, {self.mask.typed}, {vector.typed})", kind, lanes
+                f"call {vector.type} {declaration}(ptr {pointer}, i32 {alignment}, {self.mask.typed}, {vector.typed})",
+                kind,
+                lanes,
             )
         else:
             type_ = f"<{lanes} x {kind}>" if lanes else kind
@@ -113,9 +133,13 @@ class Expressions(Registers):
         vector = Value("zeroinitializer", kind, self.width)
         name = f"@llvm.masked.gather.{intrinsic_suffix(vector)}.v{self.width}p0"
         mask = self.mask or Value("splat (i1 true)", "i1", self.width)
-        self.module.declarations[f"declare {vector.type} {name}({pointers.type}, i32, {mask.type}, {vector.type})"] = None
+        self.module.declarations[f"declare {vector.type} {name}({pointers.type}, i32, {mask.type}, {vector.type})"] = (
+            None
+        )
         raw = self.emit(
-            f"call {vector.type} {name}({pointers.typed}, i32 {e.dtype.bytes}, {mask.typed}, {vector.typed})", kind, self.width
+            f"call {vector.type} {name}({pointers.typed}, i32 {e.dtype.bytes}, {mask.typed}, {vector.typed})",
+            kind,
+            self.width,
         )
         return self.widen(raw, e.dtype)
 
@@ -327,7 +351,7 @@ class Expressions(Registers):
                 return mask
         a, b = self.match_widths(self.value(e.a), self.value(e.b))
         if a.literal is not None and b.literal is not None:
-            return self._like(Value("", "i1", a.lanes), _HOLDS[type(e)](a.literal, b.literal))
+            return self._like(Value("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
         if e.a.dtype.is_float:
             return self.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
         unsigned = e.a.dtype.is_bool or ex.int_range(e.a.dtype)[0] == 0
@@ -359,7 +383,9 @@ class Expressions(Registers):
         limit = self.emit(self.intrinsic("smin", "i64", bottom, literal(self.width, "i64")), "i64")
         narrow = self.splat(self.emit(f"trunc i64 {limit.text} to i32", "i32"), self.width)
         numbers = f"<{', '.join(f'i32 {i}' for i in range(self.width))}>"
-        return self.emit(f"icmp {'sle' if stride == -1 else 'sge'} <{self.width} x i32> {numbers}, {narrow.text}", "i1", self.width)
+        return self.emit(
+            f"icmp {'sle' if stride == -1 else 'sge'} <{self.width} x i32> {numbers}, {narrow.text}", "i1", self.width
+        )
 
     def _not(self, e: ex.Not) -> Value:
         value = self.value(e.value)
@@ -374,11 +400,11 @@ class Expressions(Registers):
         return self._choose(e.a, lambda: literal(True, "i1"), lambda: self.value(e.b), e.b)
 
     def _select(self, e: ex.Select) -> Value:
-        return self._choose(e.condition, lambda: self.value(e.then), lambda: self.value(e.otherwise), e.then, e.otherwise)
+        return self._choose(
+            e.condition, lambda: self.value(e.then), lambda: self.value(e.otherwise), e.then, e.otherwise
+        )
 
-    def _choose(
-        self, test: Expr, then: Callable[[], Value], otherwise: Callable[[], Value], *lazy: Expr
-    ) -> Value:
+    def _choose(self, test: Expr, then: Callable[[], Value], otherwise: Callable[[], Value], *lazy: Expr) -> Value:
         """One of two operands; loads in the `lazy` expressions run only where their operand is chosen."""
         condition = self.value(test)
         if condition.literal is not None:
@@ -442,23 +468,12 @@ class Expressions(Registers):
             self.branch(labels[2])
         widened = []
         for (value, block), patch in zip(ends, patches, strict=True):
-            if value.lanes != lanes:
-                with self.writing_to(patch):
-                    value = self._plain_splat(value, lanes)
-            widened.append((value, block))
+            with self.writing_to(patch):
+                widened.append((value if value.lanes == lanes else self.plain_splat(value, lanes), block))
         self.start_block(labels[2])
         first = widened[0][0]
         arms = ", ".join(f"[ {value.text}, %{block} ]" for value, block in widened)
         return self.emit(f"phi {first.type} {arms}", first.kind, first.lanes)
-
-    def _plain_splat(self, value: Value, lanes: int) -> Value:
-        """A splat that is not remembered, for code that is written in another place."""
-        if value.literal is not None:
-            return splat_literal(literal(value.literal, value.kind), lanes)
-        first = self.emit(f"insertelement <{lanes} x {value.kind}> poison, {value.typed}, i64 0", value.kind, lanes)
-        return self.emit(
-            f"shufflevector {first.typed}, <{lanes} x {value.kind}> poison, <{lanes} x i32> zeroinitializer", value.kind, lanes
-        )
 
     def _piecewise(self, e: ex.Piecewise) -> Value:
         index = self.value(e.index)
@@ -527,7 +542,9 @@ class Expressions(Registers):
             return self._reinterpret(first, e.args[0].dtype, e.dtype)
         if e.name.startswith("libm.") and e.name[5:] in LIBM:
             return self._libm(LIBM[e.name[5:]], arguments)
-        raise CodegenError(f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give an intrinsic rule for it")
+        raise CodegenError(
+            f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give an intrinsic rule for it"
+        )
 
     def _reinterpret(self, value: Value, source: DType, target: DType) -> Value:
         bits = value if source.is_int else self._convert("bitcast", self.narrow(value, source), f"i{source.bits}")
@@ -553,7 +570,7 @@ class Expressions(Registers):
         return result
 
 
-def _unexpected(self: Expressions, e: Expr) -> Value:
+def _unexpected(_: Expressions, e: Expr) -> Value:
     raise AssertionError(f"{type(e).__name__} in loop IR")
 
 
@@ -570,7 +587,7 @@ _RULES: dict[type[Expr], Callable[[Any, Any], Value]] = {
     ex.FloorMod: Expressions._floormod,
     ex.Min: Expressions._extremum,
     ex.Max: Expressions._extremum,
-    **{kind: Expressions._compare for kind in _FLOAT_COMPARE},
+    **dict.fromkeys(_FLOAT_COMPARE, Expressions._compare),
     ex.Not: Expressions._not,
     ex.And: Expressions._and,
     ex.Or: Expressions._or,

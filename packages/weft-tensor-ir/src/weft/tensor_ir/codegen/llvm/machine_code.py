@@ -40,7 +40,9 @@ def check_processor(triple: str, cpu: str, features: str) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0 or "not a recognized" in result.stderr:
         reason = result.stderr.strip().splitlines()[-1:] or [f"it ended with status {result.returncode}"]
-        raise TargetError(f"LLVM does not accept processor {cpu!r} with features {features!r} for {triple}: {reason[0]}")
+        raise TargetError(
+            f"LLVM does not accept processor {cpu!r} with features {features!r} for {triple}: {reason[0]}"
+        )
 
 
 def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -> llvm.TargetMachine:

@@ -61,15 +61,17 @@ class Registers(Addressing):
             varying = {v for atom in form.terms for v in walk(atom) if isinstance(v, Var) and v is not self.lane}
             loops = sorted({v.name for v in varying if v not in self.env or self.env[v].literal is None})
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: expected constant indices after unrolling, found an index that "
-                f"varies with loop {', '.join(map(repr, loops)) or 'data'}; unroll or vectorize that loop, or use scope 'local'"
+                f"register buffer {access.buffer.name!r}: expected constant indices after unrolling, found an index "
+                f"that varies with loop {', '.join(map(repr, loops)) or 'data'}; unroll or vectorize that loop, "
+                "or use scope 'local'"
             )
         if stride == 0 or self.lane is None:
             return constant, 0
         if stride != 1:
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: expected the vectorized loop {self.lane.name!r} to run along its last "
-                f"dimension, found a stride of {stride if stride is not None else 'varying'} elements; make that axis the innermost"
+                f"register buffer {access.buffer.name!r}: expected the vectorized loop {self.lane.name!r} to run along its "
+                f"last dimension, found a stride of {stride if stride is not None else 'varying'} elements; "
+                "make that axis the innermost"
             )
         return constant, self.width
 
@@ -79,12 +81,12 @@ class Registers(Addressing):
     def register_store(self, access: Store, value: Value) -> None:
         slots = self.registers[access.buffer]
         slot = self.register_slot(access)
-        first, lanes = slot
+        lanes = slot[1]
         if lanes:
             value = self.splat(value, lanes)
-        elif value.lanes or self.mask is not None:
+        elif self.lane is not None and (value.lanes or self.mask is not None):
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name if self.lane is not None else '?'!r} would store to one element"
+                f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name!r} would store to one element"
             )
         if self.mask is not None:
             old = self.held(access.buffer, slots, slot, undefined=True)
@@ -99,7 +101,7 @@ class Registers(Addressing):
         return {b: dict(slots) for b, slots in self.registers.items()}
 
     def open_loop(self, stored: set[Buffer]) -> dict[Buffer, Slots]:
-        """At the head of a loop that stores to these buffers: a phi for each slot. Returns the slots before the loop."""
+        """A phi for each slot, at the head of a loop that stores to these buffers. Returns the slots before the loop."""
         before = {b: slots for b, slots in self.held_registers().items() if b in stored}
         loop = OpenLoop(frozenset(before), [], len(self.scopes) - 1, [])
         self.lines.append(loop.head)
@@ -127,7 +129,8 @@ class Registers(Addressing):
     def loop_finals(self) -> list[tuple[Phi, Value]]:
         """At the end of a loop's body: what it carries, and what that is now."""
         return [
-            (phi, self.held(phi.buffer, self.registers[phi.buffer], phi.slot, undefined=True)) for phi in self.loops[-1].phis
+            (phi, self.held(phi.buffer, self.registers[phi.buffer], phi.slot, undefined=True))
+            for phi in self.loops[-1].phis
         ]
 
     def close_loop(self, finals: list[tuple[Phi, Value]], entry: str, latch: str) -> None:
@@ -176,7 +179,7 @@ class Registers(Addressing):
         slots[slot] = value
 
     def held(self, buffer: Buffer, slots: Slots, slot: Slot, *, undefined: bool = False) -> Value:
-        """The value of a slot from slots of any width; an element that nothing has set is undefined or a CodegenError."""
+        """The value of a slot from slots of any width. Raises CodegenError for one that nothing set, unless `undefined`."""
         if slot in slots:
             return slots[slot]
         first, lanes = slot
@@ -188,7 +191,9 @@ class Registers(Addressing):
                         return literal(value.literal, kind)
                     return self.emit(f"extractelement {value.typed}, i64 {first - start}", kind)
                 picks = ", ".join(f"i32 {first - start + i}" for i in range(lanes))
-                return self.emit(f"shufflevector {value.typed}, {value.type} poison, <{lanes} x i32> <{picks}>", kind, lanes)
+                return self.emit(
+                    f"shufflevector {value.typed}, {value.type} poison, <{lanes} x i32> <{picks}>", kind, lanes
+                )
         if undefined and not overlaps(slot, slots):
             return self._undefined(buffer, slot)
         if not lanes:

@@ -162,18 +162,22 @@ class FunctionState:
         """The value in every lane; a vector of that width stands for itself."""
         if value.lanes == lanes:
             return value
-        if value.literal is not None:
-            return splat_literal(literal(value.literal, value.kind), lanes)
         key = (value.text, lanes)
         for scope in reversed(self.scopes):
             if key in scope.splats:
                 return scope.splats[key]
-        first = self.emit(f"insertelement <{lanes} x {value.kind}> poison, {value.typed}, i64 0", value.kind, lanes)
-        result = self.emit(
-            f"shufflevector {first.typed}, <{lanes} x {value.kind}> poison, <{lanes} x i32> zeroinitializer", value.kind, lanes
-        )
-        self.scopes[-1].splats[key] = result
+        result = self.plain_splat(value, lanes)
+        if value.literal is None:
+            self.scopes[-1].splats[key] = result
         return result
+
+    def plain_splat(self, value: Value, lanes: int) -> Value:
+        """A scalar in every lane, not remembered: for code that is written in another place."""
+        if value.literal is not None:
+            return splat_literal(literal(value.literal, value.kind), lanes)
+        first = self.emit(f"insertelement <{lanes} x {value.kind}> poison, {value.typed}, i64 0", value.kind, lanes)
+        picks = f"<{lanes} x i32> zeroinitializer"
+        return self.emit(f"shufflevector {first.typed}, {first.type} poison, {picks}", value.kind, lanes)
 
     def product(self, value: Value, factor: int) -> Value:
         """value · factor as i64, written where `value` is defined."""

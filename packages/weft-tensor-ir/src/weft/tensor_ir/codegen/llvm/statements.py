@@ -85,7 +85,9 @@ class Statements(Expressions):
         if outer.literal is not None or outer.text.startswith("@"):
             return outer
         if outer.lanes:
-            raise CodegenError("a parallel loop inside a vectorized one can't be expressed; put the vectorized loop inside")
+            raise CodegenError(
+                "a parallel loop inside a vectorized one can't be expressed; put the vectorized loop inside"
+            )
         if outer.text not in self.captured:
             self.captured[outer.text] = (outer, Value(f"%c{len(self.captured)}", outer.kind))
         return self.captured[outer.text][1]
@@ -112,7 +114,10 @@ class Statements(Expressions):
 
     def _vectorized(self, s: For) -> None:
         if self.lane is not None:
-            raise CodegenError(f"vectorized loop {s.var.name!r} is inside vectorized loop {self.lane.name!r}; one loop is vectorized at a time")
+            raise CodegenError(
+                f"vectorized loop {s.var.name!r} is inside vectorized loop {self.lane.name!r}; "
+                "one loop is vectorized at a time"
+            )
         if self._constant(s, s.start, "start") != 0:
             raise CodegenError(f"vectorized loop {s.var.name!r}: expected to start at 0, found {s.start}")
         width = self._constant(s, s.extent, "extent")
@@ -128,7 +133,9 @@ class Statements(Expressions):
         start = self.value(s.start)
         stop = self.value(ex.add(s.start, s.extent))
         if self.lane is not None and (start.lanes or stop.lanes):
-            raise CodegenError(f"loop {s.var.name!r}: its range differs between the lanes of the vectorized loop {self.lane.name!r}")
+            raise CodegenError(
+                f"loop {s.var.name!r}: its range differs between the lanes of the vectorized loop {self.lane.name!r}"
+            )
         extent = self.analyzer.constant(s.extent)
         if extent is not None and extent < 1:
             return
@@ -261,7 +268,8 @@ class Statements(Expressions):
         size = buffer.size()
         if buffer.scope is Scope.REGISTER:
             if size is None:
-                raise CodegenError(f"register buffer {buffer.name!r}: expected a constant shape, found [{', '.join(map(str, buffer.shape))}]")
+                shape = ", ".join(map(str, buffer.shape))
+                raise CodegenError(f"register buffer {buffer.name!r}: expected a constant shape, found [{shape}]")
             self.registers[buffer] = {}
             self.statement(s.body)
             del self.registers[buffer]
@@ -358,7 +366,9 @@ class Statements(Expressions):
         mask = self.mask or Value("splat (i1 true)", "i1", self.width)
         name = f"@llvm.masked.scatter.{intrinsic_suffix(value)}.v{self.width}p0"
         self.module.declarations[f"declare void {name}({value.type}, {pointers.type}, i32, {mask.type})"] = None
-        self.lines.append(f"  call void {name}({value.typed}, {pointers.typed}, i32 {s.buffer.dtype.bytes}, {mask.typed})")
+        self.lines.append(
+            f"  call void {name}({value.typed}, {pointers.typed}, i32 {s.buffer.dtype.bytes}, {mask.typed})"
+        )
 
     def _let(self, s: Let) -> None:
         self.memo.clear()
@@ -409,8 +419,12 @@ class Statements(Expressions):
 
     def _parallel(self, s: For) -> None:
         """The loop becomes a task of its own, run over contiguous ranges by the host's threads."""
-        if any(b in self.registers for n in walk(s.body) for b in ([n.buffer] if isinstance(n, (Store, ex.Load)) else [])):
-            raise CodegenError(f"parallel loop {s.var.name!r} uses a register buffer that belongs to the code around it")
+        if any(
+            b in self.registers for n in walk(s.body) for b in ([n.buffer] if isinstance(n, (Store, ex.Load)) else [])
+        ):
+            raise CodegenError(
+                f"parallel loop {s.var.name!r} uses a register buffer that belongs to the code around it"
+            )
         self.memo.clear()
         start, extent = self.value(s.start), self.value(s.extent)
         self._forget_stored(s.body)
@@ -447,7 +461,10 @@ class Statements(Expressions):
         )
         inner_parameters = ", ".join(["ptr %host", *([parameters] if parameters else []), "i64 %begin", "i64 %end"])
         text = self.define(f"{self.name}.body", inner_parameters, "internal")
-        thunk = [f"define internal i32 @{self.name}(ptr %closure, i64 %begin, i64 %end) #0 {{", "  %host = load ptr, ptr %closure"]
+        thunk = [
+            f"define internal i32 @{self.name}(ptr %closure, i64 %begin, i64 %end) #0 {{",
+            "  %host = load ptr, ptr %closure",
+        ]
         for i, v in enumerate(own):
             thunk.append(f"  %p{i} = getelementptr i64, ptr %closure, i64 {i + 1}")
             thunk.append(f"  {v.text} = load {v.kind}, ptr %p{i}")
@@ -516,4 +533,3 @@ _RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
     Prefetch: Statements._prefetch,
     Barrier: Statements._barrier,
 }
-

@@ -1,0 +1,394 @@
+"""Reads ONNX models: a Graph and its parameters out of a file's data, or a report of all that stands in the way.
+
+A node whose inputs are known is evaluated (shape_arithmetic), else converted, else replaced by its function body. What
+can't be is a gap; the nodes behind it are looked up by name, so that one run reports all gaps.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap, Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+from weft.frontends.onnx.converters import CONVERTERS
+from weft.frontends.onnx.emitter import Emitter, Operand, type_of
+from weft.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
+from weft.frontends.onnx.loading import Limits, Model, load, text
+from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported
+from weft.frontends.onnx.report import Gap, Report
+from weft.frontends.onnx.schemas import schema_of
+from weft.frontends.onnx.shape_arithmetic import fold
+from weft.frontends.onnx.signature import bound, declared_type, input_types
+from weft.frontends.onnx.structure import check_function_calls, check_structure, in_order, opsets_of, plain_domain
+from weft.frontends.onnx.tensors import Array, tensor_bytes, to_array
+from weft.graph_ir.graph import Graph, NodeSpan, Value
+from weft.graph_ir.ops.element_wise import Identity
+from weft.runtime.dtype import DType
+from weft.runtime.errors import FrontendError, WeftError
+
+Source = str | Path | bytes | onnx.ModelProto
+
+
+def from_onnx(
+    source: Source,
+    *,
+    shapes: Mapping[str, Sequence[int]] = {},  # noqa: B006: never written to
+    dims: Mapping[str, int] = {},  # noqa: B006
+    constants: Mapping[str, Array] = {},  # noqa: B006
+) -> tuple[Graph, dict[str, Array]]:
+    """Read an ONNX model: a path, its bytes or its message.
+
+    `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, and `constants` makes
+    inputs constant; dimensions that stay unknown are Symbols. The second result holds the data of the graph's parameters
+    by name. Raises FrontendError where the model is malformed or has nodes that can't be compiled, naming all of them.
+    """
+    graph, report = _import(source, shapes, dims, constants)
+    if graph is None:
+        raise FrontendError(str(report))
+    return graph, {value.name: data for value, data in graph.parameters.items()}
+
+
+def check_onnx(
+    source: Source,
+    *,
+    shapes: Mapping[str, Sequence[int]] = {},  # noqa: B006
+    dims: Mapping[str, int] = {},  # noqa: B006
+    constants: Mapping[str, Array] = {},  # noqa: B006
+) -> Report:
+    """What of a model can't be compiled, all at once. Raises FrontendError where it is malformed."""
+    return _import(source, shapes, dims, constants)[1]
+
+
+def _import(
+    source: Source,
+    shapes: Mapping[str, Sequence[int]],
+    dims: Mapping[str, int],
+    constants: Mapping[str, Array],
+    limits: Limits = Limits(),
+) -> tuple[Graph | None, Report]:
+    model = load(source, limits)
+    try:
+        return _Importer(model, shapes, dims, constants).run()
+    except FrontendError as error:
+        error.add_note(f"in model {model.name!r}")
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """What a gap, or a node behind one, would compute."""
+
+
+UNKNOWN = _Unknown()
+Scope = ChainMap[str, Operand | _Unknown | None]
+"""What names stand for; None: an optional input of a function that its call leaves out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where nodes stand: the operator sets there, and what holds them if not the main graph itself.
+
+    `names` are what a branch or body calls its results and what the node that holds it calls them.
+    """
+
+    opsets: Mapping[str, int]
+    prefix: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+    spans: tuple[NodeSpan, ...] = ()
+    depth: int = 0
+
+    @property
+    def is_inner(self) -> bool:
+        return self.depth > 0
+
+
+class _Importer:
+    def __init__(
+        self,
+        model: Model,
+        shapes: Mapping[str, Sequence[int]],
+        dims: Mapping[str, int],
+        constants: Mapping[str, Array],
+    ) -> None:
+        self.model = model
+        self.graph = model.proto.graph
+        self.opsets = check_structure(model)
+        self.functions = {
+            (plain_domain(function.domain), function.name, function.overload): function
+            for function in model.proto.functions
+        }
+        check_function_calls(self.functions)
+        self.initializers = {tensor.name: tensor for tensor in self.graph.initializer}
+        self.constants = constants
+        inputs = [value for value in self.graph.input if value.name not in self.initializers]
+        self.inputs, self.dims = input_types(inputs, shapes, dims)
+        self.emitter = Emitter(
+            self.graph.name or "graph", self._names(), [o.name for o in self.graph.output], model.limits.tensor_bytes
+        )
+        self.scope: Scope = ChainMap({})
+        self.declared = {value.name: value for value in (*self.graph.value_info, *self.graph.output)}
+        self.gaps: list[Gap] = []
+        self.operators: Counter[str] = Counter()
+        self.unchecked = 0
+        self.imported = 0
+
+    def _names(self) -> list[str]:
+        """All names that values of the main graph have."""
+        inputs = [value.name for value in self.graph.input]
+        return [*inputs, *self.initializers, *(name for node in self.graph.node for name in node.output)]
+
+    def run(self) -> tuple[Graph | None, Report]:
+        self._bind_inputs()
+        self._read_initializers(self.graph, self.scope, outer_names=self.constants)
+        self._import_nodes(self.graph.node, self.scope, _Place(self.opsets))
+        report = Report(self.model.name, self.opsets, dict(self.operators), tuple(self.gaps), self.unchecked)
+        if self.gaps:
+            return None, report
+        for value in self.graph.output:
+            self.emitter.output(self._output(value))
+        return self.emitter.finish(), report
+
+    # Inputs, constants, outputs
+
+    def _bind_inputs(self) -> None:
+        for name, type_ in self.inputs.items():
+            if name not in self.constants:
+                self.scope[name] = self.emitter.input(name, type_)
+        for name, given in self.constants.items():
+            data = np.asarray(given)
+            if name not in self.inputs:
+                known = ", ".join(map(repr, self.inputs)) or "none"
+                raise FrontendError(f"constants names {name!r}; the model's inputs are {known}")
+            type_ = self.inputs[name]
+            fits = len(data.shape) == type_.rank and all(
+                not isinstance(d, int) or d == extent for d, extent in zip(type_.shape, data.shape, strict=True)
+            )
+            if DType.of(data.dtype) != type_.dtype or not fits:
+                raise FrontendError(
+                    f"constant {name!r}: expected {type_}, found {DType.of(data.dtype)}{list(data.shape)}"
+                )
+            self.scope[name] = data
+
+    def _read_initializers(self, graph: onnx.GraphProto, scope: Scope, outer_names: Mapping[str, object]) -> None:
+        """Data with the graph; an input that has some is a constant."""
+        remaining = self.model.limits.tensor_bytes
+        for tensor in graph.initializer:
+            if tensor.name in outer_names:
+                raise FrontendError(f"constant {tensor.name!r} is an initialiser of the model already")
+            what = f"initialiser {tensor.name!r}"
+            scope[tensor.name] = to_array(tensor, self.model.folder, what, remaining)
+            remaining -= tensor_bytes(tensor, what)
+
+    def _decode(self, tensor: onnx.TensorProto) -> Array:
+        return to_array(tensor, self.model.folder, f"tensor {tensor.name!r}", self.model.limits.tensor_bytes)
+
+    def _output(self, declared: onnx.ValueInfoProto) -> Value:
+        """An output of the graph under its own name."""
+        name = declared.name
+        operand = self.scope[name]
+        assert operand is not None and not isinstance(operand, _Unknown), name
+        value = self.emitter.value(operand, f"{name}.data")
+        if declared.type.WhichOneof("value") is not None:
+            type_ = declared_type(declared)
+            if type_ is not None and type_.dtype != value.type.dtype:
+                raise FrontendError(f"output {name!r} is declared {type_.dtype}, but computed as {value.type.dtype}")
+        if value.name == name:
+            return value
+        return self.emitter.add(Identity(), (value,), (name,), (NodeSpan(self.model.name, name, "Identity"),))[0]
+
+    # Nodes
+
+    def _import_nodes(self, nodes: Sequence[onnx.NodeProto], scope: Scope, place: _Place) -> None:
+        for proto in in_order(nodes, place.prefix or self.model.name):
+            self.imported += 1
+            if self.imported > self.model.limits.nodes:
+                raise FrontendError(f"expected at most {self.model.limits.nodes} nodes after expansion, found more")
+            if not place.is_inner:
+                self.operators[_qualified(proto)] += 1
+            scope.update(zip(proto.output, self._import_node(proto, scope, place), strict=False))
+
+    def _import_node(self, proto: onnx.NodeProto, scope: Scope, place: _Place) -> Sequence[Operand | _Unknown]:
+        """The outputs of a node; of a gap, what the model declares of them."""
+        try:
+            return self._outputs_of(proto, scope, place)
+        except WeftError as error:
+            if place.is_inner:
+                remedy = error.help if isinstance(error, Unsupported) else ""
+                raise Unsupported(f"inside it, node {_name_of(proto)!r} ({proto.op_type}): {error}", remedy) from error
+            self._report(proto, scope, place, error)
+        return [self._declared(name) for name in proto.output]
+
+    def _outputs_of(self, proto: onnx.NodeProto, scope: Scope, place: _Place) -> Sequence[Operand | _Unknown]:
+        domain = plain_domain(proto.domain)
+        inputs = [scope[name] if name else None for name in proto.input]
+        known = [operand for operand in inputs if not isinstance(operand, _Unknown)]
+        function = self.functions.get((domain, proto.op_type, proto.overload))
+        spans = place.spans or (NodeSpan(self.model.name, _name_of(proto), proto.op_type),)
+        opset = place.opsets.get(domain)
+        schema = None if opset is None else schema_of(proto.op_type, domain, opset)
+        if function is None:
+            self._require_support(proto, domain, opset)
+        if len(known) < len(inputs):
+            self.unchecked += 1
+            return [self._declared(name) for name in proto.output]
+        names = [place.names.get(name) or self._inner_name(name, place) for name in proto.output]
+        if function is not None:
+            return self._expand(function, call_attributes(proto, None), known, names, spans, place)
+        assert schema is not None and opset is not None
+        node = ImportedNode(proto, schema, opset, known, names, place.is_inner, spans, self.emitter, self._decode)
+        if proto.op_type == "If" and not domain:
+            return self._branch(node, scope, names, spans, place)
+        return self._converted(node, known, names, spans, place)
+
+    def _require_support(self, proto: onnx.NodeProto, domain: str, opset: int | None) -> None:
+        """Raises Unsupported for an operator that no input makes convertible."""
+        if opset is None:
+            raise Unsupported(f"the model imports no operator set {domain or 'ai.onnx'!r}", "export the model anew")
+        schema = schema_of(proto.op_type, domain, opset)
+        if schema is None:
+            raise Unsupported(f"ONNX has no operator of this name in {domain or 'ai.onnx'} {opset}", "export in standard ONNX")
+        if _converter_of(proto, domain) is None and proto.op_type != "If" and not has_standard_body(schema):
+            raise Unsupported("weft has no such operator")
+
+    def _converted(
+        self,
+        node: ImportedNode,
+        inputs: Sequence[Operand | None],
+        names: Sequence[str],
+        spans: tuple[NodeSpan, ...],
+        place: _Place,
+    ) -> Sequence[Operand | _Unknown]:
+        """Evaluated, else converted, else expanded to its function body."""
+        domain = plain_domain(node.proto.domain)
+        folded = None if domain else fold(node)
+        if folded is not None:
+            return folded
+        converter = _converter_of(node.proto, domain)
+        try:
+            if converter is not None:
+                result = converter(node)
+                return [result] if isinstance(result, (Value, np.ndarray)) else result
+            refusal = Unsupported(f"weft has no operator for it and no body of it for opset {node.opset}")
+        except Unsupported as error:
+            refusal = error
+        body = standard_body(node)
+        if body is None:
+            raise refusal
+        return self._expand(body, call_attributes(node.proto, node.schema), inputs, names, spans, place)
+
+    def _inner_name(self, name: str, place: _Place) -> str:
+        return self.emitter.beside(f"{place.prefix}/{name}") if name and place.is_inner else name
+
+    # Bodies and branches
+
+    def _expand(
+        self,
+        function: onnx.FunctionProto,
+        attributes: Mapping[str, onnx.AttributeProto],
+        inputs: Sequence[Operand | None],
+        names: Sequence[str],
+        spans: tuple[NodeSpan, ...],
+        place: _Place,
+    ) -> Sequence[Operand | _Unknown]:
+        """The outputs of a function body over the inputs of its call."""
+        if len(inputs) > len(function.input) or len(names) > len(function.output):
+            raise FrontendError(
+                f"function {function.name!r} has {len(function.input)} inputs and {len(function.output)} outputs, its call "
+                f"{len(inputs)} and {len(names)}"
+            )
+        given = [*inputs, *[None] * (len(function.input) - len(inputs))]
+        scope: Scope = ChainMap(dict(zip(function.input, given, strict=True)))
+        opsets = opsets_of(function.opset_import, f"function {function.name!r}") or place.opsets
+        inner = self._inside(place, opsets, names, list(function.output), spans)
+        self._import_nodes(instantiated(function, attributes), scope, inner)
+        return [_present(scope, name) for name in function.output[: len(names)]]
+
+    def _branch(
+        self, node: ImportedNode, scope: Scope, names: Sequence[str], spans: tuple[NodeSpan, ...], place: _Place
+    ) -> Sequence[Operand | _Unknown]:
+        """The outputs of the branch that a known condition takes."""
+        if node.is_value(0):
+            condition = node.proto.input[0]
+            raise Unsupported(
+                "the condition is computed at run time", f"constants={{...}} for the inputs that decide {condition!r}"
+            )
+        graph = node.attribute("then_branch" if node.scalar(0) else "else_branch")
+        if len(graph.output) != len(names) or graph.input:
+            raise FrontendError(f"expected a branch of {len(names)} outputs, found {len(graph.output)}")
+        inside = scope.new_child()
+        self._read_initializers(graph, inside, outer_names={})
+        results = [output.name for output in graph.output]
+        self._import_nodes(graph.node, inside, self._inside(place, place.opsets, names, results, spans))
+        return [_present(inside, name) for name in results]
+
+    def _inside(
+        self,
+        place: _Place,
+        opsets: Mapping[str, int],
+        names: Sequence[str],
+        results: Sequence[str],
+        spans: tuple[NodeSpan, ...],
+    ) -> _Place:
+        """The place inside a node whose outputs are called `names` outside and `results` inside."""
+        if place.depth >= self.model.limits.nesting:
+            raise FrontendError(f"expected functions and branches nested at most {self.model.limits.nesting} deep")
+        first = next((name for name in names if name), "body")
+        named = {inner: name for inner, name in zip(results, names, strict=False) if name}
+        return _Place(opsets, first, named, spans, place.depth + 1)
+
+    # Gaps
+
+    def _report(self, proto: onnx.NodeProto, scope: Scope, place: _Place, error: WeftError) -> None:
+        domain = plain_domain(proto.domain)
+        self.gaps.append(
+            Gap(
+                _name_of(proto),
+                proto.op_type,
+                domain,
+                place.opsets.get(domain, 0),
+                tuple(_type_text(name, scope) for name in proto.input),
+                str(error),
+                error.help if isinstance(error, Unsupported) else "",
+            )
+        )
+
+    def _declared(self, name: str) -> Operand | _Unknown:
+        """A stand-in of the type that the model declares for a value, so that what follows a gap can be checked."""
+        value = self.declared.get(name)
+        if value is None or value.type.WhichOneof("value") is None:
+            return UNKNOWN
+        try:
+            type_ = declared_type(value)
+        except FrontendError:
+            return UNKNOWN
+        return UNKNOWN if type_ is None else Value(name, bound(type_, self.dims))
+
+
+def _converter_of(proto: onnx.NodeProto, domain: str) -> Converter | None:
+    return None if domain else CONVERTERS.get(proto.op_type)
+
+
+def _present(scope: Scope, name: str) -> Operand | _Unknown:
+    operand = scope.get(name)
+    if operand is None:
+        raise FrontendError(f"the body computes no {name!r}")
+    return operand
+
+
+def _name_of(proto: onnx.NodeProto) -> str:
+    return text(proto.name, "a node") or next((name for name in proto.output if name), "")
+
+
+def _qualified(proto: onnx.NodeProto) -> str:
+    domain = plain_domain(proto.domain)
+    return f"{domain}.{proto.op_type}" if domain else proto.op_type
+
+
+def _type_text(name: str, scope: Scope) -> str:
+    operand = scope.get(name) if name else None
+    if operand is None:
+        return "none"
+    return "?" if isinstance(operand, _Unknown) else str(type_of(operand))

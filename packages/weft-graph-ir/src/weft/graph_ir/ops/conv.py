@@ -1,0 +1,76 @@
+"""Convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from weft.graph_ir.op import LayoutChoice, Op, require
+from weft.graph_ir.ops.window import output_dims, require_spatial, window_of
+from weft.graph_ir.types import TensorType
+from weft.topi import conv
+from weft.topi.layout import View
+from weft.topi.operator import Computation
+
+
+@dataclass(frozen=True, slots=True)
+class Conv(Op):
+    """data [N, C, …] * weight [O, C/groups, …] + bias [O], which may be absent (ONNX Conv).
+
+    Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
+    """
+
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    groups: int = 1
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, weight, *bias = inputs
+        rank = require_spatial(self, data)
+        require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
+        require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
+        outputs, per_group, *kernel = weight.static_shape
+        require(
+            weight.dtype == data.dtype and data.dtype.is_float, self,
+            f"expects data and weight of one floating-point type, found {data.dtype} and {weight.dtype}",
+        )  # fmt: skip
+        channels = data.shape[1]
+        require(isinstance(channels, int), self, f"the channels of data must be known, found {channels}")
+        require(
+            channels == per_group * self.groups, self,
+            f"data has {channels} channels but weight expects {per_group * self.groups}",
+        )  # fmt: skip
+        require(
+            self.groups >= 1 and outputs % self.groups == 0, self,
+            f"{outputs} output channels can't be divided into {self.groups} groups",
+        )  # fmt: skip
+        _require_bias(self, bias, outputs, data)
+        window = window_of(self, kernel, self.strides, self.pads, self.dilations)
+        assert window.rank == rank
+        return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, window, data))),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, weight, bias = (*inputs, None)[:3]
+        assert data is not None and weight is not None
+        window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
+        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        data, weight, *bias = inputs
+        found = conv.blocked_layouts(
+            data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups, lanes
+        )
+        if found is not None:
+            yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
+        yield LayoutChoice((None,) * len(inputs), (None,))
+
+
+def _require_bias(op: Op, bias: Sequence[TensorType | None], outputs: int, data: TensorType) -> None:
+    if bias and bias[0] is not None:
+        require(
+            bias[0].shape == (outputs,) and bias[0].dtype == data.dtype, op,
+            f"expects a bias {data.dtype}[{outputs}], found {bias[0]}",
+        )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from weft.graph_ir.op import LayoutChoice, Op, require
+from weft.graph_ir.types import Dim, TensorType
+from weft.topi import matmul
+from weft.topi.layout import View
+from weft.topi.operator import Computation
+
+
+@dataclass(frozen=True, slots=True)
+class MatMul(Op):
+    """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        a, b = inputs
+        require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
+        require(a.dtype == b.dtype, self, f"expects operands of one type, found {a.dtype} and {b.dtype}")
+        require(not a.dtype.is_bool, self, f"expects numbers, found {a.dtype}")
+        require(
+            a.shape[-1] == b.shape[-2], self,
+            f"the inner dimensions differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right",
+        )  # fmt: skip
+        return (TensorType(a.dtype, (*self._batch(a, b), a.shape[-2], b.shape[-1])),)
+
+    def _batch(self, a: TensorType, b: TensorType) -> tuple[Dim, ...]:
+        left, right = a.shape[:-2], b.shape[:-2]
+        rank = max(len(left), len(right))
+        left, right = (1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right
+        for x, y in zip(left, right, strict=True):
+            require(x == y or 1 in (x, y), self, f"the stacks of {a} and {b} don't broadcast: {x} and {y}")
+        return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        a, b = inputs
+        assert a is not None and b is not None
+        return matmul.matmul(a, b, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        yield LayoutChoice((None, None), (None,))

@@ -1,0 +1,84 @@
+"""Running passes."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from weft.graph_ir.graph import Graph, Node, NodeSpan, Value
+from weft.graph_ir.ops.element_wise import Relu
+from weft.graph_ir.passes.infer_types import infer_types
+from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from weft.graph_ir.pipeline import run_pipeline, verify_graph
+from weft.graph_ir.types import TensorType
+from weft.runtime.errors import InferenceError
+
+TEXT = "input %x: float32[2]\n%a = relu(%x)\n%y = exp(%x)\noutput %y"
+
+
+def test_an_observer_sees_each_pass_with_its_graphs_and_time(parse):
+    graph = parse(TEXT)
+    runs = []
+    result = run_pipeline(graph, (infer_types, remove_dead_nodes), runs.append)
+    assert [(r.name, len(r.before.nodes), len(r.after.nodes)) for r in runs] == [
+        ("infer_types", 2, 2), ("remove_dead_nodes", 2, 1)
+    ]  # fmt: skip
+    assert runs[0].after is graph
+    assert runs[1].after is result
+    assert all(r.seconds >= 0 for r in runs)
+
+
+def retype(graph: Graph, shape: tuple[int, ...]) -> Graph:
+    """A pass that is wrong: the first node's type is another."""
+    first = graph.nodes[0]
+    outputs = (Value("a", TensorType.of("float32", shape)),)
+    wrong = Node(first.op, first.inputs, outputs, (NodeSpan("net", "n", "Relu"),))
+    return replace(graph, nodes=(wrong, *graph.nodes[1:]))
+
+
+def test_an_error_names_the_pass_and_the_node(parse):
+    with pytest.raises(InferenceError) as caught:
+        run_pipeline(parse(TEXT), (partial(retype, shape=(3,)),))
+    assert caught.value.report() == (
+        "InferenceError: relu: %a is float32[3], inferred float32[2]\n"
+        "  in node 'n' (Relu) of model 'net'\n    %x: float32[2]\n  while running retype"
+    )
+
+
+def test_results_are_not_verified_when_that_is_not_asked_for(parse):
+    result = run_pipeline(parse(TEXT), (partial(retype, shape=(3,)),), verify=False)
+    assert result.nodes[0].outputs[0].type.shape == (3,)
+
+
+def value(name, *shape):
+    return Value(name, TensorType.of("float32", shape))
+
+
+X, Y = value("x", 2), value("y", 2)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (Graph("g", (X, value("x", 3)), {}, (), ()), "graph 'g': expected unique names, found %x twice"),
+        (
+            Graph("g", (), {X: np.zeros(3, np.float32)}, (), ()),
+            "parameter %x has type float32[2], found data of float32[3]",
+        ),
+        (
+            Graph("g", (), {}, (Node(Relu(), (X,), (Y,)),), ()),
+            "expected every input of relu to be defined before its use, found %x",
+        ),
+        (Graph("g", (), {}, (), (Y,)), "expected every output to be defined before its use, found %y"),
+        (Graph("g", (X,), {}, (Node(Relu(), (X,), (Y, value("z", 2))),), ()), "relu: expected 1 outputs, found 2"),
+        (
+            Graph("g", (X,), {}, (), (X,), {Y: X}),
+            "alias: expected an output and an input of one type, found %y: float32[2] and %x: float32[2]",
+        ),
+    ],
+)
+def test_malformed_graphs_are_refused(graph, message):
+    with pytest.raises(InferenceError) as caught:
+        verify_graph(graph)
+    assert str(caught.value) == message
