@@ -155,7 +155,8 @@ def convolve(x: Array, weight: Array) -> Array:
         np.einsum("oc,chw->ohw", weight[:, :, i, j].astype(np.float64), padded[:, i : i + h, j : j + w], optimize=True)
         for i, j in taps
     ]
-    return np.sum(parts, axis=0)
+    total: Array = np.sum(parts, axis=0)
+    return total
 
 
 def blocked(x: Array) -> Array:
@@ -280,10 +281,15 @@ def _growth_of_lowering() -> tuple[float, str]:
             stages.append(x)
         s = te.create_schedule(x)
         for stage in stages:
-            s[stage].tile(*stage.op.axis, 7, 16)
+            y, z = stage.op.axis
+            s[stage].tile(y, z, 7, 16)
         return s, [first, x]
 
-    times = {length: seconds_of(lambda c=chain(length): lower(*c), repeat=5)[0] / (4 * length) for length in (16, 128)}  # type: ignore[misc]
+    def seconds_per_loop(length: int) -> float:
+        scheduled = chain(length)
+        return seconds_of(lambda: lower(*scheduled), repeat=5)[0] / (4 * length)
+
+    times = {length: seconds_per_loop(length) for length in (16, 128)}
     detail = ", ".join(f"{n} stages {1e6 * t:.0f} us a loop" for n, t in times.items())
     return times[128] / times[16], detail
 

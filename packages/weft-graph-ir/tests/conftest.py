@@ -1,16 +1,24 @@
-"""Fixtures for passes: text in, text out, and the same values before and after."""
+"""Fixtures for passes (text in, text out, and the same values before and after) and for operators."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from weft.graph_ir.equal import why_different
-from weft.graph_ir.graph import Graph, Pass
+from weft.graph_ir.graph import Array, Graph, GraphBuilder, Pass
 from weft.graph_ir.interpreter import interpret
+from weft.graph_ir.op import Op
 from weft.graph_ir.ops import OPS
 from weft.graph_ir.parser import parse_graph
 from weft.graph_ir.pipeline import verify_graph
+from weft.graph_ir.types import TensorType
+from weft.tensor_ir import Machine, build, te
+from weft.tensor_ir.interpret import evaluate
+from weft.topi.injective import schedule_injective
+from weft.topi.layout import Layout, placeholder
+from weft.topi.layout_conversion import pack, unpack
 
 
 @pytest.fixture
@@ -66,3 +74,62 @@ def _random(random: np.random.Generator, dtype: np.dtype, shape: tuple[int, ...]
     if dtype.kind == "f":
         return random.standard_normal(shape).astype(dtype)
     return random.integers(-3, 3, shape).astype(dtype)
+
+
+@pytest.fixture
+def check_op() -> Callable[..., None]:
+    """Check an operator on given arrays; see `_check_op`."""
+    return _check_op
+
+
+def _check_op(op: Op, inputs: Sequence[Array], expected: Sequence[Array], blocked: Layout | None = None) -> None:
+    """Inference tells what is computed, text form keeps the operator, and oracle and native code give what is expected.
+
+    `blocked` is a layout for every input of its rank and the first one's shape, if the operator takes it.
+    """
+    given = [TensorType.of(str(a.dtype), a.shape) for a in inputs]
+    types = op.infer(*given)
+    assert [(t.dtype.numpy, t.shape) for t in types] == [(e.dtype, e.shape) for e in expected]
+    builder = GraphBuilder("one")
+    operands = [builder.input(f"x{i}", t.dtype, t.shape) for i, t in enumerate(given)]
+    builder.output(*builder.add_all(op, *operands))
+    graph = builder.finish()
+    assert why_different(parse_graph(str(graph), OPS), graph) is None
+    _check_values(op, given, types, inputs, expected)
+    if blocked is not None:
+        wanted = [replace(t, layout=blocked) if t.shape == given[0].shape else t for t in given]
+        choice = next(iter(op.layouts(wanted, types, lanes=blocked.block_of(1))))
+        assert blocked in choice.inputs, "the operator does not take the layout"
+        given = [replace(t, layout=layout) for t, layout in zip(given, choice.inputs, strict=True)]
+        types = tuple(replace(t, layout=layout) for t, layout in zip(types, choice.outputs, strict=True))
+        _check_values(op, given, types, inputs, expected)
+
+
+def _check_values(
+    op: Op, given: Sequence[TensorType], types: Sequence[TensorType], inputs: Sequence[Array], expected: Sequence[Array]
+) -> None:
+    views = [placeholder(t.static_shape, t.dtype, f"x{i}", t.memory_layout) for i, t in enumerate(given)]
+    computation = op.compute(*views, outputs=types)
+    assert [(v.dtype, v.shape, v.layout) for v in computation.outputs] == [
+        (t.dtype, t.static_shape, t.memory_layout) for t in types
+    ]
+    packed = [pack(a, t.memory_layout) if a.ndim else a for a, t in zip(inputs, given, strict=True)]
+    tensors = [v.tensor for v in computation.outputs]
+    by_definition = evaluate(tensors, {v.tensor: a for v, a in zip(views, packed, strict=True)})
+    machine = Machine.of("llvm")
+    schedule = te.create_schedule(tensors)
+    (computation.schedule or schedule_injective)(schedule, tensors[0], machine)
+    native = [np.zeros(t.physical_shape, t.dtype.numpy) for t in types]
+    build(schedule, [*(v.tensor for v in views), *tensors])(*packed, *native)
+    for values in (by_definition, native):
+        for type_, value, wanted in zip(types, values, expected, strict=True):
+            found = unpack(np.asarray(value), type_.static_shape, type_.memory_layout) if type_.rank else value
+            if type_.dtype.is_float:
+                bound = _TOLERANCE[type_.dtype.bits]
+                np.testing.assert_allclose(np.float64(found), np.float64(wanted), rtol=bound, atol=bound)
+            else:
+                np.testing.assert_array_equal(found, wanted)
+
+
+_TOLERANCE = {16: 1e-2, 32: 2e-5, 64: 1e-12}
+"""By the bits of a float."""

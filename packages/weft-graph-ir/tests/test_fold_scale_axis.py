@@ -77,8 +77,8 @@ def test_a_factor_in_front_of_grouped_channels(check):
         """,
         """
         input %x: float32[1, 4, 3]
-        parameter %w: float32[2, 2, 1] = [1.0, 20.0, 300.0, 4000.0]
         parameter %b: float32[2] = [5.0, 25.0]
+        parameter %w: float32[2, 2, 1] = [1.0, 20.0, 300.0, 4000.0]
         %y = conv(%x, %w, %b) {groups=2}
         output %y
         """,
@@ -116,7 +116,7 @@ def test_a_factor_passes_relu_and_the_bias_of_a_product(check):
         parameter %w: float32[1, 2] = [1.0, 2.0]
         parameter %b: float32[2] = [1.0, 1.0]
         parameter %s: float32[2] = [2.0, 3.0]
-        %p = matmul(%x, %w)
+        %p = mat_mul(%x, %w)
         %a = add(%p, %b)
         %r = relu(%a)
         %y = multiply(%r, %s)
@@ -126,7 +126,7 @@ def test_a_factor_passes_relu_and_the_bias_of_a_product(check):
         input %x: float32[3, 1]
         parameter %w: float32[1, 2] = [2.0, 6.0]
         parameter %b: float32[2] = [2.0, 3.0]
-        %p = matmul(%x, %w)
+        %p = mat_mul(%x, %w)
         %a = add(%p, %b)
         %y = relu(%a)
         output %y

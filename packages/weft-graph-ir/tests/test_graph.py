@@ -7,9 +7,8 @@ from weft.graph_ir.graph import GraphBuilder, GraphRewriter, Node, NodeSpan
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops.broadcast import Add
 from weft.graph_ir.ops.element_wise import Exp, Relu
-from weft.graph_ir.types import Symbol, TensorType
+from weft.graph_ir.types import Symbol
 from weft.runtime.errors import InferenceError
-from weft.topi.layout import Layout
 
 
 def test_a_builder_infers_types_and_makes_names_unique():
@@ -40,14 +39,6 @@ def test_an_alias_needs_an_input_of_the_same_type():
     x, y = g.input("x", "float32", (2,)), g.input("y", "float32", (3,))
     with pytest.raises(InferenceError, match=r"alias: %relu is float32\[2\], but %y is float32\[3\]"):
         g.alias(g.add(Relu(), x), y)
-
-
-def test_a_row_major_layout_is_no_layout():
-    assert TensorType.of("float32", (2, 3), Layout.row_major(2)) == TensorType.of("float32", (2, 3))
-
-
-def test_the_bytes_of_a_blocked_type_include_what_pads_the_last_block():
-    assert TensorType.of("float32", (1, 20, 2), Layout.parse("aBc16b")).bytes == 32 * 2 * 4
 
 
 def rewritten(graph, function):

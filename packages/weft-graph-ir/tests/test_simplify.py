@@ -106,12 +106,12 @@ def test_zeros_around_the_data_of_an_average_pool_count(check):
         "parameter %z: float32[1] = [1.0]\n%y = subtract(%z, %x)",
         "parameter %z: float32[1] = [0.0]\n%y = multiply(%x, %z)",
         # backwards
-        "%y = slice(%x) {starts=(0, 0, 3), ends=(1, 3, -5), steps=(1, 1, -1)}",
+        "%y = slice(%x) {starts=(0, 0, 3), ends=(1, 3, -1), steps=(1, 1, -1)}",
         # limits that exclude each other: order matters
         "%a = clip(%x) {low=none, high=-1.0}\n%y = relu(%a)",
         # other axes, and an inner value that is read elsewhere
         "%a = concat(%x, %x) {axis=0}\n%y = concat(%a, %a) {axis=1}",
-        "%a = concat(%x, %x) {axis=0}\n%b = concat(%a, %x) {axis=0}\n%y = concat(%b, %a) {axis=1, }",
+        "%a = concat(%x, %x) {axis=0}\n%b = concat(%a, %x) {axis=0}\n%e = exp(%a)\noutput %e\n%y = exp(%b)",
         # pads that are no zeros, or of channels
         '%p = pad(%x) {mode="constant", pads=(0, 0, 1, 0, 0, 1), value=1.0}\n%y = average_pool(%p) {POOL, pads=(0, 0)}',
         '%p = pad(%x) {mode="edge", pads=(0, 0, 1, 0, 0, 1)}\n%y = average_pool(%p) {POOL, pads=(0, 0)}',

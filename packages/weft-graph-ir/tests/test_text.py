@@ -1,6 +1,7 @@
 """Text form of graphs: printing, parsing, equality."""
 
 import re
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from weft.graph_ir.equal import structural_equal, structural_key, why_different
 from weft.graph_ir.graph import GraphBuilder, NodeSpan
+from weft.graph_ir.op import Op
 from weft.graph_ir.ops import OPS
 from weft.graph_ir.ops.broadcast import Add
 from weft.graph_ir.ops.element_wise import Cast, Clip, Gelu, Relu
@@ -20,6 +22,21 @@ from weft.runtime.dtype import DType
 from weft.runtime.errors import ArgumentError, InferenceError
 from weft.tensor_ir.ir.parser import ParseError
 from weft.topi.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(Op):
+    """An operator with an attribute that has no default."""
+
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Anything(Op):
+    """An operator with an attribute of any kind."""
+
+    value: object = ...
+
 
 NET = """\
 graph net
@@ -67,8 +84,10 @@ def test_names_of_any_kind_survive():
 )  # fmt: skip
 def test_values_of_attributes_survive(value):
     text = format_attribute(value)
-    graph = parse_graph(f"graph g\n  input %x: float32[2]\n  %y: float32[2] = clip(%x) {{low={text}, high=none}}", OPS)
-    assert repr(graph.nodes[0].op.low) == repr(value)
+    line = f"  %y: float32[2] = anything(%x) {{value={text}}}"
+    graph = parse_graph(f"graph g\n  input %x: float32[2]\n{line}", OPS.with_ops(Anything))
+    assert repr(graph.nodes[0].op.value) == repr(value)
+    assert line in str(graph)
 
 
 def test_an_attribute_without_text_form_is_refused():
@@ -95,7 +114,7 @@ def test_large_parameters_are_told_by_their_digest():
     assert re.search(r"parameter %w: float32\[100\] = sha256:[0-9a-f]{64}\n", str(graph))
     (again,) = round_trip(graph).parameters.values()
     assert again is data
-    with pytest.raises(ParseError, match=r"line 2, column 31: expected the digest of given data of float32\[100\]"):
+    with pytest.raises(ParseError, match=r"line 2, column 32: expected the digest of given data of float32\[100\]"):
         parse_graph(str(graph), OPS)
 
 
@@ -154,14 +173,17 @@ def test_faults_between_lines_are_told_with_their_place(text, message):
         ("  %y = rolu(%x)", "column 8: expected the name of an operator, found 'rolu'"),
         ("  %y = relu(%x", "column 15: expected ',', found the end of the line"),
         ("  %y, %z = relu(%x)", "column 3: expected 1 outputs of relu, found '%'"),
-        ("  %y = relu(%x) {a=1}", "column 8: expected attributes of relu (none) rather than 'a', found 'relu'"),
-        ("  %y = cast(%x)", "column 8: expected attribute 'dtype' of cast, found 'cast'"),
+        ("  %y = relu(%x) {a=1}", "column 18: expected an attribute of relu (none), found 'a'"),
+        ("  %y = clip(%x) {low=1.0, low=2.0}", "column 27: expected an attribute of clip (high), found 'low'"),
+        ("  %y = clip(%x) {low=true}", "column 22: expected float | None as 'low' of clip, found 'true'"),
+        ("  %y = split(%x) {sizes=2}", "column 25: expected tuple[int, ...] as 'sizes' of split, found '2'"),
+        ("  %y = scaled(%x)", "column 8: expected attribute 'factor' of scaled, found 'scaled'"),
         ("  %y = cast(%x) {dtype=*}", "column 24: expected the value of an attribute, found '*'"),
     ],
 )
 def test_faults_in_a_line_are_told_with_their_place(line, message):
     with pytest.raises(ParseError) as caught:
-        parse_graph(f"graph g\n  input %x: float32[2]\n{line}", OPS)
+        parse_graph(f"graph g\n  input %x: float32[2]\n{line}", OPS.with_ops(Scaled))
     assert str(caught.value) == f"line 3, {message}"
 
 

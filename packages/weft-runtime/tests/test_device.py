@@ -37,3 +37,8 @@ def test_an_unknown_kind_is_refused_with_those_there_are() -> None:
 def test_a_negative_index_is_refused() -> None:
     with pytest.raises(ArgumentError, match="expected a device index of 0 or more, found -1"):
         cuda(-1)
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"expected a device such as 'cpu' or 'opencl\(1\)', found 3"):
+        Device.of(3)  # type: ignore[arg-type]

@@ -93,3 +93,8 @@ def test_foreign_byte_order_is_refused() -> None:
 def test_codes_that_do_not_fit_their_bits_are_refused() -> None:
     with pytest.raises(ArgumentError, match=r"expected an element type of int8, .*; found .*FLOAT.*, 12 bits"):
         DType(TypeCode.FLOAT, 12)
+
+
+def test_none_is_no_element_type() -> None:
+    with pytest.raises(ArgumentError, match="expected an element type such as 'float32' or 'int8x4', found None"):
+        DType.of(None)  # type: ignore[arg-type]

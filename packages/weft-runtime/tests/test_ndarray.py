@@ -124,3 +124,10 @@ def test_fields_of_records_whose_strides_split_elements_are_refused() -> None:
 def test_what_is_no_array_is_refused() -> None:
     with pytest.raises(ArgumentError, match="expected an array that speaks DLPack, found list"):
         NDArray.of([1, 2])  # type: ignore[arg-type]
+
+
+def test_shapes_and_values_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"expected a shape of integers, found \(1.5,\)"):
+        empty((1.5,))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="expected an array of numbers, found what NumPy refuses: "):
+        array([[1], [1, 2]])

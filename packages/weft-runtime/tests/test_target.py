@@ -85,3 +85,8 @@ def test_a_wrong_text_is_refused(text: str, error: str) -> None:
     with pytest.raises(TargetError) as raised:
         Target.parse(text)
     assert error in str(raised.value)
+
+
+def test_what_is_no_target_is_refused() -> None:
+    with pytest.raises(TargetError, match="expected a target or its text, found NoneType"):
+        Target.of(None)  # type: ignore[arg-type]

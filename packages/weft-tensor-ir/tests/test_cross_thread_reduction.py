@@ -62,10 +62,10 @@ def test_the_steps_of_a_tree():
         "        B.partial[t] = B.partial[t] + B.partial[t + 3]",
         "    thread threadIdx.x t_1 in [0, 6):",
         "      if t_1 < 1:",
-        "        B.partial[0] = B.partial[0] + B.partial[2]",
+        "        B.partial[t_1] = B.partial[t_1] + B.partial[t_1 + 2]",
         "    thread threadIdx.x t_2 in [0, 6):",
         "      if t_2 < 1:",
-        "        B.partial[0] = B.partial[0] + B.partial[1]",
+        "        B.partial[t_2] = B.partial[t_2] + B.partial[t_2 + 1]",
         "    B[i] = B.partial[0]",
     ]
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from weft.runtime.errors import ExpressionError
+from weft.runtime.errors import ExpressionError, ScheduleError
 from weft.tensor_ir import te
 from weft.tensor_ir.ir.expr import AxisKind, Reduce
 from weft.tensor_ir.te.tensor import reads
@@ -93,7 +93,7 @@ def test_misused_reductions():
     refused("sum expects at least one reduce axis, found none", lambda: te.sum(a[0, 0], axis=[]))
     refused("sum expects axes made by te.reduce_axis, found ", lambda: te.sum(a[0, 0], axis=te.var("i")))
     refused("where= of max expects a condition (bool), found int64", lambda: te.max(a[0, r], axis=r, where=r))
-    refused("reduce_axis 'r' expects a domain that starts at 0, found 2", lambda: te.reduce_axis((2, 8)))
+    refused("reduce_axis 'r' expects a domain (0, extent), found (2, 8)", lambda: te.reduce_axis((2, 8)))
     refused("reduce_axis 'k' expects an integer extent, found float32", lambda: te.reduce_axis(2.5, "k"))
 
 
@@ -110,3 +110,62 @@ def test_misused_functions():
 def test_extreme_values():
     assert [str(te.min_value(t)) for t in ("int8", "uint8", "float32")] == ["int8(-128)", "uint8(0)", "-inff"]
     assert [str(te.max_value(t)) for t in ("int8", "uint8", "float32")] == ["int8(127)", "uint8(255)", "inff"]
+
+
+def test_values_that_are_no_numbers_are_refused():
+    refused("expected an expression or a number, found str: '1'", lambda: te.const("1"))
+    refused("expected an expression or a number, found complex: 1j", lambda: te.const(1j))
+    refused("expected an integer for a literal of type int32, found nan", lambda: te.const(float("nan"), "int32"))
+
+
+def test_elements_of_several_lanes_are_refused():
+    refused("expected an element type of one lane, found float32x4", lambda: te.placeholder((4,), "float32x4"))
+
+
+def test_misused_functions_of_a_compute():
+    refused("compute 'c' expects a function of its indices, found 3", lambda: te.compute((4,), 3, "c"))
+    refused(
+        "compute 'c' expects an expression from its function, found an empty",
+        lambda: te.compute((4,), lambda i: (), "c"),
+    )
+
+
+def test_misused_domains_and_axes_of_reductions():
+    a = te.placeholder((4,), name="a")
+    refused("reduce_axis 'r' expects an extent of at least 0, found -4", lambda: te.reduce_axis(-4))
+    refused("reduce_axis 'r' expects a domain (0, extent), found (0, 4, 2)", lambda: te.reduce_axis((0, 4, 2)))
+    refused("sum expects axes made by te.reduce_axis, found 0", lambda: te.sum(a[0], axis=0))
+
+
+def test_a_reducer_gives_a_value_per_source():
+    a, r = te.placeholder((4,), name="a"), te.reduce_axis(4)
+    short = te.comm_reducer(lambda x, y: (x[0],), lambda s, t: (0.0, 0.0), "short")
+    refused("short expects a tuple of 2 values from combine, found 1", lambda: short((a[r], a[r]), axis=r))
+    other = te.comm_reducer(lambda x, y: x < y, lambda t: 0.0, "other")
+    refused("other expects values of float32 from combine, found bool", lambda: other(a[r], axis=r))
+
+
+def test_a_constant_is_a_copy():
+    data = np.ones((2, 2), "float32")
+    te.constant(data)
+    data[0, 0] = 2  # still the caller's own
+    refused("constant 'w' expects the data of an array: ", lambda: te.constant([[1], [1, 2]], "w"))
+
+
+def test_misused_calls_and_indices():
+    refused("a call of 'f' without arguments expects dtype=, found none", lambda: te.call("f"))
+    refused("piecewise expects an integer as index, found float32", lambda: te.piecewise([1.0], te.const(0.5)))
+    refused("extern 'e' expects tensors as inputs, found int", lambda: te.extern((4,), [3], lambda i, o: None, "e"))
+
+
+def test_misused_buffers():
+    refused("decl_buffer of 'b': expected 1 strides, found 2", lambda: te.decl_buffer((4,), name="b", strides=(4, 1)))
+    refused(
+        "decl_buffer of 'b': expected an alignment of a power of two, found 3",
+        lambda: te.decl_buffer(4, name="b", alignment=3),
+    )
+    refused("a shape expects integers of at least 0, found 4.5f (float32)", lambda: te.decl_buffer((4.5,)))
+    with pytest.raises(
+        ScheduleError, match="decl_buffer of 'b': expects one of register, local, shared, global, found 'l2'"
+    ):
+        te.decl_buffer((4,), name="b", scope="l2")

@@ -20,7 +20,7 @@ from weft.graph_ir.text import canonical_text
 from weft.runtime.errors import WeftError
 from weft.tensor_ir import CompiledModule, Machine, build_functions
 from weft.tensor_ir.ir.expr import Const
-from weft.tensor_ir.te.tensor import ComputeOp, Tensor
+from weft.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, Tensor
 from weft.topi.layout import placeholder
 from weft.topi.layout_conversion import pack, unpack
 
@@ -78,8 +78,13 @@ def work_of(node: Node) -> int:
 
 
 def _points(tensor: Tensor) -> int:
-    axes = (*tensor.op.axis, *tensor.op.reduce_axis) if isinstance(tensor.op, ComputeOp) else ()
-    extents = [a.extent for a in axes] or list(tensor.shape)
+    match tensor.op:
+        case PlaceholderOp() | ConstantOp():
+            return 0
+        case ComputeOp(axis=axis, reduce_axis=reduce_axis):
+            extents = [a.extent for a in (*axis, *reduce_axis)]
+        case _:
+            extents = list(tensor.shape)
     return prod(int(e.value) for e in extents if isinstance(e, Const))
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
-from typing import Any, NoReturn
+from dataclasses import MISSING, Field, fields
+from types import UnionType
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -215,12 +216,12 @@ class _Body:
             if inputs:
                 line.expect(",")
             inputs.append(None if line.accept("none") else self.known(line))
-        attributes = self.attributes(line)
+        attributes = self.attributes(line, op_class)
         spans = self.spans(line)
         line.end()
         while self.parser.inside(line):
             block = self.parser.next("the graph of an attribute")
-            name = block.word("the name of an attribute")
+            name = _attribute_name(block, op_class, attributes)
             block.expect("=")
             block.expect("graph")
             attributes[name] = self.parser.graph(block)
@@ -281,18 +282,21 @@ class _Body:
             line.fail(f"{int(np.prod(shape, dtype=np.int64))} elements", start)
         return np.array(elements).astype(dtype).reshape(shape)
 
-    def attributes(self, line: _Line) -> dict[str, object]:
+    def attributes(self, line: _Line, op_class: type[Op]) -> dict[str, object]:
         found: dict[str, object] = {}
         if not line.accept("{"):
             return found
+        kinds = get_type_hints(op_class)
         while not line.accept("}"):
             if found:
                 line.expect(",")
-            name = line.take(_NAME)
-            if name is None or name in found:
-                line.fail("the name of another attribute")
+            name = _attribute_name(line, op_class, found)
             line.expect("=")
+            start = line.position
             found[name] = attribute(line)
+            if not _is_of(found[name], kinds[name]):
+                kind = kinds[name].__name__ if isinstance(kinds[name], type) else kinds[name]
+                line.fail(f"{kind} as {name!r} of {op_class.op_name()}", start)
         return found
 
     def spans(self, line: _Line) -> tuple[NodeSpan, ...]:
@@ -329,9 +333,10 @@ def tensor_type(line: _Line) -> TensorType:
 def _dim(line: _Line) -> Dim:
     if line.accept("?"):
         return Symbol(line.word("the name of a dimension"))
+    start = line.position
     text = line.take(_INTEGER)
     if text is None or text.startswith("-"):
-        line.fail("a dimension")
+        line.fail("a dimension", start)
     return int(text)
 
 
@@ -375,17 +380,42 @@ def attribute(line: _Line) -> object:
         line.fail("the value of an attribute", start)
 
 
+def _attribute_name(line: _Line, op_class: type[Op], found: Mapping[str, object]) -> str:
+    """The name of an attribute that is not among those found before."""
+    start = line.position
+    name = line.take(_NAME)
+    left = [f.name for f in _fields(op_class) if f.name not in found]
+    if name not in left:
+        line.fail(f"an attribute of {op_class.op_name()} ({', '.join(left) or 'none'})", start)
+    assert name is not None
+    return name
+
+
+def _is_of(value: object, kind: Any) -> bool:
+    """Whether the value of an attribute is of the kind that its annotation says."""
+    arguments = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return any(_is_of(value, k) for k in arguments)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, tuple):
+            return False
+        kinds = arguments[:1] * len(value) if arguments[-1:] == (...,) else arguments
+        return len(kinds) == len(value) and all(map(_is_of, value, kinds))
+    if kind in (int, float):
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    return isinstance(value, kind) if isinstance(kind, type) else True
+
+
 def _make(line: _Line, start: int, op_class: type[Op], attributes: Mapping[str, object]) -> Op:
-    known = {f.name: f for f in fields(op_class)}  # type: ignore[arg-type]
-    listed = ", ".join(known) or "none"
-    for name in attributes:
-        if name not in known:
-            line.fail(f"attributes of {op_class.op_name()} ({listed}) rather than {name!r}", start)
-    for name, field in known.items():
-        if field.default is MISSING and field.default_factory is MISSING and name not in attributes:
-            line.fail(f"attribute {name!r} of {op_class.op_name()}", start)
+    for field in _fields(op_class):
+        if field.default is MISSING and field.default_factory is MISSING and field.name not in attributes:
+            line.fail(f"attribute {field.name!r} of {op_class.op_name()}", start)
     arguments: dict[str, Any] = dict(attributes)
     return op_class(**arguments)
+
+
+def _fields(op_class: type[Op]) -> tuple[Field[Any], ...]:
+    return fields(op_class)  # type: ignore[arg-type]
 
 
 def _infer(line: _Line, op: Op, inputs: list[Value | None]) -> tuple[TensorType, ...]:

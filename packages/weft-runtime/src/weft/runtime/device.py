@@ -47,10 +47,10 @@ class Device:
 
     @staticmethod
     def of(value: Device | str) -> Device:
-        """The device that a text such as 'opencl(1)' or 'cpu' names. Raises ArgumentError for any other text."""
+        """The device that a text such as 'opencl(1)' or 'cpu' names. Raises ArgumentError for any other value."""
         if isinstance(value, Device):
             return value
-        match = re.fullmatch(r"(\w+)(?:\((\d{1,4})\))?", value)
+        match = re.fullmatch(r"(\w+)(?:\((\d{1,4})\))?", value) if isinstance(value, str) else None
         if match is None:
             raise ArgumentError(f"expected a device such as 'cpu' or 'opencl(1)', found {value!r}")
         return Device(DeviceKind.of(match[1]), int(match[2] or 0))

@@ -101,9 +101,11 @@ def _parse(text: str) -> DType:
 @lru_cache(maxsize=256)
 def _from_numpy(value: np.dtype[Any] | type) -> DType:
     try:
-        dtype = np.dtype(value)
+        dtype = np.dtype(value) if value is not None else None  # of None, NumPy makes float64
     except TypeError:
-        raise ArgumentError(f"expected an element type such as 'float32' or 'int8x4', found {value!r}") from None
+        dtype = None
+    if dtype is None:
+        raise ArgumentError(f"expected an element type such as 'float32' or 'int8x4', found {value!r}")
     if not dtype.isnative:
         raise ArgumentError(f"expected numbers in the byte order of this machine, found the NumPy type {dtype.str!r}")
     return _parse(dtype.name)

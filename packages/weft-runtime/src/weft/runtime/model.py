@@ -94,7 +94,7 @@ def _shape(p: Parameter) -> tuple[int, ...]:
 
 def load(
     source: Artifact | bytes | str | os.PathLike[str],
-    device: Device | None = None,
+    device: Device | str = "cpu",
     *,
     threads: int = 0,
     verified: VerifiedFiles | None = None,
@@ -105,7 +105,7 @@ def load(
     ArtifactError for an artifact that is damaged, of another version, or compiled for another processor or device.
     """
     artifact = source if isinstance(source, Artifact) else read_artifact(source, verified=verified)
-    place = device if device is not None else cpu()
+    place = Device.of(device)
     if place != cpu():
         raise ArtifactError(f"compiled for {artifact.target}, which runs on {cpu()}; found device {place}")
     return Model(artifact, load_module(artifact.library, threads=threads), place)

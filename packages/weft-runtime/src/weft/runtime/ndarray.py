@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from math import prod
+from operator import index
 from typing import Any, Protocol
 
 import numpy as np
@@ -183,9 +184,12 @@ def empty(
 ) -> NDArray:
     """A new compact array of unset memory, aligned to 64 bytes.
 
-    Raises ArgumentError for negative extents and devices without memory of weft's.
+    Raises ArgumentError for extents that are negative or no integers, and devices without memory of weft's.
     """
-    extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    try:
+        extents = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    except TypeError:
+        raise ArgumentError(f"expected a shape of integers, found {shape!r:.80}") from None
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"expected extents of 0 or more, found shape {extents}")
     kind, place = DType.of(dtype), Device.of(device)
@@ -201,11 +205,14 @@ def empty(
 
 def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type | None = None) -> NDArray:
     """A copy of `values` in new memory, aligned to 64 bytes and compact, of their own type as NumPy sees it or of
-    `dtype`.
+    `dtype`. Raises ArgumentError for what is no array of numbers.
     """
-    source = values.numpy() if isinstance(values, NDArray) else np.asarray(values)
-    result = empty(source.shape, source.dtype if dtype is None else dtype)
-    result.numpy()[...] = source
+    try:
+        source = values.numpy() if isinstance(values, NDArray) else np.asarray(values)
+        result = empty(source.shape, source.dtype if dtype is None else dtype)
+        result.numpy()[...] = source
+    except ValueError as error:
+        raise ArgumentError(f"expected an array of numbers, found what NumPy refuses: {error}") from None
     return result
 
 

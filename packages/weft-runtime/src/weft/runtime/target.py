@@ -96,6 +96,8 @@ class Target:
         A processor without a triple is this machine's; without cpu and features too, it has all that this one has.
         """
         target = Target.parse(value) if isinstance(value, str) else value
+        if not isinstance(target, Target):
+            raise TargetError(f"expected a target or its text, found {type(value).__name__}")
         if target.device_kind is not DeviceKind.CPU or target.triple:
             return target
         host = Target.host()

@@ -7,11 +7,12 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
-
-from weft.runtime.errors import TargetError
-from weft.runtime.module import Argument, Function as LoadedFunction, Module
+from weft.runtime.errors import CodegenError, TargetError
+from weft.runtime.module import Argument, Module
+from weft.runtime.module import Function as LoadedFunction
 from weft.runtime.signature import Metadata, Signature
 from weft.runtime.target import Target
+from weft.tensor_ir.codegen.c_family.identifiers import check_public
 from weft.tensor_ir.codegen.c_header import c_header
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from weft.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text
@@ -96,8 +97,11 @@ class CompiledModule:
     def library(self, soname: str = "libweft.so") -> bytes:
         """A self-contained shared library: the functions, a thread pool, metadata.
 
-        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for.
+        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for and
+        for a function whose name C keeps for itself.
         """
+        for function in self.functions:
+            check_public(function.name)
         metadata = Metadata(f"weft-tensor-ir {version('weft-tensor-ir')}", str(self.target), self.signatures)
         text = self.llvm_text().replace("declare ptr @weft_default_host()\n", "")
         code = compile_for(text + companion_text(self.target.triple, metadata), self.target)
@@ -128,7 +132,8 @@ def build(
 
     `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
     storage other than compact row-major for some arguments; those in `aliased` may overlap. `rules` expand intrinsics,
-    the user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError, CodegenError, TargetError.
+    the user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError,
+    CodegenError, TargetError.
     """
     return build_functions(
         [lower(schedule, arguments, name, buffers=buffers, aliased=aliased)], target, rules=rules, cache=cache
@@ -142,7 +147,10 @@ def build_functions(
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
 ) -> CompiledModule:
-    """Compile functions of loop IR into one module."""
+    """Compile functions of loop IR, of different names, into one module. Raises CodegenError and TargetError."""
+    for function in functions:
+        if not isinstance(function, Function):
+            raise CodegenError(f"build_functions expects functions of loop IR, found {type(function).__name__}")
     complete = Target.of(target)
     if cache is None:
         return CompiledModule(functions, complete, rules, compile_functions(functions, complete, rules))

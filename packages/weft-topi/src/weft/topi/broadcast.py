@@ -48,18 +48,6 @@ def broadcast_to(x: View, shape: Sequence[int], layout: Layout | None = None) ->
 # Functions of scalar expressions.
 
 
-def add(a: Expr, b: Expr) -> Expr:
-    return a + b
-
-
-def subtract(a: Expr, b: Expr) -> Expr:
-    return a - b
-
-
-def multiply(a: Expr, b: Expr) -> Expr:
-    return a * b
-
-
 def divide(a: Expr, b: Expr) -> Expr:
     """a / b; of integers rounded towards zero, 0 where b is."""
     if a.dtype.is_float:
@@ -133,11 +121,3 @@ def bit_shift(a: Expr, b: Expr, left: bool) -> Expr:
 def prelu(x: Expr, slope: Expr) -> Expr:
     """x, or slope·x below 0 (He et al., Delving Deep into Rectifiers, 2015)."""
     return te.select(x < 0, x * slope, x)
-
-
-def equal(a: Expr, b: Expr) -> Expr:
-    return a.equal(b)
-
-
-def not_equal(a: Expr, b: Expr) -> Expr:
-    return a.not_equal(b)

@@ -53,8 +53,8 @@ def blocked_layouts(
 ) -> Layouts | None:
     """Layouts in which vectors of `lanes` output channels are computed; None where row-major is better.
 
-    `data` and `weight` are shapes, `width` is the last output extent. Inputs with fewer channels than lanes stay as they
-    are. Weights are packed in panels of as many output channels as a register tile has, in the order they are read.
+    `data` and `weight` are shapes, `width` is the last output extent. Inputs with fewer channels than lanes stay as
+    they are. Weights are packed in panels of as many output channels as a register tile has, in the order of reading.
     """
     channels, outputs, rank = data[1], weight[0], len(data)
     depthwise = groups == channels == outputs and groups > 1
@@ -100,7 +100,7 @@ def conv(
         terms = [channel, *axes] if channel is not None else axes
         return te.sum(value.astype(kind) * factor.astype(kind), axis=terms, where=inside)
 
-    master = te.compute(layout.physical_shape(shape), element, name="conv")
+    master: te.Tensor = te.compute(layout.physical_shape(shape), element, name="conv")
     result = master
     if bias is not None or kind != data.dtype:
         result = te.compute(
@@ -121,14 +121,19 @@ def _is_wide(window: Window, spatial: Sequence[int], output: Sequence[int]) -> b
 
 
 class _Source:
-    """The input as the reduction reads it: in place, or as a copy with padding whose last dimension is [phase, x // stride]."""
+    """The input as the reduction reads it: in place, or as a copy with its padding.
+
+    In the copy, elements that are a stride apart are neighbours: its last dimensions are [x % stride, x // stride].
+    """
 
     def __init__(self, data: View, window: Window, output: Sequence[int], copied: bool) -> None:
         self.data, self.window, self.output = data, window, tuple(output)
         spatial = data.shape[2:]
         self.is_conditional = any(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
         self.copy: te.Tensor | None = None
-        self.columns = output[-1] if output[-1] <= COLUMN_MULTIPLE // 2 else -(-output[-1] // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
+        self.columns = output[-1]
+        if self.columns > COLUMN_MULTIPLE // 2:
+            self.columns = -(-self.columns // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
         if copied and (self.is_conditional or window.strides[-1] > 1 or self.columns > output[-1]):
             self.copy = self._padded()
             self.is_conditional = False
@@ -174,7 +179,8 @@ class _Source:
             index = [window.position(d, y, k) for d, (y, k) in enumerate(zip(position, kernel, strict=True))]
             inside = window.inside(self.data.shape[2:], self.output, index) if self.is_conditional else te.const(True)
             return self.data(n, c, *index), inside
-        *rows, _ = [y * s + k * d for y, k, s, d in zip(position, kernel, window.strides, window.dilations, strict=True)]
+        steps = zip(position, kernel, window.strides, window.dilations, strict=True)
+        *rows, _ = [y * stride + k * dilation for y, k, stride, dilation in steps]
         offset, phases = kernel[-1] * window.dilations[-1], window.strides[-1]
         return self.copy(n, c, *rows, offset % phases, position[-1] + offset // phases), te.const(True)
 
@@ -226,7 +232,8 @@ class _Plan:
         xo, xi = stage.split(spatial[-1], columns, tail="partition")
         rows: list[IterVar] = []
         if len(spatial) > 1 and columns == width and not self.source.is_conditional:
-            yo, yi = stage.split(spatial[-2], balanced(extent_of(spatial[-2].extent), most // columns), tail="partition")
+            height = balanced(extent_of(spatial[-2].extent), most // columns)
+            yo, yi = stage.split(spatial[-2], height, tail="partition")
             spatial, rows = [*spatial[:-2], yo, xo], [yi]
         else:
             spatial = [*spatial[:-1], xo]

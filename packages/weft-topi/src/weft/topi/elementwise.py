@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from weft.runtime.dtype import DType, TypeCode
 from weft.tensor_ir import te
+from weft.tensor_ir.ir.expr import int_range
 from weft.tensor_ir.te import Expr
 from weft.topi.layout import Layout, View, compute
 from weft.topi.operator import Computation
@@ -51,6 +52,10 @@ def relu(x: Expr) -> Expr:
 
 def clip(x: Expr, low: float | None, high: float | None) -> Expr:
     """x limited to [low, high]; None is no limit. Where low > high, high."""
+    if x.dtype.is_int:
+        least, most = int_range(x.dtype)
+        low = None if low is None or low <= least else low
+        high = None if high is None or high >= most else high
     x = x if low is None else te.maximum(x, te.const(low, x.dtype))
     return x if high is None else te.minimum(x, te.const(high, x.dtype))
 
@@ -154,8 +159,8 @@ def logical_not(x: Expr) -> Expr:
 
 def is_infinite(x: Expr, negative: bool = True, positive: bool = True) -> Expr:
     """Whether x is an infinity of the given signs."""
-    signs = [s for s, wanted in ((math.inf, positive), (-math.inf, negative)) if wanted]
-    return te.any(*(x.equal(s) for s in signs))
+    never = te.abs(x) < 0.0  # reads x, as an operator does with its input
+    return te.any(x.equal(math.inf) if positive else never, x.equal(-math.inf) if negative else never)
 
 
 def is_unsigned(x: Expr) -> bool:

@@ -21,7 +21,8 @@ def convert_layout(x: View, layout: Layout) -> Computation:
 def pack(data: Array, layout: Layout) -> Array:
     """Row-major data as `layout` keeps them in memory; what is over in a block is zero."""
     blocks = [layout.block_of(axis) for axis in range(layout.rank)]
-    padded = np.pad(data, [(0, -extent % block) for extent, block in zip(data.shape, blocks, strict=True)])
+    over = [-extent % block for extent, block in zip(data.shape, blocks, strict=True)]
+    padded = np.pad(data, [(0, n) for n in over]) if any(over) else data
     split: list[int] = []
     for axis, extent in enumerate(padded.shape):
         split += [extent // blocks[axis], *_blocks(layout, axis)]

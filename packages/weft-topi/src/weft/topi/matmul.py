@@ -12,6 +12,7 @@ from weft.tensor_ir.ir.expr import IterVar
 from weft.topi.broadcast import broadcast_shape
 from weft.topi.layout import Block, Layout, View
 from weft.topi.operator import Computation
+from weft.topi.rows import flattened, unflattened
 from weft.topi.tiling import (
     accumulator_type,
     balanced,
@@ -81,33 +82,19 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     rows = prod(shape[:-1]) if flat else shape[-2]
 
     def element(*physical: te.Expr) -> te.Expr:
-        *batch, i, j = (*_unflattened(physical[0], shape[:-1]), physical[1]) if flat else layout.logical_index(physical)
-        return te.sum(a(*_place(a, batch), i, k).astype(kind) * right.read(_place(b, batch), k, j), axis=k)
+        *batch, i, j = (*unflattened(physical[0], shape[:-1]), physical[1]) if flat else layout.logical_index(physical)
+        left = a(*_place(a, batch), i, k).astype(kind)
+        return te.sum(left * right.read(_place(b, batch), k, j), axis=k)
 
     def finished(*physical: te.Expr) -> te.Expr:
-        value = master(_flattened(physical[:-1], shape), physical[-1]) if flat else master(*physical)
-        return value.astype(a.dtype)
+        place = (flattened(physical[:-1], shape[:-1]), physical[-1]) if flat else physical
+        return master(*place).astype(a.dtype)
 
     physical = layout.physical_shape(shape)
-    master = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
+    master: te.Tensor = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
     result = master if not flat and kind == a.dtype else te.compute(physical, finished, name="product")
     plan = _Plan(rows, shape[-1], k, flat, right, master, result)
     return Computation((View(result, shape, layout),), plan.schedule)
-
-
-def _unflattened(row: te.Expr, extents: Sequence[int]) -> tuple[te.Expr, ...]:
-    index = []
-    for extent in reversed(extents[1:]):
-        index.append(row % extent)
-        row = row // extent
-    return (row, *reversed(index))
-
-
-def _flattened(index: Sequence[te.Expr], extents: Sequence[int]) -> te.Expr:
-    row = index[0]
-    for i, extent in zip(index[1:], extents[1:], strict=False):
-        row = row * extent + i
-    return row
 
 
 def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
@@ -176,7 +163,8 @@ class _Plan:
         """Register tiles of rows x vectors of columns; a panel of B stays in the cache while all rows use it."""
         lanes = machine.lanes(self.master.dtype)
         if self.columns == 1:
-            return self._schedule_dot_products(s, output, machine)
+            self._schedule_dot_products(s, output, machine)
+            return
         whole = self.right.schedule(s, self.rows, lanes)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
@@ -212,9 +200,8 @@ class _Plan:
         """
         most = machine.l2_bytes // 2 // (self.right.width * self.master.dtype.bytes)
         block = largest_divisor(self.terms, min(most, 512))
-        if self.flat or self.terms <= most or block < 128 or self.master.dtype != host.dtype or not owns_its_memory(host, self.master):
-            return None
-        return block
+        keeps = not self.flat and self.master.dtype == host.dtype and owns_its_memory(host, self.master)
+        return block if keeps and self.terms > most and block >= 128 else None
 
     def _reduce(self, stage: te.Stage, block: int | None, lanes: int, whole: bool) -> IterVar:
         """The loops of a tile; returns the outermost of the reduction."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -70,9 +70,9 @@ def _taps(window: Window, d: int, extent: int, y: Expr, padding_counts: bool) ->
 
 
 def _window_pool(
-    data: View, window: Window, ceil_mode: bool, kind: DType, layout: Layout | None, reducer: object, finish: object
+    data: View, window: Window, ceil_mode: bool, kind: DType, layout: Layout | None, reducer: Callable[..., Expr],
+    finish: Callable[[Expr, Sequence[Expr]], Expr],
 ) -> Computation:
-    assert callable(reducer) and callable(finish)
     n, c, *spatial = data.shape
     output = window.output(spatial, ceil_mode)
     shape = (n, c, *output)
@@ -83,14 +83,12 @@ def _window_pool(
         b, channel, *position = layout.logical_index(physical)
         index = [window.position(d, y, k) for d, (y, k) in enumerate(zip(position, axes, strict=True))]
         where = window.inside(spatial, output, index)
-        value: Expr = reducer(data(b, channel, *index).astype(kind), axis=axes, where=where)
-        return value
+        return reducer(data(b, channel, *index).astype(kind), axis=axes, where=where)
 
-    master = te.compute(layout.physical_shape(shape), element, name="pool")
+    master: te.Tensor = te.compute(layout.physical_shape(shape), element, name="pool")
 
     def finished(*physical: Expr) -> Expr:
-        value: Expr = finish(master(*physical), layout.logical_index(physical)[2:])
-        return value.astype(data.dtype)
+        return finish(master(*physical), layout.logical_index(physical)[2:]).astype(data.dtype)
 
     result = te.compute(master.shape, finished, name="pooled")
     clipped = window.is_padded(window.rank - 1, spatial[-1], output[-1])
@@ -150,9 +148,10 @@ def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computat
 
     def element(*physical: Expr) -> Expr:
         b, channel, *_ = layout.logical_index(physical)
-        return reducer(data(b, channel, *axes).astype(wide), axis=axes)
+        value: Expr = reducer(data(b, channel, *axes).astype(wide), axis=axes)
+        return value
 
-    master = te.compute(layout.physical_shape(shape), element, name="pool")
+    master: te.Tensor = te.compute(layout.physical_shape(shape), element, name="pool")
     size = float(prod(spatial))
 
     def finished(*physical: Expr) -> Expr:

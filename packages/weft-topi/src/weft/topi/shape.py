@@ -86,15 +86,17 @@ def transpose(x: View, permutation: Sequence[int], layout: Layout | None = None)
 def concatenate(inputs: Sequence[View], axis: int, layout: Layout | None = None) -> Computation:
     """The inputs one after the other along an axis; their other extents are equal."""
     sizes = [x.shape[axis] for x in inputs]
+    last = max((n for n, size in enumerate(sizes) if size), default=0)
+
+    def own(n: int, index: Sequence[Expr]) -> Expr:
+        return inputs[n](*index[:axis], index[axis] - sum(sizes[:n]), *index[axis + 1 :])
 
     def element(*index: Expr) -> Expr:
-        result: Expr | None = None
-        for n in reversed(range(len(inputs))):
-            start = sum(sizes[:n])
-            if sizes[n]:
-                own = inputs[n](*index[:axis], index[axis] - start, *index[axis + 1 :])
-                result = own if result is None else te.if_then_else(index[axis] < start + sizes[n], own, result)
-        return te.const(0, inputs[0].dtype) if result is None else result
+        result = own(last, index)
+        for n in reversed([n for n in range(len(inputs)) if n != last]):
+            end = sum(sizes[: n + 1]) if sizes[n] else 0  # no index is below 0, so none reads an input without elements
+            result = te.if_then_else(index[axis] < end, own(n, index), result)
+        return result
 
     first = inputs[0].shape
     return Computation((compute((*first[:axis], sum(sizes), *first[axis + 1 :]), element, "concatenate", layout),))

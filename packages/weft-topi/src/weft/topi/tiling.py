@@ -1,7 +1,7 @@
 """Register tiles: how a contraction or a window operator is computed tile by tile, with its epilogue on each tile.
 
-A schedule of such an operator splits the loops of the stage that writes the result, the host, and computes the reduction in
-registers at each tile. The host is the output of the fused group where that reads the reduction element for element.
+A schedule of such an operator splits the loops of the stage that writes the result, the host, and computes the
+reduction in registers at each tile. The host is the output of the fused group where that reads the reduction in place.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from weft.topi.injective import SERIAL_ELEMENTS, schedule_injective
 FLOAT32 = DType.of("float32")
 ENOUGH_ITERATIONS = 16
 """A parallel loop this long is shared evenly enough."""
+FEW_ITERATIONS = 4
+"""A shorter loop stays serial where the loop inside of it can be parallel."""
 
 
 def accumulator_type(dtype: DType) -> DType:
@@ -37,7 +39,7 @@ def extent_of(e: Expr) -> int:
 
 
 def host_of(s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machine) -> te.Tensor:
-    """The tensor whose loops to tile for an operator that ends in `result`: the output where it reads the result in place.
+    """The tensor whose loops to tile for an operator that ends in `result`: the output, if it reads that in place.
 
     Otherwise (a transposed or broadcast read) the result goes to memory first and the output is one injective nest.
     What lies between the two is inlined.
@@ -121,14 +123,21 @@ def largest_divisor(extent: int, most: int) -> int:
 def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int) -> IterVar:
     """Run outer loops in parallel where the work, counted in elements touched, is worth a launch.
 
-    `loops` are adjacent, outermost first; as many of them are fused as give threads enough iterations. Returns the
-    innermost loop there is then, at which to compute stages.
+    `loops` are adjacent, outermost first; as many of them are fused as give threads enough iterations. A loop that is
+    to be partitioned is fused with none, since its tail would be lost. Returns the innermost loop there is then, at
+    which to compute stages.
     """
     outer, *rest = loops
     if work < SERIAL_ELEMENTS:
         return loops[-1]
     while rest and extent_of(outer.extent) < ENOUGH_ITERATIONS:
-        outer = stage.fuse(outer, rest.pop(0))
+        inner = rest[0]
+        if stage.pragmas.get(inner) or stage.pragmas.get(outer):
+            if extent_of(outer.extent) >= FEW_ITERATIONS:
+                break
+            outer = rest.pop(0)
+        else:
+            outer = stage.fuse(outer, rest.pop(0))
     stage.parallel(outer)
     return rest[-1] if rest else outer
 
@@ -141,7 +150,7 @@ def elements(tensor: te.Tensor) -> int:
 def owns_its_memory(host: te.Tensor, reduction: te.Tensor) -> bool:
     """Whether nothing that the host reads besides the reduction is so large that the host may be stored in its place.
 
-    Partial results can be kept in the output only then: an operand of the epilogue that shares its memory would be lost.
+    Partial results can be kept in the output only then: an operand of the epilogue in the same memory would be lost.
     """
     operands = [t for t in (*_between(reduction, host), host) for t in t.op.inputs if not depends_on(t, reduction)]
     return all(elements(t) < elements(host) for t in operands)
@@ -166,7 +175,7 @@ def reduce_in_vectors(
     while width > 1:
         _, inner = stage.split(axis, width)
         partial = s.rfactor(reduction, inner, len(stage.axes))
-        part = s[partial]
+        part = s[partial[0] if isinstance(partial, tuple) else partial]
         part.set_scope("register")
         part.compute_at(host, place)
         *data, last = part.axes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+
 from weft.frontends.onnx.tensors import Array
 from weft.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value
 from weft.graph_ir.op import Op

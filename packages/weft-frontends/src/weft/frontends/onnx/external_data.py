@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 import onnx
+
 from weft.runtime.errors import FrontendError
 
 
@@ -30,7 +31,7 @@ def read_external_data(tensor: onnx.TensorProto, folder: Path | None, size: int)
         descriptor = _open(folder, parts)
     except OSError as error:
         raise FrontendError(f"{what}: can't open {'/'.join(parts)!r} in the model's folder: {error.strerror}") from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise FrontendError(f"{what}: expected {'/'.join(parts)!r} to be a regular file without hard links")
@@ -38,8 +39,11 @@ def read_external_data(tensor: onnx.TensorProto, folder: Path | None, size: int)
             raise FrontendError(
                 f"{what} lies at {offset} to {offset + length} of {'/'.join(parts)!r}, which has {status.st_size} bytes"
             )
-        file.seek(offset)
-        data = file.read(length)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            file.seek(offset)
+            data = file.read(length)
+    finally:
+        os.close(descriptor)
     if len(data) != length:
         raise FrontendError(f"{what}: {'/'.join(parts)!r} became shorter while it was read")
     return data

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import onnx
 from onnx.defs import OpSchema
+
 from weft.frontends.onnx.emitter import Operand, type_of
 from weft.frontends.onnx.loading import subgraphs
 from weft.frontends.onnx.node import ImportedNode
@@ -15,7 +17,7 @@ from weft.graph_ir.types import Symbol
 
 def standard_body(node: ImportedNode) -> onnx.FunctionProto | None:
     """The body that ONNX gives for the operator, for these types and attributes; None where it gives none."""
-    schema = node.schema
+    schema: Any = node.schema  # onnx ships types without these members
     body = onnx.FunctionProto()
     fixed = [version for version in schema.function_opset_versions if version <= node.opset]
     if fixed:
@@ -33,7 +35,8 @@ def standard_body(node: ImportedNode) -> onnx.FunctionProto | None:
 
 
 def has_standard_body(schema: OpSchema) -> bool:
-    return bool(schema.function_opset_versions or schema.context_dependent_function_opset_versions)
+    description: Any = schema
+    return bool(description.has_function or description.has_context_dependent_function)
 
 
 def _type_proto(operand: Operand | None) -> onnx.TypeProto:
@@ -79,8 +82,9 @@ def _substitute(node: onnx.NodeProto, values: Mapping[str, onnx.AttributeProto])
 
 def call_attributes(node: onnx.NodeProto, schema: OpSchema | None) -> dict[str, onnx.AttributeProto]:
     """The attributes of a call, with the defaults of the operator's description."""
-    defaults = {} if schema is None else {
-        name: rule.default_value for name, rule in schema.attributes.items() if rule.default_value.type
-    }
+    defaults = (
+        {}
+        if schema is None
+        else {name: rule.default_value for name, rule in schema.attributes.items() if rule.default_value.type}
+    )
     return defaults | {attribute.name: attribute for attribute in node.attribute}
-

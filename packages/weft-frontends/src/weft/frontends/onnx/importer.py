@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+
 from weft.frontends.onnx.converters import CONVERTERS
 from weft.frontends.onnx.emitter import Emitter, Operand, type_of
 from weft.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
-from weft.frontends.onnx.loading import Limits, Model, load, text
-from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported
+from weft.frontends.onnx.loading import Model, load, text
+from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from weft.frontends.onnx.report import Gap, Report
 from weft.frontends.onnx.schemas import schema_of
-from weft.frontends.onnx.shape_arithmetic import fold
+from weft.frontends.onnx.shape_arithmetic import EVALUATED, fold
 from weft.frontends.onnx.signature import bound, declared_type, input_types
 from weft.frontends.onnx.structure import check_function_calls, check_structure, in_order, opsets_of, plain_domain
 from weft.frontends.onnx.tensors import Array, tensor_bytes, to_array
@@ -36,14 +37,15 @@ def from_onnx(
     source: Source,
     *,
     shapes: Mapping[str, Sequence[int]] = {},  # noqa: B006: never written to
-    dims: Mapping[str, int] = {},  # noqa: B006
-    constants: Mapping[str, Array] = {},  # noqa: B006
+    dims: Mapping[str, int] = {},
+    constants: Mapping[str, Array] = {},
 ) -> tuple[Graph, dict[str, Array]]:
     """Read an ONNX model: a path, its bytes or its message.
 
-    `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, and `constants` makes
-    inputs constant; dimensions that stay unknown are Symbols. The second result holds the data of the graph's parameters
-    by name. Raises FrontendError where the model is malformed or has nodes that can't be compiled, naming all of them.
+    `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
+    inputs constant; dimensions that stay unknown are Symbols. The second result holds the data of the graph's
+    parameters by name. Raises FrontendError where the model is malformed or has nodes that can't be compiled, naming
+    all of them.
     """
     graph, report = _import(source, shapes, dims, constants)
     if graph is None:
@@ -54,9 +56,9 @@ def from_onnx(
 def check_onnx(
     source: Source,
     *,
-    shapes: Mapping[str, Sequence[int]] = {},  # noqa: B006
-    dims: Mapping[str, int] = {},  # noqa: B006
-    constants: Mapping[str, Array] = {},  # noqa: B006
+    shapes: Mapping[str, Sequence[int]] = {},
+    dims: Mapping[str, int] = {},
+    constants: Mapping[str, Array] = {},
 ) -> Report:
     """What of a model can't be compiled, all at once. Raises FrontendError where it is malformed."""
     return _import(source, shapes, dims, constants)[1]
@@ -67,9 +69,8 @@ def _import(
     shapes: Mapping[str, Sequence[int]],
     dims: Mapping[str, int],
     constants: Mapping[str, Array],
-    limits: Limits = Limits(),
 ) -> tuple[Graph | None, Report]:
-    model = load(source, limits)
+    model = load(source)
     try:
         return _Importer(model, shapes, dims, constants).run()
     except FrontendError as error:
@@ -189,7 +190,7 @@ class _Importer:
         """An output of the graph under its own name."""
         name = declared.name
         operand = self.scope[name]
-        assert operand is not None and not isinstance(operand, _Unknown), name
+        assert isinstance(operand, (Value, np.ndarray)), name
         value = self.emitter.value(operand, f"{name}.data")
         if declared.type.WhichOneof("value") is not None:
             type_ = declared_type(declared)
@@ -216,8 +217,10 @@ class _Importer:
             return self._outputs_of(proto, scope, place)
         except WeftError as error:
             if place.is_inner:
-                remedy = error.help if isinstance(error, Unsupported) else ""
-                raise Unsupported(f"inside it, node {_name_of(proto)!r} ({proto.op_type}): {error}", remedy) from error
+                remedy = error.help if isinstance(error, UnsupportedError) else ""
+                raise UnsupportedError(
+                    f"inside it, node {_name_of(proto)!r} ({proto.op_type}): {error}", remedy
+                ) from error
             self._report(proto, scope, place, error)
         return [self._declared(name) for name in proto.output]
 
@@ -236,22 +239,29 @@ class _Importer:
             return [self._declared(name) for name in proto.output]
         names = [place.names.get(name) or self._inner_name(name, place) for name in proto.output]
         if function is not None:
-            return self._expand(function, call_attributes(proto, None), known, names, spans, place)
-        assert schema is not None and opset is not None
+            opsets = opsets_of(function.opset_import, f"function {function.name!r}")
+            inner = self._inside(place, opsets, names, function.output, spans)
+            return self._expand(function, call_attributes(proto, None), known, names, inner)
+        assert schema is not None
+        assert opset is not None
         node = ImportedNode(proto, schema, opset, known, names, place.is_inner, spans, self.emitter, self._decode)
         if proto.op_type == "If" and not domain:
             return self._branch(node, scope, names, spans, place)
         return self._converted(node, known, names, spans, place)
 
     def _require_support(self, proto: onnx.NodeProto, domain: str, opset: int | None) -> None:
-        """Raises Unsupported for an operator that no input makes convertible."""
+        """Raises UnsupportedError for an operator that no input makes convertible."""
         if opset is None:
-            raise Unsupported(f"the model imports no operator set {domain or 'ai.onnx'!r}", "export the model anew")
+            raise UnsupportedError(
+                f"the model imports no operator set {domain or 'ai.onnx'!r}", "export the model anew"
+            )
         schema = schema_of(proto.op_type, domain, opset)
         if schema is None:
-            raise Unsupported(f"ONNX has no operator of this name in {domain or 'ai.onnx'} {opset}", "export in standard ONNX")
-        if _converter_of(proto, domain) is None and proto.op_type != "If" and not has_standard_body(schema):
-            raise Unsupported("weft has no such operator")
+            known = f"{domain or 'ai.onnx'} {opset}"
+            raise UnsupportedError(f"ONNX has no operator of this name in {known}", "export in standard ONNX")
+        is_known = proto.op_type == "If" or proto.op_type in EVALUATED
+        if _converter_of(proto, domain) is None and not (is_known and not domain) and not has_standard_body(schema):
+            raise UnsupportedError("weft has no such operator")
 
     def _converted(
         self,
@@ -271,13 +281,16 @@ class _Importer:
             if converter is not None:
                 result = converter(node)
                 return [result] if isinstance(result, (Value, np.ndarray)) else result
-            refusal = Unsupported(f"weft has no operator for it and no body of it for opset {node.opset}")
-        except Unsupported as error:
+            reason = "its inputs must be small and known while compiling, but are not"
+            refusal = UnsupportedError(reason, "bind them: constants")
+        except UnsupportedError as error:
             refusal = error
         body = standard_body(node)
         if body is None:
             raise refusal
-        return self._expand(body, call_attributes(node.proto, node.schema), inputs, names, spans, place)
+        opsets = {**place.opsets, **opsets_of(body.opset_import, f"the body of {node.operator}")}
+        inner = self._inside(place, opsets, names, body.output, spans)
+        return self._expand(body, call_attributes(node.proto, node.schema), inputs, names, inner)
 
     def _inner_name(self, name: str, place: _Place) -> str:
         return self.emitter.beside(f"{place.prefix}/{name}") if name and place.is_inner else name
@@ -290,21 +303,19 @@ class _Importer:
         attributes: Mapping[str, onnx.AttributeProto],
         inputs: Sequence[Operand | None],
         names: Sequence[str],
-        spans: tuple[NodeSpan, ...],
-        place: _Place,
+        inner: _Place,
     ) -> Sequence[Operand | _Unknown]:
-        """The outputs of a function body over the inputs of its call."""
+        """The outputs of a function body over the inputs of its call; those that the call leaves out are unknown."""
         if len(inputs) > len(function.input) or len(names) > len(function.output):
             raise FrontendError(
-                f"function {function.name!r} has {len(function.input)} inputs and {len(function.output)} outputs, its call "
-                f"{len(inputs)} and {len(names)}"
+                f"function {function.name!r} has {len(function.input)} inputs and {len(function.output)} outputs, "
+                f"its call {len(inputs)} and {len(names)}"
             )
         given = [*inputs, *[None] * (len(function.input) - len(inputs))]
         scope: Scope = ChainMap(dict(zip(function.input, given, strict=True)))
-        opsets = opsets_of(function.opset_import, f"function {function.name!r}") or place.opsets
-        inner = self._inside(place, opsets, names, list(function.output), spans)
         self._import_nodes(instantiated(function, attributes), scope, inner)
-        return [_present(scope, name) for name in function.output[: len(names)]]
+        outputs = zip(function.output, names, strict=False)
+        return [_present(scope, name) if wanted else UNKNOWN for name, wanted in outputs]
 
     def _branch(
         self, node: ImportedNode, scope: Scope, names: Sequence[str], spans: tuple[NodeSpan, ...], place: _Place
@@ -312,7 +323,7 @@ class _Importer:
         """The outputs of the branch that a known condition takes."""
         if node.is_value(0):
             condition = node.proto.input[0]
-            raise Unsupported(
+            raise UnsupportedError(
                 "the condition is computed at run time", f"constants={{...}} for the inputs that decide {condition!r}"
             )
         graph = node.attribute("then_branch" if node.scalar(0) else "else_branch")
@@ -351,7 +362,7 @@ class _Importer:
                 place.opsets.get(domain, 0),
                 tuple(_type_text(name, scope) for name in proto.input),
                 str(error),
-                error.help if isinstance(error, Unsupported) else "",
+                error.help if isinstance(error, UnsupportedError) else "",
             )
         )
 

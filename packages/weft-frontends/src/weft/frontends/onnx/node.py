@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import AttributeProto
 from onnx.defs import OpSchema
+
 from weft.frontends.onnx.emitter import Emitter, Operand, symbols_of, type_of
 from weft.frontends.onnx.loading import text
 from weft.frontends.onnx.tensors import SCHEMA_NAMES, Array
@@ -30,12 +31,12 @@ _FIELDS = {
 }
 
 
-class Unsupported(FrontendError):
+class UnsupportedError(FrontendError):
     """A node that is well formed but can't be compiled. `help` says what would change that."""
 
-    def __init__(self, reason: str, help: str = "") -> None:  # noqa: A002: the word of the reports
+    def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
-        self.help = help
+        self.help = remedy
 
 
 class ImportedNode:
@@ -91,7 +92,7 @@ class ImportedNode:
     def operand(self, index: int) -> Operand:
         """Input `index`. Raises FrontendError where it is absent."""
         if not self.has(index):
-            raise FrontendError(f"expected input {index} ({self._input_name(index)}), found none")
+            raise FrontendError(f"expected {self._described(index)}, found none")
         operand = self.inputs[index]
         assert operand is not None
         return operand
@@ -99,15 +100,17 @@ class ImportedNode:
     def value(self, index: int) -> Value:
         """Input `index` as a value of the graph."""
         operand = self.operand(index)
-        self._require_bound(symbols_of(operand), index)
+        require_bound(symbols_of(operand), self._described(index))
         return self._emitter.value(operand, self.proto.input[index], own=not self._is_inner)
 
-    def optional_value(self, index: int) -> Value | None:
-        return self.value(index) if self.has(index) else None
-
     def values(self) -> tuple[Value, ...]:
-        """All inputs of a variadic operator."""
+        """All inputs, none of which may be absent."""
         return tuple(self.value(i) for i in range(len(self.inputs)))
+
+    def present_values(self) -> tuple[Value, ...]:
+        """All inputs, without the optional one at the end if it is absent."""
+        absent = bool(self.inputs) and self.inputs[-1] is None
+        return tuple(self.value(i) for i in range(len(self.inputs) - absent))
 
     def shape(self, index: int) -> tuple[Dim, ...]:
         return type_of(self.operand(index)).shape
@@ -117,37 +120,29 @@ class ImportedNode:
 
     def static_shape(self, index: int) -> tuple[int, ...]:
         """The shape of an input all of whose dimensions are numbers."""
-        shape = self.shape(index)
-        self._require_bound({extent for extent in shape if isinstance(extent, Symbol)}, index)
-        return tuple(extent for extent in shape if isinstance(extent, int))
+        return static_extents(self.shape(index), self._described(index))
 
     def dtype(self, index: int) -> DType:
         return type_of(self.operand(index)).dtype
 
     def constant(self, index: int) -> Array:
-        """The data of input `index`. Raises Unsupported where it is not known while importing."""
+        """The data of input `index`. Raises UnsupportedError where it is not known while importing."""
         data = self.extents(index)
-        self._require_bound(symbols_of(data), index)
+        require_bound(symbols_of(data), self._described(index))
         return data
 
     def extents(self, index: int) -> Array:
         """As `constant`, but the data may hold Symbols."""
         operand = self.operand(index)
         if isinstance(operand, Value):
-            raise Unsupported(
-                f"input {index} ({self._input_name(index)}) must be known while compiling, but is computed at run time",
+            raise UnsupportedError(
+                f"{self._described(index)} must be known while compiling, but is computed at run time",
                 f"bind {operand.name!r} if it is an input: constants={{{operand.name!r}: ...}}",
             )
         return operand
 
-    def _require_bound(self, symbols: set[Symbol], index: int) -> None:
-        if symbols:
-            names = sorted(symbol.name for symbol in symbols)
-            binding = ", ".join(f"{name!r}: ..." for name in names)
-            raise Unsupported(
-                f"input {index} ({self._input_name(index)}) depends on dimensions without a number: {', '.join(names)}",
-                f"bind them: dims={{{binding}}}",
-            )
+    def _described(self, index: int) -> str:
+        return f"input {index} ({self._input_name(index)})"
 
     def _input_name(self, index: int) -> str:
         return self._parameter(index).name
@@ -193,7 +188,7 @@ class ImportedNode:
         return None if value is None else self._decode(value)
 
     def setting(self, name: str, index: int) -> tuple[int, ...] | None:
-        """Integers that older operator sets give as attribute `name` and newer ones as input `index`; None if absent."""
+        """Integers that older operator sets give as attribute `name`, newer ones as input `index`; None if absent."""
         if self.knows(name):
             value = self.attribute(name)
             return (int(value),) if isinstance(value, int) else self.optional_integers(name)
@@ -240,10 +235,12 @@ class ImportedNode:
                 raise FrontendError(f"{self.operator} of opset {self.opset} has no attribute {name!r}")
             if name in given:
                 raise FrontendError(f"attribute {name!r} is given twice")
-            if int(attribute.type) != known[name].type.value:
-                found = AttributeProto.AttributeType.items()
-                kind = next((kind for kind, code in found if code == attribute.type), str(attribute.type))
-                raise FrontendError(f"expected attribute {name!r} of type {known[name].type.name}, found {kind}")
+            expected, found = _code_of(known[name].type), int(attribute.type)
+            if found != expected:
+                kinds = {code: kind for kind, code in AttributeProto.AttributeType.items()}
+                raise FrontendError(
+                    f"expected attribute {name!r} of type {kinds[expected]}, found {kinds.get(found, found)}"
+                )
             given.add(name)
             values[name] = _attribute_value(attribute)
         missing = [name for name, rule in known.items() if rule.required and name not in given]
@@ -273,7 +270,7 @@ class ImportedNode:
         with np.errstate(over="ignore"):
             data = np.full(shape, number, dtype.numpy)
         if dtype.is_int and data.size and data.flat[0] != number:
-            raise Unsupported(f"{number} is no number of {dtype}")
+            raise UnsupportedError(f"{number} is no number of {dtype}")
         return self.parameter(data, "constant")
 
     def parameter(self, data: Array, role: str) -> Value:
@@ -297,7 +294,7 @@ class ImportedNode:
             raise FrontendError(f"expected at most {self.schema.max_output} outputs, found {len(self.outputs)}")
         for index, operand in enumerate(self.inputs):
             if operand is None and self._parameter(index).option == OpSchema.FormalParameterOption.Single:
-                raise FrontendError(f"expected input {index} ({self._input_name(index)}), found none")
+                raise FrontendError(f"expected {self._described(index)}, found none")
 
     def _check_types(self) -> None:
         """Element types are those that the operator set allows, alike where it says so."""
@@ -313,11 +310,29 @@ class ImportedNode:
                 )
             earlier, expected = first.setdefault(rule.type_str, (index, dtype))
             if expected != dtype and rule.is_homogeneous:
-                raise FrontendError(f"input {index} ({rule.name}) is {dtype}, but must be {expected} as input {earlier}")
+                raise FrontendError(
+                    f"input {index} ({rule.name}) is {dtype}, but must be {expected} as input {earlier}"
+                )
 
 
 Converter = Callable[[ImportedNode], Operand | Sequence[Operand]]
-"""Gives the outputs of a node, the first of them alone or several. Raises Unsupported, FrontendError or InferenceError."""
+"""Gives the outputs of a node, the first of them alone or several. Raises FrontendError or InferenceError."""
+
+
+def require_bound(symbols: Iterable[Symbol], what: str) -> None:
+    """Raises UnsupportedError where a dimension has no number."""
+    names = sorted({symbol.name for symbol in symbols})
+    if names:
+        binding = ", ".join(f"{name!r}: ..." for name in names)
+        raise UnsupportedError(
+            f"{what} depends on dimensions without a number: {', '.join(names)}", f"bind them: dims={{{binding}}}"
+        )
+
+
+def static_extents(shape: Sequence[Dim], what: str) -> tuple[int, ...]:
+    """The dimensions, all of which are numbers. Raises UnsupportedError where one is not."""
+    require_bound((extent for extent in shape if isinstance(extent, Symbol)), what)
+    return tuple(extent for extent in shape if isinstance(extent, int))
 
 
 def normal_axis(axis: int, rank: int) -> int:
@@ -333,8 +348,6 @@ def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     if len(set(result)) < len(result):
         raise FrontendError(f"expected each axis once, found {list(axes)}")
     return tuple(result)
-
-
 
 
 def _attribute_value(attribute: AttributeProto) -> Any:
@@ -354,3 +367,8 @@ def _decoded(value: bytes, name: str) -> str:
         return value.decode()
     except UnicodeDecodeError:
         raise FrontendError(f"expected text in UTF-8 as attribute {name!r}, found {value!r}") from None
+
+
+def _code_of(kind: Any) -> int:
+    """The number of an attribute's type, which onnx's own types leave out."""
+    return int(kind)

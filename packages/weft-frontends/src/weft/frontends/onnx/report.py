@@ -56,7 +56,8 @@ class Report:
             alike.setdefault((gap.qualified_operator, gap.opset, gap.reason, gap.help), []).append(gap)
         lines = [f"{head}: {len(self.gaps)} nodes can't be compiled"]
         for (operator, opset, reason, remedy), gaps in alike.items():
-            names = ", ".join(repr(gap.node) for gap in gaps[:3]) + (f" and {len(gaps) - 3} more" if len(gaps) > 3 else "")
+            names = ", ".join(repr(gap.node) for gap in gaps[:3])
+            names += f" and {len(gaps) - 3} more" if len(gaps) > 3 else ""
             lines.append(f"  {len(gaps)} x {operator} (opset {opset}): {reason}")
             lines.append(f"    node {names}; inputs {', '.join(gaps[0].inputs) or 'none'}")
             lines += [f"    {remedy}"] * bool(remedy)

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from onnx import TensorProto
+
 from weft.frontends.onnx.emitter import symbols_of
-from weft.frontends.onnx.node import ImportedNode, Unsupported, normal_axes, normal_axis
+from weft.frontends.onnx.node import ImportedNode, UnsupportedError, normal_axes, normal_axis
 from weft.frontends.onnx.tensors import Array, dtype_of
 from weft.graph_ir.graph import Value
 from weft.graph_ir.types import Dim
@@ -74,9 +75,10 @@ def arange(node: ImportedNode) -> Array:
         raise FrontendError("expected a delta other than 0")
     count = max(ceil((limit - start) / delta), 0)
     if count > LARGEST**2:
-        raise Unsupported(f"a range of {count} elements is more than the {LARGEST**2} that are evaluated while importing")
+        raise UnsupportedError(f"a range of {count} elements is more than the {LARGEST**2} that importing evaluates")
     dtype = node.constant(0).dtype
-    return (start + np.arange(count).astype(dtype) * np.array(delta, dtype)).astype(dtype)
+    result: Array = (start + np.arange(count).astype(dtype) * np.array(delta, dtype)).astype(dtype)
+    return result
 
 
 def resolved_slice(node: ImportedNode) -> tuple[list[int], list[int], list[int]]:
@@ -89,15 +91,17 @@ def resolved_slice(node: ImportedNode) -> tuple[list[int], list[int], list[int]]
     steps = (1,) * len(starts) if strides is None else strides
     if not len(starts) == len(ends) == len(axes) == len(steps) == len(set(axes)):
         raise FrontendError(
-            f"expected as many starts, ends and steps as different axes, found starts {list(starts)}, ends {list(ends)}, "
-            f"axes {list(axes)}, steps {list(steps)}"
+            f"expected as many starts, ends and steps as different axes, found starts {list(starts)}, "
+            f"ends {list(ends)}, axes {list(axes)}, steps {list(steps)}"
         )
     shape = node.static_shape(0)
     full = ([0] * rank, list(shape), [1] * rank)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if step == 0:
             raise FrontendError("expected steps other than 0")
-        full[0][axis], full[1][axis], full[2][axis] = slice(start, end, step).indices(shape[axis])
+        longest = max(shape[axis], 1)
+        full[0][axis], full[1][axis], _ = slice(start, end, step).indices(shape[axis])
+        full[2][axis] = max(-longest, min(step, longest))  # a longer step takes one element, too
     return full
 
 
@@ -113,7 +117,8 @@ def squeezed_axes(node: ImportedNode) -> tuple[int, ...]:
     """The axes that Squeeze removes."""
     shape = node.shape(0)
     given = node.setting("axes", 1)
-    axes = tuple(i for i, extent in enumerate(shape) if extent == 1) if given is None else normal_axes(given, len(shape))
+    single = tuple(axis for axis, extent in enumerate(shape) if extent == 1)
+    axes = single if given is None else normal_axes(given, len(shape))
     wrong = [axis for axis in axes if shape[axis] != 1]
     if wrong:
         raise FrontendError(f"expected axis {wrong[0]} to have extent 1, found {shape[wrong[0]]}")
@@ -205,7 +210,7 @@ def _cast(node: ImportedNode) -> Array:
     data, target = node.extents(0), cast_target(node)
     if symbols_of(data):
         if str(target) != "int64":
-            raise Unsupported(f"dimensions without a number can't become {target}", "bind them with dims")
+            raise UnsupportedError(f"dimensions without a number can't become {target}", "bind them with dims")
         return data
     return data.astype(target.numpy)
 
@@ -348,3 +353,6 @@ _FOLDS: dict[str, Fold] = {
     "Unsqueeze": _unsqueeze,
     "Where": _broadcasting(np.where),
 }
+
+EVALUATED = frozenset(_FOLDS)
+"""Operators that are evaluated where their inputs are known; some of them can't be compiled otherwise."""

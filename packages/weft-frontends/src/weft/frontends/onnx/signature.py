@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import onnx
+
 from weft.frontends.onnx.loading import text
 from weft.frontends.onnx.tensors import dtype_of
 from weft.graph_ir.types import Dim, Symbol, TensorType
@@ -84,11 +85,13 @@ def _with_shape(
     for axis, (declared, extent) in enumerate(zip(type_.shape, shape, strict=True)):
         known = bindings.setdefault(declared.name, extent) if isinstance(declared, Symbol) else declared
         if known != extent:
-            raise FrontendError(f"input {value.name!r}: dimension {axis} is {known} in the model or dims, found {extent}")
+            where = f"input {value.name!r}: dimension {axis}"
+            raise FrontendError(f"{where} is {known} in the model or dims, found {extent}")
     return TensorType.of(type_.dtype, shape)
 
 
 def _require_known(given: Mapping[str, object], known: Sequence[str], what: str, kind: str) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise FrontendError(f"{what} names {unknown[0]!r}; the model's {kind} are {', '.join(map(repr, known)) or 'none'}")
+        listed = ", ".join(map(repr, known)) or "none"
+        raise FrontendError(f"{what} names {unknown[0]!r}; the model's {kind} are {listed}")

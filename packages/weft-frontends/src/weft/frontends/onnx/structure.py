@@ -1,7 +1,7 @@
 """Checks that a model's graphs are well formed before anything is made of them.
 
-Every name is defined once, no node depends on itself, graphs within nodes see the names around them, and each operator set
-that the model imports is one that the installed onnx package describes.
+Every name is defined once, no node depends on itself, graphs within nodes see the names around them, and each operator
+set that the model imports is one that the installed onnx package describes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from heapq import heappop, heappush
 
 import onnx
 from onnx.defs import onnx_opset_version
+
 from weft.frontends.onnx.loading import Model, subgraphs, text
 from weft.runtime.errors import FrontendError
 
@@ -21,7 +22,10 @@ def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str
     for entry in imports:
         domain = plain_domain(text(entry.domain, "an operator set"))
         if result.setdefault(domain, entry.version) != entry.version:
-            raise FrontendError(f"{what}: imports versions {result[domain]} and {entry.version} of one operator set {domain!r}")
+            versions = f"{result[domain]} and {entry.version}"
+            raise FrontendError(f"{what}: imports versions {versions} of one operator set {domain!r}")
+        if not 1 <= entry.version < 1 << 31:
+            raise FrontendError(f"{what}: expected a version of operator set {domain!r}, found {entry.version}")
     newest = onnx_opset_version()
     if not 1 <= result.get("", 1) <= newest:
         raise FrontendError(
@@ -79,26 +83,37 @@ def _check_names(names: Sequence[str], what: str, where: str) -> None:
 
 
 def _check_nodes(
-    nodes: Sequence[onnx.NodeProto], given: Sequence[str], outputs: Sequence[str], outer: tuple[set[str], ...], where: str
+    nodes: Sequence[onnx.NodeProto],
+    given: Sequence[str],
+    outputs: Sequence[str],
+    outer: tuple[set[str], ...],
+    where: str,
 ) -> None:
     """Every name is read after it was defined; the scope holds `given` and, around it, `outer`."""
     defined = set(given)
+    for index, node in enumerate(nodes):
+        text(node.domain, "a domain")
+        for name in node.output:
+            if text(name, "an output") in defined:
+                raise FrontendError(f"{where}: {_described(node, index)} defines {name!r}, which is defined already")
+            if name:
+                defined.add(name)
+    defined = set(given)
     scopes = (*outer, defined)
     for index, node in enumerate(in_order(nodes, where)):
-        what = f"{where}: node {text(node.name, 'a node') or index!r} ({text(node.op_type, 'an operator')})"
-        text(node.domain, "a domain")
+        what = f"{where}: {_described(node, index)}"
         for name in node.input:
             _require_defined(text(name, "an input"), scopes, what)
         for graph in subgraphs(node):
             _check_graph(graph, scopes, what)
-        for name in node.output:
-            if text(name, "an output") in defined:
-                raise FrontendError(f"{what} defines {name!r}, which is defined already")
-            if name:
-                defined.add(name)
+        defined.update(name for name in node.output if name)
     _check_names(list(outputs), "output", where)
     for name in outputs:
         _require_defined(name, scopes, f"{where}: the output")
+
+
+def _described(node: onnx.NodeProto, index: int) -> str:
+    return f"node {text(node.name, 'a node') or index!r} ({text(node.op_type, 'an operator')})"
 
 
 def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeProto]:
@@ -126,7 +141,8 @@ def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeP
                 heappush(ready, user)
     if len(order) < len(nodes):
         stuck = next(node for node, count in zip(nodes, missing, strict=True) if count)
-        raise FrontendError(f"{where}: node {stuck.name!r} ({stuck.op_type}) depends on itself, through a cycle of nodes")
+        name = f"{where}: node {stuck.name!r} ({stuck.op_type})"
+        raise FrontendError(f"{name} depends on itself, through a cycle of nodes")
     return [nodes[index] for index in order]
 
 

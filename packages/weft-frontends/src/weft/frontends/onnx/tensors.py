@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import TensorProto
+
 from weft.frontends.onnx.external_data import read_external_data
 from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
@@ -40,9 +41,7 @@ DTYPES = {
 
 ELEMENT_TYPES = {DType.of(name): code for code, name in DTYPES.items()}
 
-SCHEMA_NAMES = {
-    DType.of(name): f"tensor({TensorProto.DataType.Name(code).lower()})" for code, name in DTYPES.items()
-}
+SCHEMA_NAMES = {DType.of(name): f"tensor({TensorProto.DataType.Name(code).lower()})" for code, name in DTYPES.items()}
 """How operator schemas write the type of a tensor."""
 
 _FIELDS = {
@@ -77,7 +76,7 @@ def tensor_bytes(tensor: TensorProto, what: str) -> int:
         raise FrontendError(f"{what}: expected dimensions of zero or more, found {list(tensor.dims)}")
     if prod(max(extent, 1) for extent in tensor.dims) >= 1 << 48:
         raise FrontendError(f"{what}: {list(tensor.dims)} is more than any memory holds")
-    return prod(tensor.dims) * dtype.bytes
+    return int(prod(tensor.dims)) * dtype.bytes
 
 
 def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int) -> Array:
@@ -90,19 +89,20 @@ def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int) ->
     numpy_dtype = dtype_of(tensor.data_type, what).numpy
     external = tensor.data_location == TensorProto.EXTERNAL
     filled = [name for name in _DATA_FIELDS if len(getattr(tensor, name))]
-    if tensor.HasField("raw_data") and (filled or external):
-        raise FrontendError(f"{what}: expected data in one place, found raw_data and {'an external file' if external else filled[0]}")
-    if len(filled) + external > 1:
-        raise FrontendError(f"{what}: expected data in one place, found {', '.join(filled)}{' and an external file' * external}")
+    places = [*filled, *["raw_data"] * tensor.HasField("raw_data"), *["an external file"] * external]
+    if len(places) > 1:
+        raise FrontendError(f"{what}: expected data in one place, found {' and '.join(places)}")
     if filled:
         return _from_field(tensor, filled[0], numpy_dtype, what)
     data = read_external_data(tensor, folder, size) if external else tensor.raw_data
     if len(data) != size:
         raise FrontendError(f"{what}: {list(tensor.dims)} takes {size} bytes, found {len(data)}")
     if numpy_dtype == np.bool_:
-        return np.frombuffer(data, np.uint8).reshape(tensor.dims) != 0
-    array: Array = np.frombuffer(data, numpy_dtype.newbyteorder("<")).reshape(tensor.dims)
-    return array.astype(numpy_dtype, copy=False)
+        stored = np.frombuffer(data, np.uint8).reshape(tensor.dims)
+        return np.not_equal(stored, 0)
+    array = np.frombuffer(data, numpy_dtype.newbyteorder("<")).reshape(tensor.dims)
+    native: Array = np.asarray(array, numpy_dtype)
+    return native
 
 
 def _from_field(tensor: TensorProto, field: str, dtype: np.dtype[Any], what: str) -> Array:

@@ -1,4 +1,4 @@
-"""Convolution."""
+"""Convolution and its transpose."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from weft.graph_ir.op import LayoutChoice, Op, require
 from weft.graph_ir.ops.window import output_dims, require_spatial, window_of
-from weft.graph_ir.types import TensorType
-from weft.topi import conv
+from weft.graph_ir.types import Dim, Symbol, TensorType
+from weft.topi import conv, conv_transpose
 from weft.topi.layout import View
 from weft.topi.operator import Computation
+from weft.topi.window import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Conv(Op):
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
         data, weight, bias = (*inputs, None)[:3]
-        assert data is not None and weight is not None
+        assert data is not None
+        assert weight is not None
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout)
 
@@ -61,8 +63,9 @@ class Conv(Op):
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
         found = conv.blocked_layouts(
-            data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups, lanes
-        )
+            data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
+            lanes * 4 // max(4, data.dtype.bytes),
+        )  # fmt: skip
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
         yield LayoutChoice((None,) * len(inputs), (None,))
@@ -74,3 +77,81 @@ def _require_bias(op: Op, bias: Sequence[TensorType | None], outputs: int, data:
             bias[0].shape == (outputs,) and bias[0].dtype == data.dtype, op,
             f"expects a bias {data.dtype}[{outputs}], found {bias[0]}",
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTranspose(Op):
+    """The transpose of a convolution: data [N, C, …], weight [C, O/groups, …], bias [O] or none (ONNX ConvTranspose).
+
+    Extents are (in - 1)·stride + output_padding + (kernel - 1)·dilation + 1 - pads. Empty attributes are as in Conv.
+    """
+
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    groups: int = 1
+    output_padding: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, weight, *bias = inputs
+        rank = require_spatial(self, data)
+        require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
+        require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
+        channels, per_group, *kernel = weight.static_shape
+        require(
+            weight.dtype == data.dtype and data.dtype.is_float, self,
+            f"expects data and weight of one floating-point type, found {data.dtype} and {weight.dtype}",
+        )  # fmt: skip
+        require(
+            data.shape[1] == channels, self, f"data has {data.shape[1]} channels but weight expects {channels}"
+        )
+        require(
+            self.groups >= 1 and channels % self.groups == 0, self,
+            f"{channels} channels can't be divided into {self.groups} groups",
+        )  # fmt: skip
+        _require_bias(self, bias, per_group * self.groups, data)
+        window = window_of(self, kernel, self.strides, self.pads, self.dilations)
+        extra = self._extra(rank)
+        require(len(extra) == rank, self, f"expects {rank} entries of output_padding, found {list(extra)}")
+        return (TensorType(data.dtype, (data.shape[0], per_group * self.groups, *self._extents(window, data, extra))),)
+
+    def _extra(self, rank: int) -> tuple[int, ...]:
+        return self.output_padding or (0,) * rank
+
+    def _extents(self, window: Window, data: TensorType, extra: Sequence[int]) -> tuple[Dim, ...]:
+        result: list[Dim] = []
+        for d, extent in enumerate(data.shape[2:]):
+            change = extra[d] + window.reach(d) - window.pads[d] - window.pads[window.rank + d]
+            if isinstance(extent, Symbol):
+                result.append(Symbol(f"({extent.name} - 1) * {window.strides[d]} + {change}"))
+                continue
+            found = (extent - 1) * window.strides[d] + change
+            require(found > 0, self, f"dimension {2 + d} of the output would be {found}")
+            result.append(found)
+        return tuple(result)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, weight, bias = (*inputs, None)[:3]
+        assert data is not None
+        assert weight is not None
+        window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
+        spatial = outputs[0].static_shape[2:]
+        return conv_transpose.conv_transpose(
+            data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout
+        )
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        data, weight, *bias = inputs
+        lanes = lanes * 4 // max(4, data.dtype.bytes)
+        found = conv_transpose.blocked_layouts(
+            data.static_shape, data.layout, weight.static_shape, self.groups, lanes
+        )
+        if found is not None:
+            yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
+        yield LayoutChoice((None,) * len(inputs), (None,))
+
+
+OPS = (Conv, ConvTranspose)
+"""The operators of this file."""

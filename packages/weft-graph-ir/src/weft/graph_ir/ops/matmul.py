@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.graph_ir.op import LayoutChoice, Op, require
 from weft.graph_ir.types import Dim, TensorType
@@ -37,10 +38,20 @@ class MatMul(Op):
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
         a, b = inputs
-        assert a is not None and b is not None
+        assert a is not None
+        assert b is not None
         return matmul.matmul(a, b, outputs[0].memory_layout)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
     ) -> Iterable[LayoutChoice]:
+        a, b = inputs
+        if b.rank == 2:
+            *rows, _ = a.static_shape
+            packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.rank, lanes * 4 // max(4, b.dtype.bytes))
+            yield LayoutChoice((None, packed), (None,))
         yield LayoutChoice((None, None), (None,))
+
+
+OPS = (MatMul,)
+"""The operators of this file."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from weft.graph_ir.graph import Graph, GraphRewriter, Value
+import numpy as np
+
+from weft.graph_ir.graph import Array, Graph, GraphRewriter, Value
 from weft.graph_ir.op import Op
-from weft.graph_ir.text import digest
 from weft.graph_ir.types import TensorType
 
 
@@ -33,11 +34,18 @@ def share_equal_nodes(graph: Graph) -> Graph:
 
 
 def _equal_parameters(graph: Graph) -> dict[Value, Value]:
-    """For each parameter that an earlier one equals, that one."""
-    first: dict[tuple[TensorType, str], Value] = {}
+    """For each parameter that an earlier one equals, bit by bit, that one."""
+    alike: dict[tuple[TensorType, bytes], list[Value]] = {}
     result = {}
     for v, data in graph.parameters.items():
-        earlier = first.setdefault((v.type, digest(data)), v)
-        if earlier is not v:
-            result[v] = earlier
+        earlier = alike.setdefault((v.type, data.reshape(-1)[:16].tobytes()), [])
+        equal = next((e for e in earlier if np.array_equal(_bits(graph.parameters[e]), _bits(data))), None)
+        if equal is None:
+            earlier.append(v)
+        else:
+            result[v] = equal
     return result
+
+
+def _bits(data: Array) -> Array:
+    return data.reshape(-1).view(np.uint8)

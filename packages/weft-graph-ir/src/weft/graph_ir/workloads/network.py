@@ -9,9 +9,10 @@ from weft.graph_ir.ops.broadcast import Add
 from weft.graph_ir.ops.conv import Conv, ConvTranspose
 from weft.graph_ir.ops.element_wise import Relu
 from weft.graph_ir.ops.matmul import MatMul
-from weft.graph_ir.ops.norm import BatchNormalization, Softmax
+from weft.graph_ir.ops.norm import BatchNormalization
 from weft.graph_ir.ops.pool import AveragePool, GlobalAveragePool, MaxPool
 from weft.graph_ir.ops.shape import Concat, Reshape
+from weft.graph_ir.ops.softmax import Softmax
 
 Window = int | tuple[int, ...]
 

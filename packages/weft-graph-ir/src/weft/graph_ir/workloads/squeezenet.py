@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.graph_ir.graph import Graph, Value
-from weft.graph_ir.ops.norm import Softmax
+from weft.graph_ir.ops.softmax import Softmax
 from weft.graph_ir.workloads.network import Network
 
 

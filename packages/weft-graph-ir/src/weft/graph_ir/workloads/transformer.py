@@ -8,8 +8,9 @@ from weft.graph_ir.graph import Graph, Value
 from weft.graph_ir.ops.broadcast import Add, Multiply
 from weft.graph_ir.ops.element_wise import Gelu
 from weft.graph_ir.ops.matmul import MatMul
-from weft.graph_ir.ops.norm import LayerNormalization, Softmax
+from weft.graph_ir.ops.norm import LayerNormalization
 from weft.graph_ir.ops.shape import Transpose
+from weft.graph_ir.ops.softmax import Softmax
 from weft.graph_ir.workloads.network import Network
 
 

@@ -259,20 +259,10 @@ class Analyzer:
         for atom, coefficient in form.terms.items():
             if atom in self.remainders:
                 numerator, divisor = self.remainders[atom]
-                quotient = self._quotient_of(numerator, divisor)
-                if quotient is not None and form.terms.get(quotient) == coefficient * divisor:
-                    return self.recombine(form.without(atom).without(quotient) + numerator * coefficient)
+                quotient = divide_linear(self, numerator, divisor) * (coefficient * divisor)
+                if quotient.terms and all(form.terms.get(a) == c for a, c in quotient.terms.items()):
+                    return self.recombine(form.without(atom) - quotient + numerator * coefficient)
         return form
-
-    def _quotient_of(self, form: Linear, divisor: int) -> Expr | None:
-        """The atom `form // divisor`, if there is one; (x // j) // k is kept as x // (j·k)."""
-        quotient = self._atoms.get(("//", form.key, divisor))
-        if quotient is None and len(form.terms) == 1 and form.constant == 0:
-            ((atom, coefficient),) = form.terms.items()
-            if coefficient == 1 and atom in self.divisions:
-                x, k = self.divisions[atom]
-                quotient = self._atoms.get(("//", x.key, k * divisor))
-        return quotient
 
     def intern(self, key: object, build: Callable[[], Expr], parts: tuple[Expr, ...] = ()) -> Expr:
         """The atom of this key, built at first use; it counts as data if one of its parts does."""

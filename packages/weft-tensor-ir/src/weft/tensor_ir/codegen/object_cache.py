@@ -87,7 +87,7 @@ class ObjectCache:
 
 
 def cache_key(functions: Sequence[Function], target: Target) -> str:
-    """SHA-256, in hexadecimal, of names and structure of functions, target, LLVM's version and this package's sources."""
+    """SHA-256, in hexadecimal, of functions with their names, target, LLVM's version and this package's sources."""
     parts = [
         *(f"{f.name} {digest(f)}" for f in functions),
         str(target),

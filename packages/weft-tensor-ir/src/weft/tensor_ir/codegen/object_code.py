@@ -9,6 +9,7 @@ import llvmlite.binding as llvm
 
 from weft.runtime.errors import CodegenError, TargetError
 from weft.runtime.target import Target
+from weft.tensor_ir.codegen.c_family.identifiers import check_symbol
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
 from weft.tensor_ir.codegen.llvm import Report, compile_text, emit_module, target_machine
 from weft.tensor_ir.ir.stmt import Function
@@ -30,6 +31,8 @@ def generate(
     if target.kind != "llvm":
         raise TargetError(f"expected a target of kind llvm, found {target.kind!r}")
     names = [f.name for f in functions]
+    for name in names:
+        check_symbol(name)
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     ready = [Function(f.name, f.parameters, f.outputs, lower_intrinsics(f.body, rules), f.aliased) for f in functions]
@@ -50,5 +53,12 @@ def compile_for(text: str, target: Target) -> bytes:
 
 
 def machine_of(target: Target) -> llvm.TargetMachine:
-    """LLVM's machine for a complete target."""
-    return target_machine(target.triple, target.cpu, ",".join(target.features))
+    """LLVM's machine for a complete target. Raises TargetError for what it does not know, or can't be told."""
+    abi = ""
+    for name, value in target.options:
+        if name != "mabi":
+            raise TargetError(
+                f"target {target}: expected no option -{name}, which LLVM is not told of, found {value!r}"
+            )
+        abi = value
+    return target_machine(target.triple, target.cpu, ",".join(target.features), abi=abi)

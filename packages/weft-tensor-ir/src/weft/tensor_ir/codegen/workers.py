@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from weft.runtime.errors import CodegenError
 from weft.runtime.target import Target
@@ -52,7 +52,8 @@ class _Worker:
 
     def request(self, message: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer. Raises CodegenError if it dies on the request; a new one takes its place."""
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         try:
             send_message(self.process.stdin, message)
             answer = receive_message(self.process.stdout)
@@ -67,7 +68,8 @@ class _Worker:
         return answer
 
     def close(self) -> int:
-        assert self.process.stdin is not None and self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
         code = self.process.wait()
         self.process.stdout.close()
@@ -84,7 +86,7 @@ class CompilerPool:
             self._idle.put(worker)
         self._threads = ThreadPoolExecutor(processes)
 
-    def __enter__(self) -> CompilerPool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

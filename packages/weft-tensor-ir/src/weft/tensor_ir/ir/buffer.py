@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from weft.runtime.dtype import DType
-from weft.tensor_ir.ir.expr import Const, Expr, as_expr, const
+from weft.runtime.errors import ExpressionError, ScheduleError
+from weft.tensor_ir.ir.expr import INT64, Const, Expr, as_expr, cast, const, element_type
 
 
 class Scope(Enum):
@@ -23,6 +24,15 @@ class Scope(Enum):
     @property
     def rank(self) -> int:
         return _RANK[self]
+
+    @staticmethod
+    def of(value: Scope | str, where: str) -> Scope:
+        """The scope of that name, asked for by `where`. Raises ScheduleError for any other name."""
+        try:
+            return Scope(value)
+        except ValueError:
+            known = ", ".join(scope.value for scope in Scope)
+            raise ScheduleError(f"{where}: expects one of {known}, found {value!r}") from None
 
 
 _RANK = {Scope.REGISTER: 0, Scope.LOCAL: 0, Scope.SHARED: 1, Scope.GLOBAL: 2}
@@ -70,8 +80,18 @@ class Buffer:
         return int(last.value) + 1 if isinstance(last, Const) else None
 
 
+def shape_of(shape: Any) -> tuple[Expr, ...]:
+    """A shape given as one extent or a sequence of them, as expressions. Raises ExpressionError on anything else."""
+    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+    result = tuple(as_expr(extent) for extent in extents)
+    for extent in result:
+        if not extent.dtype.is_int or (isinstance(extent, Const) and extent.value < 0):
+            raise ExpressionError(f"a shape expects integers of at least 0, found {extent} ({extent.dtype})")
+    return tuple(cast(INT64, extent) for extent in result)
+
+
 def decl_buffer(
-    shape: tuple[Any, ...],
+    shape: Any,
     dtype: DType | str = "float32",
     name: str = "buffer",
     *,
@@ -79,12 +99,15 @@ def decl_buffer(
     scope: Scope | str = Scope.GLOBAL,
     alignment: int = 64,
 ) -> Buffer:
-    """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes."""
-    return Buffer(
-        name,
-        tuple(as_expr(extent) for extent in shape),
-        DType.of(dtype),
-        Scope(scope),
-        tuple(as_expr(stride) for stride in strides) if strides is not None else None,
-        alignment,
-    )
+    """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes.
+
+    Raises ExpressionError for a shape or strides that are no integers, strides of another number than the shape's, and
+    an alignment that is no power of two; ScheduleError for a scope that does not exist.
+    """
+    extents = shape_of(shape)
+    steps = None if strides is None else shape_of(strides)
+    if steps is not None and len(steps) != len(extents):
+        raise ExpressionError(f"decl_buffer of {name!r}: expected {len(extents)} strides, found {len(steps)}")
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ExpressionError(f"decl_buffer of {name!r}: expected an alignment of a power of two, found {alignment}")
+    return Buffer(name, extents, element_type(dtype), Scope.of(scope, f"decl_buffer of {name!r}"), steps, alignment)

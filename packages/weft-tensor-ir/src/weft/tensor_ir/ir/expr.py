@@ -378,27 +378,45 @@ class Load(Expr):
 Operand = Expr | Scalar
 
 
-def const(value: Scalar, dtype: DType | str | None = None) -> Const:
+def element_type(dtype: DType | str) -> DType:
+    """The type of a single value. Raises ArgumentError for no type, ExpressionError for one of several lanes."""
+    kind = DType.of(dtype)
+    if kind.lanes != 1:
+        raise ExpressionError(f"expected an element type of one lane, found {kind}; vectorize a loop for vectors")
+    return kind
+
+
+def const(value: Any, dtype: DType | str | None = None) -> Const:
     """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool.
 
-    Raises ExpressionError where `value` can't be represented: a fraction or NaN as an integer, an integer out of range.
+    Raises ExpressionError where `value` is no number of Python or NumPy, or can't be represented: a fraction or NaN as
+    an integer, an integer out of range.
     """
-    kind = (
-        DType.of(dtype)
-        if dtype is not None
-        else BOOL
-        if isinstance(value, bool)
-        else (INT64 if isinstance(value, int) else FLOAT32)
-    )
+    if not isinstance(value, (int, float)):
+        value = _number(value)
+    if dtype is not None:
+        kind = element_type(dtype)
+    elif isinstance(value, bool):
+        kind = BOOL
+    else:
+        kind = INT64 if isinstance(value, int) else FLOAT32
     if kind.is_float:
         return Const(float(value), kind)
     if kind.is_bool:
         return Const(bool(value), kind)
-    if value != value or value in (float("inf"), float("-inf")) or int(value) != value:
+    if isinstance(value, float) and not value.is_integer():
         raise ExpressionError(f"expected an integer for a literal of type {kind}, found {value!r}")
     if not int_range(kind)[0] <= int(value) <= int_range(kind)[1]:
         raise ExpressionError(f"literal {int(value)} is out of the range of {kind}: {list(int_range(kind))}")
     return Const(int(value), kind)
+
+
+def _number(value: Any) -> Scalar:
+    """A NumPy scalar as Python's."""
+    number = value.item() if hasattr(value, "item") and getattr(value, "size", 0) == 1 else value
+    if not isinstance(number, (int, float)):
+        raise ExpressionError(f"expected an expression or a number, found {type(value).__name__}: {value!r:.80}")
+    return number
 
 
 def int_range(dtype: DType) -> tuple[int, int]:
@@ -420,11 +438,7 @@ def as_expr(value: Any, dtype: DType | None = None) -> Expr:
         return value
     if hasattr(value, "as_expr"):
         return value.as_expr()  # type: ignore[no-any-return]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, (int, float)):
-        return const(value, dtype)
-    raise ExpressionError(f"expected an expression or a number, found {type(value).__name__}: {value!r}")
+    return const(value, dtype)
 
 
 def _operands(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
@@ -536,7 +550,7 @@ def maximum(a: Operand, b: Operand) -> Expr:
     return Max(a, b)
 
 
-_COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
     EQ: lambda a, b: a == b,
     NE: lambda a, b: a != b,
     LT: lambda a, b: a < b,
@@ -544,12 +558,13 @@ _COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
     GT: lambda a, b: a > b,
     GE: lambda a, b: a >= b,
 }
+"""What each comparison says of two values."""
 
 
 def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
     a, b = _operands(a, b, kind.symbol)
     if isinstance(a, Const) and isinstance(b, Const) and not a.dtype.is_float:  # those still have to be rounded
-        return const(bool(_COMPARISONS[kind](a.value, b.value)))
+        return const(bool(COMPARISONS[kind](a.value, b.value)))
     return kind(a, b)
 
 
@@ -615,7 +630,7 @@ def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
 
 
 def cast(dtype: DType | str, value: Operand) -> Expr:
-    kind = DType.of(dtype)
+    kind = element_type(dtype)
     value = as_expr(value)
     if value.dtype == kind:
         return value
@@ -625,16 +640,21 @@ def cast(dtype: DType | str, value: Operand) -> Expr:
 
 
 def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
+    """A function by name; without `dtype`, of the first argument's type. Raises ExpressionError without either."""
     operands = tuple(as_expr(a) for a in args)
+    if dtype is None and not operands:
+        raise ExpressionError(f"a call of {name!r} without arguments expects dtype=, found none")
     return Call(name, operands, dtype if dtype is not None else operands[0].dtype)
 
 
 def piecewise(branches: Sequence[Any], index: Operand) -> Expr:
-    """`branches[index]`. Raises ExpressionError on no branch, unlike types or a constant index out of range."""
+    """`branches[index]`. Raises ExpressionError on no branch, unlike types, an index of no integer or out of range."""
     if not branches:
         raise ExpressionError("piecewise expects at least one branch, found none")
     bodies = [as_expr(b) for b in branches]
     index = as_expr(index)
+    if not index.dtype.is_int:
+        raise ExpressionError(f"piecewise expects an integer as index, found {index.dtype}")
     for body in bodies:
         if body.dtype != bodies[0].dtype:
             raise ExpressionError(f"branches of piecewise have types {bodies[0].dtype} and {body.dtype}")

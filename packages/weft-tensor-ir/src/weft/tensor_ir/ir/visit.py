@@ -152,8 +152,7 @@ class SharingRewriter(Rewriter):
         known = self._done.get(id(node))
         if known is None:
             known = self._done[id(node)] = (node, super().rewrite(node))
-        result: N = known[1]
-        return result
+        return cast(N, known[1])
 
 
 class _Substitution(SharingRewriter):

@@ -96,10 +96,9 @@ def _holds(analyzer: Analyzer, form: Linear, known: list[Expr]) -> bool:
     if least is not None and least >= 0:
         return True
     for atom, coefficient in form.terms.items():
-        rest = form.without(atom)
-        if coefficient == -1 and rest.is_constant and atom in analyzer.divisions:  # x // k <= c where x < (c + 1)·k
+        if coefficient == -1 and atom in analyzer.divisions:  # x // k <= c exactly where x < (c + 1)·k
             x, k = analyzer.divisions[atom]
-            return _holds(analyzer, constant((rest.constant + 1) * k - 1) - x, known)
+            return _holds(analyzer, (form.without(atom) + 1) * k - 1 - x, known)
     for condition in known:
         if isinstance(condition, (ex.LT, ex.LE, ex.GT, ex.GE)) and condition.a.dtype == ex.INT64:
             slack = analyzer.lower(form - linear_condition(analyzer, condition))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from weft.runtime.errors import ScheduleError
 from weft.tensor_ir.arith import Analyzer
-from weft.tensor_ir.ir.buffer import Buffer
+from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.stmt import Function, Stmt
 from weft.tensor_ir.ir.verify import verify
 from weft.tensor_ir.lower.check_legality import check_legality
@@ -47,9 +47,11 @@ def lower(
     `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
     other, so an output can take the place of an input; the computation must then read each element before that element
     is overwritten. Raises ScheduleError where a primitive would change the result, or an argument is missing,
-    superfluous or given twice.
+    superfluous, given twice or of another shape than its buffer.
     """
-    parameters = _parameters(schedule, arguments, buffers or {}, aliased)
+    if not isinstance(schedule, Schedule):
+        raise ScheduleError(f"lower expects a schedule, found {type(schedule).__name__}")
+    parameters = _parameters(schedule, arguments, {} if buffers is None else buffers, aliased)
     analyzer = Analyzer()
     check_definitions(schedule)
     plans = infer_regions(schedule, analyzer)
@@ -86,9 +88,16 @@ def _parameters(
             raise ScheduleError(
                 f"lower: argument {tensor.name!r} is computed inside; give it to create_schedule to make it an output"
             )
-        parameters[tensor] = buffers.get(tensor) or Buffer(
-            tensor.name, tensor.shape, tensor.dtype, alignment=tensor.dtype.bytes
-        )
+        if tensor in buffers:
+            _check_buffer(tensor, buffers[tensor])
+            parameters[tensor] = buffers[tensor]
+        else:
+            parameters[tensor] = Buffer(tensor.name, tensor.shape, tensor.dtype, alignment=tensor.dtype.bytes)
+    for tensor in buffers:
+        if tensor not in parameters:
+            raise ScheduleError(
+                f"lower: {getattr(tensor, 'name', tensor)!r} has a buffer, but is not among the arguments"
+            )
     for tensor in aliased:
         if tensor not in parameters:
             raise ScheduleError(f"lower: aliased tensor {tensor.name!r} is not among the arguments")
@@ -96,3 +105,15 @@ def _parameters(
         if tensor not in parameters:
             raise ScheduleError(f"lower: output {tensor.name!r} is not among the arguments")
     return parameters
+
+
+def _check_buffer(tensor: Tensor, buffer: Buffer) -> None:
+    """The storage declared for an argument holds its elements, no others."""
+    analyzer = Analyzer()
+    same_shape = len(buffer.shape) == tensor.ndim and all(
+        analyzer.form(held).same(analyzer.form(needed)) for held, needed in zip(buffer.shape, tensor.shape, strict=True)
+    )
+    if not same_shape or buffer.dtype != tensor.dtype or buffer.scope is not Scope.GLOBAL:
+        expected, found = (f"{x.dtype}[{', '.join(map(str, x.shape))}]" for x in (tensor, buffer))
+        place = f" in {buffer.scope.value} memory" if buffer.scope is not Scope.GLOBAL else ""
+        raise ScheduleError(f"lower: the buffer of {tensor.name!r} expects {expected}, found {found}{place}")

@@ -292,7 +292,8 @@ class _Nest:
         inner = [leaf for leaf in self.leaves[position:] if leaf.kind is AxisKind.DATA]
         fresh: dict[Var, Expr] = {leaf: Var(leaf.name) for leaf in inner}
         for leaf, var in fresh.items():
-            assert isinstance(leaf, IterVar) and isinstance(var, Var)
+            assert isinstance(leaf, IterVar)
+            assert isinstance(var, Var)
             self.builder.analyzer.bind(var, 0, self.plan.loops[leaf])
         indices = tuple(substitute(i, fresh) for i in self.indices)
         body: Stmt = sequence(
@@ -301,7 +302,7 @@ class _Nest:
         for block in self.adopted:
             assert self.stage.attach is not None
             host = self.stage.attach[0]
-            axes = {v: e for v, e in self.plan.axis_value.items()}
+            axes = self.plan.axis_value
             point = [substitute(axes[a], fresh) for a in self.stage.axes]
             kept = self.builder.buffers[host.outputs[0]]
             place = self.builder.index(host.outputs[0], point)

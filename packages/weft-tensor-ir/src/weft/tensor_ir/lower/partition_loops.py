@@ -17,10 +17,10 @@ def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
         =>  for wo in [0, 1): for wi in [0, 14): if 0 <= wo*14 + wi - 1: S
             for wo in [1, 4): for wi in [0, 14): S
 
-    In the middle every linear condition on the loop's variable holds for all values of the loops inside, whose bounds no
-    longer depend on it. `simplify` afterwards decides what has become constant. Vectorized loops, those with a symbolic
-    range and conditions on outer loops only are left alone. Requires and keeps: each variable bound once (copies are
-    renamed).
+    In the middle every linear condition on the loop's variable holds for all values of the loops inside, whose bounds
+    no longer depend on it. `simplify` afterwards decides what has become constant. Vectorized loops, those with a
+    symbolic range and conditions on outer loops only are left alone. Requires and keeps: each variable bound once
+    (copies are renamed).
     """
     return _Partitioner(analyzer).rewrite(statement)
 
@@ -90,7 +90,7 @@ class _Partitioner(StatementRewriter):
 
 
 def _conditions(body: Stmt) -> list[Expr]:
-    """Every term of every condition in a statement, and for bounds of loops that a constant is the least or greatest."""
+    """The terms of all conditions in a statement, and for bounds of loops that a constant is the least or greatest."""
     tests = [n.condition for n in walk(body) if isinstance(n, (If, ex.Select))]
     terms = [term for test in tests for term in ex.conjuncts(test)]
     ends = [end for n in walk(body) if isinstance(n, For) for e in (n.start, n.extent) for end in walk(e)]

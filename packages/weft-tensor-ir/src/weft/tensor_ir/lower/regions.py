@@ -106,13 +106,14 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
         seen.add(host)
         if axis not in host.leaves:
             raise ScheduleError(
-                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no loop of "
-                f"it any more (its loops are {host._loop_names()}); call compute_at after split, fuse and reorder"
+                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no "
+                f"loop of it any more (its loops are {host._loop_names()}); call compute_at after split, fuse and "
+                "reorder"
             )
         if host.attach is not None and axis in host.attach[0].blocks:
             raise ScheduleError(
-                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which reorder has "
-                f"moved into {host.attach[0].name!r}; compute it at that stage's loop"
+                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which reorder "
+                f"has moved into {host.attach[0].name!r}; compute it at that stage's loop"
             )
         if host.inlined:
             raise ScheduleError(f"compute_at: stage {stage.name!r} is computed at {host.name!r}, which is inlined")

@@ -48,6 +48,9 @@ class Schedule:
         =>  AA[i] = A[i];  C[i] = f(AA[i])
         """
         source = self[tensor]
+        if not isinstance(readers, (list, tuple)):
+            found = type(readers).__name__
+            raise ScheduleError(f"cache_read of {tensor.name!r}: expects a list of readers, found {found}")
         stages = [self[r] for r in readers]
         if not stages:
             raise ScheduleError(f"cache_read of {tensor.name!r}: expects at least one reader, found none")
@@ -55,15 +58,16 @@ class Schedule:
             if tensor not in stage.op.inputs or not isinstance(stage.op, ComputeOp):
                 raise ScheduleError(f"cache_read of {tensor.name!r}: {stage.name!r} does not read it as a compute")
         axis = tuple(IterVar(f"ax{d}", extent=e) for d, e in enumerate(tensor.shape))
-        name = f"{tensor.name}.{Scope(scope).value}"
+        place = Scope.of(scope, f"cache_read of {tensor.name!r}")
+        name = f"{tensor.name}.{place.value}"
         copy = ComputeOp(name, axis, (Read(tensor, axis, tensor.dtype),))
         cached = Stage(self, copy, copy.outputs)
-        cached.scope = Scope(scope)
+        cached.scope = place
         self._insert(cached, self.stages.index(source) + 1)
         for stage in stages:
             assert isinstance(stage.op, ComputeOp)
             redirect = _Redirect(tensor, copy.outputs[0])
-            stage.op = _with_body(stage.op, tuple(redirect.rewrite(b) for b in stage.op.body))
+            stage.op = _same_axes(stage.op, tuple(redirect.rewrite(b) for b in stage.op.body))
         return copy.outputs[0]
 
     def cache_write(self, tensor: Tensor, scope: Scope | str) -> Any:
@@ -83,9 +87,10 @@ class Schedule:
                 f"cache_write of {tensor.name!r}: its reduce axes are already split; call cache_write first"
             )
         fresh = {a: IterVar(a.name, extent=a.extent, kind=a.kind, span=a.span) for a in (*op.axis, *op.reduce_axis)}
-        inner = ComputeOp(f"{op.name}.{Scope(scope).value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
+        place = Scope.of(scope, f"cache_write of {tensor.name!r}")
+        inner = ComputeOp(f"{op.name}.{place.value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
         cached = Stage(self, inner, inner.outputs)
-        cached.scope = Scope(scope)
+        cached.scope = place
         stage.op = _same_axes(op, tuple(t(*op.axis) for t in inner.outputs))
         stage.leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.DATA]
         self._insert(cached, self.stages.index(stage))
@@ -101,6 +106,7 @@ class Schedule:
         """
         stage = self[tensor]
         op = stage.op
+        stage._require_axis(axis, "rfactor")
         where = f"rfactor of {tensor.name!r}, axis {axis.name!r}"
         if (
             not isinstance(op, ComputeOp)
@@ -184,9 +190,6 @@ def _same_axes(op: ComputeOp, body: tuple[Expr, ...]) -> ComputeOp:
     new = ComputeOp(op.name, op.axis, body)
     new.span = op.span
     return new
-
-
-_with_body = _same_axes
 
 
 def _renamed(body: tuple[Expr, ...], fresh: Mapping[Any, IterVar]) -> tuple[Expr, ...]:

@@ -6,8 +6,8 @@ before/after sketches `C[i, j]` is the stage's output and `...` its computation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from weft.runtime.errors import ScheduleError
@@ -155,7 +155,8 @@ class Stage:
                 or parent.extent.value < factor.value
             ):
                 raise ScheduleError(
-                    f"{where}: a shifted tail needs an extent of at least the factor, found extent {parent.extent} and factor {factor}"
+                    f"{where}: a shifted tail needs an extent of at least the factor, found extent {parent.extent} "
+                    f"and factor {factor}"
                 )
         if tail is Tail.ROUND_UP and parent.kind is AxisKind.REDUCE:
             raise ScheduleError(f"{where}: a rounded-up tail would add terms that the reduction does not have")
@@ -197,11 +198,12 @@ class Stage:
             self._require_own(axis, "fuse")
             if first.kind is not axis.kind:
                 raise ScheduleError(
-                    f"{self._where('fuse', axis)}: {first.name!r} is a {first.kind.value} axis and {axis.name!r} a {axis.kind.value} axis"
+                    f"{self._where('fuse', axis)}: {first.name!r} is a {first.kind.value} axis and {axis.name!r} "
+                    f"a {axis.kind.value} axis"
                 )
         position = self.leaves.index(first)
-        for outer, inner, found in zip(axes, axes[1:], self.leaves[position + 1 :] + [None] * len(axes)):
-            if inner is not found:
+        for offset, (outer, inner) in enumerate(pairwise(axes)):
+            if self.leaves[position + offset + 1 : position + offset + 2] != [inner]:
                 raise ScheduleError(
                     f"{self._where('fuse', inner)}: it must be the loop directly inside {outer.name!r}; reorder first"
                 )
@@ -229,6 +231,8 @@ class Stage:
             for i: { CC = 0; for ko: for ki: CC += ...; C[i] = CC + bias }     s[C].reorder(ko, i)
             for ko: for i: { CC = 0 if ko == 0 else C[i]; for ki: CC += ...; C[i] = CC + bias if ko is last else CC }
         """
+        for axis in axes:
+            self._require_axis(axis, "reorder")
         if len(set(axes)) != len(axes):
             raise ScheduleError(f"reorder in stage {self.name!r}: an axis is named twice")
         foreign = {axis: self._owner_of(axis) for axis in axes if axis not in self.leaves}
@@ -252,7 +256,8 @@ class Stage:
             raise ScheduleError(f"{where}: it is no loop of this stage, whose loops are {self._loop_names()}")
         if axis.kind is not AxisKind.REDUCE or owner.attach is None or owner.attach[0] is not self:
             raise ScheduleError(
-                f"{where}: it is a loop of {owner.name!r}; only a reduce loop of a stage computed at this one may move here"
+                f"{where}: it is a loop of {owner.name!r}; only a reduce loop of a stage computed at this one may "
+                "move here"
             )
         first_reduce = next(leaf for leaf in owner.leaves if leaf.kind is AxisKind.REDUCE)
         if axis is not first_reduce:
@@ -261,7 +266,8 @@ class Stage:
             )
         if len(self.outputs) != 1 or len(owner.outputs) != 1 or self.outputs[0].dtype != owner.outputs[0].dtype:
             raise ScheduleError(
-                f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output of one type"
+                f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output "
+                "of one type"
             )
         if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
             raise ScheduleError(f"{where}: {self.name!r} is a reduction itself")
@@ -282,7 +288,8 @@ class Stage:
         for other, kind in self.kinds.items():
             if kind is LoopKind.VECTORIZED and other is not axis:
                 raise ScheduleError(
-                    f"{self._where('vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage is"
+                    f"{self._where('vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage "
+                    "is"
                 )
         self.kinds[axis] = LoopKind.VECTORIZED
 
@@ -301,8 +308,15 @@ class Stage:
         self.kinds[axis] = LoopKind.PARALLEL
 
     def bind(self, axis: IterVar, thread: ThreadAxis) -> None:
-        """Run each iteration on its own hardware block or thread. A reduce axis bound to threads is combined across them."""
+        """Run each iteration on its own hardware block or thread.
+
+        A reduce axis that is bound to threads is combined across them.
+        """
         self._require_leaf(axis, "bind")
+        if not isinstance(thread, ThreadAxis):
+            raise ScheduleError(
+                f"{self._where('bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
+            )
         if axis.kind is AxisKind.REDUCE and not thread.tag.startswith("threadIdx"):
             raise ScheduleError(
                 f"{self._where('bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}"
@@ -315,7 +329,10 @@ class Stage:
         self.threads[axis] = thread.tag
 
     def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
-        """Ask passes and code generators for something at a loop. `partition`: cut it where conditions inside change."""
+        """Ask passes and code generators for something at a loop.
+
+        `partition`: cut it where conditions inside of it change.
+        """
         self._require_leaf(axis, "pragma")
         if key not in PRAGMAS:
             raise ScheduleError(f"{self._where('pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
@@ -325,7 +342,8 @@ class Stage:
         """Read ahead what iteration axis + distance will need of `tensor`."""
         self._require_leaf(axis, "prefetch")
         if tensor not in self.op.inputs:
-            raise ScheduleError(f"{self._where('prefetch', axis)}: {self.name!r} does not read {tensor.name!r}")
+            found = getattr(tensor, "name", tensor)
+            raise ScheduleError(f"{self._where('prefetch', axis)}: {self.name!r} does not read {found!r}")
         if distance < 1:
             raise ScheduleError(f"{self._where('prefetch', axis)}: expects a distance of at least 1, found {distance}")
         self.prefetches.append(PrefetchRequest(tensor, axis, distance))
@@ -341,6 +359,7 @@ class Stage:
         """
         stage = consumer if isinstance(consumer, Stage) else self.schedule[consumer]
         self._require_internal("compute_at")
+        self._require_axis(axis, "compute_at")
         if stage is self:
             raise ScheduleError(f"compute_at: stage {self.name!r} can't be computed inside itself")
         if axis not in stage.leaves:
@@ -358,8 +377,9 @@ class Stage:
         """
         self._require_internal("compute_inline")
         if not isinstance(self.op, ComputeOp) or self.op.reduce_axis:
+            found = "a reduction" if isinstance(self.op, ComputeOp) else "not a compute"
             raise ScheduleError(
-                f"compute_inline: {self.name!r} is {'a reduction' if isinstance(self.op, ComputeOp) else 'not a compute'}; only an element-wise body can be substituted"
+                f"compute_inline: {self.name!r} is {found}; only an element-wise body can be substituted"
             )
         self.inlined, self.attach = True, None
 
@@ -369,22 +389,19 @@ class Stage:
 
     def set_scope(self, scope: Scope | str) -> None:
         """Where the result lives: register, local, shared or global memory."""
-        try:
-            wanted = Scope(scope)
-        except ValueError:
-            raise ScheduleError(
-                f"set_scope of {self.name!r}: expects one of {', '.join(s.value for s in Scope)}, found {scope!r}"
-            ) from None
+        wanted = Scope.of(scope, f"set_scope of {self.name!r}")
         self._require_internal("set_scope")
         self.scope = wanted
 
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""
+        self._require_axis(axis, "storage_align")
         if axis not in self.axes:
             raise ScheduleError(f"{self._where('storage_align', axis)}: expects a data axis of the operation")
         if factor < 1 or not 0 <= offset < factor:
             raise ScheduleError(
-                f"{self._where('storage_align', axis)}: expects factor >= 1 and 0 <= offset < factor, found {factor} and {offset}"
+                f"{self._where('storage_align', axis)}: expects factor >= 1 and 0 <= offset < factor, found {factor} "
+                f"and {offset}"
             )
         if self.is_output:
             raise ScheduleError(
@@ -394,9 +411,12 @@ class Stage:
 
     # Checks and bookkeeping.
 
-    def _require_leaf(self, axis: IterVar, primitive: str) -> None:
+    def _require_axis(self, axis: IterVar, primitive: str) -> None:
         if not isinstance(axis, IterVar):
             raise ScheduleError(f"{primitive} in stage {self.name!r}: expects an axis, found {type(axis).__name__}")
+
+    def _require_leaf(self, axis: IterVar, primitive: str) -> None:
+        self._require_axis(axis, primitive)
         if axis not in self.leaves:
             raise ScheduleError(
                 f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}"
@@ -408,11 +428,13 @@ class Stage:
         owner = self.blocks.get(axis)
         if owner is not None:
             raise ScheduleError(
-                f"{self._where(primitive, axis)}: it is a loop of {owner.name!r}, moved here by reorder; {primitive} it there before"
+                f"{self._where(primitive, axis)}: it is a loop of {owner.name!r}, moved here by reorder; "
+                f"{primitive} it there before"
             )
         if self.attach is not None and axis in self.attach[0].blocks:
             raise ScheduleError(
-                f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}; {primitive} it before"
+                f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}; "
+                f"{primitive} it before"
             )
 
     def _require_data(self, axis: IterVar, primitive: str, reason: str) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 from weft.runtime.dtype import DType
 from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir import expr as ex
-from weft.tensor_ir.ir.buffer import Buffer
+from weft.tensor_ir.ir.buffer import Buffer, shape_of
 from weft.tensor_ir.ir.stmt import Allocate, Prefetch, Stmt, Store
 from weft.tensor_ir.ir.visit import free_vars, walk
-from weft.tensor_ir.te.tensor import ExternOp, Tensor, shape_of
+from weft.tensor_ir.te.tensor import ExternOp, Tensor
 
 Body = Callable[[list[Buffer], list[Buffer]], Stmt]
 
@@ -29,6 +29,9 @@ def extern(
     for all or one per output; without it, that of the only input. Raises ExpressionError where shapes and dtypes differ
     in number, and where the body uses a tensor, buffer or variable that it was not given or stores to an input.
     """
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise ExpressionError(f"extern {name!r} expects tensors as inputs, found {type(tensor).__name__}")
     many = _is_list_of_shapes(shape)
     shapes = [shape_of(s) for s in (shape if many else [shape])]
     dtypes = _dtypes(name, dtype, inputs, len(shapes))
@@ -60,10 +63,10 @@ def _dtypes(
             raise ExpressionError(f"extern {name!r} expects dtype=, as its inputs do not agree on one: {found}")
         return [*kinds] * count
     if isinstance(dtype, (DType, str)):
-        return [DType.of(dtype)] * count
+        return [ex.element_type(dtype)] * count
     if len(dtype) != count:
         raise ExpressionError(f"extern {name!r} has {count} shapes, but {len(dtype)} dtypes")
-    return [DType.of(d) for d in dtype]
+    return [ex.element_type(d) for d in dtype]
 
 
 def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:

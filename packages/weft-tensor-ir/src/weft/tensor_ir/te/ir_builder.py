@@ -69,7 +69,7 @@ class BufferPointer:
 class IRBuilder:
     """Collects statements into the innermost open block; `get` gives them as one.
 
-    Every method raises TypeError on a value of the wrong type or a wrong number of indices.
+    Every method raises ExpressionError on a value of the wrong type or a wrong number of indices.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,10 @@ class IRBuilder:
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """Statements for where the condition of the `if_scope` just before does not hold. TypeError without one."""
+        """Statements for where the condition of the `if_scope` just before does not hold.
+
+        Raises ExpressionError without one.
+        """
         block = self._blocks[-1]
         last = block[-1] if block else None
         if not isinstance(last, If) or last.otherwise is not None:
@@ -135,7 +138,8 @@ class IRBuilder:
         """Memory of `shape` elements, undefined at first, to the end of the block."""
         extents = shape if isinstance(shape, (tuple, list)) else (shape,)
         sizes = tuple(_index(extent, f"the shape of {name!r}") for extent in extents)
-        buffer, span = Buffer(name, sizes, DType.of(dtype), Scope(scope)), caller_span()
+        where = Scope.of(scope, f"allocate of {name!r}")
+        buffer, span = Buffer(name, sizes, ex.element_type(dtype), where), caller_span()
         self._blocks[-1].append(lambda body: Allocate(buffer, body, span))
         return BufferPointer(self, buffer)
 

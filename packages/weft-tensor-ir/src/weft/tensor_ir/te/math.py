@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from weft.runtime.dtype import DType
@@ -10,16 +11,23 @@ from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.expr import BOOL, Expr, as_expr, call
 
 
-def _float(name: str, *args: Any) -> Expr:
+def _call(name: str, what: str, fits: Callable[[DType], bool], args: tuple[Any, ...]) -> Expr:
+    """A call whose operands have one type, that of the first which is no literal."""
     operands = [as_expr(a) for a in args]
     kind = next((o.dtype for o in operands if not isinstance(o, ex.Const)), operands[0].dtype)
     operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
-    for o in operands:
-        if not o.dtype.is_float or o.dtype != kind:
-            raise ExpressionError(
-                f"{name} expects floating-point operands of one type, found {', '.join(str(x.dtype) for x in operands)}"
-            )
+    if not fits(kind) or any(o.dtype != kind for o in operands):
+        found = ", ".join(str(o.dtype) for o in operands)
+        raise ExpressionError(f"{name} expects {what} of one type, found {found}")
     return call(name, operands)
+
+
+def _float(name: str, *args: Any) -> Expr:
+    return _call(name, "floating-point operands", lambda kind: kind.is_float, args)
+
+
+def _integer(name: str, *args: Any) -> Expr:
+    return _call(name, "integers", lambda kind: kind.is_int, args)
 
 
 def exp(x: Any) -> Expr:
@@ -134,21 +142,9 @@ def right_shift(x: Any, y: Any) -> Expr:
     return _integer("shift_right", x, y)
 
 
-def _integer(name: str, *args: Any) -> Expr:
-    operands = [as_expr(a) for a in args]
-    kind = next((o.dtype for o in operands if not isinstance(o, ex.Const)), operands[0].dtype)
-    operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
-    for o in operands:
-        if not o.dtype.is_int or o.dtype != kind:
-            raise ExpressionError(
-                f"{name} expects integers of one type, found {', '.join(str(x.dtype) for x in operands)}"
-            )
-    return call(name, operands)
-
-
 def reinterpret(dtype: DType | str, x: Any) -> Expr:
     """The bits of x as another type of the same width."""
-    x, kind = as_expr(x), DType.of(dtype)
+    x, kind = as_expr(x), ex.element_type(dtype)
     if kind.bits != x.dtype.bits or BOOL in (kind, x.dtype):
         raise ExpressionError(f"reinterpret expects types of equal width, found {x.dtype} as {kind}")
     return call("reinterpret", [x], kind)

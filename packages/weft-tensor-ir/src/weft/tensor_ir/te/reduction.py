@@ -9,8 +9,10 @@ from typing import Any
 from weft.runtime.dtype import DType
 from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir.expr import (
+    INT64,
     TRUE,
     AxisKind,
+    Const,
     Expr,
     IterVar,
     Reduce,
@@ -18,6 +20,7 @@ from weft.tensor_ir.ir.expr import (
     add,
     as_expr,
     caller_span,
+    cast,
     const,
     int_range,
     maximum,
@@ -49,15 +52,16 @@ def reduce_axis(domain: int | Expr | tuple[Any, Any], name: str = "r") -> IterVa
     Raises ExpressionError where the domain does not start at 0: shift the index in the body instead.
     """
     if isinstance(domain, tuple):
-        start, extent = domain
-        if start != 0:
-            raise ExpressionError(f"reduce_axis {name!r} expects a domain that starts at 0, found {start}")
-    else:
-        extent = domain
-    extent = as_expr(extent)
+        if len(domain) != 2 or domain[0] != 0:
+            found = ", ".join(map(str, domain))
+            raise ExpressionError(f"reduce_axis {name!r} expects a domain (0, extent), found ({found})")
+        domain = domain[1]
+    extent = as_expr(domain)
     if not extent.dtype.is_int:
         raise ExpressionError(f"reduce_axis {name!r} expects an integer extent, found {extent.dtype}")
-    return IterVar(name=name, extent=extent, kind=AxisKind.REDUCE, span=caller_span())
+    if isinstance(extent, Const) and extent.value < 0:
+        raise ExpressionError(f"reduce_axis {name!r} expects an extent of at least 0, found {extent}")
+    return IterVar(name=name, extent=cast(INT64, extent), kind=AxisKind.REDUCE, span=caller_span())
 
 
 def min_value(dtype: DType | str) -> Expr:
@@ -85,31 +89,37 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
     def reducer(source: Any, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Any:
         many = isinstance(source, tuple)
         sources = tuple(as_expr(s) for s in (source if many else (source,)))
-        axes = (axis,) if isinstance(axis, Expr) else tuple(axis)
+        axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
         if not axes:
             raise ExpressionError(f"{name} expects at least one reduce axis, found none")
         for a in axes:
             if not isinstance(a, IterVar) or a.kind is not AxisKind.REDUCE:
-                raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {a!r}")
+                raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {a}")
         condition = TRUE if where is None else as_expr(where)
         if not condition.dtype.is_bool:
             raise ExpressionError(f"where= of {name} expects a condition (bool), found {condition.dtype}")
         kinds = [s.dtype for s in sources]
         left = tuple(Var(f"left{i}", k) for i, k in enumerate(kinds))
         right = tuple(Var(f"right{i}", k) for i, k in enumerate(kinds))
-        results = combine(left, right) if many else (combine(left[0], right[0]),)
-        start = identity(*kinds)
-        combiner = Combiner(
-            name,
-            left,
-            right,
-            tuple(results),
-            tuple(as_expr(s, k) for s, k in zip(start if many else (start,), kinds, strict=True)),
-        )
+        results = _state(name, "combine", combine(left, right) if many else (combine(left[0], right[0]),), kinds)
+        start = _state(name, "identity", identity(*kinds) if many else (identity(kinds[0]),), kinds)
+        combiner = Combiner(name, left, right, results, start)
         outputs = tuple(Reduce(combiner, sources, axes, condition, i, k) for i, k in enumerate(kinds))
         return outputs if many else outputs[0]
 
     return reducer
+
+
+def _state(name: str, what: str, values: Any, kinds: Sequence[DType]) -> tuple[Expr, ...]:
+    """What a function of the reducer gives, as a value of each element type of the state."""
+    if not isinstance(values, tuple) or len(values) != len(kinds):
+        found = f"{len(values)}" if isinstance(values, tuple) else type(values).__name__
+        raise ExpressionError(f"{name} expects a tuple of {len(kinds)} values from {what}, found {found}")
+    state = tuple(as_expr(value, kind) for value, kind in zip(values, kinds, strict=True))
+    if (found_kinds := [value.dtype for value in state]) != list(kinds):
+        expected, found = (", ".join(map(str, types)) for types in (kinds, found_kinds))
+        raise ExpressionError(f"{name} expects values of {expected} from {what}, found {found}")
+    return state
 
 
 _sum = comm_reducer(add, lambda dtype: const(0, dtype), "sum")

@@ -11,10 +11,10 @@ import numpy as np
 from weft.runtime.dtype import DType
 from weft.runtime.errors import ExpressionError
 from weft.tensor_ir.ir import expr as ex
-from weft.tensor_ir.ir.buffer import Buffer
+from weft.tensor_ir.ir.buffer import Buffer, shape_of
 from weft.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Read, Reduce, Span, as_expr, caller_span
 from weft.tensor_ir.ir.stmt import Stmt
-from weft.tensor_ir.ir.visit import children, walk
+from weft.tensor_ir.ir.visit import walk
 
 
 class Tensor:
@@ -41,10 +41,8 @@ class Tensor:
 
     def __call__(self, *indices: Any) -> Expr:
         """The element at `indices`, one integer expression per dimension. Raises ExpressionError on another number."""
-        if len(indices) != len(self.shape):
-            raise ExpressionError(
-                f"tensor {self.name!r} has {len(self.shape)} dimensions, found {len(indices)} indices"
-            )
+        if len(indices) != self.ndim:
+            raise ExpressionError(f"tensor {self.name!r} has {self.ndim} dimensions, found {len(indices)} indices")
         exprs = tuple(as_expr(i, ex.INT64) for i in indices)
         for e in exprs:
             if not e.dtype.is_int:
@@ -143,27 +141,20 @@ def reads(e: Expr) -> Iterator[Read]:
 
 def var(name: str = "n", dtype: str = "int64") -> ex.Var:
     """A symbolic extent or scalar."""
-    return ex.Var(name, DType.of(dtype))
-
-
-def shape_of(shape: Any) -> tuple[Expr, ...]:
-    """A shape given as one extent or a sequence of them, as expressions. Raises ExpressionError on anything else."""
-    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
-    result = tuple(as_expr(extent) for extent in extents)
-    for extent in result:
-        if not extent.dtype.is_int or (isinstance(extent, ex.Const) and extent.value < 0):
-            raise ExpressionError(f"a shape expects integers of at least 0, found {extent} ({extent.dtype})")
-    return tuple(ex.cast(ex.INT64, extent) for extent in result)
+    return ex.Var(name, ex.element_type(dtype))
 
 
 def placeholder(shape: Any, dtype: str | DType = "float32", name: str = "placeholder") -> Tensor:
     """An argument of `shape` (ints or symbolic extents)."""
-    return PlaceholderOp(name, [shape_of(shape)], [DType.of(dtype)]).outputs[0]
+    return PlaceholderOp(name, [shape_of(shape)], [ex.element_type(dtype)]).outputs[0]
 
 
 def constant(data: Any, name: str = "constant") -> Tensor:
-    """A tensor of literal data (anything NumPy makes an array of)."""
-    array = np.ascontiguousarray(data)
+    """A tensor of literal data, a copy of anything that NumPy makes an array of. Raises ExpressionError on the rest."""
+    try:
+        array = np.array(data, order="C")
+    except ValueError as error:
+        raise ExpressionError(f"constant {name!r} expects the data of an array: {error}") from None
     array.setflags(write=False)
     return ConstantOp(name, array).outputs[0]
 
@@ -182,7 +173,9 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
     body = function(*axis)
     many = isinstance(body, tuple)
     bodies = tuple(as_expr(b) for b in (body if many else (body,)))
-    _check_body(name, bodies, axis)
+    if not bodies:
+        raise ExpressionError(f"compute {name!r} expects an expression from its function, found an empty tuple")
+    _check_body(name, bodies)
     op = ComputeOp(name, axis, bodies)
     return op.outputs if many else op.outputs[0]
 
@@ -197,7 +190,10 @@ def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
 
 
 def _axis_names(function: Callable[..., Any], rank: int, name: str) -> list[str]:
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # no callable, and a builtin that does not tell
+        raise ExpressionError(f"compute {name!r} expects a function of its indices, found {function!r:.80}") from None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return [f"i{d}" for d in range(rank)]
     names = [p.name for p in parameters if p.default is p.empty]
@@ -206,7 +202,7 @@ def _axis_names(function: Callable[..., Any], rank: int, name: str) -> list[str]
     return names
 
 
-def _check_body(name: str, bodies: tuple[Expr, ...], axis: tuple[IterVar, ...]) -> None:
+def _check_body(name: str, bodies: tuple[Expr, ...]) -> None:
     first = bodies[0]
     reductions = [isinstance(b, Reduce) for b in bodies]
     if any(reductions) and not (
@@ -217,15 +213,12 @@ def _check_body(name: str, bodies: tuple[Expr, ...], axis: tuple[IterVar, ...]) 
         raise ExpressionError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
     declared = set(first.axes) if isinstance(first, Reduce) else set()
     for body in bodies:
-        for child in children(body):
-            for node in walk(child):
-                if isinstance(node, Reduce):
-                    raise ExpressionError(
-                        f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own"
-                    )
-                if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
-                    raise ExpressionError(
-                        f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it"
-                    )
-        if isinstance(body, IterVar) and body.kind is AxisKind.REDUCE:
-            raise ExpressionError(f"compute {name!r}: axis {body.name!r} is used, but no reduction over it declares it")
+        for node in walk(body):
+            if isinstance(node, Reduce) and node is not body:
+                raise ExpressionError(
+                    f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own"
+                )
+            if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
+                raise ExpressionError(
+                    f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it"
+                )

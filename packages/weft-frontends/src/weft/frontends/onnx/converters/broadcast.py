@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis
+from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
 from weft.graph_ir.graph import Value
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import broadcast as ops
-from weft.graph_ir.ops.nn import MatMul
+from weft.graph_ir.ops.matmul import MatMul
 from weft.graph_ir.ops.shape import Reshape, Transpose
 from weft.runtime.errors import FrontendError
 
@@ -27,7 +27,7 @@ def _aligned(node: ImportedNode) -> Value:
     if not node.flag("broadcast"):
         if node.shape(0) != node.shape(1):
             raise FrontendError(
-                f"expected inputs of one shape without broadcast=1, found {list(node.shape(0))} and {list(node.shape(1))}"
+                f"expected inputs of one shape without broadcast=1, found {list(node.shape(0))}, {list(node.shape(1))}"
             )
         return second
     given = node.attribute("axis")
@@ -67,6 +67,24 @@ def _parametric_relu(node: ImportedNode) -> Operand:
     if node.version < 7 and slope.type.rank == 1 and data.type.rank > 2 and slope.type.shape != (1,):
         slope = node.step(Reshape(shape=(*node.static_shape(1), *(1,) * (data.type.rank - 2))), slope)
     return node.result(ops.PRelu(), data, slope)
+
+
+def _matrix_product(node: ImportedNode) -> Operand:
+    """A vector counts as a matrix of one row on the left, of one column on the right, that the result leaves out."""
+    left, right = node.value(0), node.value(1)
+    if min(left.type.rank, right.type.rank) > 1:
+        return node.result(MatMul(), left, right)
+    if 0 in {left.type.rank, right.type.rank}:
+        raise FrontendError(f"expected vectors, matrices or stacks of them, found {left.type} and {right.type}")
+    row, column = left.type.rank == 1, right.type.rank == 1
+    if row:
+        left = node.step(Reshape(shape=(1, *node.static_shape(0))), left)
+    if column:
+        right = node.step(Reshape(shape=(*node.static_shape(1), 1)), right)
+    product = node.step(MatMul(), left, right)
+    *stack, rows, columns = static_extents(product.type.shape, "the product")
+    kept = [*stack, *[rows] * (not row), *[columns] * (not column)]
+    return node.result(Reshape(shape=tuple(kept)), product)
 
 
 def _gemm(node: ImportedNode) -> Operand:
@@ -109,7 +127,7 @@ BROADCAST: dict[str, Converter] = {
     "GreaterOrEqual": _binary(lambda node: ops.GreaterEqual()),
     "Less": _binary(lambda node: ops.Less()),
     "LessOrEqual": _binary(lambda node: ops.LessEqual()),
-    "MatMul": lambda node: node.result(MatMul(), node.value(0), node.value(1)),
+    "MatMul": _matrix_product,
     "Max": _folded(ops.Maximum()),
     "Mean": _mean,
     "Min": _folded(ops.Minimum()),

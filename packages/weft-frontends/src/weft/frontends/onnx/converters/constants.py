@@ -1,10 +1,14 @@
-"""The operator that holds data."""
+"""Operators that give data whatever the values of their inputs."""
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
-from weft.frontends.onnx.emitter import Array
-from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported
+
+from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from weft.frontends.onnx.shape_arithmetic import LARGEST
+from weft.frontends.onnx.tensors import Array, dtype_of
 from weft.runtime.errors import FrontendError
 
 
@@ -24,7 +28,21 @@ def _constant(node: ImportedNode) -> Array:
         case "value_float" | "value_floats":
             return np.array(node.attribute(name), np.float32)
         case _:
-            raise Unsupported(f"constants given as {name} are not supported")
+            raise UnsupportedError(f"constants given as {name} are not supported")
 
 
-CONSTANTS: dict[str, Converter] = {"Constant": _constant}
+def _eye_like(node: ImportedNode) -> Array:
+    """Ones on the k-th diagonal of a matrix of the input's shape."""
+    extents = node.static_shape(0)
+    if len(extents) != 2:
+        raise FrontendError(f"expected a matrix, found {list(extents)}")
+    if prod(extents) > LARGEST**2:
+        raise UnsupportedError(f"a matrix of more than {LARGEST**2} elements is not made while importing")
+    given = node.attribute("dtype")
+    dtype = node.dtype(0) if given is None else dtype_of(given, "EyeLike")
+    longest = max(extents)
+    k = max(-longest, min(node.integer("k"), longest))
+    return np.eye(*extents, k=k, dtype=dtype.numpy)
+
+
+CONSTANTS: dict[str, Converter] = {"Constant": _constant, "EyeLike": _eye_like}

@@ -1,16 +1,19 @@
-"""Element-wise operators of one input."""
+"""Element-wise operators of one input, and those that are one or none at inference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode
+from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from weft.frontends.onnx.shape_arithmetic import cast_target
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import element_wise as ops
 from weft.graph_ir.ops.broadcast import Add, Maximum, Minimum, Multiply
+from weft.graph_ir.ops.shape import BroadcastTo
+from weft.runtime.dtype import DType
 
 
 def _unary(make: Callable[[ImportedNode], Op]) -> Converter:
@@ -22,7 +25,7 @@ def _identity(node: ImportedNode) -> Operand:
 
 
 def _clip(node: ImportedNode) -> Operand:
-    """Bounds are attributes up to opset 10; where an input gives one that is computed, Clip is a maximum and a minimum."""
+    """Bounds are attributes up to opset 10, inputs later; with a computed one Clip is a maximum and a minimum."""
     data = node.value(0)
     if node.knows("min"):
         return node.result(ops.Clip(low=node.attribute("min"), high=node.attribute("max")), data)
@@ -75,6 +78,16 @@ def _image_scaler(node: ImportedNode) -> Operand:
     return node.result(Add(), scaled, node.parameter(bias, "bias"))
 
 
+def _dropout(node: ImportedNode) -> tuple[Operand, ...]:
+    """The input itself; the mask keeps all."""
+    if node.has(2) and node.scalar(2) and not (node.has(1) and node.scalar(1) == 0):
+        raise UnsupportedError("dropout in training is not supported", "export the model for inference")
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return (node.operand(0),)
+    kept = node.literal(1, DType.of("bool") if node.version >= 10 else node.dtype(0))
+    return node.operand(0), node.step(BroadcastTo(shape=node.static_shape(0)), kept)
+
+
 ELEMENT_WISE: dict[str, Converter] = {
     "Abs": _unary(lambda node: ops.Abs()),
     "Acos": _unary(lambda node: ops.Acos()),
@@ -92,6 +105,7 @@ ELEMENT_WISE: dict[str, Converter] = {
     "Clip": _clip,
     "Cos": _unary(lambda node: ops.Cos()),
     "Cosh": _unary(lambda node: ops.Cosh()),
+    "Dropout": _dropout,
     "Elu": _unary(lambda node: ops.Elu(alpha=node.number("alpha"))),
     "Erf": _unary(lambda node: ops.Erf()),
     "Exp": _unary(lambda node: ops.Exp()),

@@ -1,27 +1,27 @@
-"""Normalisations, softmax and dropout, as at inference."""
+"""Normalisations and softmax, as at inference."""
 
 from __future__ import annotations
 
 from math import prod
 
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported, normal_axis
+from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import norm as ops
-from weft.graph_ir.ops.shape import BroadcastTo, Reshape
-from weft.runtime.dtype import DType
+from weft.graph_ir.ops.shape import Reshape
+from weft.graph_ir.ops.softmax import LogSoftmax, Softmax
 from weft.runtime.errors import FrontendError
 
 TRAINING_HELP = "export the model for inference"
 
 
 def _batch_normalization(node: ImportedNode) -> Operand:
-    """With the running mean and variance. What opset 1 to 6 call is_test, and outputs beyond the first, are of training."""
+    """With the running mean and variance. Outputs beyond the first, and is_test of opset 1 to 6, concern training."""
     if node.flag("training_mode"):
-        raise Unsupported("batch normalisation in training is not supported", TRAINING_HELP)
+        raise UnsupportedError("batch normalisation in training is not supported", TRAINING_HELP)
     _require_single_output(node)
     if node.knows("spatial") and not node.flag("spatial") and node.rank(0) > 2:
-        raise Unsupported("statistics per element (spatial=0) are not supported", "export with spatial=1")
+        raise UnsupportedError("statistics per element (spatial=0) are not supported", "export with spatial=1")
     op = ops.BatchNormalization(epsilon=node.number("epsilon"))
     return node.result(op, *node.values())
 
@@ -29,7 +29,9 @@ def _batch_normalization(node: ImportedNode) -> Operand:
 def _require_single_output(node: ImportedNode) -> None:
     extra = [name for name in node.outputs[1:] if name]
     if extra:
-        raise Unsupported(f"output {extra[0]!r}, a statistic, is not supported", "drop the outputs beyond the first")
+        raise UnsupportedError(
+            f"output {extra[0]!r}, a statistic, is not supported", "drop the outputs beyond the first"
+        )
 
 
 def _instance_normalization(node: ImportedNode) -> Operand:
@@ -39,13 +41,13 @@ def _instance_normalization(node: ImportedNode) -> Operand:
 def _layer_normalization(node: ImportedNode) -> Operand:
     _require_single_output(node)
     op = ops.LayerNormalization(axis=node.axis(node.rank(0)), epsilon=node.number("epsilon"))
-    return node.result(op, node.value(0), node.value(1), node.optional_value(2))
+    return node.result(op, *node.present_values())
 
 
 def _group_normalization(node: ImportedNode) -> Operand:
     """Scale and bias are per channel; opset 18 to 20 have them per group."""
     if node.version < 21:
-        raise Unsupported("scale and bias per group are not supported", "convert the model to opset 21")
+        raise UnsupportedError("scale and bias per group are not supported", "convert the model to opset 21")
     op = ops.GroupNormalization(groups=node.integer("num_groups"), epsilon=node.number("epsilon"))
     return node.result(op, *node.values())
 
@@ -66,10 +68,9 @@ def _lp_normalization(node: ImportedNode) -> Operand:
 
 def _softmax(node: ImportedNode) -> Operand:
     """Over one axis as of opset 13. Up to opset 12 over all axes from `axis` on, as if they were one."""
-    log = node.operator == "LogSoftmax"
 
     def over(axis: int) -> Op:
-        return ops.LogSoftmax(axis=axis) if log else ops.Softmax(axis=axis)
+        return LogSoftmax(axis=axis) if node.operator == "LogSoftmax" else Softmax(axis=axis)
 
     data, rank = node.value(0), node.rank(0)
     axis = normal_axis(node.integer("axis"), rank)
@@ -82,19 +83,8 @@ def _softmax(node: ImportedNode) -> Operand:
     return node.result(Reshape(shape=extents), node.step(over(1), flat))
 
 
-def _dropout(node: ImportedNode) -> tuple[Operand, ...]:
-    """The input itself; the mask keeps all."""
-    if node.has(2) and node.scalar(2):
-        raise Unsupported("dropout in training is not supported", TRAINING_HELP)
-    if len(node.outputs) < 2 or not node.outputs[1]:
-        return (node.operand(0),)
-    kept = node.literal(1, DType.of("bool") if node.version >= 10 else node.dtype(0))
-    return node.operand(0), node.step(BroadcastTo(shape=node.static_shape(0)), kept)
-
-
 NORMALIZATION: dict[str, Converter] = {
     "BatchNormalization": _batch_normalization,
-    "Dropout": _dropout,
     "GroupNormalization": _group_normalization,
     "InstanceNormalization": _instance_normalization,
     "LRN": _local_response_normalization,

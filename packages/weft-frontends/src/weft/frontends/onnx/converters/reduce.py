@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
+
+import numpy as np
 
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported, normal_axis
+from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis, static_extents
 from weft.frontends.onnx.shape_arithmetic import reduced_axes
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import reduce as ops
+from weft.graph_ir.ops.shape import OneHot, Reshape
 
 _PLAIN = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})  # over no axes: the input
 
@@ -20,7 +24,7 @@ def _reduction(make: Callable[[tuple[int, ...], bool], Op]) -> Converter:
         axes = reduced_axes(node)
         if not axes and node.flag("noop_with_empty_axes"):
             if node.operator not in _PLAIN:
-                raise Unsupported(f"{node.operator} over no axes is not supported")
+                raise UnsupportedError(f"{node.operator} over no axes is not supported")
             return node.operand(0)
         return node.result(make(axes, node.flag("keepdims")), node.value(0))
 
@@ -39,6 +43,21 @@ def _arg_min(node: ImportedNode) -> Operand:
         axis=node.axis(node.rank(0)), keepdims=node.flag("keepdims"), select_last_index=node.flag("select_last_index")
     )
     return node.result(op, node.value(0))
+
+
+def _hard_max(node: ImportedNode) -> Operand:
+    """1 at the first of the largest elements, 0 elsewhere: over one axis as of opset 13, before over all from it on."""
+    data, extents = node.value(0), node.static_shape(0)
+    axis = normal_axis(node.integer("axis"), len(extents))
+    if node.version < 13:
+        data = node.step(Reshape(shape=(prod(extents[:axis]), prod(extents[axis:]))), data)
+        axis = 1
+    depth = static_extents(data.type.shape, "the input")[axis]
+    index = node.step(ops.ArgMax(axis=axis, keepdims=False, select_last_index=False), data)
+    values = node.parameter(np.array([0, 1], data.type.dtype.numpy), "values")
+    if node.version >= 13:
+        return node.result(OneHot(depth=depth, axis=axis), index, values)
+    return node.result(Reshape(shape=extents), node.step(OneHot(depth=depth, axis=axis), index, values))
 
 
 def _cumulative_sum(node: ImportedNode) -> Operand:
@@ -64,6 +83,7 @@ REDUCE: dict[str, Converter] = {
     "ArgMax": _arg_max,
     "ArgMin": _arg_min,
     "CumSum": _cumulative_sum,
+    "Hardmax": _hard_max,
     "ReduceL1": _reduction(lambda axes, keepdims: ops.ReduceL1(axes=axes, keepdims=keepdims)),
     "ReduceL2": _reduction(lambda axes, keepdims: ops.ReduceL2(axes=axes, keepdims=keepdims)),
     "ReduceLogSum": _reduction(lambda axes, keepdims: ops.ReduceLogSum(axes=axes, keepdims=keepdims)),
@@ -74,4 +94,5 @@ REDUCE: dict[str, Converter] = {
     "ReduceProd": _reduction(lambda axes, keepdims: ops.ReduceProd(axes=axes, keepdims=keepdims)),
     "ReduceSum": _reduction(lambda axes, keepdims: ops.ReduceSum(axes=axes, keepdims=keepdims)),
     "ReduceSumSquare": _reduction(lambda axes, keepdims: ops.ReduceSumSquare(axes=axes, keepdims=keepdims)),
+    "TopK": _top_k,
 }

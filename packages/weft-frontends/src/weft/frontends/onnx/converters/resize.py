@@ -6,8 +6,9 @@ from math import floor
 from typing import Any
 
 import numpy as np
+
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported, normal_axis
+from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
 from weft.graph_ir.ops.resize import Resize
 from weft.runtime.errors import FrontendError
 
@@ -19,8 +20,6 @@ def _resize(node: ImportedNode) -> Operand:
     if node.version == 10:
         return _upsample(node)
     rank = node.rank(0)
-    if node.flag("antialias"):
-        raise Unsupported("resizing with antialias=1 is not supported", "antialias=0")
     axes = _axes(node, rank)
     extents = node.static_shape(0)
     scales, sizes = _numbers(node, 2), _numbers(node, 3)
@@ -32,21 +31,17 @@ def _resize(node: ImportedNode) -> Operand:
     else:
         assert sizes is not None
         factors, targets = _factors_of_sizes(node, sizes, axes, extents)
-    mode = node.text("mode")
     transformation = node.text("coordinate_transformation_mode")
-    if transformation == "tf_crop_and_resize":
-        roi = _roi(node, axes, rank)
-    else:
-        roi = ()
     op = Resize(
         sizes=targets,
         scales=factors,
-        mode=_mode(mode),
+        mode=_mode(node.text("mode")),
         coordinate_transformation=transformation,
         nearest_mode=node.text("nearest_mode"),
         cubic_coeff_a=node.number("cubic_coeff_a"),
         exclude_outside=node.flag("exclude_outside"),
-        roi=roi,
+        antialias=node.flag("antialias"),
+        roi=_roi(node, axes, rank) if transformation == "tf_crop_and_resize" else (),
         extrapolation_value=node.number("extrapolation_value"),
     )
     return node.result(op, node.value(0))
@@ -78,7 +73,7 @@ def _factors_of_sizes(
     """Scales and sizes of each axis; keep_aspect_ratio_policy makes the scales of the resized axes one."""
     policy = node.text("keep_aspect_ratio_policy") if node.knows("keep_aspect_ratio_policy") else "stretch"
     if min(extents) < 1:
-        raise Unsupported("resizing an empty tensor is not supported")
+        raise UnsupportedError("resizing an empty tensor is not supported")
     wanted = _per_axis(sizes, axes, len(extents), None)
     factors = {axis: wanted[axis] / extents[axis] for axis in axes}
     if policy not in {"stretch", "not_larger", "not_smaller"}:
@@ -121,18 +116,16 @@ def _upsample(node: ImportedNode) -> Operand:
         raise FrontendError(f"expected {len(extents)} scales, found {list(scales)}")
     mode = _mode(node.text("mode"))
     if mode == "nearest" and min(scales) < 1:
-        raise Unsupported(f"{node.operator} of opset {node.opset} does not say how nearest rounds for scales below 1",
-                          "convert the model to opset 11")
+        raise UnsupportedError(
+            f"{node.operator} of opset {node.opset} does not say how nearest rounds for scales below 1",
+            "convert the model to opset 11",
+        )
     op = Resize(
         sizes=tuple(floor(extent * scale) for extent, scale in zip(extents, scales, strict=True)),
         scales=scales,
         mode=mode,
         coordinate_transformation="asymmetric",
         nearest_mode="floor",
-        cubic_coeff_a=-0.75,
-        exclude_outside=False,
-        roi=(),
-        extrapolation_value=0.0,
     )
     return node.result(op, node.value(0))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+
 from weft.frontends.onnx.emitter import Operand
 from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis
 from weft.frontends.onnx.shape_arithmetic import (
@@ -155,6 +156,21 @@ def _depth_to_space(node: ImportedNode) -> Operand:
     return node.result(ops.DepthToSpace(block=node.integer("blocksize"), mode=mode), node.value(0))
 
 
+def _space_to_depth(node: ImportedNode) -> Operand:
+    """Opset 28 can put the channels outermost (CRD), which is a transposition."""
+    block = node.integer("blocksize")
+    mode = node.text("mode") if node.knows("mode") else "DCR"
+    if mode == "DCR":
+        return node.result(ops.SpaceToDepth(block=block), node.value(0))
+    batch, channels, height, width = _image_shape(node)
+    if mode != "CRD" or block < 1 or height % block or width % block:
+        raise FrontendError(f"expected mode DCR or CRD and blocks that fit {height} x {width}, found {mode!r}, {block}")
+    rows, columns = height // block, width // block
+    blocks = node.step(ops.Reshape(shape=(batch, channels, rows, block, columns, block)), node.value(0))
+    moved = node.step(ops.Transpose(permutation=(0, 1, 3, 5, 2, 4)), blocks)
+    return node.result(ops.Reshape(shape=(batch, channels * block * block, rows, columns)), moved)
+
+
 def _triangle(node: ImportedNode) -> Operand:
     k = int(node.scalar(1)) if node.has(1) else 0
     return node.result(ops.Trilu(upper=node.flag("upper"), k=k), node.value(0))
@@ -211,7 +227,7 @@ SHAPE: dict[str, Converter] = {
     "Shape": shape,
     "Size": size,
     "Slice": _slice,
-    "SpaceToDepth": lambda node: node.result(ops.SpaceToDepth(block=node.integer("blocksize")), node.value(0)),
+    "SpaceToDepth": _space_to_depth,
     "Split": _split,
     "Squeeze": _squeeze,
     "Tile": _tile,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode, Unsupported
-from weft.graph_ir.graph import Value
+from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from weft.graph_ir.ops.conv import Conv, ConvTranspose
 from weft.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool
 from weft.runtime.errors import FrontendError
@@ -35,16 +34,16 @@ def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
     pads = node.optional_integers("pads") or (0,) * (2 * rank)
     if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or node.rank(0) != rank + 2:
         raise FrontendError(
-            f"expected {rank} strides and dilations, {2 * rank} pads and {rank + 2} dimensions as the kernel has, found "
+            f"expected {rank} strides and dilations, {2 * rank} pads, {rank + 2} dimensions as the kernel has, found "
             f"strides {list(strides)}, dilations {list(dilations)}, pads {list(pads)}, {node.rank(0)} dimensions"
         )
     if min((*kernel, *strides, *dilations), default=1) < 1:
         raise FrontendError(
-            f"expected kernel, strides and dilations of 1 or more, found {list(kernel)}, {list(strides)}, {list(dilations)}"
+            f"expected kernel, strides and dilations of 1 or more, found {list(kernel)}, {list(strides)}, "
+            f"{list(dilations)}"
         )
-    if _auto_pad(node) != "NOTSET":
-        if any(pads):
-            raise FrontendError(f"auto_pad {_auto_pad(node)} and pads {list(pads)} contradict each other")
+    if _auto_pad(node) != "NOTSET" and any(pads):
+        raise FrontendError(f"auto_pad {_auto_pad(node)} and pads {list(pads)} contradict each other")
     return Window(kernel, strides, dilations, pads)
 
 
@@ -88,12 +87,7 @@ def _conv(node: ImportedNode) -> Operand:
     op = Conv(
         strides=window.strides, pads=_pads(node, window), dilations=window.dilations, groups=node.integer("group")
     )
-    return node.result(op, *_with_bias(node))
-
-
-def _with_bias(node: ImportedNode) -> tuple[Value, ...]:
-    inputs = (node.value(0), node.value(1))
-    return (*inputs, node.value(2)) if node.has(2) else inputs
+    return node.result(op, *node.present_values())
 
 
 def _conv_transpose(node: ImportedNode) -> Operand:
@@ -124,7 +118,7 @@ def _conv_transpose(node: ImportedNode) -> Operand:
         groups=node.integer("group"),
         output_padding=output_padding,
     )
-    return node.result(op, *_with_bias(node))
+    return node.result(op, *node.present_values())
 
 
 def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[int, ...]) -> tuple[int, ...]:
@@ -139,7 +133,7 @@ def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[i
 
 def _max_pool(node: ImportedNode) -> Operand:
     if len(node.outputs) > 1 and node.outputs[1]:
-        raise Unsupported("the indices of the maxima are not supported", "drop the second output")
+        raise UnsupportedError("the indices of the maxima are not supported", "drop the second output")
     window = _window(node, node.integers("kernel_shape"))
     op = MaxPool(
         kernel=window.kernel,

@@ -12,7 +12,7 @@ from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
 from weft.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, PublicFunction, declarations, services
 from weft.tensor_ir.codegen.c_family.expressions import Source, with_rules
-from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, is_public
+from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
@@ -52,8 +52,7 @@ def emit_c(
     source = Source()
     public = []
     for function in functions:
-        if not is_public(function.name):
-            raise CodegenError(f"expected a name that C leaves to its users for a function, found {function.name!r}")
+        check_public(function.name)
         kernel = C99Kernel(source, with_rules(function, rules, FUNCTIONS))
         kernel.define()
         public.append(PublicFunction(source, function, kernel.kernel_name).definition())

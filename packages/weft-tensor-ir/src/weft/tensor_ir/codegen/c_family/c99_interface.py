@@ -10,6 +10,7 @@ from weft.runtime.abi import ABI_VERSION, Status
 from weft.runtime.device import DeviceKind
 from weft.tensor_ir.codegen.c_family.expressions import Expressions, Source
 from weft.tensor_ir.codegen.signature import symbols_of
+from weft.tensor_ir.codegen.status import STATUS_MESSAGES
 from weft.tensor_ir.ir.expr import Expr
 from weft.tensor_ir.ir.stmt import Function
 
@@ -20,22 +21,6 @@ C99_TYPES: Mapping[str, str] = {
 
 _LONGEST_STRING = 4095
 """Characters of a string that a C99 compiler must take (5.2.4.1)."""
-
-_MESSAGES = {
-    Status.OK: "success",
-    Status.ARGUMENT_COUNT: "wrong number of arguments",
-    Status.NULL_ARGUMENT: "an argument is a null pointer",
-    Status.DEVICE: "an argument is in the memory of another device",
-    Status.DTYPE: "an argument has another element type",
-    Status.RANK: "an argument has another number of dimensions",
-    Status.SHAPE: "an argument has another shape",
-    Status.STRIDES: "an argument has other strides",
-    Status.ALIGNMENT: "an argument is not aligned",
-    Status.OUT_OF_MEMORY: "out of memory",
-    Status.ABI_VERSION: "the host table is of another ABI",
-    Status.OVERLAP: "an output shares memory with another argument",
-    Status.LAUNCH: "a kernel could not be launched",
-}
 
 _DECLARATIONS = """
 #include <math.h>
@@ -211,7 +196,7 @@ def declarations() -> str:
 
 def services(metadata: str) -> str:
     """The functions that every library has, checks among them, and its metadata."""
-    messages = "\n    ".join(f'case WEFT_{status.name}: return "{text}";' for status, text in _MESSAGES.items())
+    messages = "\n    ".join(f'case WEFT_{status.name}: return "{text}";' for status, text in STATUS_MESSAGES.items())
     return Template(_SERVICES).substitute(
         cpu=int(DeviceKind.CPU), version=ABI_VERSION, messages=messages, metadata=_string(metadata)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from weft.runtime.errors import CodegenError
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Var
 
@@ -14,6 +15,8 @@ _KEYWORDS = """
 auto bool break case char const continue default do double else enum extern false float for goto if inline int long
 register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
 asm fortran main
+"""
+_OPENCL_KEYWORDS = """
 half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t kernel global local constant private generic pipe
 read_only write_only read_write uniform event_t sampler_t
 """
@@ -28,7 +31,9 @@ tmpfile tmpnam ungetc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf vsscanf
 abort abs atexit atof atoi atol atoll bsearch calloc div exit getenv labs llabs lldiv ldiv mblen mbstowcs mbtowc qsort
 rand realloc srand strtod strtof strtol strtold strtoll strtoul strtoull system wcstombs wctomb
 """  # C99 7.12, 7.19 and 7.20; of the functions of mathematics, those without suffix
-_KEYWORD_SET, _CALLED_SET, _LIBRARY_SET = (frozenset(words.split()) for words in (_KEYWORDS, _CALLED, _LIBRARY))
+_KEYWORD_SET, _OPENCL_SET, _CALLED_SET, _LIBRARY_SET = (
+    frozenset(words.split()) for words in (_KEYWORDS, _OPENCL_KEYWORDS, _CALLED, _LIBRARY)
+)
 _MACROS = re.compile(
     r"_.*|U?INT\w*|NULL|EOF|BUFSIZ|NAN|INFINITY|HUGE_VAL[FL]?|RAND_MAX|TMP_MAX|std(in|out|err)|errno|offsetof"
     r"|(EXIT|SEEK|FP|MATH|PTR|SIZE|WCHAR|WINT|SIG|MB|L|M|CL|CLK|CHAR|SHRT|LONG|FLT|DBL|HALF)_\w+"
@@ -38,14 +43,22 @@ _TYPES = re.compile(r"u?int\d+_t|(u?(char|short|int|long)|float|double|half)\d+|
 
 def is_reserved(name: str) -> bool:
     """Whether C, OpenCL C or what the generated code calls gives the name a meaning."""
-    known = name in _KEYWORD_SET or name.removesuffix("f") in _CALLED_SET
+    known = name in _KEYWORD_SET | _OPENCL_SET or name.removesuffix("f") in _CALLED_SET
     return known or name.startswith(PREFIX) or any(form.fullmatch(name) for form in (_MACROS, _TYPES))
 
 
-def is_public(name: str) -> bool:
-    """Whether a function of that name can be defined beside C's own library."""
-    is_identifier = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) is not None
-    return is_identifier and not is_reserved(name) and not {name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET)
+def check_symbol(name: str) -> None:
+    """Raise CodegenError for a name that can't be the symbol of a public function."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", str(name)) or name.startswith(PREFIX):
+        raise CodegenError(f"expected a C identifier without {PREFIX} before it for a function, found {name!r}")
+
+
+def check_public(name: str, *, opencl: bool = False) -> None:
+    """Raise CodegenError for a name under which C, or OpenCL C, can't declare a function beside its own library."""
+    is_taken = is_reserved(name) and (opencl or name not in _OPENCL_SET)
+    is_library = bool({name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET))
+    if is_taken or is_library or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise CodegenError(f"expected a name that C leaves to its users for a function, found {name!r}")
 
 
 class Identifiers:

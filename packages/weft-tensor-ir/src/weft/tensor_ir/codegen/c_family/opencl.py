@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from weft.runtime.errors import CodegenError
 from weft.tensor_ir.codegen.c_family.expressions import Source, with_rules
-from weft.tensor_ir.codegen.c_family.identifiers import is_public
+from weft.tensor_ir.codegen.c_family.identifiers import check_public
 from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
@@ -42,8 +41,7 @@ def emit_opencl(function: Function, rules: IntrinsicRules = DEFAULT_RULES) -> Op
     `rules` serve calls of functions that OpenCL C has not. Raises CodegenError for a type, function or name that it
     lacks, LoweringError for work that is not bound.
     """
-    if not is_public(function.name):
-        raise CodegenError(f"expected a name that C leaves to its users for a function, found {function.name!r}")
+    check_public(function.name, opencl=True)
     program = split_host_device(with_rules(function, rules, FUNCTIONS))
     source = Source()
     for kernel in program.kernels:

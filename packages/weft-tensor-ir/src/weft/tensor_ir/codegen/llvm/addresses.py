@@ -25,9 +25,9 @@ class Addressing(FunctionState):
         self.base: dict[Buffer, Value] = {}
         self._offsets: dict[int, tuple[Any, Linear]] = {}
 
-    def scalar(self, e: Expr) -> Value:
-        """The value of an int64 expression that does not depend on the lane."""
-        raise AssertionError("implemented by Expressions")
+    def value(self, e: Expr) -> Value:
+        """The operand that an expression evaluates to."""
+        raise NotImplementedError
 
     def offset_form(self, access: Load | Store | Prefetch) -> Linear:
         """The flat offset of an access, in elements, over loop variables."""
@@ -62,7 +62,7 @@ class Addressing(FunctionState):
         for atom, coefficient in form.terms.items():
             if atom is self.lane:
                 continue
-            value = self.env[atom] if isinstance(atom, Var) and atom in self.env else self.scalar(atom)
+            value = self.env[atom] if isinstance(atom, Var) and atom in self.env else self.value(atom)
             if value.literal is not None:
                 constant += int(value.literal) * coefficient
             else:

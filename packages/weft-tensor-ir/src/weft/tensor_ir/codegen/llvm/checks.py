@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.runtime.abi import ABI_VERSION, Status
+from weft.runtime.device import DeviceKind
+from weft.runtime.errors import CodegenError
 from weft.tensor_ir.codegen.llvm.layout import AbiLayout
 from weft.tensor_ir.codegen.signature import symbols_of
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Expr, Var
 from weft.tensor_ir.ir.stmt import Function
-
-DEVICE_CPU = 1
-ARGUMENT_COUNT, NULL_ARGUMENT, DEVICE, DTYPE, RANK, SHAPE, STRIDES, ALIGNMENT = 1, 2, 3, 4, 5, 6, 7, 8
-ABI_VERSION, OVERLAP = 10, 11
 
 
 class _Writer:
@@ -46,32 +45,38 @@ class _Writer:
 
 
 def public_function(function: Function, layout: AbiLayout) -> str:
-    """LLVM text of `int32_t NAME(const weft_host*, DLTensor* const*, int32_t)`."""
+    """LLVM text of `int32_t NAME(const weft_host*, DLTensor* const*, int32_t)`.
+
+    Raises CodegenError for an extent that is not simple arithmetic, and a symbol that no argument gives.
+    """
     w = _Writer(layout)
     count = len(function.parameters)
-    w.require(w.emit(f"icmp eq i32 %n, {count}"), ARGUMENT_COUNT)
+    w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
     symbols: dict[Var, str] = {}
     pointers, sizes = [], []
     pending: list[tuple[int, int, Expr, str]] = []
     tensors = []
     for i, b in enumerate(function.parameters):
         tensor = w.field("%args", layout.pointer_bytes * i, "ptr")
-        w.require(w.emit(f"icmp ne ptr {tensor}, null"), NULL_ARGUMENT | i << 8)
+        w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT | i << 8)
         tensors.append(tensor)
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.device, 'i32')}, {DEVICE_CPU}"), DEVICE | i << 8)
+        w.require(
+            w.emit(f"icmp eq i32 {w.field(tensor, layout.device, 'i32')}, {DeviceKind.CPU.value}"),
+            Status.DEVICE | i << 8,
+        )
         word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.dtype, 'i32')}, {word}"), DTYPE | i << 8)
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.rank, 'i32')}, {len(b.shape)}"), RANK | i << 8)
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.dtype, 'i32')}, {word}"), Status.DTYPE | i << 8)
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.rank, 'i32')}, {len(b.shape)}"), Status.RANK | i << 8)
         shape = w.field(tensor, layout.shape, "ptr") if b.shape else ""
         for d, extent in enumerate(b.shape):
             found = w.field(shape, 8 * d, "i64")
             if isinstance(extent, Var) and extent not in symbols:
                 symbols[extent] = found
-                w.require(w.emit(f"icmp sge i64 {found}, 0"), SHAPE | i << 8 | d << 16)
+                w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.SHAPE | i << 8 | d << 16)
             else:
                 pending.append((i, d, extent, found))
     for i, d, extent, found in pending:
-        w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), SHAPE | i << 8 | d << 16)
+        w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE | i << 8 | d << 16)
     for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
         _check_strides(w, i, b, tensor, symbols)
         data = w.field(tensor, layout.data, "ptr")
@@ -79,7 +84,7 @@ def public_function(function: Function, layout: AbiLayout) -> str:
         pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {offset}")
         address = w.emit(f"ptrtoint ptr {pointer} to i64")
         low = w.emit(f"and i64 {address}, {b.alignment - 1}")
-        w.require(w.emit(f"icmp eq i64 {low}, 0"), ALIGNMENT | i << 8)
+        w.require(w.emit(f"icmp eq i64 {low}, 0"), Status.ALIGNMENT | i << 8)
         pointers.append(pointer)
         last: Expr = ex.const(1)
         for extent, stride in zip(b.shape, b.stride_exprs(), strict=True):
@@ -104,10 +109,10 @@ def public_function(function: Function, layout: AbiLayout) -> str:
             "ready:",
             "  %h = phi ptr [ %host, %entry ], [ %own, %default ]",
             "  %version = load i32, ptr %h",
-            "  %known = icmp eq i32 %version, 1",
+            f"  %known = icmp eq i32 %version, {ABI_VERSION}",
             "  br i1 %known, label %start, label %unknown",
             "unknown:",
-            f"  ret i32 {ABI_VERSION}",
+            f"  ret i32 {Status.ABI_VERSION.value}",
             "start:",
             *w.lines,
             f"  %result = call i32 @{function.name}.kernel({arguments})",
@@ -130,12 +135,12 @@ def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var
         w.lines.append(f"  br i1 %null{own}, label %compact{own}, label %given{own}")
         w.lines.append(f"given{own}:")
     else:
-        w.require(w.emit(f"icmp ne ptr {strides}, null"), STRIDES | i << 8)
+        w.require(w.emit(f"icmp ne ptr {strides}, null"), Status.STRIDES | i << 8)
     for d, (extent, stride) in enumerate(zip(b.shape, b.stride_exprs(), strict=True)):
         found = w.field(strides, 8 * d, "i64")
         same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
         single = w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1")
-        w.require(w.emit(f"or i1 {same}, {single}"), STRIDES | i << 8 | d << 16)
+        w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES | i << 8 | d << 16)
     if b.strides is None:
         w.lines.append(f"  br label %compact{own}")
         w.lines.append(f"compact{own}:")
@@ -153,7 +158,7 @@ def _check_overlaps(w: _Writer, function: Function, sizes: Sequence[tuple[str, s
             after = w.emit(f"icmp ule i64 {w.emit(f'add i64 {c}, {m}')}, {a}")
             nothing = w.emit(f"icmp eq i64 {n}, 0")
             either = w.emit(f"or i1 {before}, {after}")
-            w.require(w.emit(f"or i1 {either}, {nothing}"), OVERLAP | i << 8)
+            w.require(w.emit(f"or i1 {either}, {nothing}"), Status.OVERLAP | i << 8)
 
 
 _WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}
@@ -168,10 +173,16 @@ def _integer(w: _Writer, e: Expr, symbols: dict[Var, str]) -> str:
             return symbols[e]
         case ex.Add() | ex.Sub() | ex.Mul():
             return w.emit(f"{_WORDS[type(e)]} i64 {_integer(w, e.a, symbols)}, {_integer(w, e.b, symbols)}")
-        case ex.FloorDiv():
-            return w.emit(f"sdiv i64 {_integer(w, e.a, symbols)}, {_integer(w, e.b, symbols)}")
+        case ex.FloorDiv(b=ex.Const(value=divisor)) | ex.FloorMod(b=ex.Const(value=divisor)) if divisor > 0:
+            a = _integer(w, e.a, symbols)
+            remainder = w.emit(f"srem i64 {a}, {divisor}")
+            negative = w.emit(f"icmp slt i64 {remainder}, 0")
+            if isinstance(e, ex.FloorMod):
+                return w.emit(f"select i1 {negative}, i64 {w.emit(f'add i64 {remainder}, {divisor}')}, i64 {remainder}")
+            quotient = w.emit(f"sdiv i64 {a}, {divisor}")
+            return w.emit(f"select i1 {negative}, i64 {w.emit(f'sub i64 {quotient}, 1')}, i64 {quotient}")
         case ex.Min() | ex.Max():
             a, b = _integer(w, e.a, symbols), _integer(w, e.b, symbols)
             less = w.emit(f"icmp {'slt' if isinstance(e, ex.Min) else 'sgt'} i64 {a}, {b}")
             return w.emit(f"select i1 {less}, i64 {a}, i64 {b}")
-    raise AssertionError(f"{type(e).__name__} in an extent")
+    raise CodegenError(f"expected extents of + - * min max, // and % by a positive literal; found {e}")

@@ -50,9 +50,6 @@ class Expressions(Registers):
         self.memo[id(e)] = (e, result)
         return result
 
-    def scalar(self, e: Expr) -> Value:
-        return self.value(e)
-
     # Leaves.
 
     def _const(self, e: ex.Const) -> Value:

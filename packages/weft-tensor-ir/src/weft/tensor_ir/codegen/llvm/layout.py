@@ -28,6 +28,6 @@ _NARROW = AbiLayout(4, 0, 4, 12, 16, 20, 24, 32, 12, 16, 20)
 
 def abi_layout(triple: str) -> AbiLayout:
     """The layout for a target triple, by the pointer width of its architecture."""
-    architecture = triple.split("-")[0]
+    architecture = triple.partition("-")[0]
     narrow = architecture.startswith(("arm", "thumb", "i386", "i486", "i586", "i686", "riscv32", "wasm32", "mips"))
     return _NARROW if narrow and not architecture.startswith("arm64") else _WIDE

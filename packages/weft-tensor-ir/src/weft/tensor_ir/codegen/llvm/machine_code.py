@@ -9,6 +9,7 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from weft.runtime.errors import CodegenError, TargetError
+from weft.runtime.processor import X86_LEVELS, host_features
 
 
 @cache
@@ -18,7 +19,6 @@ def _initialise() -> None:
     llvm.initialize_native_asmparser()
 
 
-_KNOWN_CPUS = ("", "generic", "native")
 _PROBE = """
 import sys, llvmlite.binding as llvm
 llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
@@ -31,10 +31,12 @@ machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
 def check_processor(triple: str, cpu: str, features: str) -> None:
     """Raise TargetError for a processor or feature that LLVM does not know.
 
-    LLVM ends the process that asks for an unknown processor, so names other than this machine's are first tried in a
-    child.
+    LLVM ends the process that asks for an unknown processor and only warns of an unknown feature, so what is not known
+    to exist is first tried in a child.
     """
-    if cpu in _KNOWN_CPUS or cpu.startswith("x86-64") or cpu == llvm.get_host_cpu_name():
+    known_cpus = ("", "generic", *(f"x86-64{level}" for level in ("", "-v2", "-v3", "-v4")), llvm.get_host_cpu_name())
+    known_features = {feature for level in X86_LEVELS for feature in level} | host_features()
+    if cpu in known_cpus and {feature[1:] for feature in features.split(",") if feature} <= known_features:
         return
     command = [sys.executable, "-c", _PROBE, triple, cpu, features]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -45,7 +47,7 @@ def check_processor(triple: str, cpu: str, features: str) -> None:
         )
 
 
-def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -> llvm.TargetMachine:
+def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
     """LLVM's description of a machine. Raises TargetError for a triple that this LLVM does not know."""
     _initialise()
     try:
@@ -54,7 +56,7 @@ def target_machine(triple: str, cpu: str, features: str, *, jit: bool = False) -
         raise TargetError(f"LLVM knows no target {triple!r}: {error}") from error
     check_processor(triple, cpu, features)
     return target.create_target_machine(
-        cpu=cpu, features=features, opt=2, reloc="pic", codemodel="jitdefault" if jit else "default"
+        cpu=cpu, features=features, opt=2, reloc="pic", codemodel="jitdefault" if jit else "default", abiname=abi
     )
 
 

@@ -15,28 +15,12 @@ from weft.tensor_ir.codegen.llvm.statements import Statements
 from weft.tensor_ir.codegen.llvm.values import Value
 from weft.tensor_ir.codegen.pool import pool_text
 from weft.tensor_ir.codegen.signature import symbols_of
+from weft.tensor_ir.codegen.status import STATUS_MESSAGES
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.stmt import Function
 
 _ATTRIBUTES = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
 """Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons."""
-
-STATUS_MESSAGES = (
-    "success",
-    "wrong number of arguments",
-    "an argument is NULL",
-    "an argument is on another device than expected",
-    "an argument has another element type than expected",
-    "an argument has another number of dimensions than expected",
-    "an argument has another extent than expected",
-    "an argument has other strides than expected",
-    "the memory of an argument is not aligned as expected",
-    "out of memory",
-    "the host table is of another ABI version",
-    "an output overlaps another argument",
-    "a kernel could not be launched",
-)
-"""By the lowest byte of a status; the other two bytes give argument and dimension."""
 
 
 def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report]:
@@ -58,9 +42,9 @@ def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report
 
 def companion_text(triple: str, metadata: Metadata) -> str:
     """What a library needs beside its kernels: the pool and host table, its metadata, the text of statuses."""
-    strings = [_string(f"message.{i}", text, "private") for i, text in enumerate(STATUS_MESSAGES)]
-    cases = "\n".join(f"    i32 {i}, label %case{i}" for i in range(len(STATUS_MESSAGES)))
-    returns = "\n".join(f"case{i}:\n  ret ptr @message.{i}" for i in range(len(STATUS_MESSAGES)))
+    strings = [_string(f"message.{code.value}", text, "private") for code, text in STATUS_MESSAGES.items()]
+    cases = "\n".join(f"    i32 {code.value}, label %case{code.value}" for code in STATUS_MESSAGES)
+    returns = "\n".join(f"case{code.value}:\n  ret ptr @message.{code.value}" for code in STATUS_MESSAGES)
     return "\n".join(
         [
             pool_text(triple),

@@ -59,18 +59,18 @@ class Registers(Addressing):
         constant, terms = self.evaluate(form)
         if terms:
             varying = {v for atom in form.terms for v in walk(atom) if isinstance(v, Var) and v is not self.lane}
-            loops = sorted({v.name for v in varying if v not in self.env or self.env[v].literal is None})
+            loops = sorted(repr(v.name) for v in varying if v not in self.env or self.env[v].literal is None)
+            cause = f"loop {', '.join(loops)}" if loops else "loaded data"
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: expected constant indices after unrolling, found an index "
-                f"that varies with loop {', '.join(map(repr, loops)) or 'data'}; unroll or vectorize that loop, "
-                "or use scope 'local'"
+                f"register buffer {access.buffer.name!r}: expected constant indices after unrolling, found an index that "
+                f"varies with {cause}; unroll or vectorize that loop, or use scope 'local'"
             )
         if stride == 0 or self.lane is None:
             return constant, 0
         if stride != 1:
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: expected the vectorized loop {self.lane.name!r} to run along its "
-                f"last dimension, found a stride of {stride if stride is not None else 'varying'} elements; "
+                f"register buffer {access.buffer.name!r}: expected the vectorized loop {self.lane.name!r} to run along "
+                f"its last dimension, found a stride of {stride if stride is not None else 'varying'} elements; "
                 "make that axis the innermost"
             )
         return constant, self.width
@@ -86,7 +86,8 @@ class Registers(Addressing):
             value = self.splat(value, lanes)
         elif self.lane is not None and (value.lanes or self.mask is not None):
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name!r} would store to one element"
+                f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name!r} would store to one "
+                "element"
             )
         if self.mask is not None:
             old = self.held(access.buffer, slots, slot, undefined=True)
@@ -101,7 +102,7 @@ class Registers(Addressing):
         return {b: dict(slots) for b, slots in self.registers.items()}
 
     def open_loop(self, stored: set[Buffer]) -> dict[Buffer, Slots]:
-        """A phi for each slot, at the head of a loop that stores to these buffers. Returns the slots before the loop."""
+        """A phi for each slot, at the head of a loop that stores to these buffers; returns the slots before it."""
         before = {b: slots for b, slots in self.held_registers().items() if b in stored}
         loop = OpenLoop(frozenset(before), [], len(self.scopes) - 1, [])
         self.lines.append(loop.head)
@@ -179,7 +180,7 @@ class Registers(Addressing):
         slots[slot] = value
 
     def held(self, buffer: Buffer, slots: Slots, slot: Slot, *, undefined: bool = False) -> Value:
-        """The value of a slot from slots of any width. Raises CodegenError for one that nothing set, unless `undefined`."""
+        """The value of a slot from slots of any width. What nothing has set is `undefined`, or a CodegenError."""
         if slot in slots:
             return slots[slot]
         first, lanes = slot

@@ -162,13 +162,13 @@ class FunctionState:
         """The value in every lane; a vector of that width stands for itself."""
         if value.lanes == lanes:
             return value
+        if value.literal is not None:
+            return self.plain_splat(value, lanes)
         key = (value.text, lanes)
         for scope in reversed(self.scopes):
             if key in scope.splats:
                 return scope.splats[key]
-        result = self.plain_splat(value, lanes)
-        if value.literal is None:
-            self.scopes[-1].splats[key] = result
+        result = self.scopes[-1].splats[key] = self.plain_splat(value, lanes)
         return result
 
     def plain_splat(self, value: Value, lanes: int) -> Value:

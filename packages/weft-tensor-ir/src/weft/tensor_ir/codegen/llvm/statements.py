@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.runtime.abi import Status
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.codegen.llvm.expressions import Expressions
@@ -31,9 +32,8 @@ from weft.tensor_ir.ir.stmt import (
 from weft.tensor_ir.ir.visit import walk
 
 STACK_BYTES = 4096
-"""Buffers of constant size up to this are on the stack; larger ones come from the host's allocator."""
-
-OUT_OF_MEMORY = 9
+LOCAL_STACK_BYTES = 65536
+"""Buffers of constant size up to this (the second: of scope local) are on the stack, others in the host's memory."""
 
 
 class Statements(Expressions):
@@ -285,7 +285,7 @@ class Statements(Expressions):
 
     def _place(self, buffer: Buffer, size_bytes: int) -> Value:
         """Storage for the time that the function runs: on the stack if it is small, else in the arena."""
-        if size_bytes <= STACK_BYTES or buffer.scope is Scope.LOCAL:
+        if size_bytes <= (LOCAL_STACK_BYTES if buffer.scope is Scope.LOCAL else STACK_BYTES):
             name = self.fresh("stack")
             self.stack.append(f"  {name} = alloca [{size_bytes} x i8], align {buffer.alignment}")
         else:
@@ -307,7 +307,7 @@ class Statements(Expressions):
         null = self.emit(f"icmp eq ptr {memory.text}, null", "i1")
         self.branch_if(null, failed, taken)
         self.start_block(failed)
-        self.fail(str(OUT_OF_MEMORY))
+        self.fail(str(Status.OUT_OF_MEMORY.value))
         self.start_block(taken)
         self.base[s.buffer] = memory
         self.taken.append(memory)
@@ -493,7 +493,7 @@ class Statements(Expressions):
                 "  %no.arena = icmp eq ptr %arena, null",
                 "  br i1 %no.arena, label %out.of.memory, label %work",
                 "out.of.memory:",
-                f"  ret i32 {OUT_OF_MEMORY}",
+                f"  ret i32 {Status.OUT_OF_MEMORY.value}",
                 "work:",
                 *flatten(self.arena),
             ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
 import numpy as np
 
 from weft.runtime.dtype import DType, TypeCode
+from weft.runtime.errors import CodegenError
 from weft.tensor_ir.ir.expr import Scalar
 
 
@@ -39,12 +41,16 @@ def scalar_type(dtype: DType) -> str:
 
 
 def storage_type(dtype: DType) -> str:
-    """The LLVM type of an element in memory."""
+    """The LLVM type of an element in memory. Raises CodegenError for a float of 8 bits."""
     if dtype.is_bool:
         return "i8"
     if dtype.code is TypeCode.BFLOAT:
         return "i16"
     if dtype.is_float:
+        if dtype.bits == 8:
+            raise CodegenError(
+                f"expected elements of another type than {dtype}, which the code generator can't convert"
+            )
         return {16: "half", 32: "float", 64: "double"}[dtype.bits]
     return f"i{dtype.bits}"
 
@@ -67,7 +73,7 @@ def splat_literal(value: Value, lanes: int) -> Value:
 
 
 def _hexadecimal(value: float) -> str:
-    if value != value:
+    if math.isnan(value):
         return "0x7FF8000000000000"
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 

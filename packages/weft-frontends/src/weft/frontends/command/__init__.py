@@ -1,0 +1,1 @@
+"""The `weft` command: one module per verb, and what verbs share."""

@@ -1,0 +1,56 @@
+"""The one metric of difference between a result and its reference, and values compared by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weft.graph_ir.graph import Array
+from weft.runtime.dtype import DType
+
+TOLERANCE = 1e-4
+"""What a network's outputs may differ by from those of a reference in higher precision."""
+
+
+def difference(found: Array, expected: Array) -> float:
+    """max|y - r| / max|r| of a result y and a reference r; max|y| where r is zero everywhere.
+
+    It is infinite where shapes or element types differ, where NaN or an infinity stands in other places, and where
+    integers are not equal.
+    """
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        return float("inf")
+    if not DType.of(found.dtype).is_float:
+        return 0.0 if np.array_equal(found, expected) else float("inf")
+    y, r = found.astype(np.float64), expected.astype(np.float64)
+    finite = np.isfinite(r)
+    if not np.array_equal(np.where(finite, 0.0, r), np.where(np.isfinite(y), 0.0, y), equal_nan=True):
+        return float("inf")
+    largest = np.abs(r[finite]).max(initial=0.0)
+    return float(np.abs(y[finite] - r[finite]).max(initial=0.0) / (largest or 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if not told."""
+
+    value: str
+    layer: str
+    shape: tuple[int, ...]
+    difference: float
+
+    @property
+    def is_right(self) -> bool:
+        return self.difference <= TOLERANCE
+
+
+def compare(found: Mapping[str, Array], expected: Mapping[str, Any], layers: Mapping[str, str]) -> list[Comparison]:
+    """Each value that both have, in the order of `found`; `layers` names the node of a value."""
+    return [
+        Comparison(name, layers.get(name, ""), array.shape, difference(array, np.asarray(expected[name])))
+        for name, array in found.items()
+        if name in expected
+    ]

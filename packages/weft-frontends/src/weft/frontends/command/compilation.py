@@ -1,0 +1,188 @@
+"""From a MODEL on the command line to a graph and an artifact: the options that say how, and the compile path."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import platformdirs
+
+from weft.frontends.command.arguments import named, named_extent, named_shape
+from weft.frontends.command.arrays import read_array
+from weft.frontends.command.files import is_artifact
+from weft.frontends.command.progress import step
+from weft.frontends.onnx import from_onnx
+from weft.frontends.onnx.loading import load
+from weft.frontends.onnx.signature import declared_type, input_types
+from weft.graph_ir.build import build
+from weft.graph_ir.graph import Array, Graph
+from weft.graph_ir.types import Symbol, TensorType
+from weft.runtime import ArgumentError, Artifact, CodegenError, FrontendError, Target, VerifiedFiles, read_artifact
+from weft.tensor_ir import ObjectCache
+from weft.tensor_ir.codegen.workers import CompilerPool
+
+WORKERS = 2
+"""Compiler processes; they start while the model is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How to read and compile a model, as the command line says."""
+
+    target: str
+    shapes: Mapping[str, tuple[int, ...]]
+    dims: Mapping[str, int]
+    bindings: Mapping[str, str]
+    use_cache: bool
+
+    @property
+    def is_default(self) -> bool:
+        return not (self.shapes or self.dims or self.bindings or self.target != "llvm")
+
+
+def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options of `Compilation`, which it takes as `compilation`."""
+
+    @click.option(
+        "--target", default="llvm", metavar="TARGET", show_default="this machine", help="What to compile for."
+    )
+    @click.option("--shape", multiple=True, type=named_shape, metavar="NAME=1x3x224x224", help="The shape of an input.")
+    @click.option(
+        "--dim",
+        multiple=True,
+        type=named_extent,
+        metavar="NAME=N",
+        help="The extent of a dimension that the model names.",
+    )
+    @click.option(
+        "--bind", multiple=True, type=named, metavar="NAME=VALUE", help="Make an input constant: numbers or a file."
+    )
+    @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
+    @functools.wraps(verb)
+    def collected(
+        target: str,
+        shape: tuple[tuple[str, tuple[int, ...]], ...],
+        dim: tuple[tuple[str, int], ...],
+        bind: tuple[tuple[str, str], ...],
+        cache: bool,
+        **others: Any,
+    ) -> Any:
+        return verb(compilation=Compilation(target, dict(shape), dict(dim), dict(bind), cache), **others)
+
+    return collected
+
+
+def check_target(compilation: Compilation) -> None:
+    """Raises TargetError for a target that does not exist, before a model is read."""
+    Target.of(compilation.target)
+
+
+def constants_of(path: Path, compilation: Compilation) -> dict[str, Array]:
+    """The data of the inputs that `--bind` makes constant. Raises ArgumentError for text that is no such data."""
+    if not compilation.bindings:
+        return {}
+    types = {v.name: declared_type(v) for v in load(path).proto.graph.input}
+    constants = {}
+    for name, text in compilation.bindings.items():
+        if name not in types:
+            raise ArgumentError(f"--bind {name}: the model's inputs are {', '.join(types) or 'none'}")
+        constants[name] = _constant(name, text, types[name], compilation.shapes.get(name))
+    return constants
+
+
+def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, ...] | None) -> Array:
+    """A file's array, or numbers in the shape of the input: a scalar, or a vector of as many."""
+    if text.rpartition(":")[0].endswith(".npz") or text.endswith((".npy", ".npz")):
+        return read_array(text, name)
+    try:
+        numbers = [float(word) if set(word) & set(".enEN") else int(word) for word in text.split(",")]
+    except ValueError:
+        raise ArgumentError(f"--bind {name}: expected numbers, FILE.npy or FILE.npz:KEY, found {text!r}") from None
+    dtype = None if type_ is None else type_.dtype.numpy
+    given = np.array(numbers[0] if type_ is not None and type_.rank == 0 else numbers)
+    data = given if dtype is None else given.astype(dtype)
+    if data.dtype.kind in "biu" and not np.array_equal(data, given):
+        raise ArgumentError(f"--bind {name}: expected numbers of {data.dtype}, found {text!r}")
+    if shape is not None and data.size != prod(shape):
+        raise ArgumentError(f"--bind {name}: expected {prod(shape)} numbers for shape {list(shape)}, found {data.size}")
+    return data if shape is None else data.reshape(shape)
+
+
+def require_model(path: Path) -> None:
+    """Raises UsageError for an artifact where a verb needs what it was compiled from."""
+    if is_artifact(path):
+        raise click.UsageError(f"{path} is compiled already; this needs the model that it was compiled from")
+
+
+def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, Array]]:
+    """The graph of a model and the data of its parameters. Raises FrontendError where a dimension is still open."""
+    require_model(path)
+    constants = constants_of(path, compilation)
+    try:
+        graph, parameters = from_onnx(path, shapes=compilation.shapes, dims=compilation.dims, constants=constants)
+    except FrontendError:
+        if advice := advice_on_dimensions(input_types_of(path, compilation)):
+            raise FrontendError(advice) from None  # what an operator can't do may be due to open dimensions alone
+        raise
+    if advice := advice_on_dimensions({v.name: v.type for v in graph.inputs}):
+        raise FrontendError(advice)
+    return graph, parameters
+
+
+def input_types_of(path: Path, compilation: Compilation) -> dict[str, TensorType]:
+    """The types of the inputs that stay inputs, as far as they are known."""
+    graph = load(path).proto.graph
+    constant = {*(tensor.name for tensor in graph.initializer), *compilation.bindings}
+    shapes = {name: shape for name, shape in compilation.shapes.items() if name not in constant}
+    return input_types([v for v in graph.input if v.name not in constant], shapes, compilation.dims)[0]
+
+
+def advice_on_dimensions(types: Mapping[str, TensorType]) -> str:
+    """What to add to the command line so that all dimensions of inputs are known; '' where they are."""
+    names = dict.fromkeys(dim.name for t in types.values() for dim in t.shape if isinstance(dim, Symbol))
+    if not names:
+        return ""
+    inputs = "; ".join(f"{name}: {t}" for name, t in types.items() if not t.is_static)
+    options = " ".join(shlex.quote(f"--dim={name}=1") for name in names)
+    return f"expected inputs of known dimensions, found {inputs}; say what they are, such as {options}"
+
+
+def compile_model(
+    path: Path, compilation: Compilation, change: Callable[[Graph], Graph] = lambda graph: graph
+) -> Artifact:
+    """The artifact of a model, whose graph `change` may alter before it is optimised."""
+    check_target(compilation)
+    cache = _object_cache() if compilation.use_cache else None
+    with CompilerPool(WORKERS) as workers:
+        with step(f"reading {path.name}"):
+            graph, parameters = read_graph(path, compilation)
+        with step(f"compiling {path.name}"):
+            return build(change(graph), target=compilation.target, params=parameters, workers=workers, cache=cache)
+
+
+def open_artifact(path: Path, compilation: Compilation) -> Artifact:
+    """The artifact in a file, or of a model in it."""
+    if not is_artifact(path):
+        return compile_model(path, compilation)
+    if not compilation.is_default:
+        raise click.UsageError(f"--target, --shape, --dim and --bind are for models; {path} is compiled already")
+    return read_artifact(path, verified=VerifiedFiles(_cache_folder() / "verified"))
+
+
+def _object_cache() -> ObjectCache:
+    folder = _cache_folder() / "objects"
+    try:
+        return ObjectCache(folder)
+    except OSError as error:
+        raise CodegenError(f"can't keep compiled kernels in {folder}: {error}; --no-cache compiles without") from None
+
+
+def _cache_folder() -> Path:
+    return Path(platformdirs.user_cache_dir("weft", appauthor=False))

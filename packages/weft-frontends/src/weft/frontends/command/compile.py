@@ -1,0 +1,43 @@
+"""`weft compile`: a model in, an artifact out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+import click
+
+from weft.frontends.command.arguments import FILE, NEW_FILE, json_option
+from weft.frontends.command.compilation import Compilation, compilation_options, compile_model
+from weft.frontends.command.output import show_json, size
+
+
+@click.command("compile", short_help="A model in, an artifact out.")
+@click.argument("model", type=FILE)
+@click.option("-o", "--output", required=True, type=NEW_FILE, metavar="OUT.weft")
+@compilation_options
+@json_option
+def compile_(model: Path, output: Path, compilation: Compilation, as_json: bool) -> None:
+    """Compile MODEL into the artifact OUT.weft, which `weft run` and weft-runtime run."""
+    start = perf_counter()
+    artifact = compile_model(model, compilation)
+    artifact.save(output)
+    seconds = perf_counter() - start
+    if as_json:
+        show_json(
+            {
+                "output": str(output),
+                "bytes": output.stat().st_size,
+                "library_bytes": len(artifact.library),
+                "parameter_bytes": len(artifact.parameters),
+                "workspace_bytes": artifact.workspace_bytes,
+                "target": artifact.target,
+                "seconds": round(seconds, 3),
+            }
+        )
+        return
+    click.echo(
+        f"{output}: {size(output.stat().st_size)} (code {size(len(artifact.library))}, parameters "
+        f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
+    )
+    click.echo(f"for {artifact.target}")

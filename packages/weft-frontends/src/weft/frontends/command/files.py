@@ -1,0 +1,35 @@
+"""What kind of file a path names, by its content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weft.runtime.artifact import MAGIC
+from weft.runtime.errors import FrontendError
+
+_OTHER_FORMATS = (
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
+    (4, b"TFL3", "a TensorFlow Lite model"),
+    (0, b"PK\x03\x04", "a zip archive, as PyTorch and Keras write"),
+    (0, b"\x93NUMPY", "a NumPy array"),
+    (0, b"\x7fELF", "a native library"),
+    (0, b"{", "JSON, as MXNet writes"),
+)
+
+
+def is_artifact(path: Path) -> bool:
+    """Whether the file is an artifact of weft; else it may be a model.
+
+    Raises FrontendError for an empty file and for one that is known to be neither.
+    """
+    with path.open("rb") as file:
+        head = file.read(64)
+    if head.startswith(MAGIC):
+        return True
+    found = "an empty file" if not head else ""
+    for offset, magic, name in _OTHER_FORMATS:
+        if head[offset:].startswith(magic):
+            found = name
+    if found:
+        raise FrontendError(f"{path}: expected an ONNX model or an artifact of weft, found {found}")
+    return False

@@ -1,0 +1,80 @@
+"""Others that run ONNX models: opponents in a comparison, judges in a verification."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from weft.graph_ir.graph import Array
+from weft.runtime import ArgumentError
+
+Run = Callable[[Mapping[str, Array]], dict[str, Array]]
+"""Outputs by name, for inputs by name."""
+
+
+def has_onnxruntime() -> bool:
+    """Whether onnxruntime is installed."""
+    return find_spec("onnxruntime") is not None
+
+
+def value_names(model: onnx.ModelProto) -> list[str]:
+    """The values that the nodes of the main graph compute, in order."""
+    return [name for node in model.graph.node for name in node.output if name]
+
+
+def onnxruntime(path: Path, threads: int = 0, keep: Sequence[str] = ()) -> Run:
+    """The model in onnxruntime on processors, with all its optimisations; `keep` adds values within to the outputs.
+
+    Raises ArgumentError where it is not installed or refuses the model.
+    """
+    try:
+        runtime: Any = import_module("onnxruntime")
+    except ImportError:
+        raise ArgumentError("onnxruntime is not installed: pip install 'weft-frontends[peers]'") from None
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # errors
+    source = _with_outputs(path, keep).SerializeToString() if keep else str(path)
+    try:
+        session = runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its classes have no base but this one
+        raise ArgumentError(f"onnxruntime refuses {path}: {error}") from error
+    outputs = [o.name for o in session.get_outputs()]
+
+    def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
+        return dict(zip(outputs, session.run(outputs, dict(inputs)), strict=True))
+
+    return run
+
+
+def reference(path: Path, keep: Sequence[str] = ()) -> Run:
+    """The model in the evaluator of the onnx package, which follows the specification node by node, slowly."""
+    evaluator = ReferenceEvaluator(onnx.load(path))
+    names = {*evaluator.output_names, *keep}
+
+    def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
+        results: Any = evaluator.run(None, dict(inputs), intermediate=True)
+        return {name: value for name, value in results.items() if name in names}
+
+    return run
+
+
+def recorded(arrays: Mapping[str, Array]) -> Run:
+    """The outputs that a file holds as out/NAME, whatever the inputs. Raises ArgumentError where it holds none."""
+    outputs = {key.removeprefix("out/"): array for key, array in arrays.items() if key.startswith("out/")}
+    if not outputs:
+        raise ArgumentError(f"expected recorded outputs, arrays out/NAME, found {', '.join(arrays) or 'none'}")
+    return lambda _: outputs
+
+
+def _with_outputs(path: Path, names: Sequence[str]) -> onnx.ModelProto:
+    model = onnx.load(path)
+    present = {o.name for o in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in present)
+    return model

@@ -1,0 +1,37 @@
+"""The operators of graphs: a file per family, all of them in `OPS`."""
+
+from weft.graph_ir.op import OpSet
+from weft.graph_ir.ops import (
+    broadcast,
+    conv,
+    element_wise,
+    gather,
+    matmul,
+    norm,
+    pool,
+    reduce,
+    resize,
+    shape,
+    softmax,
+)
+from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.ops.layout import ConvertLayout
+
+OPS = OpSet.of(
+    *element_wise.OPS,
+    *broadcast.OPS,
+    *reduce.OPS,
+    *shape.OPS,
+    *gather.OPS,
+    *conv.OPS,
+    *matmul.OPS,
+    *pool.OPS,
+    *norm.OPS,
+    *softmax.OPS,
+    *resize.OPS,
+    ConvertLayout,
+    Fused,
+)
+"""Every operator that ships, by name."""
+
+__all__ = ["OPS"]

@@ -1,0 +1,110 @@
+"""Real ONNX models become graphs whose names and types are the models' own.
+
+The light models come with the onnx package; those of ../shared are read where that folder stands beside the repository.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from weft.frontends import check_onnx, from_onnx
+from weft.frontends.onnx.tensors import ELEMENT_TYPES
+from weft.runtime.errors import FrontendError
+
+SHARED = Path(__file__).parents[2] / "shared"
+LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
+SKELETONS = [
+    "convnext_tiny", "densenet121", "efficientnet_b0", "gpt2_64", "inceptionv3", "mobilenet1.0", "mobilenetv2_1.0",
+    "resnet18_v1", "resnet50_v1", "squeezenet1.1", "swin_tiny", "vgg16", "vit_b16", "bert_base_128",
+]  # fmt: skip
+MODELS: dict[str, dict[str, Any]] = {
+    "mnist-8": {},
+    "squeezenet_fp16": {},
+    "super_resolution": {"dims": {"batch_size": 1}},
+    "yolox_nano": {},
+    "yunet_n_320": {},
+    "yunet_n_dynamic": {"dims": {"batch": 1, "height": 128, "width": 160}},
+    "mobilefacenet": {},
+    "vitTracker": {},
+    "text_detection_ch_ppocrv3": {"shapes": {"x": (1, 3, 160, 160)}},
+    "fns_candy": {"shapes": {"inputImage": (1, 3, 720, 720)}},
+    "ort_TFBertForQuestionAnswering": {"dims": {"batch_size": 1}},
+}
+
+
+def shared(path: str) -> Path:
+    found = SHARED / path
+    if not found.exists():
+        pytest.skip(f"{found} is absent")
+    return found
+
+
+def with_zeros(skeleton: Path) -> onnx.ModelProto:
+    """A model whose large weights are given as shapes only, filled with zeros."""
+    model = onnx.load(skeleton)
+    for tensor in model.graph.initializer:
+        if tensor.doc_string.startswith("draw:"):
+            tensor.raw_data = bytes(int(np.prod(tensor.dims)) * 4)
+            tensor.data_type = TensorProto.FLOAT
+    return model
+
+
+def assert_types_agree(model: onnx.ModelProto, **bindings: Any) -> None:
+    """Every value that both know, ONNX's own inference and ours, has one type; so have inputs and outputs."""
+    graph, params = from_onnx(model, **bindings)
+    for declared in model.graph.input:
+        extents = {v.name: v.type.static_shape for v in graph.inputs}.get(declared.name)
+        for dim, extent in zip(declared.type.tensor_type.shape.dim, extents or (), strict=False):
+            dim.dim_value = extent
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    del model.graph.value_info[:]
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    known = {value.name: value for value in (*inferred.graph.value_info, *inferred.graph.output)}
+    assert [v.name for v in graph.outputs] == [v.name for v in model.graph.output]
+    compared = 0
+    for value in (*graph.outputs, *(v for node in graph.nodes for v in node.outputs)):
+        expected = known[value.name].type.tensor_type if value.name in known else None
+        if expected is None or not all(dim.HasField("dim_value") for dim in expected.shape.dim):
+            continue
+        found = (ELEMENT_TYPES[value.type.dtype], value.type.static_shape)
+        assert found == (expected.elem_type, tuple(dim.dim_value for dim in expected.shape.dim)), value.name
+        compared += 1
+    assert compared
+    assert set(params) == {value.name for value in graph.parameters}
+    assert all(value.type.static_shape == params[value.name].shape for value in graph.parameters)
+
+
+@pytest.mark.parametrize("path", LIGHT, ids=lambda path: path.stem)
+def test_light_models(path: Path) -> None:
+    assert_types_agree(onnx.load(path))
+
+
+@pytest.mark.parametrize("name", SKELETONS)
+def test_networks_of_the_benchmarks(name: str) -> None:
+    assert_types_agree(with_zeros(shared(f"bench/skeletons/{name}.onnx")))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_others(name: str) -> None:
+    assert_types_agree(onnx.load(shared(f"models/onnx/{name}.onnx")), **MODELS[name])
+
+
+def test_a_network_with_unknown_extents_says_which_to_bind() -> None:
+    report = check_onnx(shared("models/onnx/yunet_n_dynamic.onnx"))
+    assert not report.is_supported
+    assert any("bind them: dims={'batch': ...}" in gap.help for gap in report.gaps)
+
+
+def test_a_model_that_defines_a_name_twice_is_refused() -> None:
+    with pytest.raises(FrontendError, match="defines '284', which is defined already"):
+        from_onnx(shared("models/onnx/ort_gpt2_past.onnx"))
+
+
+def test_classical_learning_is_reported_as_a_gap() -> None:
+    (gap,) = check_onnx(shared("models/onnx/skl_treecl.onnx")).gaps
+    assert (gap.domain, gap.operator) == ("ai.onnx.ml", "TreeEnsembleClassifier")
