@@ -148,7 +148,7 @@ def change_integers(model: onnx.ModelProto, rng: Random) -> None:
     """Integers in attributes and constants keep their type."""
     node = random_node(model, rng)
     for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.INTS:
+        if attribute.type == onnx.AttributeProto.INTS and attribute.ints:
             attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(HOSTILE_NUMBERS)
         if attribute.type == onnx.AttributeProto.INT:
             attribute.i = rng.choice(HOSTILE_NUMBERS)

@@ -11,7 +11,7 @@ from weft.runtime.artifact import Artifact, read_artifact
 from weft.runtime.device import Device, cpu
 from weft.runtime.errors import ArgumentError, ArtifactError
 from weft.runtime.module import Argument, Module, load_module
-from weft.runtime.ndarray import NDArray, empty
+from weft.runtime.ndarray import ALIGNMENT, NDArray, array, empty
 from weft.runtime.signature import Parameter
 from weft.runtime.verified import VerifiedFiles
 
@@ -29,7 +29,8 @@ class Model:
         self.artifact = artifact
         self.device = device
         self._run = module["run"]
-        self._parameters = NDArray.of(np.frombuffer(artifact.parameters, np.uint8))
+        block = NDArray.of(np.frombuffer(artifact.parameters, np.uint8))
+        self._parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
         self._workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
         self._given: dict[str, Argument] = {}
         self._results: dict[str, NDArray] = {}

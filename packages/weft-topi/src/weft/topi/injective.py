@@ -1,53 +1,163 @@
-"""The schedule of injective groups: one loop nest over the output's memory, everything inlined into it."""
+"""The schedule of injective groups: one loop nest over the output's memory, everything inlined into it.
+
+The loop along memory is vectorized. Axes that every access crosses as one are fused first, so that short ones fill
+vectors; where an input is crossed against its memory (a transposition), a second axis is tiled, so that the cache
+lines that a vector touches are used whole.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from weft.tensor_ir import Machine, te
-from weft.tensor_ir.ir.expr import Const, IterVar
+from weft.tensor_ir.arith import Analyzer
+from weft.tensor_ir.ir.expr import INT64, Const, Expr, IterVar, Read, Var
+from weft.tensor_ir.ir.visit import SharingRewriter, children, substitute, walk
+from weft.tensor_ir.te.tensor import ComputeOp
 
 SERIAL_ELEMENTS = 1 << 14
 """Below this many elements a loop isn't worth the launch of a parallel region."""
+ENOUGH_ITERATIONS = 16
+"""A parallel loop this long is shared evenly enough."""
+TILE_BYTES = 64
+"""What a tile of an axis spans of an input's memory: a cache line."""
 
 
 def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
     """Vectorize along memory, share the outer loops among threads where there is enough work."""
     stage = s[output]
-    axes = list(stage.axes)
-    if not axes:
+    if not stage.axes:
         return
-    total = 1
-    for axis in axes:
-        assert isinstance(axis.extent, Const)
-        total *= int(axis.extent.value)
-    vectorize_innermost(stage, axes, machine.lanes(output.dtype))
-    if total >= SERIAL_ELEMENTS:
-        parallelize_outer(stage)
+    axes = list(stage.axes)
+    lanes = machine.lanes(output.dtype)
+    accesses = _Accesses(s, stage.op)
+    group = accesses.fusible(axes, lanes)
+    partner = accesses.partner(axes, axes[-1], lanes) if len(group) == 1 else None
+    column = stage.fuse(*group)
+    if _extent(column) >= lanes:
+        _, column = stage.split(column, factor=lanes, tail="partition")
+    inner = [column]
+    if partner is not None:
+        tile = -(-_extent(partner) // -(-_extent(partner) * output.dtype.bytes // TILE_BYTES))
+        _, rows = stage.split(partner, tile)
+        stage.reorder(*(leaf for leaf in stage.leaves if leaf not in (rows, column)), rows, column)
+        inner = [rows, column]
+    stage.vectorize(column)
+    if prod(map(_extent, axes)) >= SERIAL_ELEMENTS:
+        _parallelize(stage, [leaf for leaf in stage.leaves if leaf not in inner])
 
 
-def vectorize_innermost(stage: te.Stage, axes: list[IterVar], lanes: int) -> None:
-    """Vectorize the last axis; where it is shorter than a vector, as much of the axes before it as memory allows."""
-    last = axes[-1]
-    assert isinstance(last.extent, Const)
-    while int(last.extent.value) % lanes and len(axes) > 1 and int(last.extent.value) < 8 * lanes:
-        axes.pop()
-        last = stage.fuse(axes[-1], last)
-        axes[-1] = last
-        assert isinstance(last.extent, Const)
-    if int(last.extent.value) >= lanes:
-        _, last = stage.split(last, factor=lanes, tail="partition")
-    stage.vectorize(last)
-
-
-def parallelize_outer(stage: te.Stage) -> None:
+def _parallelize(stage: te.Stage, loops: Sequence[IterVar]) -> None:
     """Share the outermost loop among threads, fused with the next ones while it is short."""
-    loops = [leaf for leaf in stage.leaves if leaf not in stage.kinds]
     if not loops:
         return
-    outer = loops[0]
-    for inner in loops[1:]:
-        if isinstance(outer.extent, Const) and int(outer.extent.value) >= 16:
+    outer, *rest = loops
+    for loop in rest:
+        if _extent(outer) >= ENOUGH_ITERATIONS or stage.pragmas.get(loop):
             break
-        if stage.pragmas.get(inner):
-            break
-        outer = stage.fuse(outer, inner)
+        outer = stage.fuse(outer, loop)
     stage.parallel(outer)
+
+
+def _extent(axis: IterVar) -> int:
+    assert isinstance(axis.extent, Const)
+    return int(axis.extent.value)
+
+
+class _Accesses:
+    """Where a stage reads memory, as addresses over its axes, and which axes it uses otherwise (in conditions)."""
+
+    def __init__(self, s: te.Schedule, op: te.Operation) -> None:
+        assert isinstance(op, ComputeOp)
+        inliner = _Inliner(s)
+        bodies = [inliner.rewrite(b) for b in op.body]
+        reads = {n for b in bodies for n in walk(b) if isinstance(n, Read)}
+        self.addresses = [_address(read) for read in reads]
+        self.conditions = {n for b in bodies for n in _walk_values(b) if isinstance(n, IterVar)}
+        self.analyzer = Analyzer()
+        for axis in op.axis:
+            self.analyzer.bind(axis, 0, axis.extent)
+
+    def fusible(self, axes: Sequence[IterVar], lanes: int) -> list[IterVar]:
+        """The last axes that are as one to every access, as many as vectors need."""
+        group = [axes[-1]]
+        for axis in reversed(axes[:-1]):
+            size = prod(map(_extent, group))
+            if (size % lanes == 0 or size >= 8 * lanes) and size > 1:
+                break
+            if not self._continues(axis, group, size):
+                break
+            group.insert(0, axis)
+        return group
+
+    def _continues(self, axis: IterVar, group: Sequence[IterVar], size: int) -> bool:
+        """Whether a step of `axis` is to every access as `size` steps of the last axis of the group."""
+        if 1 in (size, _extent(axis)):
+            return True
+        if axis in self.conditions or any(member in self.conditions for member in group):
+            return False
+        last = next(member for member in reversed(group) if _extent(member) > 1)
+        steps = [(self._step(a, axis), self._step(a, last)) for a in self.addresses]
+        return all(far is not None and near is not None and far == near * size for far, near in steps)
+
+    def partner(self, axes: Sequence[IterVar], last: IterVar, lanes: int) -> IterVar | None:
+        """The axis along whose elements an input lies that the last axis crosses in strides."""
+        for address in self.addresses:
+            step = self._step(address, last, lanes)
+            if step is None or abs(step) <= 1:
+                continue
+            for axis in reversed(axes[:-1]):
+                if _extent(axis) > 1 and self._step(address, axis, lanes) in (1, -1):
+                    return axis
+        return None
+
+    def _step(self, address: Expr, axis: IterVar, block: int = 1) -> int | None:
+        """How far the address moves with one step of the axis, within a block; None where that varies."""
+        inner, outer = Var("inner", INT64), Var("outer", INT64)
+        self.analyzer.bind(inner, 0, block)
+        self.analyzer.bind(outer, 0, -(-_extent(axis) // block))
+        moved = outer if block == 1 else outer * block + inner
+        unit = outer if block == 1 else inner
+        form = self.analyzer.form(substitute(address, {axis: moved}))
+        if any(unit in walk(atom) for atom in form.terms if atom is not unit):
+            return None
+        return form.terms.get(unit, 0)
+
+
+class _Inliner(SharingRewriter):
+    """Reads of stages that are inlined become what those compute."""
+
+    def __init__(self, s: te.Schedule) -> None:
+        super().__init__()
+        self.schedule = s
+
+    def rewrite_Read(self, e: Read) -> Expr:
+        e = self.descend(e)
+        stage = self.schedule[e.tensor]
+        if not stage.inlined:
+            return e
+        assert isinstance(stage.op, ComputeOp)
+        body = stage.op.body[stage.outputs.index(e.tensor)]
+        return self.rewrite(substitute(body, dict(zip(stage.axes, e.indices, strict=True))))
+
+
+def _address(read: Read) -> Expr:
+    """The row-major position of an element of a tensor."""
+    position: Expr = te.const(0)
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        position = position * extent + index
+    return position
+
+
+def _walk_values(e: Expr) -> list[Expr]:
+    """The nodes of an expression outside of the indices of its reads."""
+    seen: dict[Expr, None] = {}
+    pending: list[Expr] = [e]
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen[node] = None
+            if not isinstance(node, Read):
+                pending += [child for child in children(node) if isinstance(child, Expr)]
+    return list(seen)

@@ -13,6 +13,8 @@ from weft.runtime.dtype import DType
 
 TOLERANCE = 1e-4
 """What a network's outputs may differ by from those of a reference in higher precision."""
+_LAST_PLACE = {"float16": 2**-10, "bfloat16": 2**-7, "float8_e4m3fn": 2**-3, "float8_e5m2": 2**-2}
+_LAST_PLACES = 4
 
 
 def difference(found: Array, expected: Array) -> float:
@@ -33,6 +35,14 @@ def difference(found: Array, expected: Array) -> float:
     return float(np.abs(y[finite] - r[finite]).max(initial=0.0) / (largest or 1.0))
 
 
+def tolerance_of(dtype: DType) -> float:
+    """What values of an element type may differ by: 1e-4, but four units in the last place of narrow floats.
+
+    Those are rounded at every node, by the judge as well.
+    """
+    return max(TOLERANCE, _LAST_PLACES * _LAST_PLACE.get(str(dtype), 0.0))
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if not told."""
@@ -41,16 +51,24 @@ class Comparison:
     layer: str
     shape: tuple[int, ...]
     difference: float
+    tolerance: float
 
     @property
     def is_right(self) -> bool:
-        return self.difference <= TOLERANCE
+        return self.difference <= self.tolerance
 
 
-def compare(found: Mapping[str, Array], expected: Mapping[str, Any], layers: Mapping[str, str]) -> list[Comparison]:
-    """Each value that both have, in the order of `found`; `layers` names the node of a value."""
-    return [
-        Comparison(name, layers.get(name, ""), array.shape, difference(array, np.asarray(expected[name])))
-        for name, array in found.items()
-        if name in expected
-    ]
+def compare(
+    found: Mapping[str, Array], expected: Mapping[str, Any], layers: Mapping[str, str], tolerance: float | None = None
+) -> list[Comparison]:
+    """Each value that both have, in the order of `found`; `layers` names the node of a value.
+
+    The tolerance is that of its element type if none is given.
+    """
+
+    def comparison(name: str, ours: Array) -> Comparison:
+        allowed = tolerance_of(DType.of(ours.dtype)) if tolerance is None else tolerance
+        apart = difference(ours, np.asarray(expected[name]))
+        return Comparison(name, layers.get(name, ""), ours.shape, apart, allowed)
+
+    return [comparison(name, array) for name, array in found.items() if name in expected]

@@ -65,14 +65,6 @@ def reference(path: Path, keep: Sequence[str] = ()) -> Run:
     return run
 
 
-def recorded(arrays: Mapping[str, Array]) -> Run:
-    """The outputs that a file holds as out/NAME, whatever the inputs. Raises ArgumentError where it holds none."""
-    outputs = {key.removeprefix("out/"): array for key, array in arrays.items() if key.startswith("out/")}
-    if not outputs:
-        raise ArgumentError(f"expected recorded outputs, arrays out/NAME, found {', '.join(arrays) or 'none'}")
-    return lambda _: outputs
-
-
 def _with_outputs(path: Path, names: Sequence[str]) -> onnx.ModelProto:
     model = onnx.load(path)
     present = {o.name for o in model.graph.output}

@@ -62,8 +62,8 @@ class Registers(Addressing):
             loops = sorted(repr(v.name) for v in varying if v not in self.env or self.env[v].literal is None)
             cause = f"loop {', '.join(loops)}" if loops else "loaded data"
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: expected constant indices after unrolling, found an index that "
-                f"varies with {cause}; unroll or vectorize that loop, or use scope 'local'"
+                f"register buffer {access.buffer.name!r}: expected constant indices after unrolling, found an index "
+                f"that varies with {cause}; unroll or vectorize that loop, or use scope 'local'"
             )
         if stride == 0 or self.lane is None:
             return constant, 0
