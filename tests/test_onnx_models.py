@@ -19,7 +19,8 @@ from weft.runtime.errors import FrontendError
 SHARED = Path(__file__).parents[2] / "shared"
 LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))
 SKELETONS = [
-    "convnext_tiny", "densenet121", "efficientnet_b0", "gpt2_64", "inceptionv3", "mobilenet1.0", "mobilenetv2_1.0",
+    "convnext_tiny", "densenet121", "efficientnet_b0", "gpt2_64", "inceptionv3", "lstm_2x512_64", "mobilenet1.0",
+    "mobilenetv2_1.0",
     "resnet18_v1", "resnet50_v1", "squeezenet1.1", "swin_tiny", "vgg16", "vit_b16", "bert_base_128",
 ]  # fmt: skip
 MODELS: dict[str, dict[str, Any]] = {
@@ -97,6 +98,20 @@ def test_networks_of_the_benchmarks(name: str) -> None:
 def test_models_of_others(name: str) -> None:
     path = shared(f"models/onnx/{name}.onnx")
     assert_types_agree(*from_onnx(path, **MODELS[name]), onnx.load(path))
+
+
+@pytest.mark.parametrize("name", ["silero_vad", "silero_vad_op18_ifless"])
+def test_branches_and_recurrent_layers_with_a_bound_condition(name: str) -> None:
+    graph, _ = from_onnx(
+        shared(f"models/onnx/{name}.onnx"),
+        shapes={"input": (1, 512), "state": (2, 1, 128)},
+        constants={"sr": np.array(16000, np.int64)},
+    )
+    assert [(v.name, str(v.type)) for v in graph.inputs] == [
+        ("input", "float32[1, 512]"),
+        ("state", "float32[2, 1, 128]"),
+    ]
+    assert [str(v.type) for v in graph.outputs] == ["float32[1, 1]", "float32[2, 1, 128]"]
 
 
 def test_experimental_operators_of_old_models_are_read() -> None:

@@ -84,9 +84,6 @@ def convolution() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
 
 
-# Damage to the bytes
-
-
 def truncate(data: bytearray, rng: Random) -> None:
     del data[rng.randrange(len(data)) :]
 
@@ -104,9 +101,6 @@ def overwrite(data: bytearray, rng: Random) -> None:
 def repeat(data: bytearray, rng: Random) -> None:
     start, end = sorted(rng.randrange(len(data)) for _ in range(2))
     data[start:start] = data[start:end]
-
-
-# Damage to the message
 
 
 def random_node(model: onnx.ModelProto, rng: Random) -> onnx.NodeProto:
@@ -222,9 +216,6 @@ def call_in_a_circle(model: onnx.ModelProto, rng: Random) -> None:
     if model.functions[0].node:
         model.functions[0].node[0].op_type = rng.choice(["Other", "Twice"])
         model.functions[0].node[0].domain = "own"
-
-
-# Changes without a meaning
 
 
 def add_documentation(model: onnx.ModelProto, rng: Random) -> None:

@@ -317,9 +317,24 @@ def test_a_block_is_split_and_fused_before_it_moves():
         lambda: product.d.split(product.k, 2),
     )
     refuses(
-        "split in stage 'C', axis 'k': reorder has moved it into 'D'; split it before",
+        "split in stage 'C', axis 'k': reorder has moved it into 'D', whose loop it is now",
         lambda: product.c.split(product.k, 2),
     )
+
+
+def test_a_block_takes_along_how_it_runs():
+    product = Product()
+    product.c.unroll(product.k)
+    _blocked(product)
+    assert product.loops().startswith("unrolled k in [0, 6):")
+
+
+def test_how_a_block_runs_is_then_said_where_it_is():
+    product = Product()
+    _blocked(product)
+    product.d.unroll(product.k)
+    assert product.loops().startswith("unrolled k in [0, 6):")
+    refuses("unroll in stage 'C', axis 'k': reorder has moved it into 'D'", lambda: product.c.unroll(product.k))
 
 
 def test_partial_results_are_kept_element_by_element():

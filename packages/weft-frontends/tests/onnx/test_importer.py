@@ -15,6 +15,7 @@ from weft.graph_ir.ops import broadcast, element_wise, shape
 from weft.graph_ir.ops.conv import Conv, ConvTranspose
 from weft.graph_ir.ops.matmul import MatMul
 from weft.graph_ir.ops.pool import AveragePool, MaxPool
+from weft.graph_ir.ops.recurrent import GRU, LSTM, RNN
 from weft.graph_ir.ops.reduce import ReduceSum, TopK
 from weft.graph_ir.ops.resize import Resize
 from weft.graph_ir.ops.softmax import LogSoftmax, Softmax
@@ -61,9 +62,6 @@ def refusal(model: onnx.ModelProto, **bindings: Any) -> str:
     return str(caught.value)
 
 
-# Names and parameters
-
-
 def test_inputs_outputs_and_parameters_have_the_names_of_the_model() -> None:
     nodes = [helper.make_node("Add", ["x", "bias"], ["add"]), helper.make_node("Relu", ["add"], ["y"])]
     graph, params = from_onnx(model_of(nodes, {"x": (FLOAT, [2])}, constants={"bias": np.float32([1, 2])}))
@@ -102,9 +100,6 @@ def test_an_input_with_data_is_a_constant() -> None:
     assert [v.name for v in from_onnx(model)[0].inputs] == ["x"]
 
 
-# Dimensions
-
-
 def test_dimensions_stay_symbols_until_they_are_bound() -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, ["batch", None, "?", 4])})
     assert from_onnx(model)[0].inputs[0].type.shape == (Symbol("batch"), Symbol("x.1"), Symbol("x.2"), 4)
@@ -137,9 +132,6 @@ def test_an_input_without_a_shape_needs_one() -> None:
     model.graph.input[0].type.tensor_type.ClearField("shape")
     assert refusal(model) == "input 'x' declares no shape; give it: shapes={'x': (...)}"
     assert from_onnx(model, shapes={"x": (2, 3)})[0].inputs[0].type.shape == (2, 3)
-
-
-# Shape arithmetic
 
 
 def flatten_by_hand() -> list[onnx.NodeProto]:
@@ -237,9 +229,6 @@ def test_known_data_that_has_no_result_is_refused(operator: str, inputs: list[An
     assert reason in refusal(model_of(nodes, {"x": (FLOAT, [1])}, constants=dict(zip(names, inputs, strict=True))))
 
 
-# Operator sets
-
-
 @pytest.mark.parametrize(
     ("operator", "x", "opset", "constants", "attributes", "expected"),
     [
@@ -315,6 +304,47 @@ def test_a_computed_bound_makes_clip_a_maximum_and_a_minimum() -> None:
     assert ops(graph) == [broadcast.Maximum(), broadcast.Minimum()]
 
 
+def recurrent(operator: str, gates: int, outputs: Sequence[str], **attributes: Any) -> Graph:
+    """A layer over x [5, 2, 3] (layout 1: [2, 5, 3]) with hidden size 4."""
+    node = helper.make_node(operator, ["x", "w", "r"], outputs, hidden_size=4, **attributes)
+    data = {"w": np.ones((1, 4 * gates, 3), np.float32), "r": np.ones((1, 4 * gates, 4), np.float32)}
+    x = [2, 5, 3] if attributes.get("layout") else [5, 2, 3]
+    return from_onnx(model_of([node], {"x": (FLOAT, x)}, [name for name in outputs if name], data))[0]
+
+
+def test_recurrent_layers_give_the_outputs_that_are_named() -> None:
+    graph = recurrent("LSTM", 4, ["", "", "cell"], input_forget=1)
+    assert ops(graph) == [LSTM(hidden_size=4, input_forget=True)]
+    assert [(v.name, v.type.shape) for v in graph.outputs] == [("cell", (1, 2, 4))]
+    assert ops(recurrent("RNN", 1, ["y"])) == [RNN(hidden_size=4)]
+
+
+def test_activations_take_their_parameters_in_order() -> None:
+    graph = recurrent("GRU", 3, ["y"], activations=["SIGMOID", "leakyrelu"], activation_alpha=[0.5], clip=2.0)
+    assert ops(graph) == [
+        GRU(hidden_size=4, activations=("Sigmoid", "LeakyRelu"), alphas=(None, 0.5), clip=2.0)
+    ]  # fmt: skip
+
+
+def test_batches_before_time_are_transposed() -> None:
+    graph = recurrent("GRU", 3, ["y", "last"], layout=1)
+    assert [(v.name, v.type.shape) for v in graph.outputs] == [("y", (2, 5, 1, 4)), ("last", (2, 1, 4))]
+
+
+def test_an_unknown_activation_is_refused() -> None:
+    with pytest.raises(FrontendError, match=r"expected 2 activations of Affine, .*, found \['Sigmoid', 'Cubic'\]"):
+        recurrent("GRU", 3, ["y"], activations=["Sigmoid", "Cubic"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "sizes"), [("stretch", (1, 1, 7, 6)), ("not_larger", (1, 1, 6, 6)), ("not_smaller", (1, 1, 7, 7))]
+)
+def test_resize_to_sizes_keeps_proportions_where_asked(policy: str, sizes: tuple[int, ...]) -> None:
+    node = helper.make_node("Resize", ["x", "", "", "s"], ["y"], axes=[2, 3], keep_aspect_ratio_policy=policy)
+    graph, _ = from_onnx(model_of([node], {"x": (FLOAT, [1, 1, 4, 4])}, constants={"s": np.int64([7, 6])}, opset=19))
+    assert graph.outputs[0].type.shape == sizes
+
+
 def test_split_gives_an_output_per_part() -> None:
     node = helper.make_node("Split", ["x"], ["a", "b"], axis=1)
     graph, _ = from_onnx(model_of([node], {"x": (FLOAT, [2, 6])}, ["b", "a"]))
@@ -333,9 +363,6 @@ def test_dropout_at_inference_is_its_input() -> None:
 def test_an_operator_that_is_only_evaluated_needs_known_inputs() -> None:
     model = model_of([helper.make_node("NonZero", ["x"], ["y"])], {"x": (FLOAT, [2])})
     assert "its inputs must be small and known while compiling, but are not" in refusal(model)
-
-
-# Malformed nodes
 
 
 @pytest.mark.parametrize(
@@ -373,9 +400,6 @@ def test_an_output_of_another_type_than_declared_is_refused() -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [2])})
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", INT64, [2]))
     assert refusal(model) == "output 'y' is declared int64, but computed as float32"
-
-
-# Branches and functions
 
 
 def choice() -> onnx.ModelProto:
@@ -428,9 +452,6 @@ def test_an_operator_that_we_lack_is_expanded_by_its_standard_body() -> None:
     assert element_wise.Sigmoid() in ops(graph)
     assert graph.outputs[0].name == "y"
     assert {node.spans[0].operator for node in graph.nodes} == {"Swish"}
-
-
-# Reports
 
 
 def test_all_gaps_are_reported_at_once() -> None:

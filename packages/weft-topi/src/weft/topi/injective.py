@@ -27,9 +27,9 @@ TILE_BYTES = 64
 def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
     """Vectorize along memory, share the outer loops among threads where there is enough work."""
     stage = s[output]
-    if not stage.axes:
-        return
     axes = list(stage.axes)
+    if not axes or not all(map(_extent, axes)):
+        return
     lanes = machine.lanes(output.dtype)
     accesses = _Accesses(s, stage.op)
     group = accesses.fusible(axes, lanes)
@@ -93,7 +93,7 @@ class _Accesses:
 
     def _continues(self, axis: IterVar, group: Sequence[IterVar], size: int) -> bool:
         """Whether a step of `axis` is to every access as `size` steps of the last axis of the group."""
-        if 1 in (size, _extent(axis)):
+        if size <= 1 or _extent(axis) <= 1:
             return True
         if axis in self.conditions or any(member in self.conditions for member in group):
             return False

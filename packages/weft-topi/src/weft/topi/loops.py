@@ -19,16 +19,16 @@ def vector_of(x: View) -> int:
 
 
 @contextmanager
-def loops(ib: IRBuilder, shape: Sequence[int], lanes: int = 1) -> Iterator[list[Expr]]:
+def loops(ib: IRBuilder, shape: Sequence[int], lanes: int = 1, kind: str = "serial") -> Iterator[list[Expr]]:
     """A loop per extent around what is written inside; the last in vectors of `lanes`, the rest of it masked.
 
-    Yields the indices.
+    `kind` is that of the outermost loop. Yields the indices.
     """
     index: list[Expr] = []
     with ExitStack() as stack:
         for d, extent in enumerate(shape):
             if d < len(shape) - 1 or lanes == 1 or extent < 2:
-                index.append(stack.enter_context(ib.for_range(0, extent, f"i{d}")))
+                index.append(stack.enter_context(ib.for_range(0, extent, f"i{d}", kind if d == 0 else "serial")))
                 continue
             width = min(lanes, extent)
             outer = stack.enter_context(ib.for_range(0, -(-extent // width), f"i{d}o"))

@@ -26,9 +26,10 @@ def cumulative_sum(x: View, axis: int, exclusive: bool = False, reverse: bool = 
         ib = ir_builder.create()
         source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         row = inner[-1] if inner else 1
-        with loops(ib, (*x.shape[:axis], *inner[:-1])) as around:
+        scope = "register" if row <= lanes else "local"
+        with loops(ib, (*x.shape[:axis], *inner[:-1]), kind=_kind(x)) as around:
             before, between = around[:axis], around[axis:]
-            total = ib.allocate(state, (max(row, 1),), name="total")
+            total = ib.allocate(state, (max(row, 1),), scope, "total")
             with loops(ib, (row,), lanes) as column:
                 total[column[0]] = te.const(0, state)
             with ib.for_range(0, extent, "k") as k, loops(ib, (row,), lanes) as column:
@@ -54,12 +55,11 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
     extent = x.shape[axis]
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     around = (*x.shape[:axis], *x.shape[axis + 1 :])
-    kind = "parallel" if around and prod(x.shape) >= SERIAL_ELEMENTS else "serial"
 
     def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
         ib = ir_builder.create()
         source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
-        with ib.for_range(0, prod(around), "row", kind) as row:
+        with ib.for_range(0, prod(around), "row", _kind(x)) as row:
             index = _unraveled(row, around)
 
             def at(place: Any) -> tuple[Any, ...]:
@@ -83,6 +83,11 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
 
     outputs = te.extern([shape, shape], [x.tensor], body, name="top_k", dtype=[x.dtype, "int64"])
     return Computation(tuple(View(t, shape, Layout.row_major(x.ndim)) for t in outputs))
+
+
+def _kind(x: View) -> str:
+    """The kind of a loop over independent rows of x."""
+    return "parallel" if prod(x.shape) >= SERIAL_ELEMENTS else "serial"
 
 
 def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:

@@ -155,7 +155,7 @@ def pad(
 
     def moved(*index: Expr) -> Expr:
         source = [
-            _PADDING[mode](i - low, extent) if low > 0 or high > 0 else i - low
+            _PADDING[mode](i - low, extent, max(low, high) < extent) if low > 0 or high > 0 else i - low
             for i, extent, low, high in zip(index, x.shape, before, after, strict=True)
         ]
         return x(*source)
@@ -163,18 +163,25 @@ def pad(
     return Computation((compute(shape, constant if mode == "constant" else moved, "pad", layout),))
 
 
-def _reflected(i: Expr, extent: int) -> Expr:
+def _nearest(i: Expr, extent: int, _: bool) -> Expr:
+    return te.minimum(te.maximum(i, 0), extent - 1)
+
+
+def _reflected(i: Expr, extent: int, once: bool) -> Expr:
     if extent == 1:
         return te.const(0)
-    position = i % (2 * (extent - 1))
+    position = te.maximum(i, 0 - i) if once else i % (2 * (extent - 1))
     return te.minimum(position, 2 * (extent - 1) - position)
 
 
-_PADDING: dict[str, Callable[[Expr, int], Expr]] = {
-    "edge": lambda i, extent: te.minimum(te.maximum(i, 0), extent - 1),
-    "reflect": _reflected,
-    "wrap": lambda i, extent: i % extent,
-}
+def _wrapped(i: Expr, extent: int, once: bool) -> Expr:
+    if not once:
+        return i % extent
+    return te.select(i < 0, i + extent, te.select(i >= extent, i - extent, i))
+
+
+_PADDING: dict[str, Callable[[Expr, int, bool], Expr]] = {"edge": _nearest, "reflect": _reflected, "wrap": _wrapped}
+"""Where the element at an index beyond [0, extent) is from; `once`: the index is less than an extent away."""
 
 
 def tile(x: View, repeats: Sequence[int], layout: Layout | None = None) -> Computation:

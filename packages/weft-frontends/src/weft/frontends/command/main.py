@@ -6,6 +6,8 @@ weft itself.
 
 from __future__ import annotations
 
+import os
+import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -47,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WeftError as error:
         return _fail(error.report(), 1)
     except BrokenPipeError:
-        raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads; let the exit flush into nothing
+        return 1
     except OSError as error:
         return _fail(f"{type(error).__name__}: {error}", 1)
     except Exception:  # noqa: BLE001  # the boundary of the program: the fault is shown whole and becomes its status

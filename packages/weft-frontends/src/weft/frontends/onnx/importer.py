@@ -152,8 +152,6 @@ class _Importer:
             self.emitter.output(self._output(value))
         return self.emitter.finish(), report
 
-    # Inputs, constants, outputs
-
     def _bind_inputs(self) -> None:
         for name, type_ in self.inputs.items():
             if name not in self.constants:
@@ -199,8 +197,6 @@ class _Importer:
         if value.name == name:
             return value
         return self.emitter.add(Identity(), (value,), (name,), (NodeSpan(self.model.name, name, "Identity"),))[0]
-
-    # Nodes
 
     def _import_nodes(self, nodes: Sequence[onnx.NodeProto], scope: Scope, place: _Place) -> None:
         for proto in in_order(nodes, place.prefix or self.model.name):
@@ -295,8 +291,6 @@ class _Importer:
     def _inner_name(self, name: str, place: _Place) -> str:
         return self.emitter.beside(f"{place.prefix}/{name}") if name and place.is_inner else name
 
-    # Bodies and branches
-
     def _expand(
         self,
         function: onnx.FunctionProto,
@@ -349,8 +343,6 @@ class _Importer:
         first = next((name for name in names if name), "body")
         named = {inner: name for inner, name in zip(results, names, strict=False) if name}
         return _Place(opsets, first, named, spans, place.depth + 1)
-
-    # Gaps
 
     def _report(self, proto: onnx.NodeProto, scope: Scope, place: _Place, error: WeftError) -> None:
         domain = plain_domain(proto.domain)

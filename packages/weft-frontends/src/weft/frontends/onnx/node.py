@@ -75,8 +75,6 @@ class ImportedNode:
         self._check_counts()
         self._check_types()
 
-    # Inputs
-
     @property
     def is_computed(self) -> bool:
         """Whether an input is a value of the graph."""
@@ -150,8 +148,6 @@ class ImportedNode:
     def _parameter(self, index: int) -> OpSchema.FormalParameter:
         """The description of input `index`; the last one of a variadic operator stands for all further ones."""
         return self.schema.inputs[min(index, len(self.schema.inputs) - 1)]
-
-    # Attributes
 
     def knows(self, name: str) -> bool:
         """Whether the operator has this attribute in its operator set."""
@@ -248,16 +244,21 @@ class ImportedNode:
             raise FrontendError(f"expected attribute {missing[0]!r}, found none")
         return values
 
-    # Results
-
     def step(self, op: Op, *inputs: Value | None) -> Value:
         """Apply an operator on the way to the result."""
         name = self._emitter.beside(f"{self._result_name}.{op.op_name()}")
         return self._emitter.add(op, inputs, (name,), self._spans)[0]
 
-    def result(self, op: Op, *inputs: Value | None) -> Value:
-        """Apply the operator that gives the first output."""
-        return self._emitter.add(op, inputs, (self._result_name,), self._spans)[0]
+    def steps(self, op: Op, *inputs: Value | None, count: int) -> tuple[Value, ...]:
+        """Apply an operator of `count` outputs on the way to the result."""
+        names = [self._emitter.beside(f"{self._result_name}.{op.op_name()}.{i}") for i in range(count)]
+        return self._emitter.add(op, inputs, names, self._spans)
+
+    def result(self, op: Op, *inputs: Value | None, output: int = 0) -> Value:
+        """Apply the operator that gives an output, by default the first."""
+        own = self.outputs[output] if output < len(self.outputs) else ""
+        name = own or self._emitter.beside(f"{self._result_name}.{output}")
+        return self._emitter.add(op, inputs, (name,), self._spans)[0]
 
     def results(self, op: Op, *inputs: Value | None, count: int) -> tuple[Value, ...]:
         """Apply an operator of `count` outputs that gives those of the node."""
@@ -279,10 +280,8 @@ class ImportedNode:
 
     @property
     def _result_name(self) -> str:
-        named = next((name for name in self.outputs if name), "")
-        return self.outputs[0] or self._emitter.beside(named or self.operator)
-
-    # Agreement with the operator's description
+        """What names of ours begin with: the first output that has a name."""
+        return next((name for name in self.outputs if name), self.operator)
 
     def _check_counts(self) -> None:
         count = len(self.proto.input)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 from onnx import TensorProto
 
 from weft.frontends.onnx.external_data import read_external_data
@@ -120,8 +119,3 @@ def _from_field(tensor: TensorProto, field: str, dtype: np.dtype[Any], what: str
             raise FrontendError(f"{what}: expected numbers of {stored}, found {numbers.min()} to {numbers.max()}")
     array: Array = numbers.astype(stored).view(dtype) if code in _BIT_PATTERNS else numbers.astype(dtype)
     return array.reshape(tensor.dims)
-
-
-def type_text(value: onnx.ValueInfoProto) -> str:
-    """What kind of value a declaration asks for, for messages: tensor, sequence, optional, map ..."""
-    return str(value.type.WhichOneof("value") or "no type").removesuffix("_type").replace("_", " ")

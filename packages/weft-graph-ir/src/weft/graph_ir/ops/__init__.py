@@ -9,6 +9,7 @@ from weft.graph_ir.ops import (
     matmul,
     norm,
     pool,
+    recurrent,
     reduce,
     resize,
     shape,
@@ -29,6 +30,7 @@ OPS = OpSet.of(
     *norm.OPS,
     *softmax.OPS,
     *resize.OPS,
+    *recurrent.OPS,
     ConvertLayout,
     Fused,
 )

@@ -72,7 +72,8 @@ def _check_prefetches(plans: Plans, stage: Stage) -> None:
     """What is read ahead must exist before the loop that asks for it, in memory."""
     for request in stage.prefetches:
         where = f"prefetch in stage {stage.name!r}, axis {request.axis.name!r}"
-        if request.axis not in stage.leaves:
+        moved = stage.attach is not None and request.axis in stage.attach[0].blocks
+        if moved or request.axis not in stage.leaves:
             raise ScheduleError(
                 f"{where}: it is no loop of the stage any more; call prefetch after split, fuse and reorder"
             )

@@ -244,6 +244,10 @@ class Stage:
                 )
             self.blocks |= foreign
             self.leaves[min(own) : min(own)] = foreign
+            for axis, owner in foreign.items():
+                for here, there in zip(self._marks, owner._marks, strict=True):
+                    if axis in there:
+                        here[axis] = there.pop(axis)
         positions = sorted(self.leaves.index(axis) for axis in axes)
         for position, axis in zip(positions, axes, strict=True):
             self.leaves[position] = axis
@@ -421,20 +425,20 @@ class Stage:
             raise ScheduleError(
                 f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}"
             )
+        if self.attach is not None and axis in self.attach[0].blocks:
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}, "
+                "whose loop it is now"
+            )
 
     def _require_own(self, axis: IterVar, primitive: str) -> None:
-        """A loop that no reorder has taken from one stage into another."""
+        """A loop that no reorder has taken from another stage."""
         self._require_leaf(axis, primitive)
         owner = self.blocks.get(axis)
         if owner is not None:
             raise ScheduleError(
                 f"{self._where(primitive, axis)}: it is a loop of {owner.name!r}, moved here by reorder; "
                 f"{primitive} it there before"
-            )
-        if self.attach is not None and axis in self.attach[0].blocks:
-            raise ScheduleError(
-                f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}; "
-                f"{primitive} it before"
             )
 
     def _require_data(self, axis: IterVar, primitive: str, reason: str) -> None:
@@ -459,8 +463,13 @@ class Stage:
         self.leaves[position : position + 1] = new
         self._unmark(old)
 
+    @property
+    def _marks(self) -> tuple[dict[IterVar, Any], ...]:
+        """What says how loops run."""
+        return self.kinds, self.threads, self.pragmas
+
     def _unmark(self, axis: IterVar) -> None:
-        for marks in (self.kinds, self.threads, self.pragmas):
+        for marks in self._marks:
             marks.pop(axis, None)
 
     def _add_pragma(self, axis: IterVar, key: str, value: object) -> None:

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from weft import runtime
+
+
+def test_the_artifact_computes_what_the_model_says(weft, dense, tmp_path):
+    ran = weft("compile", dense, "-o", "dense.weft")
+    assert ran.status == 0
+    assert ran.out.startswith("dense.weft: ")
+    assert ran.err == ""
+    outputs = runtime.load(tmp_path / "dense.weft").run({"data": np.array([[1, 2, 3]], np.float32)})
+    np.testing.assert_allclose(outputs["out"].numpy(), [[0.5, 0.25, 6.0, 0.0]])
+
+
+def test_json_tells_target_and_sizes(weft, dense, tmp_path):
+    summary = json.loads(weft("compile", dense, "-o", "dense.weft", "--json").out)
+    assert summary["bytes"] == (tmp_path / "dense.weft").stat().st_size
+    assert summary["target"].startswith("llvm -mtriple=")
+
+
+def test_kernels_are_cached_and_give_the_same_file(weft, dense, tmp_path):
+    weft("compile", dense, "-o", "first.weft")
+    cached = sorted((tmp_path / "cache").rglob("*"))
+    assert any(p.is_file() for p in cached)
+    weft("compile", dense, "-o", "second.weft")
+    assert sorted((tmp_path / "cache").rglob("*")) == cached
+    weft("compile", dense, "-o", "third.weft", "--no-cache")
+    first, second, third = ((tmp_path / f"{name}.weft").read_bytes() for name in ("first", "second", "third"))
+    assert first == second == third
+
+
+def test_an_open_dimension_is_refused_with_what_to_do(weft, open_batch, tmp_path):
+    ran = weft("compile", open_batch, "-o", "open.weft")
+    assert ran.status == 1
+    assert ran.err.endswith("found data: float32[?batch, 3]; say what they are, such as --dim=batch=1\n")
+    assert not (tmp_path / "open.weft").exists()
+
+
+def test_a_dimension_or_a_shape_is_given(weft, open_batch, tmp_path):
+    for option in ("--dim=batch=2", "--shape=data=2x3"):
+        assert weft("compile", open_batch, "-o", "open.weft", option).status == 0
+        (data,) = runtime.read_artifact(tmp_path / "open.weft").inputs
+        assert data.shape == (2, 3)
+
+
+def test_a_bound_input_is_a_constant(weft, dense, tmp_path):
+    np.save(tmp_path / "data.npy", np.array([[1, 2, 3]], np.float32))
+    for text in ("data.npy", "1,2,3"):
+        options = () if text.endswith("npy") else ("--shape=data=1x3",)
+        assert weft("compile", dense, "-o", "bound.weft", f"--bind=data={text}", *options).status == 0
+        model = runtime.load(tmp_path / "bound.weft")
+        assert model.inputs == ()
+        np.testing.assert_allclose(model.run({})["out"].numpy(), [[0.5, 0.25, 6.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--bind=data=one", "--bind data: expected numbers, FILE.npy or FILE.npz:KEY, found 'one'"),
+        ("--bind=other=1", "--bind other: the model's inputs are data"),
+        ("--dim=other=1", "dims names 'other'"),
+        ("--target=lvm", "did you mean llvm?"),
+    ],
+)
+def test_options_that_do_not_fit_the_model_are_refused(weft, dense, option, words):
+    ran = weft("compile", dense, "-o", "dense.weft", option)
+    assert ran.status == 1
+    assert words in ran.err
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--shape=data", "expected a shape such as NAME=1x3x224x224, found 'data'"),
+        ("--shape=data=1x0", "expected a shape such as NAME=1x3x224x224, found 'data=1x0'"),
+        ("--dim=batch", "expected a dimension and its extent such as batch=1, found 'batch'"),
+        ("--bind=data", "expected NAME=VALUE, found 'data'"),
+    ],
+)
+def test_malformed_options_are_wrong_usage(weft, dense, option, words):
+    ran = weft("compile", dense, "-o", "dense.weft", option)
+    assert ran.status == 2
+    assert words in ran.err
+
+
+def test_gaps_are_on_stderr(weft, unsupported):
+    ran = weft("compile", unsupported, "-o", "x.weft")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("FrontendError: ")
+    assert "Multinomial" in ran.err
+
+
+def test_a_cache_folder_that_cannot_be_made_is_told_with_the_way_out(weft, dense, tmp_path):
+    (tmp_path / "cache").write_text("in the way")
+    ran = weft("compile", dense, "-o", "dense.weft")
+    assert ran.status == 1
+    assert "--no-cache compiles without" in ran.err
