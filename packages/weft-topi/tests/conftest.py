@@ -1,53 +1,66 @@
-"""A fixture that runs a computation from its definition and as native code."""
+"""Fixtures for operators: compile a computation for this machine, run it, compare it with float64."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from weft.tensor_ir import CompiledModule, Machine, build, te
-from weft.tensor_ir.interpret import evaluate
-from weft.topi.injective import schedule_injective
-from weft.topi.layout import placeholder
+from weft.tensor_ir import Machine, build, te
+from weft.topi.layout import Layout, View, placeholder
+from weft.topi.layout_conversion import pack, unpack
 from weft.topi.operator import Computation
+
+Array = np.ndarray[Any, Any]
+LANES = Machine.of("llvm").lanes()
+
+
+def _view(array: Array, name: str, layout: Layout | None = None) -> View:
+    return placeholder(array.shape, str(array.dtype), name, layout)
+
+
+def _run(
+    computation: Computation, views: Sequence[View], arrays: Sequence[Array],
+    epilogue: Callable[[View], View] | None = None, machine: Machine | None = None,
+) -> list[Array]:
+    """The row-major outputs of native code for row-major arrays; `epilogue` is fused behind the only output."""
+    outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]
+    tensors = [v.tensor for v in outputs]
+    schedule = te.create_schedule(tensors)
+    assert computation.schedule is not None
+    computation.schedule(schedule, tensors[0], machine or Machine.of("llvm"))
+    results = [np.full(v.layout.physical_shape(v.shape), np.nan).astype(v.dtype.numpy) for v in outputs]
+    given = [pack(a, v.layout) for a, v in zip(arrays, views, strict=True)]
+    build(schedule, [*(v.tensor for v in views), *tensors])(*given, *results)
+    return [unpack(r, v.shape, v.layout) for r, v in zip(results, outputs, strict=True)]
+
+
+def _error(found: Array, expected: Array) -> float:
+    """Largest difference over largest magnitude."""
+    assert found.shape == expected.shape
+    return float(np.abs(found.astype(np.float64) - expected).max() / max(np.abs(expected).max(), 1e-30))
 
 
 @pytest.fixture
-def run() -> Callable[..., Any]:
-    """run(f, *arrays): f of views as native code computes it, after a comparison with the definition."""
+def view() -> Callable[..., View]:
+    return _view
+
+
+@pytest.fixture
+def run() -> Callable[..., list[Array]]:
     return _run
 
 
 @pytest.fixture
-def compile_() -> Callable[..., CompiledModule]:
-    """compile_(f, *shapes): the native code of f over float32 views."""
-
-    def compile_(function: Callable[..., Computation], *shapes: tuple[int, ...]) -> CompiledModule:
-        return _compile(function, [placeholder(s, "float32", f"x{i}") for i, s in enumerate(shapes)])[1]
-
-    return compile_
+def error() -> Callable[[Array, Array], float]:
+    return _error
 
 
-def _compile(function: Callable[..., Computation], views: Any) -> tuple[list[te.Tensor], CompiledModule]:
-    computation = function(*views)
-    tensors = [v.tensor for v in computation.outputs]
-    schedule = te.create_schedule(tensors)
-    (computation.schedule or schedule_injective)(schedule, tensors[0], Machine.of("llvm"))
-    return tensors, build(schedule, [*(v.tensor for v in views), *tensors])
+@pytest.fixture
+def lanes() -> int:
+    return LANES
 
 
-def _run(function: Callable[..., Computation], *arrays: np.ndarray) -> Any:
-    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
-    tensors, module = _compile(function, views)
-    results = [np.zeros([int(e.value) for e in t.shape], t.dtype.numpy) for t in tensors]
-    module(*arrays, *results)
-    expected = evaluate(tensors, {v.tensor: a for v, a in zip(views, arrays, strict=True)})
-    for tensor, result, wanted in zip(tensors, results, expected, strict=True):
-        if tensor.dtype.is_float:
-            bound = {16: 1e-2, 32: 1e-4, 64: 1e-12}[tensor.dtype.bits]
-            narrow = np.asarray(wanted).astype(tensor.dtype.numpy)
-            np.testing.assert_allclose(np.float64(result), np.float64(narrow), rtol=bound, atol=bound)
-        else:
-            np.testing.assert_array_equal(result, wanted)
-    return results[0] if len(results) == 1 else results
+@pytest.fixture
+def random() -> np.random.Generator:
+    return np.random.default_rng(0)

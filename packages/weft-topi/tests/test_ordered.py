@@ -8,7 +8,9 @@ from weft.topi import ordered
 RANDOM = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((40,), 0), ((9, 70), 0), ((9, 70), 1), ((3, 4, 33), 1), ((130, 200), 1)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((40,), 0), ((9, 70), 0), ((9, 70), 1), ((3, 4, 33), 1), ((130, 200), 1)], ids=str
+)
 def test_running_sums(run, shape, axis):
     x = RANDOM.integers(0, 9, shape).astype("float32")
     np.testing.assert_array_equal(run(lambda v: ordered.cumulative_sum(v, axis), x), np.cumsum(x, axis))
@@ -22,7 +24,9 @@ def test_short_floats_are_added_in_float32(run):
     assert run(lambda v: ordered.cumulative_sum(v, 0), x)[-1] == 4000
 
 
-@pytest.mark.parametrize(("shape", "axis", "k"), [((300,), 0, 17), ((5, 100), 1, 100), ((60, 7), 0, 3), ((9, 1), 1, 1)], ids=str)
+@pytest.mark.parametrize(
+    ("shape", "axis", "k"), [((300,), 0, 17), ((5, 100), 1, 100), ((60, 7), 0, 3), ((9, 1), 1, 1)], ids=str
+)
 @pytest.mark.parametrize("largest", [True, False])
 def test_largest_elements(run, shape, axis, k, largest):
     x = RANDOM.integers(0, 40, shape).astype("float32")

@@ -14,20 +14,26 @@ SHAPES = [(3, 5, 33), (2, 3, 7, 20), (100,), (1, 70, 1), (5, 1, 64)]
 CASES = [(s, axes) for s in SHAPES for n in range(1, len(s) + 1) for axes in itertools.combinations(range(len(s)), n)]
 
 
+@pytest.mark.parametrize("keepdims", [True, False])
 @pytest.mark.parametrize(("shape", "axes"), CASES, ids=str)
-def test_any_axes_of_any_shape(run, shape, axes):
+def test_any_axes_of_any_shape(run, shape, axes, keepdims):
     x = RANDOM.random(shape).astype("float32")
-    for keepdims in (True, False):
-        found = run(lambda v: reduce.reduce(v, axes, keepdims, "sum"), x)
-        np.testing.assert_allclose(found, x.sum(axis=axes, keepdims=keepdims), rtol=1e-5)
-        found = run(lambda v: reduce.reduce_log_sum_exp(v, axes, keepdims), x * 90)
-        wide = x.astype("float64") * 90
-        np.testing.assert_allclose(found, np.log(np.exp(wide).sum(axis=axes, keepdims=keepdims)), rtol=1e-5)
+    found = run(lambda v: reduce.reduce(v, axes, keepdims, "sum"), x)
+    np.testing.assert_allclose(found, x.sum(axis=axes, keepdims=keepdims), rtol=1e-5)
+    found = run(lambda v: reduce.reduce_log_sum_exp(v, axes, keepdims), x * 90)
+    wide = x.astype("float64") * 90
+    np.testing.assert_allclose(found, np.log(np.exp(wide).sum(axis=axes, keepdims=keepdims)), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("shape", "axes"),
-    [((128, 768), (1,)), ((128, 768), (0,)), ((1, 64, 14, 14), (2, 3)), ((4, 64, 28, 28), (0, 2, 3)), ((1 << 20,), (0,))],
+    [
+        ((128, 768), (1,)),
+        ((128, 768), (0,)),
+        ((1, 64, 14, 14), (2, 3)),
+        ((4, 64, 28, 28), (0, 2, 3)),
+        ((1 << 20,), (0,)),
+    ],
     ids=str,
 )
 def test_reductions_run_in_vectors(compile_, shape, axes):

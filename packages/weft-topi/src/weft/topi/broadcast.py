@@ -76,17 +76,17 @@ def fmod(a: Expr, b: Expr) -> Expr:
 
 
 def _fmod_float(a: Expr, b: Expr) -> Expr:
-    """Exact: each step takes away a multiple of |b| whose factor is no larger than the quotient and has 50 bits of it, so
-    the rest fits 53 bits and is not negative. The steps cover all quotients of float32; of float64 those below 2^480,
-    beyond which the result is NaN."""
+    """Exact: the rest of a division by a correctly rounded quotient fits the type, and so does that by its nearest
+    integer, so each step takes 52 bits off the quotient. The steps cover all quotients of float32, and of float64 those
+    below 2^500, beyond which the result is NaN.
+    """
     x, y = te.abs(a.astype("float64")), te.abs(b.astype("float64"))
     rest = x
     for _ in range(10 if a.dtype.bits == 64 else 6):
-        quotient = te.reinterpret("int64", rest / y * (1 - 2.0**-52))
-        rest = te.fma(-y, te.trunc(te.reinterpret("float64", te.bitwise_and(quotient, -8))), rest)
+        rest = te.fma(-y, te.round(rest / y), rest)
+    rest = te.select(rest < 0, rest + y, rest)
+    rest = te.select(te.all(rest >= 0, rest < y), rest, math.nan)
     rest = te.select(te.all(y.equal(math.inf), x < math.inf), x, rest)
-    rest = te.select(rest >= y, rest - y, rest)
-    rest = te.select(rest < y, rest, math.nan)
     return te.select(a < 0, -rest, rest).astype(a.dtype)
 
 

@@ -14,7 +14,7 @@ from weft.tensor_ir import Machine, te
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir.expr import INT64, Const, Expr, IterVar, Read, Var
 from weft.tensor_ir.ir.visit import SharingRewriter, children, substitute, walk
-from weft.tensor_ir.te.tensor import ComputeOp
+from weft.tensor_ir.te.tensor import ComputeOp, Operation
 
 SERIAL_ELEMENTS = 1 << 14
 """Below this many elements a loop isn't worth the launch of a parallel region."""
@@ -68,7 +68,7 @@ def _extent(axis: IterVar) -> int:
 class _Accesses:
     """Where a stage reads memory, as addresses over its axes, and which axes it uses otherwise (in conditions)."""
 
-    def __init__(self, s: te.Schedule, op: te.Operation) -> None:
+    def __init__(self, s: te.Schedule, op: Operation) -> None:
         assert isinstance(op, ComputeOp)
         inliner = _Inliner(s)
         bodies = [inliner.rewrite(b) for b in op.body]

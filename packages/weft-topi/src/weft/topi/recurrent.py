@@ -1,7 +1,7 @@
 """Recurrent layers: LSTM, GRU and the simple RNN, as ONNX defines them.
 
-What all time steps take from the input is one matrix product. The recurrence is loops over time and batch around a product
-of the state with the recurrent weights and the cell's update, both in vectors along the hidden dimension.
+What all time steps take from the input is one matrix product. The recurrence is loops over time and batch around a
+product of the state with the recurrent weights and the cell's update, both in vectors along the hidden dimension.
 """
 
 from __future__ import annotations
@@ -64,10 +64,11 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The operands: x [time, batch, in], weight [direction, gates·hidden, in], recurrence [direction, gates·hidden, hidden],
+    """The operands, None where absent.
 
-    bias [direction, 2·gates·hidden], lengths [batch], initial states [direction, batch, hidden], peepholes
-    [direction, 3·hidden]. Absent ones are None.
+    x [time, batch, in], weight [direction, gates·hidden, in], recurrence [direction, gates·hidden, hidden],
+    bias [direction, 2·gates·hidden], lengths [batch], initial states hidden and cell [direction, batch, hidden],
+    peepholes [direction, 3·hidden].
     """
 
     x: View
@@ -82,8 +83,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the layers have in common: activations per direction, in order; a limit of gate values; which directions run
-    backwards in time."""
+    """What the layers have in common: activations and whether time runs backwards, per direction; a limit of gates."""
 
     activations: tuple[tuple[Activation, ...], ...]
     backwards: tuple[bool, ...]
@@ -96,7 +96,7 @@ def weight_layout() -> Layout:
 
 
 def lstm(inputs: Inputs, settings: Settings, input_forget: bool = False) -> Computation:
-    """Y [time, direction, batch, hidden] and the last hidden and cell states [direction, batch, hidden]; gates i o f c."""
+    """Y [time, direction, batch, hidden], the last hidden and cell states [direction, batch, hidden]; gates i o f c."""
     return _Layer(inputs, settings, 4, 2, lambda row: _lstm_step(row, input_forget)).computation()
 
 
@@ -156,7 +156,7 @@ class _Layer:
         first = self.separate_gate * self.hidden
         return te.select(g < first, value + bias(d, te.minimum(g, first - 1) + self.width), value)
 
-    def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+    def schedule(self, s: te.Schedule, _output: te.Tensor, machine: Machine) -> None:
         """The product in register tiles of rows x vectors of gates."""
         host = self.gate_input
         lanes = machine.lanes(host.dtype)

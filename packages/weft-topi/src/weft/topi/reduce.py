@@ -96,7 +96,7 @@ def reduce(x: View, axes: Sequence[int], keepdims: bool, kind: str, layout: Layo
         return Computation((compute(x.shape, lambda *i: finish(term(x(*i)), i), kind, layout or x.layout),))
     plain = wanted.result is None and state == x.dtype
     steps = _steps(x, axes, keepdims, lambda e, _: term(e), wanted.combine, kind, layout)
-    return _Plan.of(x, axes, keepdims, steps, None if plain else finish, kind, layout)
+    return _computation(x, axes, keepdims, steps, None if plain else finish, kind, layout)
 
 
 def reduce_log_sum_exp(x: View, axes: Sequence[int], keepdims: bool, layout: Layout | None = None) -> Computation:
@@ -119,7 +119,7 @@ def reduce_log_sum_exp(x: View, axes: Sequence[int], keepdims: bool, layout: Lay
         return (te.log(total) + shift(_input_index(index, x.ndim, axes, keepdims))).astype(x.dtype)
 
     steps = _steps(x, axes, keepdims, term, te.sum, "log_sum_exp", layout)
-    return _Plan.of(x, axes, keepdims, [*largest, *steps], finish, "log_sum_exp", layout)
+    return _computation(x, axes, keepdims, [*largest, *steps], finish, "log_sum_exp", layout)
 
 
 def arg_extremum(
@@ -139,8 +139,8 @@ def arg_extremum(
     def term(e: Expr, index: Index) -> Any:
         return e.astype(state), index[axis].astype("int32")
 
-    step = _Step.of(x, (axis,), keepdims, term, combine, "extremum", layout)
-    return _Plan.of(x, (axis,), keepdims, [step], lambda place, _: place.astype("int64"), "place", layout)
+    step = _Step.of(x, (axis,), keepdims, term, combine, "extremum", layout, states=2)
+    return _computation(x, (axis,), keepdims, [step], lambda place, _: place.astype("int64"), "place", layout)
 
 
 _FAR = (1 << 31) - 1
@@ -188,9 +188,9 @@ class _Step:
     @staticmethod
     def of(
         x: View, axes: Sequence[int], keepdims: bool, term: Callable[[Expr, Index], Any], combine: Callable[..., Any],
-        name: str, layout: Layout | None,
+        name: str, layout: Layout | None, states: int = 1,
     ) -> _Step:
-        """term(x, index) combined over `axes`. A result without axes has one of extent 1."""
+        """term(x, index) combined over `axes`: as many values as `states`. A result without axes has one of extent 1."""
         shape = reduced_shape(x.shape, axes, keepdims) or (1,)
         layout = layout if layout is not None and layout.rank == len(shape) else Layout.row_major(len(shape))
         reduced = [te.reduce_axis(x.shape[axis], f"r{axis}") for axis in sorted(axes)]
@@ -200,7 +200,7 @@ class _Step:
             return combine(term(x(*source), source), axis=reduced)
 
         terms = prod(x.shape[axis] for axis in axes)
-        if combine in (te.sum, te.prod, te.max, te.min):
+        if states == 1:
             view = compute(shape, element, name, layout)
         else:
             several = te.compute(layout.physical_shape(shape), lambda *i: element(*layout.logical_index(i)), name)
@@ -293,31 +293,25 @@ def _steps(
     return [first, rest]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
-    """The steps of a reduction, and what is made of the last one element by element."""
+def _computation(
+    x: View, axes: Sequence[int], keepdims: bool, steps: Sequence[_Step],
+    finish: Callable[[Expr, Index], Expr] | None, name: str, layout: Layout | None,
+) -> Computation:
+    """The steps of a reduction, then finish(value, index) of the last one element by element."""
+    *before, last = steps
+    has_axes = bool(reduced_shape(x.shape, axes, keepdims))
+    result = last.view
+    if finish is not None:
 
-    steps: Sequence[_Step]
-    result: View
+        def element(*index: Expr) -> Expr:
+            return finish(last.view(*index), index if has_axes else ())
 
-    @staticmethod
-    def of(
-        x: View, axes: Sequence[int], keepdims: bool, steps: Sequence[_Step],
-        finish: Callable[[Expr, Index], Expr] | None, name: str, layout: Layout | None,
-    ) -> Computation:
-        shape = reduced_shape(x.shape, axes, keepdims)
-        last = steps[-1].view
-        result = last
-        if finish is not None:
-            index_of: Callable[[Index], Index] = (lambda i: i) if shape else (lambda i: ())
-            result = compute(last.shape, lambda *i: finish(last(*i), index_of(i)), f"{name}_result", last.layout)
-        plan = _Plan(steps, result)
-        output = result if shape else compute((), lambda: result(0), f"{name}_scalar", layout)
-        return Computation((output,), plan.schedule)
+        result = compute(result.shape, element, f"{name}_result", result.layout)
+    output = result if has_axes else compute((), lambda: result(0), f"{name}_scalar", layout)
 
-    def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        result, last = self.result.tensor, self.steps[-1]
-        for step in self.steps[:-1]:
+    def schedule(s: te.Schedule, tensor: te.Tensor, machine: Machine) -> None:
+        for step in before:
             step.schedule(s, step.view.tensor, machine)
-        host = host_of(s, result, output, machine) if output.shape else result
-        last.schedule(s, host, machine)
+        last.schedule(s, host_of(s, result.tensor, tensor, machine) if has_axes else result.tensor, machine)
+
+    return Computation((output,), schedule)

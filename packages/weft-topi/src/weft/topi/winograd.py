@@ -1,9 +1,10 @@
-"""Convolution by Winograd's minimal filtering, for 3x3 kernels of stride 1 (Lavin and Gray, Fast Algorithms for
-Convolutional Neural Networks, 2015).
+"""Convolution by Winograd's minimal filtering, for 3x3 kernels of stride 1.
 
-F(m x m) computes tiles of m x m outputs from m + 2 rows and columns of input with (m + 2)² multiplications per channel
-pair instead of 9·m². Input and output are transformed by small constant matrices, of which zeros take no part; the weight
-is transformed once. Rounding errors grow with m.
+F(m x m) computes tiles of m x m outputs from m + 2 rows and columns of input with (m + 2)² multiplications per
+channel pair instead of 9·m². Input and output are transformed by small constant matrices, whose zeros take no part; the
+weight is transformed beforehand. Rounding errors grow with m.
+
+Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ import numpy as np
 
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.ir.expr import Expr, IterVar
-from weft.topi.layout import Block, Layout, View, compute
+from weft.topi.injective import schedule_injective
+from weft.topi.layout import Block, Layout, View
 from weft.topi.operator import Computation
 from weft.topi.tiling import (
     balanced,
     elements,
     extent_of,
     host_of,
-    in_registers,
     largest_divisor,
     register_tile,
     share_among_threads,
 )
 from weft.topi.window import Window
 
+Array = np.ndarray[Any, Any]
 Matrix = tuple[tuple[float, ...], ...]
 
 KERNEL = 3
@@ -99,21 +101,11 @@ def best_tile(data: Sequence[int], weight: Sequence[int], window: Window, groups
     return best.m if cost_of(best) <= GAIN * cost(KERNEL**2 * n * height * width, KERNEL**2) else None
 
 
-def transform_weight(weight: View, f: Transform, layout: Layout | None = None) -> Computation:
-    """weight [O, C, 3, 3] as [O, C, n, n]: G w Gᵀ."""
-    g = te.constant(np.array(f.weight, np.float32), "G")
-    outputs, channels, *_ = weight.shape
-
-    def element(o: Expr, c: Expr, i: Expr, j: Expr) -> Expr:
-        total: Expr | None = None
-        for p in range(KERNEL):
-            for q in range(KERNEL):
-                term = g(i, p) * g(j, q) * weight(o, c, p, q)
-                total = term if total is None else total + term
-        assert total is not None
-        return total
-
-    return Computation((compute((outputs, channels, f.n, f.n), element, "winograd_weight", layout),))
+def transformed(weight: Array, f: Transform) -> Array:
+    """A weight [O, C, 3, 3] as [O, C, n, n]: G w Gᵀ, computed in float64."""
+    g = np.array(f.weight)
+    result: Array = np.einsum("ip,ocpq,jq->ocij", g, weight.astype(np.float64), g, optimize=True)
+    return result.astype(weight.dtype)
 
 
 def weight_layout(outputs: int, lanes: int) -> Layout:
@@ -123,7 +115,10 @@ def weight_layout(outputs: int, lanes: int) -> Layout:
 
 
 def winograd_conv(data: View, weight: View, bias: View | None, f: Transform, window: Window) -> Computation:
-    """data [N, C, H, W], blocked by channels, * transformed weight [O, C, n, n] + bias [O], blocked like data."""
+    """data [N, C, H, W] * transformed weight [O, C, n, n] + bias [O], in the layout of data.
+
+    Blocked by channels is the layout for speed; row-major is computed as it is defined, element by element.
+    """
     return _Winograd(data, weight, bias, f, window).computation()
 
 
@@ -176,12 +171,13 @@ class _Winograd:
             (m, m, output_blocks, count, lanes),
             lambda i, j, ob, t, oi: _product(at, j, v, self.rows(i, v, ob, t, oi)), name="tiles",
         )  # fmt: skip
-        layout = Layout.blocked(4, 1, lanes)
+        layout = self.data.layout
 
-        def element(b: Expr, ob: Expr, y: Expr, x: Expr, oi: Expr) -> Expr:
+        def element(*physical: Expr) -> Expr:
+            b, o, y, x = layout.logical_index(physical)
             tile = (b * self.down + y // m) * self.across + x // m
-            value = self.tiles(y % m, x % m, ob, tile, oi)
-            return value if self.bias is None else value + self.bias(ob * lanes + oi)
+            value = self.tiles(y % m, x % m, o // lanes, tile, o % lanes)
+            return value if self.bias is None else value + self.bias(o)
 
         self.result: te.Tensor = te.compute(layout.physical_shape(self.shape), element, name="winograd")
         return Computation((View(self.result, self.shape, layout),), self.schedule)
@@ -200,6 +196,11 @@ class _Winograd:
         Where the weight stays in the L2 cache they run per block of rows of tiles, which stays there too; else over
         everything, so that the weight is read once.
         """
+        if self.data.layout.is_row_major:
+            if output is not self.result:
+                s[self.result].compute_inline()
+            schedule_injective(s, output, machine)
+            return
         m = self.f.m
         host = host_of(s, self.result, output, machine)
         if host is not self.result:

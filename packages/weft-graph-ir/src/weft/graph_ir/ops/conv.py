@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from weft.graph_ir.op import LayoutChoice, Op, require
 from weft.graph_ir.ops.window import output_dims, require_spatial, window_of
 from weft.graph_ir.types import Dim, Symbol, TensorType
-from weft.topi import conv, conv_transpose
-from weft.topi.layout import View
+from weft.topi import conv, conv_transpose, winograd
+from weft.topi.layout import Layout, View
 from weft.topi.operator import Computation
 from weft.topi.window import Window
 
@@ -153,5 +153,54 @@ class ConvTranspose(Op):
         yield LayoutChoice((None,) * len(inputs), (None,))
 
 
-OPS = (Conv, ConvTranspose)
+@dataclass(frozen=True, slots=True)
+class WinogradConv(Op):
+    """A 3x3 convolution of stride 1 in tiles of `tile` x `tile` outputs, which pass use_winograd makes of Conv.
+
+    Inputs: data [N, C, H, W], weight [O, C, tile + 2, tile + 2] (weft.topi.winograd.transformed), bias [O] or none.
+    """
+
+    tile: int
+    pads: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, weight, *bias = inputs
+        require_spatial(self, data, 2)
+        require(self.tile in winograd.TRANSFORMS, self, f"expects tiles of 2 or 4, found {self.tile}")
+        known = data.is_static and weight.is_static
+        require(known, self, f"expects known dimensions, found data {data} and weight {weight}")
+        require(
+            data.dtype == weight.dtype and str(data.dtype) == "float32", self,
+            f"expects float32, found {data.dtype} and {weight.dtype}",
+        )  # fmt: skip
+        outputs = weight.static_shape[0]
+        n = self.tile + 2
+        require(
+            weight.static_shape == (outputs, data.shape[1], n, n), self,
+            f"expects a weight [O, {data.shape[1]}, {n}, {n}], found {weight}",
+        )  # fmt: skip
+        _require_bias(self, bias, outputs, data)
+        return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, self._window(), data))),)
+
+    def _window(self) -> Window:
+        return window_of(self, (3, 3), (), self.pads, ())
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, weight, bias = (*inputs, None)[:3]
+        assert data is not None
+        assert weight is not None
+        return winograd.winograd_conv(data, weight, bias, winograd.TRANSFORMS[self.tile], self._window())
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        _, weight, *bias = inputs
+        channels, blocked = weight.static_shape[1], Layout.blocked(4, 1, lanes)
+        if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % lanes == 0:
+            packed = winograd.weight_layout(weight.static_shape[0], lanes)
+            yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
+        yield LayoutChoice((None,) * len(inputs), (None,))
+
+
+OPS = (Conv, ConvTranspose, WinogradConv)
 """The operators of this file."""

@@ -17,10 +17,10 @@ DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 
 
 class Recurrent(Op):
-    """A layer over x [time, batch, in] with weight [direction, gates·hidden, in], recurrence [direction, gates·hidden,
+    """A layer over a sequence, giving y [time, direction, batch, hidden] and the last state.
 
-    hidden] and, each possibly absent, bias [direction, 2·gates·hidden], lengths [batch] and an initial state [direction,
-    batch, hidden]. Gives y [time, direction, batch, hidden] and the last state.
+    Inputs: x [time, batch, in], weight [direction, gates·hidden, in], recurrence [direction, gates·hidden, hidden] and,
+    each possibly absent, bias [direction, 2·gates·hidden], lengths [batch], initial states [direction, batch, hidden].
 
     `activations` has the names of one direction after the other, empty for the usual ones; `alphas` and `betas` belong
     to them, where there are any. `clip` limits what activations are applied to.
@@ -37,10 +37,13 @@ class Recurrent(Op):
     betas: tuple[float | None, ...]
     clip: float | None
 
-    def infer(self, *inputs: TensorType | None) -> tuple[TensorType, ...]:  # type: ignore[override]
-        x, weight, recurrence, bias, lengths, *rest = (*inputs, *(None,) * (8 - len(inputs)))
+    def infer(self, *inputs: TensorType | None) -> tuple[TensorType, ...]:
+        operands: list[TensorType | None] = [*inputs]
+        operands += [None] * (8 - len(operands))
+        x, weight, recurrence, bias, lengths, *rest = operands
         assert x is not None
-        require(self.direction in DIRECTIONS, self, f"expects a direction of {', '.join(DIRECTIONS)}, found {self.direction!r}")
+        known = ", ".join(DIRECTIONS)
+        require(self.direction in DIRECTIONS, self, f"expects a direction of {known}, found {self.direction!r}")
         require(x.rank == 3, self, f"expects x [time, batch, in], found {x}")
         require(x.dtype.is_float and x.dtype.bits >= 32, self, f"expects float32 or float64, found {x.dtype}")
         require(self.clip is None or self.clip > 0, self, f"expects a clip above 0, found {self.clip}")

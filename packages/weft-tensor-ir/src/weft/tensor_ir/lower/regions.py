@@ -321,9 +321,12 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
             value[relation.parent] = analyzer.simplify(start + value[relation.inner])
             splits.append(relation)
         else:
-            inner = extent[relation.inner]
-            value[relation.outer] = analyzer.simplify(value[relation.fused] // inner)
-            value[relation.inner] = analyzer.simplify(value[relation.fused] % inner)
+            inner, fused = extent[relation.inner], value[relation.fused]
+            if ex.is_const(extent[relation.outer], 1):  # a tile that overhangs the end does not wrap around
+                value[relation.outer], value[relation.inner] = ex.const(0), fused
+            else:
+                value[relation.outer] = analyzer.simplify(fused // inner)
+                value[relation.inner] = analyzer.simplify(fused % inner)
     plan.value = {axis: value[axis] for axis in (*op.axis, *op.reduce_axis)}
     guards = [
         *plan.guards,

@@ -1,0 +1,90 @@
+"""Winograd convolution against the direct method."""
+
+import numpy as np
+import pytest
+
+from weft.tensor_ir import Machine, te
+from weft.topi import winograd
+from weft.topi.layout import Layout, compute
+from weft.topi.window import Window
+
+
+def window(pads):
+    return Window((3, 3), (1, 1), pads, (1, 1))
+
+
+def direct(x, weight, bias, w):
+    n, _, height, width = x.shape
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (w.pads[0], w.pads[2]), (w.pads[1], w.pads[3])))
+    rows, columns = w.output((height, width))
+    parts = [
+        np.einsum("oc,nchw->nohw", weight[:, :, i, j].astype(np.float64), padded[:, :, i : i + rows, j : j + columns])
+        for i in range(3)
+        for j in range(3)
+    ]
+    return np.sum(parts, axis=0) + bias.reshape(-1, 1, 1)
+
+
+def convolved(run, view, random, shape, outputs, pads, m, lanes, machine=None):
+    x = random.standard_normal(shape).astype("float32")
+    weight = (random.standard_normal((outputs, shape[1], 3, 3)) * 0.1).astype("float32")
+    bias = random.standard_normal(outputs).astype("float32")
+    f = winograd.TRANSFORMS[m]
+    u = winograd.transformed(weight, f)
+    blocked = Layout.blocked(4, 1, lanes)
+    operands = [
+        view(x, "x", blocked), view(u, "u", winograd.weight_layout(outputs, lanes)),
+        view(bias, "b", Layout.blocked(1, 0, lanes)),
+    ]  # fmt: skip
+    computation = winograd.winograd_conv(*operands, f, window(pads))
+
+    def relu(v):
+        return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu", v.layout)
+
+    (y,) = run(computation, operands, [x, u, bias], relu, machine)
+    return y, np.maximum(direct(x, weight, bias, window(pads)), 0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "pads", "m", "bound"),
+    [
+        ((1, 32, 15, 17), (1, 1, 1, 1), 4, 2e-5),
+        ((2, 32, 9, 11), (0, 1, 2, 0), 2, 2e-6),
+        ((1, 32, 6, 6), (0, 0, 0, 0), 4, 2e-5),
+    ],
+)
+def test_values(run, view, error, random, lanes, shape, pads, m, bound):
+    y, expected = convolved(run, view, random, shape, 32, pads, m, lanes)
+    assert error(y, expected) < bound
+
+
+def test_blocks_of_rows_give_the_same(run, view, error, random, lanes):
+    small = Machine(lanes * 4, 32, 32 << 10, 300 << 10, 4 << 20)
+    y, expected = convolved(run, view, random, (1, 32, 32, 32), 32, (1, 1, 1, 1), 4, lanes, small)
+    assert error(y, expected) < 2e-5
+
+
+def test_row_major_is_computed_as_defined(run, view, error, random):
+    x = random.standard_normal((1, 3, 5, 6)).astype("float32")
+    weight = random.standard_normal((2, 3, 3, 3)).astype("float32")
+    u = winograd.transformed(weight, winograd.F2)
+    operands = [view(x, "x"), view(u, "u")]
+    (y,) = run(winograd.winograd_conv(*operands, None, winograd.F2, window((1, 1, 1, 1))), operands, [x, u])
+    assert error(y, direct(x, weight, np.zeros(2), window((1, 1, 1, 1)))) < 1e-5
+
+
+def test_the_tile_is_chosen_by_what_it_saves():
+    def tile(shape, outputs, kernel=(3, 3), strides=(1, 1), groups=1):
+        pads = (kernel[0] // 2,) * 4
+        w = Window(kernel, strides, pads, (1, 1))
+        return winograd.best_tile(shape, (outputs, shape[1] // groups, *kernel), w, groups, 16)
+
+    assert tile((1, 64, 56, 56), 64) == 4
+    assert tile((1, 256, 14, 14), 256) == 4
+    assert tile((1, 512, 7, 7), 512) == 2
+    assert tile((1, 512, 2, 2), 512) is None
+    assert tile((1, 64, 56, 56), 64, strides=(2, 2)) is None
+    assert tile((1, 64, 56, 56), 64, kernel=(5, 5)) is None
+    assert tile((1, 64, 56, 56), 64, groups=2) is None
+    assert tile((1, 16, 56, 56), 64) is None
+
