@@ -48,6 +48,16 @@ def test_a_long_sum_is_cut_alike_for_any_number_of_threads(compile_, run):
     assert "parallel r0" in str(module.functions[0])
     found = run(lambda v: reduce.reduce(v, (0,), True, "sum"), x)
     np.testing.assert_allclose(found, [x.sum(dtype="float64")], rtol=1e-6)
+    found = run(lambda v: reduce.reduce(v, (0,), False, "mean"), x)
+    np.testing.assert_allclose(found, x.mean(dtype="float64"), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((3, 0), 0), ((0, 3), 1), ((0, 3), 0), ((2, 0, 5), 1)], ids=str)
+def test_tensors_without_elements(run, shape, axis):
+    x = np.zeros(shape, "float32")
+    for keepdims in (True, False):
+        found = run(lambda v, kept=keepdims: reduce.reduce(v, (axis,), kept, "sum"), x)
+        np.testing.assert_array_equal(found, x.sum(axis=axis, keepdims=keepdims))
 
 
 def test_an_epilogue_is_computed_where_the_reduction_ends():

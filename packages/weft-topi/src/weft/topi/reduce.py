@@ -190,7 +190,7 @@ class _Step:
         x: View, axes: Sequence[int], keepdims: bool, term: Callable[[Expr, Index], Any], combine: Callable[..., Any],
         name: str, layout: Layout | None, states: int = 1,
     ) -> _Step:
-        """term(x, index) combined over `axes`: as many values as `states`. A result without axes has one of extent 1."""
+        """term(x, index), as many values as `states`, combined over `axes`. A result without axes gets one of extent 1."""
         shape = reduced_shape(x.shape, axes, keepdims) or (1,)
         layout = layout if layout is not None and layout.rank == len(shape) else Layout.row_major(len(shape))
         reduced = [te.reduce_axis(x.shape[axis], f"r{axis}") for axis in sorted(axes)]
@@ -211,10 +211,18 @@ class _Step:
     def work(self) -> int:
         return self.terms * elements(self.view.tensor)
 
+    @property
+    def _is_long(self) -> bool:
+        """Whether there is work for several threads, but too few results to share it by them."""
+        few = elements(self.view.tensor) < ENOUGH_ITERATIONS and len(self.view.tensor.op.outputs) == 1
+        return few and self.work >= ENOUGH_ITERATIONS * SERIAL_ELEMENTS
+
     def schedule(self, s: te.Schedule, host: te.Tensor, machine: Machine) -> None:
         """In registers at the loops of the host, which is the result or reads it element for element."""
         tensor = self.view.tensor
-        if elements(tensor) < ENOUGH_ITERATIONS and self.work >= ENOUGH_ITERATIONS * SERIAL_ELEMENTS and host is tensor:
+        if self.work == 0:
+            return
+        if self._is_long:
             tensor = host = self._cut(s, machine)
         if self.along_memory:
             self._along(s, tensor, host, machine)

@@ -1,6 +1,6 @@
 """The operators of graphs: a file per family, all of them in `OPS`."""
 
-from weft.graph_ir.op import OpSet
+from weft.graph_ir.op import OpSet as _OpSet
 from weft.graph_ir.ops import (
     broadcast,
     conv,
@@ -18,7 +18,7 @@ from weft.graph_ir.ops import (
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.ops.layout import ConvertLayout
 
-OPS = OpSet.of(
+OPS = _OpSet.of(
     *element_wise.OPS,
     *broadcast.OPS,
     *reduce.OPS,
@@ -36,4 +36,4 @@ OPS = OpSet.of(
 )
 """Every operator that ships, by name."""
 
-__all__ = ["OPS"]
+__all__ = ["OPS", "ConvertLayout", "Fused"]
