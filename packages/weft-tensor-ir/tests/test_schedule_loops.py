@@ -325,3 +325,19 @@ def test_reorder_refusals():
         "reorder in stage 'B', axis 'i': it is no loop of this stage, whose loops are i, j",
         lambda: grid.stage.reorder(row.i, grid.j),
     )
+
+
+def test_a_rounded_up_tail_inside_a_guarded_tile_is_guarded():
+    A = te.placeholder((13,), name="A")
+    B = te.compute((13,), lambda i: A[i] * 2.0, name="B")
+    C = te.compute((13,), lambda i: B[i] + 1.0, name="C")
+    s = te.create_schedule(C)
+    _, inner = s[B].split(B.op.axis[0], 6)
+    s[B].split(inner, 3, tail="round_up")
+    assert str(lower(s, [A, C]).body).splitlines()[:5] == [
+        "allocate B: float32[13]",
+        "for io in [0, 3):",
+        "  for iio in [0, 2):",
+        "    for iii in [0, max(min(3, io * -6 - iio * 3 + 13), 0)):",
+        "      B[io * 6 + iio * 3 + iii] = A[io * 6 + iio * 3 + iii] * 2.0f",
+    ]

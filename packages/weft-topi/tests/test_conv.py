@@ -54,14 +54,14 @@ CASES = {
 }
 
 
-def convolved(run, view, random, case, layouts, dtype="float32", epilogue=None, machine=None):
+def convolved(run_views, view, random, case, layouts, dtype="float32", epilogue=None, machine=None):
     shape, outputs, w, groups = case
     x = random.standard_normal(shape).astype(dtype)
     weight = (random.standard_normal((outputs, shape[1] // groups, *w.kernel)) * 0.1).astype(dtype)
     bias = random.standard_normal(outputs).astype(dtype)
     operands = [view(x, "x", layouts.data), view(weight, "w", layouts.weight), view(bias, "b", layouts.bias)]
     computation = conv(*operands, w, groups, layouts.output)
-    (y,) = run(computation, operands, [x, weight, bias], epilogue, machine)
+    (y,) = run_views(computation, operands, [x, weight, bias], epilogue, machine)
     return y, reference(x, weight, bias, w, groups)
 
 
@@ -73,51 +73,51 @@ def layouts_of(case, lanes):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_in_its_best_layout(run, view, error, random, lanes, name):
-    y, expected = convolved(run, view, random, CASES[name], layouts_of(CASES[name], lanes))
+def test_in_its_best_layout(run_views, view, error, random, lanes, name):
+    y, expected = convolved(run_views, view, random, CASES[name], layouts_of(CASES[name], lanes))
     assert error(y, expected) < 1e-5
 
 
 @pytest.mark.parametrize("name", ["tiles of two sizes, odd pads", "depthwise", "one pixel"])
-def test_row_major(run, view, error, random, name):
-    y, expected = convolved(run, view, random, CASES[name], ROW_MAJOR)
+def test_row_major(run_views, view, error, random, name):
+    y, expected = convolved(run_views, view, random, CASES[name], ROW_MAJOR)
     assert error(y, expected) < 1e-5
 
 
-def test_blocked_output_of_row_major_weights(run, view, error, random, lanes):
+def test_blocked_output_of_row_major_weights(run_views, view, error, random, lanes):
     layouts = Layouts(None, None, None, Layout.blocked(4, 1, lanes))
-    y, expected = convolved(run, view, random, CASES["one tile"], layouts)
+    y, expected = convolved(run_views, view, random, CASES["one tile"], layouts)
     assert error(y, expected) < 1e-5
 
 
-def test_a_fused_epilogue_in_another_layout(run, view, error, random, lanes):
+def test_a_fused_epilogue_in_another_layout(run_views, view, error, random, lanes):
     def transposed(v):
         return compute((*v.shape[:2], v.shape[3], v.shape[2]), lambda n, c, y, x: te.maximum(v(n, c, x, y), 0.0), "relu")
 
     case = CASES["few input channels"]
-    y, expected = convolved(run, view, random, case, layouts_of(case, lanes), epilogue=transposed)
+    y, expected = convolved(run_views, view, random, case, layouts_of(case, lanes), epilogue=transposed)
     assert error(y, np.maximum(expected, 0).swapaxes(2, 3)) < 1e-5
 
 
-def test_a_fused_epilogue_in_place(run, view, error, random, lanes):
+def test_a_fused_epilogue_in_place(run_views, view, error, random, lanes):
     def clipped(v):
         return compute(v.shape, lambda *i: te.minimum(v(*i), 0.5), "clip", v.layout)
 
     case = CASES["tiles of two sizes, odd pads"]
-    y, expected = convolved(run, view, random, case, layouts_of(case, lanes), epilogue=clipped)
+    y, expected = convolved(run_views, view, random, case, layouts_of(case, lanes), epilogue=clipped)
     assert error(y, np.minimum(expected, 0.5)) < 1e-5
 
 
-def test_float16_is_added_in_float32(run, view, error, random, lanes):
+def test_float16_is_added_in_float32(run_views, view, error, random, lanes):
     case = CASES["one tile"]
-    y, expected = convolved(run, view, random, case, layouts_of(case, lanes), dtype="float16")
+    y, expected = convolved(run_views, view, random, case, layouts_of(case, lanes), dtype="float16")
     assert error(y, expected) < 1e-3
 
 
-def test_a_machine_with_few_short_registers(run, view, error, random):
+def test_a_machine_with_few_short_registers(run_views, view, error, random):
     small = Machine(16, 16, 32 << 10, 256 << 10, 1 << 20)
     for name in ("one tile", "tiles of two sizes, odd pads", "depthwise"):
-        y, expected = convolved(run, view, random, CASES[name], layouts_of(CASES[name], 4), machine=small)
+        y, expected = convolved(run_views, view, random, CASES[name], layouts_of(CASES[name], 4), machine=small)
         assert error(y, expected) < 1e-5
 
 

@@ -43,7 +43,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("best", [True, False])
-def test_values(run, view, error, random, lanes, name, best):
+def test_values(run_views, view, error, random, lanes, name, best):
     shape, outputs, w, extra, groups = CASES[name]
     out = transposed_extents(shape[2:], w, extra)
     x = random.standard_normal(shape).astype("float32")
@@ -53,5 +53,5 @@ def test_values(run, view, error, random, lanes, name, best):
     layouts = found or ROW_MAJOR
     operands = [view(x, "x", layouts.data), view(weight, "w", layouts.weight), view(bias, "b", layouts.bias)]
     computation = conv_transpose(*operands, w, out, groups, layouts.output)
-    (y,) = run(computation, operands, [x, weight, bias])
+    (y,) = run_views(computation, operands, [x, weight, bias])
     assert error(y, reference(x, weight, bias, w, out, groups)) < 1e-5

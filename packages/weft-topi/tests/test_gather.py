@@ -10,9 +10,9 @@ from weft.topi.layout import placeholder
 X = np.arange(60, dtype="float32").reshape(3, 20)
 
 
-def test_places_from_the_end_and_out_of_range(run):
+def test_places_from_the_end_and_out_of_range(computed):
     indices = np.array([-1, -3, 0, 2, 3, -4, 2**62, -(2**62)])
-    found = run(lambda x, i: gather.gather(x, i, 0), X, indices)
+    found = computed(lambda x, i: gather.gather(x, i, 0), X, indices)
     np.testing.assert_array_equal(found, X[[2, 0, 0, 2, 2, 0, 2, 0]])
 
 
@@ -24,16 +24,16 @@ def test_rows_are_read_in_vectors():
     assert build(schedule, [x.tensor, i.tensor, result]).report.gathers == 0
 
 
-def test_updates_of_one_element_are_applied_in_order(run):
+def test_updates_of_one_element_are_applied_in_order(computed):
     indices = np.array([[1], [1], [-2]])
     updates = np.stack([np.full(20, v, "float32") for v in (1, 2, 3)])
-    assert run(gather.scatter_nd, X, indices, updates)[1].tolist() == [3] * 20
-    summed = run(lambda *v: gather.scatter_nd(*v, "add"), X, indices, updates)
+    assert computed(gather.scatter_nd, X, indices, updates)[1].tolist() == [3] * 20
+    summed = computed(lambda *v: gather.scatter_nd(*v, "add"), X, indices, updates)
     np.testing.assert_array_equal(summed[1], X[1] + 6)
 
 
-def test_updates_out_of_range_are_left_out(run):
+def test_updates_out_of_range_are_left_out(computed):
     indices, updates = np.array([[5, -1, 20, -21, 19]]), np.full((1, 5), -1, "float32")
     expected = X.copy()
     expected[0, [5, 19]] = -1
-    np.testing.assert_array_equal(run(lambda *v: gather.scatter_elements(*v, 1), X, indices, updates), expected)
+    np.testing.assert_array_equal(computed(lambda *v: gather.scatter_elements(*v, 1), X, indices, updates), expected)

@@ -16,11 +16,11 @@ CASES = [(s, axes) for s in SHAPES for n in range(1, len(s) + 1) for axes in ite
 
 @pytest.mark.parametrize("keepdims", [True, False])
 @pytest.mark.parametrize(("shape", "axes"), CASES, ids=str)
-def test_any_axes_of_any_shape(run, shape, axes, keepdims):
+def test_any_axes_of_any_shape(computed, shape, axes, keepdims):
     x = RANDOM.random(shape).astype("float32")
-    found = run(lambda v: reduce.reduce(v, axes, keepdims, "sum"), x)
+    found = computed(lambda v: reduce.reduce(v, axes, keepdims, "sum"), x)
     np.testing.assert_allclose(found, x.sum(axis=axes, keepdims=keepdims), rtol=1e-5)
-    found = run(lambda v: reduce.reduce_log_sum_exp(v, axes, keepdims), x * 90)
+    found = computed(lambda v: reduce.reduce_log_sum_exp(v, axes, keepdims), x * 90)
     wide = x.astype("float64") * 90
     np.testing.assert_allclose(found, np.log(np.exp(wide).sum(axis=axes, keepdims=keepdims)), rtol=1e-5)
 
@@ -36,27 +36,27 @@ def test_any_axes_of_any_shape(run, shape, axes, keepdims):
     ],
     ids=str,
 )
-def test_reductions_run_in_vectors(compile_, shape, axes):
-    module = compile_(lambda v: reduce.reduce(v, axes, False, "sum"), shape)
+def test_reductions_run_in_vectors(compiled, shape, axes):
+    module = compiled(lambda v: reduce.reduce(v, axes, False, "sum"), shape)
     assert (module.report.gathers, module.report.scalarised) == (0, 0)
     assert f"fadd contract <{Machine.of('llvm').lanes()} x float>" in module.llvm_text()
 
 
-def test_a_long_sum_is_cut_alike_for_any_number_of_threads(compile_, run):
+def test_a_long_sum_is_cut_alike_for_any_number_of_threads(compiled, computed):
     x = RANDOM.random((1 << 19,)).astype("float32")
-    module = compile_(lambda v: reduce.reduce(v, (0,), True, "sum"), x.shape)
+    module = compiled(lambda v: reduce.reduce(v, (0,), True, "sum"), x.shape)
     assert "parallel r0" in str(module.functions[0])
-    found = run(lambda v: reduce.reduce(v, (0,), True, "sum"), x)
+    found = computed(lambda v: reduce.reduce(v, (0,), True, "sum"), x)
     np.testing.assert_allclose(found, [x.sum(dtype="float64")], rtol=1e-6)
-    found = run(lambda v: reduce.reduce(v, (0,), False, "mean"), x)
+    found = computed(lambda v: reduce.reduce(v, (0,), False, "mean"), x)
     np.testing.assert_allclose(found, x.mean(dtype="float64"), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((3, 0), 0), ((0, 3), 1), ((0, 3), 0), ((2, 0, 5), 1)], ids=str)
-def test_tensors_without_elements(run, shape, axis):
+def test_tensors_without_elements(computed, shape, axis):
     x = np.zeros(shape, "float32")
     for keepdims in (True, False):
-        found = run(lambda v, kept=keepdims: reduce.reduce(v, (axis,), kept, "sum"), x)
+        found = computed(lambda v, kept=keepdims: reduce.reduce(v, (axis,), kept, "sum"), x)
         np.testing.assert_array_equal(found, x.sum(axis=axis, keepdims=keepdims))
 
 
@@ -73,10 +73,10 @@ def test_an_epilogue_is_computed_where_the_reduction_ends():
     assert "allocate mean: register" in str(module.functions[0])
 
 
-def test_extrema_prefer_the_first_or_the_last_of_equal_elements(run):
+def test_extrema_prefer_the_first_or_the_last_of_equal_elements(computed):
     x = np.array([[1, 3, 3, 0], [np.nan, 5, np.nan, 7]], "float32")
     find = {
-        (largest, last): run(lambda v, m=largest, l=last: reduce.arg_extremum(v, 1, False, m, l), x).tolist()
+        (largest, last): computed(lambda v, m=largest, l=last: reduce.arg_extremum(v, 1, False, m, l), x).tolist()
         for largest in (True, False) for last in (True, False)
     }  # fmt: skip
     assert find == {(True, False): [1, 0], (True, True): [2, 2], (False, False): [3, 0], (False, True): [3, 2]}

@@ -24,25 +24,25 @@ def test_a_reshape_splits_into_groups_of_equal_products(old, new, groups):
 
 
 @pytest.mark.parametrize("new", [(6, 4, 1, 5), (120,), (5, 4, 3, 2), (2, 60), (1, 2, 3, 4, 5, 1)], ids=str)
-def test_reshape(run, new):
-    np.testing.assert_array_equal(run(lambda v: shape.reshape(v, new), X), X.reshape(new))
+def test_reshape(computed, new):
+    np.testing.assert_array_equal(computed(lambda v: shape.reshape(v, new), X), X.reshape(new))
 
 
 @pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
 @pytest.mark.parametrize("width", [1, 4, 5, 23])
-def test_padding_by_more_than_a_period(run, mode, width):
-    found = run(lambda v: shape.pad(v, (0, 0, 0, width), (0, 0, 1, 2 * width), mode), X)
+def test_padding_by_more_than_a_period(computed, mode, width):
+    found = computed(lambda v: shape.pad(v, (0, 0, 0, width), (0, 0, 1, 2 * width), mode), X)
     np.testing.assert_array_equal(found, np.pad(X, ((0, 0), (0, 0), (0, 1), (width, 2 * width)), mode))
 
 
-def test_inputs_without_elements_are_read_nowhere(run):
+def test_inputs_without_elements_are_read_nowhere(computed):
     empty = X[:, :0]
     for parts in ([empty, X], [X, empty], [X, empty, X], [empty, empty]):
-        found = run(lambda *v: shape.concatenate(v, 1), *parts)
+        found = computed(lambda *v: shape.concatenate(v, 1), *parts)
         np.testing.assert_array_equal(found, np.concatenate(parts, 1))
 
 
-def test_moves_along_memory_are_no_gathers(compile_):
+def test_moves_along_memory_are_no_gathers(compiled):
     for operator in (
         lambda v: shape.transpose(v, (0, 2, 1, 3)),
         lambda v: shape.concatenate((v, v), 1),
@@ -50,4 +50,4 @@ def test_moves_along_memory_are_no_gathers(compile_):
         lambda v: shape.pad(v, (0, 0, 1, 1), (0, 0, 1, 1)),
         lambda v: shape.reshape(v, (8, 1, 16, 64)),
     ):
-        assert compile_(operator, (1, 8, 16, 64)).report.gathers == 0
+        assert compiled(operator, (1, 8, 16, 64)).report.gathers == 0

@@ -25,7 +25,7 @@ def direct(x, weight, bias, w):
     return np.sum(parts, axis=0) + bias.reshape(-1, 1, 1)
 
 
-def convolved(run, view, random, shape, outputs, pads, m, lanes, machine=None):
+def convolved(run_views, view, random, shape, outputs, pads, m, lanes, machine=None):
     x = random.standard_normal(shape).astype("float32")
     weight = (random.standard_normal((outputs, shape[1], 3, 3)) * 0.1).astype("float32")
     bias = random.standard_normal(outputs).astype("float32")
@@ -41,7 +41,7 @@ def convolved(run, view, random, shape, outputs, pads, m, lanes, machine=None):
     def relu(v):
         return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu", v.layout)
 
-    (y,) = run(computation, operands, [x, u, bias], relu, machine)
+    (y,) = run_views(computation, operands, [x, u, bias], relu, machine)
     return y, np.maximum(direct(x, weight, bias, window(pads)), 0)
 
 
@@ -53,23 +53,23 @@ def convolved(run, view, random, shape, outputs, pads, m, lanes, machine=None):
         ((1, 32, 6, 6), (0, 0, 0, 0), 4, 2e-5),
     ],
 )
-def test_values(run, view, error, random, lanes, shape, pads, m, bound):
-    y, expected = convolved(run, view, random, shape, 32, pads, m, lanes)
+def test_values(run_views, view, error, random, lanes, shape, pads, m, bound):
+    y, expected = convolved(run_views, view, random, shape, 32, pads, m, lanes)
     assert error(y, expected) < bound
 
 
-def test_blocks_of_rows_give_the_same(run, view, error, random, lanes):
+def test_blocks_of_rows_give_the_same(run_views, view, error, random, lanes):
     small = Machine(lanes * 4, 32, 32 << 10, 300 << 10, 4 << 20)
-    y, expected = convolved(run, view, random, (1, 32, 32, 32), 32, (1, 1, 1, 1), 4, lanes, small)
+    y, expected = convolved(run_views, view, random, (1, 32, 32, 32), 32, (1, 1, 1, 1), 4, lanes, small)
     assert error(y, expected) < 2e-5
 
 
-def test_row_major_is_computed_as_defined(run, view, error, random):
+def test_row_major_is_computed_as_defined(run_views, view, error, random):
     x = random.standard_normal((1, 3, 5, 6)).astype("float32")
     weight = random.standard_normal((2, 3, 3, 3)).astype("float32")
     u = winograd.transformed(weight, winograd.F2)
     operands = [view(x, "x"), view(u, "u")]
-    (y,) = run(winograd.winograd_conv(*operands, None, winograd.F2, window((1, 1, 1, 1))), operands, [x, u])
+    (y,) = run_views(winograd.winograd_conv(*operands, None, winograd.F2, window((1, 1, 1, 1))), operands, [x, u])
     assert error(y, direct(x, weight, np.zeros(2), window((1, 1, 1, 1)))) < 1e-5
 
 

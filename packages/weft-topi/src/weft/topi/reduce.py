@@ -190,7 +190,7 @@ class _Step:
         x: View, axes: Sequence[int], keepdims: bool, term: Callable[[Expr, Index], Any], combine: Callable[..., Any],
         name: str, layout: Layout | None, states: int = 1,
     ) -> _Step:
-        """term(x, index), as many values as `states`, combined over `axes`. A result without axes gets one of extent 1."""
+        """term(x, index), of `states` values, combined over `axes`. A result without axes gets one of extent 1."""
         shape = reduced_shape(x.shape, axes, keepdims) or (1,)
         layout = layout if layout is not None and layout.rank == len(shape) else Layout.row_major(len(shape))
         reduced = [te.reduce_axis(x.shape[axis], f"r{axis}") for axis in sorted(axes)]

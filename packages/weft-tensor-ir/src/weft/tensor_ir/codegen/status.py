@@ -11,7 +11,7 @@ STATUS_MESSAGES: Mapping[Status, str] = MappingProxyType(
     {
         Status.OK: "success",
         Status.ARGUMENT_COUNT: "wrong number of arguments",
-        Status.NULL_ARGUMENT: "an argument is NULL",
+        Status.NULL_ARGUMENT: "an argument, its shape or its memory is NULL",
         Status.DEVICE: "an argument is on another device than expected",
         Status.DTYPE: "an argument has another element type than expected",
         Status.RANK: "an argument has another number of dimensions than expected",

@@ -46,10 +46,13 @@ class _Writer:
         if isinstance(node, Expr):
             known = self.done.get(id(node))
             if known is None:
-                text = hashlib.sha256(repr((*self.facts(node), *map(self.node, children(node)))).encode()).hexdigest()
-                known = self.done[id(node)] = (node, text)
+                known = self.done[id(node)] = (node, self.hashed(node))
             return known[1]
-        return repr((*self.facts(node), *map(self.node, children(node))))
+        return self.hashed(node)
+
+    def hashed(self, node: Node) -> str:
+        """Of one length however deep the node: a repr inside a repr doubles its backslashes at each level."""
+        return hashlib.sha256(repr((*self.facts(node), *map(self.node, children(node)))).encode()).hexdigest()
 
     def facts(self, node: Node) -> Iterator[str]:
         """What distinguishes a node beyond its children."""

@@ -50,9 +50,10 @@ def _check_shifted_tails(stage: Stage) -> None:
                     f"{where} is inside the reduce loop {inside!r}, so that overlapping elements would get their terms "
                     "twice; reorder, or use a guarded or partitioned tail"
                 )
-            if stage.kinds.get(leaf) in (LoopKind.PARALLEL, LoopKind.THREAD):
+            if stage.kinds.get(leaf) in (LoopKind.PARALLEL, LoopKind.THREAD, LoopKind.VECTORIZED):
+                those = "lanes" if stage.kinds[leaf] is LoopKind.VECTORIZED else "threads"
                 raise ScheduleError(
-                    f"{where} is shared among threads, so that two of them would add terms to the overlapping "
+                    f"{where} is shared among {those}, so that two of them would add terms to the overlapping "
                     "elements; use a guarded or partitioned tail"
                 )
 

@@ -7,7 +7,7 @@ stage computed at a loop computes, per dimension, a base (an expression of the l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -330,9 +330,10 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
     plan.value = {axis: value[axis] for axis in (*op.axis, *op.reduce_axis)}
     guards = [
         *plan.guards,
-        *(value[s.parent] < extent[s.parent] for s in reversed(splits) if s.tail in (Tail.GUARD, Tail.PARTITION)),
+        *(value[s.parent] < extent[s.parent] for s in reversed(splits) if _is_guarded(s)),
     ]
-    plan.rounded = {root for s in splits if s.tail is Tail.ROUND_UP for root in _roots(stage, s.parent)}
+    whole = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
+    plan.rounded = {root for s in whole for root in _roots(stage, s.parent)}
     for axis in op.axis:
         point = plan.base[axis] + value[axis]
         guards.append(point >= 0)
@@ -355,6 +356,21 @@ def _check_overlap(stage: Stage, split: Split, extent: Mapping[IterVar, Expr], a
             f"{split.parent.name!r} of extent {extent[split.parent]}, so they would overlap the next tile of "
             f"{around.parent.name!r}"
         )
+
+
+def _is_guarded(split: Split) -> bool:
+    return split.tail in (Tail.GUARD, Tail.PARTITION)
+
+
+def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
+    """The splits that a loop of the stage derives from."""
+    for relation in reversed(stage.relations):
+        if isinstance(relation, Split) and axis in (relation.outer, relation.inner):
+            yield relation
+            axis = relation.parent
+        elif isinstance(relation, Fuse) and axis is relation.fused:
+            yield from _around(stage, relation.outer)
+            axis = relation.inner
 
 
 def _roots(stage: Stage, axis: IterVar) -> Iterable[IterVar]:

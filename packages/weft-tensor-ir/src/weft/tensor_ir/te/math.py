@@ -13,9 +13,10 @@ from weft.tensor_ir.ir.expr import BOOL, Expr, as_expr, call
 
 def _call(name: str, what: str, fits: Callable[[DType], bool], args: tuple[Any, ...]) -> Expr:
     """A call whose operands have one type, that of the first which is no literal."""
-    operands = [as_expr(a) for a in args]
-    kind = next((o.dtype for o in operands if not isinstance(o, ex.Const)), operands[0].dtype)
-    operands = [as_expr(o.value, kind) if isinstance(o, ex.Const) else o for o in operands]
+    given = [a if isinstance(a, (int, float)) else as_expr(a) for a in args]
+    kinds = [a.dtype for a in given if isinstance(a, Expr) and not isinstance(a, ex.Const)]
+    kind = kinds[0] if kinds else as_expr(given[0]).dtype
+    operands = [as_expr(a.value if isinstance(a, ex.Const) else a, kind) for a in given]
     if not fits(kind) or any(o.dtype != kind for o in operands):
         found = ", ".join(str(o.dtype) for o in operands)
         raise ExpressionError(f"{name} expects {what} of one type, found {found}")
@@ -107,6 +108,8 @@ def isnan(x: Any) -> Expr:
 def abs(x: Any) -> Expr:  # noqa: A001 - te's word
     """Magnitude; the smallest integer is its own."""
     x = as_expr(x)
+    if x.dtype.is_int and ex.int_range(x.dtype)[0] == 0:
+        return x
     return _float("fabs", x) if x.dtype.is_float else ex.maximum(x, 0 - x)
 
 
@@ -128,6 +131,7 @@ def bitwise_xor(x: Any, y: Any) -> Expr:
 
 
 def bitwise_not(x: Any) -> Expr:
+    """Every bit inverted."""
     x = as_expr(x)
     return _integer("bitwise_xor", x, -1 if ex.int_range(x.dtype)[0] < 0 else ex.int_range(x.dtype)[1])
 

@@ -87,7 +87,8 @@ static inline int32_t weft_check_kind(
   if (given->dtype.code != code || given->dtype.bits != bits || given->dtype.lanes != 1) {
     return weft_failure(WEFT_DTYPE, argument, 0);
   }
-  return given->ndim == rank ? 0 : weft_failure(WEFT_RANK, argument, 0);
+  if (given->ndim != rank) return weft_failure(WEFT_RANK, argument, 0);
+  return rank > 0 && given->shape == NULL ? weft_failure(WEFT_NULL_ARGUMENT, argument, 0) : 0;
 }
 
 static inline int32_t weft_check_shape(const DLTensor *given, int32_t argument, const int64_t *shape) {
@@ -230,6 +231,8 @@ class PublicFunction(Expressions):
         self.line("if (host == NULL) host = weft_default_host();")
         self.line("if (host->abi_version != weft_abi_version()) return WEFT_ABI_VERSION;")
         self.line(f"if (count != {len(parameters)}) return WEFT_ARGUMENT_COUNT;")
+        if parameters:
+            self.line("if (args == NULL) return WEFT_NULL_ARGUMENT;")
         for i, b in enumerate(parameters):
             self._check(f"weft_check_kind(args[{i}], {i}, {int(b.dtype.code)}, {b.dtype.bits}, {len(b.shape)})")
         self._bind_symbols()

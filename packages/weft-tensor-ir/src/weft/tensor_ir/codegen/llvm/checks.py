@@ -56,6 +56,8 @@ def public_function(function: Function, layout: AbiLayout) -> str:
     pointers, sizes = [], []
     pending: list[tuple[int, int, Expr, str]] = []
     tensors = []
+    if count:
+        w.require(w.emit("icmp ne ptr %args, null"), Status.NULL_ARGUMENT)
     for i, b in enumerate(function.parameters):
         tensor = w.field("%args", layout.pointer_bytes * i, "ptr")
         w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT | i << 8)
@@ -68,6 +70,8 @@ def public_function(function: Function, layout: AbiLayout) -> str:
         w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.dtype, 'i32')}, {word}"), Status.DTYPE | i << 8)
         w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.rank, 'i32')}, {len(b.shape)}"), Status.RANK | i << 8)
         shape = w.field(tensor, layout.shape, "ptr") if b.shape else ""
+        if shape:
+            w.require(w.emit(f"icmp ne ptr {shape}, null"), Status.NULL_ARGUMENT | i << 8)
         for d, extent in enumerate(b.shape):
             found = w.field(shape, 8 * d, "i64")
             if isinstance(extent, Var) and extent not in symbols:
@@ -92,7 +96,10 @@ def public_function(function: Function, layout: AbiLayout) -> str:
         empty: Expr = ex.const(1)
         for extent in b.shape:
             empty = empty * ex.minimum(extent, 1)
-        sizes.append((address, _integer(w, last * empty * b.dtype.bytes, symbols)))
+        size = _integer(w, last * empty * b.dtype.bytes, symbols)
+        given, nothing = w.emit(f"icmp ne ptr {data}, null"), w.emit(f"icmp eq i64 {size}, 0")
+        w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT | i << 8)
+        sizes.append((address, size))
     _check_overlaps(w, function, sizes)
     arguments = ", ".join(
         ["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {symbols[v]}" for v in symbols_of(function))]

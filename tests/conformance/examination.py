@@ -1,0 +1,91 @@
+"""One case through the compiler: does the compiled model give what ONNX says?"""
+
+from __future__ import annotations
+
+import enum
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.test.runner import Runner
+
+from cases import Case, Data
+from weft import frontends, runtime
+from weft.graph_ir.build import build
+from weft.runtime.errors import FrontendError, InferenceError
+from weft.tensor_ir import ObjectCache
+
+
+class Verdict(enum.StrEnum):
+    PASSED = "passed"
+    REFUSED = "refused"
+    """The frontend or an operator said that it can't."""
+    WRONG = "wrong"
+    """Compiled and ran, but gave other numbers, another type or another shape."""
+    FAILED = "failed"
+    """Any other exception, a crash, or past the time limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a case. `bound` says that the inputs which decide shapes were given while compiling."""
+
+    name: str
+    verdict: Verdict
+    reason: str = ""
+    bound: bool = False
+    seconds: float = 0.0
+
+
+def examine(case: Case, cache: ObjectCache) -> Outcome:
+    """Compile and run a case as given and, where this is refused, with the inputs bound that decide shapes."""
+    start = time.perf_counter()
+    outcome = _attempt(case, cache, bound=False)
+    if outcome.verdict is not Verdict.PASSED and case.deciding:
+        second = _attempt(case, cache, bound=True)
+        if outcome.verdict is Verdict.REFUSED or second.verdict is Verdict.WRONG:
+            outcome = second
+    seconds = time.perf_counter() - start
+    return Outcome(case.name, outcome.verdict, outcome.reason, outcome.bound, seconds)
+
+
+def _attempt(case: Case, cache: ObjectCache, *, bound: bool) -> Outcome:
+    model = case.model()
+    try:
+        for data in case.data(model):
+            outputs = _run(model, data, case.deciding if bound else (), cache)
+            Runner.assert_similar_outputs(data.outputs, outputs, case.source.rtol, case.source.atol)
+    except (FrontendError, InferenceError) as error:
+        return Outcome(case.name, Verdict.REFUSED, str(error), bound)
+    except AssertionError as error:
+        is_comparison = error.__traceback__ is not None and "assert_similar_outputs" in _functions(error)
+        verdict = Verdict.WRONG if is_comparison else Verdict.FAILED
+        return Outcome(case.name, verdict, _brief(error), bound)
+    except Exception as error:  # noqa: BLE001 - every failure is a finding
+        return Outcome(case.name, Verdict.FAILED, _brief(error), bound)
+    return Outcome(case.name, Verdict.PASSED, "", bound)
+
+
+def _run(model: onnx.ModelProto, data: Data, deciding: tuple[str, ...], cache: ObjectCache) -> list[Any]:
+    initialised = {tensor.name for tensor in model.graph.initializer}
+    names = [value.name for value in model.graph.input if value.name not in initialised]
+    given: Mapping[str, Any] = dict(zip(names, data.inputs, strict=True))
+    constants = {name: given[name] for name in deciding}
+    graph, params = frontends.from_onnx(model, constants=constants)
+    compiled = runtime.load(build(graph, params=params, cache=cache))
+    results = compiled.run({value.name: np.ascontiguousarray(given[value.name]) for value in graph.inputs})
+    return [results[value.name].numpy() for value in model.graph.output]
+
+
+def _functions(error: BaseException) -> list[str]:
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def _brief(error: BaseException) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__} in {place.name}: {text[:300]}"

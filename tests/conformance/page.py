@@ -1,0 +1,66 @@
+"""The page docs/conformance.md: how many cases of each operator pass."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from cases import Case
+from examination import Outcome, Verdict
+
+HEAD = """# ONNX conformance
+
+The backend tests of onnx {version}, without the networks of kind `real`: each case is a model with inputs and the
+outputs that they must give, in exactly this type and shape, to a relative tolerance of 10⁻³ (10⁻⁷ absolute). What the
+compiler refuses counts as not passing.
+
+| cases | pass as given | pass with inputs bound too | refused | wrong | other failures |
+|--:|--:|--:|--:|--:|--:|
+| {cases} | {given} ({share}) | {passed} ({passed_share}) | {refused} | {wrong} | {failed} |
+
+*As given*, every input comes at run time, also those that decide shapes: the target shape of `Reshape`, the `k` of
+`TopK`. weft compiles for known shapes; with such inputs *bound* (`from_onnx(..., constants=...)`) they are known.
+*Wrong* are models that compile and give something else.
+
+`nox -s conformance` repeats this and compares with `tests/conformance/passing.txt`; with `-- --accept` it writes the
+list and this page anew.
+
+## By operator
+
+Cases of a function's body count for the function.
+
+| operator | cases | as given | with inputs bound too | refused | wrong | other failures |
+|---|--:|--:|--:|--:|--:|--:|
+"""
+
+
+def conformance_page(cases: Mapping[str, Case], outcomes: Sequence[Outcome]) -> str:
+    operators: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        operators[cases[outcome.name].operator].append(outcome)
+    given, passed, refused, wrong, failed = _counts(outcomes)
+    head = HEAD.format(
+        version=onnx.__version__,
+        cases=len(outcomes),
+        given=given,
+        passed=passed,
+        refused=refused,
+        wrong=wrong,
+        failed=failed,
+        share=f"{given / len(outcomes):.1%}",
+        passed_share=f"{passed / len(outcomes):.1%}",
+    )
+    rows = [
+        f"| {operator} | {len(group)} | {' | '.join(str(n or '') for n in _counts(group))} |\n"
+        for operator, group in sorted(operators.items())
+    ]
+    return head + "".join(rows)
+
+
+def _counts(outcomes: Sequence[Outcome]) -> tuple[int, int, int, int, int]:
+    """Passed as given, passed in all, refused, wrong, failed otherwise."""
+    verdicts = [outcome.verdict for outcome in outcomes]
+    given = sum(outcome.verdict is Verdict.PASSED and not outcome.bound for outcome in outcomes)
+    return (given, *(verdicts.count(verdict) for verdict in Verdict))
