@@ -105,3 +105,12 @@ def fuzz(session: nox.Session) -> None:
     """2,000 random schedules against their definitions, and 200 that must be refused."""
     install(session, "test")
     session.run("python", "tests/fuzz/run.py", *session.posargs)
+
+
+@nox.session(python=PYTHON, default=False)
+def models(session: nox.Session) -> None:
+    """Real networks compiled and verified; all of them, without options, write docs/models.md."""
+    install(session, "test")
+    session.install("-e", "packages/weft-frontends[peers]")
+    options = session.posargs or ("--page", "docs/models.md")
+    session.run("python", "tests/models/verify_models.py", *options)

@@ -43,9 +43,9 @@ def check(computation: Computation, function: Function, rng: Random, *, oracle: 
     """
     inputs = computation.arrays(rng)
     wanted = expected(computation, inputs)
-    default = lowered(computation, te.create_schedule(list(computation.outputs)), "default")
+    default = lowered(computation, te.create_schedule(list(computation.outputs)), "plain")
     native = build_functions([function, default])
-    for at_end, name in product((True, False), ("default", "kernel")):
+    for at_end, name in product((True, False), ("plain", "kernel")):
         arrays = [guarded(a, at_end) for a in inputs]
         results = [guarded(_garbage(a), at_end) for a in wanted]
         native[name](*arrays, *results)

@@ -25,7 +25,7 @@ from refusals import REFUSALS, AcceptedError
 from weft.runtime.errors import CodegenError, ScheduleError
 from weft.tensor_ir.build import build_functions
 
-ATTEMPTS = 200
+ATTEMPTS = 1000
 """Draws per seed; lowering refuses some of them."""
 
 BATCH = 50

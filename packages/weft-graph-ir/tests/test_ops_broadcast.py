@@ -80,6 +80,12 @@ def test_shifts_by_all_bits_or_more_give_zero(check_op):
     check_op(ops.BitShift(direction="right"), [x, y], [np.array([127, 0, 3, 0], "uint8")])
 
 
+def test_shifts_of_signed_integers(check_op):
+    x, y = np.array([-8, -8, 4, -1, 64], "int8"), np.array([1, 8, 9, -1, 1], "int8")
+    check_op(ops.BitShift(direction="left"), [x, y], [np.array([-16, 0, 0, 0, -128], "int8")])
+    check_op(ops.BitShift(direction="right"), [x, y], [np.array([-4, -1, 0, -1, 32], "int8")])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_division_of_floats(check_op, dtype):
     x, y = RANDOM.normal(size=(3, 21)).astype(dtype), (RANDOM.random(21) + 0.5).astype(dtype)
@@ -101,6 +107,7 @@ def test_fmod_of_floats(check_op, dtype):
     y = np.concatenate([RANDOM.normal(size=50), [3, 3, -3, 2, 0, np.inf]]).astype(dtype)
     with np.errstate(invalid="ignore"):
         check_op(ops.Modulo(fmod=True), [x, y], [np.fmod(x, y)])
+        check_op(ops.Modulo(), [x, y], [np.mod(x, y)])
 
 
 def test_power(check_op):
@@ -149,13 +156,11 @@ def test_operands_that_do_not_fit_are_refused():
     assert found == "add: shapes [2, 3] and [4] differ in dimension 1 of the common shape"
     found = refused(ops.Add(), ("float32", (2,)), ("int32", (2,)))
     assert found == "add: operands expect one type, found float32 and int32"
-    found = refused(ops.Modulo(), ("float32", (2,)), ("float32", (2,)))
-    assert found == "modulo: operands without fmod expects integers, found float32"
     found = refused(ops.PRelu(), ("float32", (2, 1)), ("float32", (2, 3)))
     assert re.fullmatch(r"prelu: slope float32\[2, 3\] does not broadcast to data float32\[2, 1\]", found)
     found = refused(ops.BitShift(direction="up"), ("uint8", (2,)), ("uint8", (2,)))
     assert found == "bit_shift: direction expects 'left' or 'right', found 'up'"
-    found = refused(ops.BitShift(), ("int8", (2,)), ("int8", (2,)))
-    assert found == "bit_shift: operands expects unsigned integers, found int8"
+    found = refused(ops.BitShift(), ("float32", (2,)), ("float32", (2,)))
+    assert found == "bit_shift: operands expects integers, found float32"
     found = refused(ops.Where(), ("int8", (2,)), ("int8", (2,)), ("int8", (2,)))
     assert found == "where: condition expects bool, found int8"

@@ -227,3 +227,8 @@ def test_a_library_of_others_is_refused() -> None:
         ArtifactError, match="expected a library that weft compiled, found one without weft_abi_version"
     ):
         load_module(foreign)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"missing\.so: expected a library to read: No such file or directory"):
+        load_module(tmp_path / "missing.so")

@@ -1,11 +1,14 @@
 """From a schedule to functions of this process."""
 
+import ctypes
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from weft.runtime import CodegenError, ScheduleError, Target, TargetError
+from weft.runtime import ArtifactError, CodegenError, ScheduleError, Target, TargetError, array
+from weft.runtime.abi import DLTensor, Status
 from weft.tensor_ir import build, build_functions, lower, te
 
 
@@ -46,17 +49,100 @@ def doubled() -> tuple[te.Tensor, te.Tensor, te.Schedule]:
     return A, B, te.create_schedule(B)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "2f", "weft_f"])
-def test_a_name_that_is_no_symbol_is_refused(name: str) -> None:
+@pytest.mark.parametrize("name", ["", "a b", "2f", "_f", "weft_f", "int", "exp", "memcpy", "pthread_create"])
+def test_a_name_that_is_not_free_in_c_is_refused(name: str) -> None:
     A, B, s = doubled()
-    with pytest.raises(CodegenError, match=f"expected a C identifier without weft_ before it .*, found '{name}'"):
+    message = f"expected an identifier that C leaves to its users for a function, found '{name}'"
+    with pytest.raises(CodegenError, match=message):
         build(s, [A, B], name=name)
 
 
-def test_a_name_that_c_keeps_is_refused_for_a_library() -> None:
+def test_unrolling_beyond_what_can_be_written_out_is_refused() -> None:
+    A = te.placeholder((300, 300), name="A")
+    B = te.compute((300, 300), lambda i, j: A[i, j] * 2.0, name="B")
+    s = te.create_schedule(B)
+    for axis in B.op.axis:
+        s[B].unroll(axis)
+    message = "f: expected at most 65536 statements once its unrolled loops (i, j) are written out, found 90000; split"
+    with pytest.raises(CodegenError, match=re.escape(message)):
+        build(s, [A, B], name="f")
+
+
+def test_more_lanes_than_can_be_written_out_are_refused() -> None:
+    A = te.placeholder((5000,), name="A")
+    B = te.compute((5000,), lambda i: A[i] * 2.0, name="B")
+    s = te.create_schedule(B)
+    s[B].vectorize(B.op.axis[0])
+    with pytest.raises(
+        CodegenError, match="f: expected at most 4096 lanes in the vectorized loop 'i', found 5000; split"
+    ):
+        build(s, [A, B], name="f")
+
+
+def test_a_caller_in_c_is_told_of_a_null_pointer() -> None:
     A, B, s = doubled()
-    with pytest.raises(CodegenError, match="expected a name that C leaves to its users for a function, found 'exp'"):
-        build(s, [A, B], name="exp").library()
+    function = build(s, [A, B]).module["run"]
+    null_shape = ctypes.POINTER(ctypes.c_int64)()
+
+    def status(**changed: object) -> int:
+        arrays = [array(np.ones(4, np.float32)) for _ in range(2)]
+        tensor = DLTensor.from_address(arrays[1].handle)
+        for name, value in changed.items():
+            setattr(tensor, name, value)
+        pointers = (ctypes.c_void_p * 2)(*[a.handle for a in arrays])
+        return function._call(None, pointers, 2)
+
+    assert function._call(None, None, 2) == Status.NULL_ARGUMENT
+    assert (status(), status(data=None), status(shape=null_shape)) == (0, *[Status.NULL_ARGUMENT | 1 << 8] * 2)
+
+
+def test_unsigned_integers_have_magnitude_and_complement() -> None:
+    A = te.placeholder((3,), "uint64", name="A")
+    B = te.compute((3,), lambda i: te.abs(A[i]), name="B")
+    C = te.compute((3,), lambda i: te.bitwise_not(A[i]), name="C")
+    a = np.array([0, 1, 2**64 - 2], np.uint64)
+    b, c = np.zeros_like(a), np.zeros_like(a)
+    build(te.create_schedule([B, C]), [A, B, C])(a, b, c)
+    np.testing.assert_array_equal(b, a)
+    np.testing.assert_array_equal(c, ~a)
+
+
+def test_arguments_that_are_no_list_are_refused() -> None:
+    A, _, s = doubled()
+    with pytest.raises(ScheduleError, match="lower expects a list of tensors as arguments, found Tensor"):
+        build(s, A)  # type: ignore[arg-type]
+
+
+def test_an_argument_that_the_schedule_does_not_know_says_why() -> None:
+    A, B, s = doubled()
+    twin, other = te.placeholder((4,), name="A"), te.placeholder((4,), name="other")
+    for argument, why in ((twin, "another tensor of that name is"), (other, "nothing in it reads it")):
+        message = f"lower: argument {argument.name!r} is no tensor of the schedule: {why}"
+        with pytest.raises(ScheduleError, match=message):
+            lower(s, [A, argument, B])
+
+
+def test_a_library_in_no_folder_is_refused(tmp_path: Path) -> None:
+    A, B, s = doubled()
+    with pytest.raises(ArtifactError, match=r"f\.so: expected a folder to write the library to, found no .*missing"):
+        build(s, [A, B]).export_library(tmp_path / "missing" / "f.so")
+
+
+def test_a_library_for_musl_needs_its_c_library() -> None:
+    A, B, s = doubled()
+    libraries = [build(s, [A, B], f"llvm -mtriple=x86_64-linux-{c}").library() for c in ("gnu", "musl")]
+    assert [(b"libc.so.6\0" in one, b"libc.so\0" in one, b"libpthread" in one) for one in libraries] == [
+        (True, False, True),
+        (False, True, False),
+    ]
+
+
+def test_a_library_for_android_is_refused() -> None:
+    A, B, s = doubled()
+    with pytest.raises(
+        CodegenError, match="the thread pool is for x86_64 and aarch64 on Linux, not for 'aarch64-linux-a"
+    ):
+        build(s, [A, B], "llvm -mtriple=aarch64-linux-android").library()
 
 
 def test_storage_that_does_not_fit_its_tensor_is_refused() -> None:
@@ -86,7 +172,9 @@ def test_what_is_no_schedule_or_function_is_refused() -> None:
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        (f"llvm -mtriple={HERE.triple} -mattr=+sse9", "LLVM does not accept processor '' with features '+sse9'"),
+        (f"llvm -mtriple={HERE.triple} -mattr=+sse9", f"LLVM knows no feature '+sse9' for {HERE.architecture}"),
+        ("llvm -mtriple=aarch64-linux-gnu -mcpu=skylak", "LLVM knows no processor 'skylak' for aarch64"),
+        ("cuda", "build compiles for kind llvm; C comes from emit_c, OpenCL from emit_opencl; found 'cuda'"),
         (f"llvm -mtriple={HERE.triple} -mtune=znver4", "expected no option -mtune, which LLVM is not told of"),
     ],
 )

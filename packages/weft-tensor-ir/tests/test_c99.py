@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from weft.runtime import Target, array, load_module
-from weft.runtime.abi import WeftHost
+from weft.runtime.abi import DLTensor, Status, WeftHost
 from weft.runtime.errors import ArgumentError, CodegenError
 from weft.tensor_ir import te
 from weft.tensor_ir.codegen.c_family import emit_c
@@ -121,9 +121,7 @@ def test_symbolic_extents_are_read_off_the_arguments(compiled):
 def test_terms_of_a_reduction_may_be_absent(compiled):
     a, w = te.placeholder((20,), name="A"), te.placeholder((5,), name="W")
     k = te.reduce_axis(5, "k")
-    b = te.compute(
-        (20,), lambda i: te.sum(a[i + k - 2] * w[k], axis=k, where=(i + k >= 2) & (i + k < 22)), name="B"
-    )
+    b = te.compute((20,), lambda i: te.sum(a[i + k - 2] * w[k], axis=k, where=(i + k >= 2) & (i + k < 22)), name="B")
     x, y = floats(20), floats(5)
     *_, found = called(compiled(lower(te.create_schedule(b), [a, w, b], "f")), x, y, np.zeros(20, "float32"))
     np.testing.assert_allclose(found, np.convolve(x, y[::-1], "same"), rtol=1e-5, atol=1e-6)
@@ -382,7 +380,8 @@ function f(A: float32[4], B: out float32[4])
 
 def test_an_operand_that_is_not_chosen_is_not_loaded(gcc, tmp_path):
     """The loads that are guarded here are outside of their arrays: the address sanitizer would stop the program."""
-    function = parsed("""
+    function = parsed(
+        """
 function f(A: float32[8], I: int64[8], B: out float32[4, 8])
   for i in [0, 8):
     B[0, i] = select(i > 0, A[i - 1000000], 0.0f) + select(i < 0, 0.0f, 1.0f)
@@ -391,7 +390,8 @@ function f(A: float32[8], I: int64[8], B: out float32[4, 8])
       B[2, i] = 1.0f
     while i < 0 and A[i - 1000000] > 0.0f:
       B[3, i] = 1.0f
-""".replace("i > 0", "i > 8").replace("I[i] + 8 - 8", "I[i]"))
+""".replace("i > 0", "i > 8").replace("I[i] + 8 - 8", "I[i]")
+    )
     main = """
 int main(void) {
   static float a[8] = {1, 1, 1, 1, 1, 1, 1, 1}, b[32];
@@ -552,6 +552,18 @@ def test_memory_between_stages_comes_from_the_host_and_goes_back(compiled, symbo
     np.testing.assert_array_equal(c.numpy(), x[:, ::-1] * 2 + 1)
     assert (host.live, host.chunks) == ({}, [12])
     assert host.count == (1 if place == "kernel" else 12)
+
+
+def test_null_pointers_are_reported(compiled):
+    function = compiled(two_stages(True, "kernel"))["f"]
+    host = Host()
+    assert function._call(ctypes.addressof(host.table), None, 2) == Status.NULL_ARGUMENT
+    for changed in ({"data": None}, {"shape": ctypes.POINTER(ctypes.c_int64)()}):
+        a, c = array(floats(12, 8)), array(np.zeros((12, 8), "float32"))
+        tensor = DLTensor.from_address(c.handle)
+        for name, value in changed.items():
+            setattr(tensor, name, value)
+        assert host.call(function, a, c) == Status.NULL_ARGUMENT | 1 << 8
 
 
 @pytest.mark.parametrize("place", ["kernel", "task"])

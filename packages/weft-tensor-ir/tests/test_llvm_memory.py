@@ -268,5 +268,5 @@ def test_a_symbol_that_no_extent_gives_is_refused():
     n = te.var("n")
     A = te.placeholder((n * 2,), name="A")
     B = te.compute((8,), lambda i: A[i], name="B")
-    with pytest.raises(CodegenError, match="kernel: no argument's shape gives the extent 'n'"):
+    with pytest.raises(CodegenError, match="run: no argument's shape gives the extent 'n'"):
         build_functions([lower(te.create_schedule(B), [A, B])])

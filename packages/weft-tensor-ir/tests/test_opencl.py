@@ -259,5 +259,6 @@ def test_what_opencl_lacks_is_refused(statement, message):
 
 def test_a_name_that_c_has_taken_is_refused():
     text = "function kernel(B: out float32[4])\n  thread threadIdx.x t in [0, 4):\n    B[t] = 1.0f"
-    with pytest.raises(CodegenError, match="expected a name that C leaves to its users for a function, found 'kernel'"):
+    message = "expected an identifier that C leaves to its users for a function, found 'kernel'"
+    with pytest.raises(CodegenError, match=message):
         emit_opencl(parse_function(text))

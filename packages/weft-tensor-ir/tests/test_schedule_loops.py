@@ -254,6 +254,17 @@ def test_a_shifted_tail_of_a_sum_is_not_shared_among_threads():
     )
 
 
+def test_a_shifted_tail_of_a_sum_is_not_shared_among_lanes():
+    product = Product()
+    outer, inner = product.stage.split(product.j, 5, tail="shift")
+    product.stage.reorder(outer, product.k, inner)
+    product.stage.vectorize(outer)
+    refuses(
+        "loop 'jo' over its tiles is shared among lanes, so that two of them would add terms to the overlapping",
+        product.loops,
+    )
+
+
 def test_tile_puts_the_loops_of_tiles_outside():
     grid = Grid()
     grid.stage.tile(grid.i, grid.j, 2, 3)

@@ -1,5 +1,6 @@
 """Tensor expressions: placeholders, computations, reductions, and the text of each refusal."""
 
+import math
 import re
 
 import numpy as np
@@ -169,3 +170,47 @@ def test_misused_buffers():
         ScheduleError, match="decl_buffer of 'b': expects one of register, local, shared, global, found 'l2'"
     ):
         te.decl_buffer((4,), name="b", scope="l2")
+
+
+def test_functions_of_values_do_not_take_expressions():
+    x = a[0, 0]
+    refused("numpy.exp computes values, and an expression has none while it is being built", lambda: np.exp(x))
+    refused("numpy.add computes values, and an expression has none", lambda: np.add.reduce(x))
+    refused("has no value while it is being built; use te's functions of expressions", lambda: math.exp(x))
+    refused("'**' is no operator of expressions; use te.power(x, y), or x * x for a square", lambda: x**2)
+    refused("0 <= i < 3 is te.all(0 <= i, i < 3)", lambda: 0 <= r < 3)
+
+
+def test_a_number_of_numpy_may_be_the_left_operand():
+    x = a[0, 0]
+    for built, expected in (
+        (np.float32(2) * x, "2.0f * a[0, 0]"),
+        (np.float32(2) - x, "2.0f - a[0, 0]"),
+        (np.float32(2) / x, "2.0f / a[0, 0]"),
+        (np.float32(2) < x, "2.0f < a[0, 0]"),
+        (np.int64(7) // r, "7 // r"),
+    ):
+        assert str(built) == expected
+
+
+def test_whole_tensors_are_no_operands():
+    advice = "found tensor 'a'; use its elements, such as a[i, j] in te.compute(shape, lambda i, j: ...)"
+    refused(f"operators take elements, {advice}", lambda: a + a)
+    refused(f"operators take elements, {advice}", lambda: 2.0 - a)
+    refused(f"operators take elements, {advice}", lambda: a**2)
+    refused(f"expected an expression, {advice}", lambda: te.exp(a))
+
+
+def test_a_reduction_over_what_is_no_reduce_axis_names_it():
+    refused("sum expects axes made by te.reduce_axis, found 1", lambda: te.sum(a[0, r], axis=1))
+    refused(
+        "sum expects axes made by te.reduce_axis, found IterVar(i)",
+        lambda: te.compute((4,), lambda i: te.sum(a[i, 0], axis=i)),
+    )
+
+
+def test_the_repr_of_an_expression_is_its_text_cut_short():
+    assert repr(a[0, r] + 1.0) == "Add(a[0, r] + 1.0f)"
+    long = te.all(*[r < n for n in range(100)])
+    assert repr(long).endswith("...)")
+    assert len(repr(long)) <= 90

@@ -26,7 +26,8 @@ def reference(x, weight, bias, w, groups):
     y = np.zeros((n, groups, outputs // groups, *out))
     for k in product(*map(range, w.kernel)):
         starts = [i * d for i, d in zip(k, w.dilations, strict=True)]
-        part = padded[(..., *(slice(a, a + (e - 1) * s + 1, s) for a, e, s in zip(starts, out, w.strides, strict=True)))]
+        places = [slice(a, a + (e - 1) * s + 1, s) for a, e, s in zip(starts, out, w.strides, strict=True)]
+        part = padded[(..., *places)]
         factor = weight[(..., *k)].astype(np.float64).reshape(groups, outputs // groups, -1)
         y += np.einsum("goc,ngc...->ngo...", factor, part.reshape(n, groups, c // groups, *out))
     return y.reshape(n, outputs, *out) + bias.reshape(-1, *[1] * w.rank)
@@ -92,7 +93,8 @@ def test_blocked_output_of_row_major_weights(run_views, view, error, random, lan
 
 def test_a_fused_epilogue_in_another_layout(run_views, view, error, random, lanes):
     def transposed(v):
-        return compute((*v.shape[:2], v.shape[3], v.shape[2]), lambda n, c, y, x: te.maximum(v(n, c, x, y), 0.0), "relu")
+        shape = (*v.shape[:2], v.shape[3], v.shape[2])
+        return compute(shape, lambda n, c, y, x: te.maximum(v(n, c, x, y), 0.0), "relu")
 
     case = CASES["few input channels"]
     y, expected = convolved(run_views, view, random, case, layouts_of(case, lanes), epilogue=transposed)

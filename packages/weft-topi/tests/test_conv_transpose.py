@@ -17,7 +17,8 @@ def reference(x, weight, bias, w, out, groups):
     whole = [(e - 1) * w.strides[d] + w.reach(d) + out[d] for d, e in enumerate(spatial)]
     y = np.zeros((n, groups, per_group, *whole))
     for k in product(*map(range, w.kernel)):
-        place = [slice(i * d, i * d + (e - 1) * s + 1, s) for i, d, e, s in zip(k, w.dilations, spatial, w.strides)]
+        starts = [i * d for i, d in zip(k, w.dilations, strict=True)]
+        place = [slice(a, a + (e - 1) * s + 1, s) for a, e, s in zip(starts, spatial, w.strides, strict=True)]
         factor = weight[(..., *k)].astype(np.float64).reshape(groups, c // groups, per_group)
         y[(..., *place)] += np.einsum("gco,ngc...->ngo...", factor, x.reshape(n, groups, c // groups, *spatial))
     y = y.reshape(n, groups * per_group, *whole)
@@ -37,7 +38,7 @@ CASES = {
     "few channels": ((1, 8, 6, 20), 3, Window((4, 4), (2, 2), (1,) * 4, ONES), (0, 0), 1),
     "few channels, unlike sides": ((2, 6, 5, 7), 4, Window((3, 2), (2, 3), (1, 0, 0, 1), ONES), (0, 0), 2),
     "few channels, dilation": ((1, 6, 5, 7), 4, Window((3, 3), (2, 2), (1,) * 4, (2, 2)), (1, 0), 1),
-    "few channels, three dimensions": ((1, 4, 3, 4, 5), 6, Window((3,) * 3, (2, 1, 2), (1,) * 6, (1,) * 3), (0,) * 3, 1),
+    "three dimensions": ((1, 4, 3, 4, 5), 6, Window((3,) * 3, (2, 1, 2), (1,) * 6, (1,) * 3), (0,) * 3, 1),
 }
 
 

@@ -59,7 +59,7 @@ def test_terms_are_added_in_blocks_where_a_panel_is_larger_than_the_cache(run_vi
     assert error(found, expected) < 1e-5
 
 
-def test_partial_sums_don_t_overwrite_an_operand_in_the_same_memory(run_views, view, error, random):
+def test_partial_sums_don_t_overwrite_an_operand_in_the_same_memory(view, random):
     """With an operand as large as the output, which may share its memory, terms are added in one go."""
     small = Machine(Machine.of("llvm").vector_bytes, 32, 32 << 10, 64 << 10, 1 << 20)
     x, y, r = (random.standard_normal(s).astype("float32") for s in ((29, 512), (512, 70), (29, 70)))

@@ -35,7 +35,10 @@ def test_layer(run_views, view, error, random, shape, axis):
     assert np.abs(y - expected).max() < 1e-5
 
 
-@pytest.mark.parametrize(("shape", "groups"), [((1, 8, 12, 12), 8), ((2, 30, 7, 9), 5), ((2, 6, 5, 4, 3), 3), ((2, 8, 19), 2)])
+GROUPS = [((1, 8, 12, 12), 8), ((2, 30, 7, 9), 5), ((2, 6, 5, 4, 3), 3), ((2, 8, 19), 2)]
+
+
+@pytest.mark.parametrize(("shape", "groups"), GROUPS)
 def test_groups(run_views, view, error, random, shape, groups):
     x, (scale, bias) = data_and_vectors(random, shape, 2)
     operands = [view(x, "x"), view(scale, "s"), view(bias, "b")]

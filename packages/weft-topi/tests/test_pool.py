@@ -21,7 +21,8 @@ def reference(x, w, kind, ceil_mode, padding_counts):
             if all(0 <= p < e for p, e in zip(i, spatial, strict=True)):
                 values.append(x[(..., *i)].astype(np.float64))
             count += all(p < e + w.pads[w.rank + d] for d, (p, e) in enumerate(zip(i, spatial, strict=True)))
-        y[(..., *place)] = np.max(values, 0) if kind == "max" else np.sum(values, 0) / (count if padding_counts else len(values))
+        size = count if padding_counts else len(values)
+        y[(..., *place)] = np.max(values, 0) if kind == "max" else np.sum(values, 0) / size
     return y
 
 

@@ -108,8 +108,9 @@ def activated(x, name):
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations(run_views, view, error, random, name):
-    x, weight = random.standard_normal((1, 1, 4)).astype("float32"), random.standard_normal((1, 20, 4)).astype("float32")
-    operands = [view(x, "x"), view(weight, "w"), view(np.zeros((1, 20, 20), "float32"), "r")]
+    x, weight = (random.standard_normal(shape).astype("float32") for shape in ((1, 1, 4), (1, 20, 4)))
+    given = [x, weight, np.zeros((1, 20, 20), "float32")]
+    operands = [view(a, f"x{i}") for i, a in enumerate(given)]
     settings = Settings(((Activation(name, 0.7, 0.2),),), (False,))
-    y, _ = run_views(rnn(Inputs(*operands), settings), operands, [x, weight, np.zeros((1, 20, 20), "float32")])
+    y, _ = run_views(rnn(Inputs(*operands), settings), operands, given)
     assert error(y[0, 0], activated(x[0].astype(np.float64) @ weight[0].T, name)) < 1e-6

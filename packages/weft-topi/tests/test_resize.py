@@ -26,7 +26,12 @@ def axes_of(before, after):
     return [AxisResize(d, b, a, a / b) for d, (b, a) in enumerate(zip(before, after, strict=True)) if a != b]
 
 
-SHAPES = [((1, 3, 5, 7), (1, 3, 9, 4)), ((1, 24, 9, 12), (1, 24, 18, 15)), ((2, 3, 9), (2, 5, 14)), ((1, 2, 4, 4), (1, 2, 1, 1))]
+SHAPES = [
+    ((1, 3, 5, 7), (1, 3, 9, 4)),
+    ((1, 24, 9, 12), (1, 24, 18, 15)),
+    ((2, 3, 9), (2, 5, 14)),
+    ((1, 2, 4, 4), (1, 2, 1, 1)),
+]
 
 
 @pytest.mark.parametrize(("before", "after"), SHAPES)
@@ -56,7 +61,8 @@ def test_linear_in_blocks_of_channels_and_float16(run_views, view, error, random
 def test_nearest(run_views, view, random, lanes, blocked, after):
     x = random.standard_normal((1, 24, 5, 6)).astype("float32")
     data = view(x, "x", Layout.blocked(4, 1, lanes) if blocked else None)
-    (y,) = run_views(resize(data, axes_of(x.shape, after), Interpolation("nearest", "asymmetric", "floor")), [data], [x])
+    how = Interpolation("nearest", "asymmetric", "floor")
+    (y,) = run_views(resize(data, axes_of(x.shape, after), how), [data], [x])
     rows, columns = (np.arange(a) * b // a for a, b in zip(after[2:], x.shape[2:], strict=True))
     np.testing.assert_array_equal(y, x[:, :, rows][..., columns])
 

@@ -14,7 +14,7 @@ def window(pads):
 
 
 def direct(x, weight, bias, w):
-    n, _, height, width = x.shape
+    height, width = x.shape[2:]
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (w.pads[0], w.pads[2]), (w.pads[1], w.pads[3])))
     rows, columns = w.output((height, width))
     parts = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.graph_ir.entry import build_entry
 from weft.graph_ir.graph import Graph, Node, Value
+from weft.graph_ir.kernel_compiler import KernelCompiler
 from weft.graph_ir.kernels import lower_group
 from weft.graph_ir.memory import MemoryPlan, plan_memory
 from weft.graph_ir.ops.fused import Fused
@@ -26,11 +27,11 @@ from weft.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from weft.graph_ir.passes.simplify import simplify
 from weft.graph_ir.passes.simplify_inference import simplify_inference
 from weft.graph_ir.pipeline import Pipeline, run_pipeline
+from weft.graph_ir.text import canonical_text
 from weft.runtime import Artifact, Parameter, Target
 from weft.runtime.signature import Metadata
 from weft.tensor_ir import Machine, ObjectCache
 from weft.tensor_ir.codegen.llvm import companion_text
-from weft.tensor_ir.codegen.object_cache import cache_key
 from weft.tensor_ir.codegen.object_code import compile_for, compile_functions
 from weft.tensor_ir.codegen.signature import signature_of
 from weft.tensor_ir.codegen.workers import CompilerPool
@@ -70,22 +71,32 @@ class LoweredNetwork:
     entry: Function
 
 
-def lower_network(graph: Graph, target: Target) -> LoweredNetwork:
-    """Fuse, plan memory, and lower every distinct group of an optimised graph once."""
+def lower_network(
+    graph: Graph, target: Target, begin: Callable[[Function, Node], None] = lambda function, node: None
+) -> LoweredNetwork:
+    """Fuse, plan memory, and lower every distinct group of an optimised graph once.
+
+    `begin` is told each kernel as soon as it is lowered, and the first fused node that it computes.
+    """
     fused = fuse(graph)
     plan = plan_memory(fused)
     machine = Machine.of(target)
     kernels: dict[str, Function] = {}
+    names: dict[str, str] = {}
     calls: dict[Node, str] = {}
     for node in fused.nodes:
         assert isinstance(node.op, Fused)
         if node.outputs[0] in plan.views:
             continue
-        function = lower_group(node, "kernel", machine)
-        key = digest(function)
-        if key not in kernels:
-            kernels[key] = replace(function, name=f"k{len(kernels)}_{node.op.body.name}")
-        calls[node] = kernels[key].name
+        text = canonical_text(node.op.body)
+        if text not in names:
+            function = lower_group(node, "kernel", machine)
+            key = digest(function)
+            if key not in kernels:
+                kernels[key] = replace(function, name=f"k{len(kernels)}_{node.op.body.name}")
+                begin(kernels[key], node)
+            names[text] = kernels[key].name
+        calls[node] = names[text]
     return LoweredNetwork(fused, plan, tuple(kernels.values()), calls, build_entry(fused, calls, plan))
 
 
@@ -107,9 +118,9 @@ def build(
     complete = Target.of(target)
     bound = bind_parameters(graph, params or {})
     optimised = run_pipeline(bound, default_pipeline(complete) if pipeline is None else pipeline)
-    network = lower_network(optimised, complete)
-    codes = compile_kernels(network.kernels, complete, workers, cache)
-    codes.append(compile_functions([network.entry], complete).code)
+    compiler = KernelCompiler(complete, workers, cache)
+    network = lower_network(optimised, complete, compiler.begin)
+    codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
     metadata = Metadata(_producer(), str(complete), (signature_of(network.entry),))
     companion = compile_for(companion_text(complete.triple, metadata), complete)
     library = link([*codes, companion], complete.triple, EXPORTS, f"{graph.name}.so")
@@ -124,27 +135,6 @@ def build(
     )
 
 
-def compile_kernels(
-    kernels: Sequence[Function], target: Target, workers: CompilerPool | None, cache: ObjectCache | None
-) -> list[bytes]:
-    """Object code of each kernel, in order: from the cache, else from the workers, else made here."""
-    keys = [cache_key([f], target) for f in kernels] if cache is not None else [""] * len(kernels)
-    found = {f: None if cache is None else cache.read(key) for f, key in zip(kernels, keys, strict=True)}
-    missing = [f for f in kernels if found[f] is None]
-    made = (
-        workers.compile(missing, target) if workers is not None else [compile_functions([f], target) for f in missing]
-    )
-    found.update(zip(missing, made, strict=True))
-    codes = []
-    for f, key in zip(kernels, keys, strict=True):
-        code = found[f]
-        assert code is not None
-        if cache is not None and f in missing:
-            cache.write(key, code)
-        codes.append(code.code)
-    return codes
-
-
 def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
     """Inputs that `params` names, as constants."""
     data = {v: np.asarray(params[v.name]) for v in graph.inputs if v.name in params}
@@ -154,13 +144,13 @@ def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
     return replace(graph, inputs=inputs, parameters={**graph.parameters, **data})
 
 
-def parameter_block(graph: Graph, plan: MemoryPlan) -> bytes:
-    """All parameters in the memory that the plan gives them."""
-    block = bytearray(max(plan.parameter_bytes, 64))
+def parameter_block(graph: Graph, plan: MemoryPlan) -> memoryview:
+    """All parameters in the memory that the plan gives them, read-only."""
+    block = np.zeros(max(plan.parameter_bytes, 64), np.uint8)
     for value, offset in plan.parameters.items():
-        data = np.ascontiguousarray(graph.parameters[value]).tobytes()
-        block[offset : offset + len(data)] = data
-    return bytes(block)
+        data = np.ascontiguousarray(graph.parameters[value]).reshape(-1).view(np.uint8)
+        block[offset : offset + data.size] = data
+    return block.data.toreadonly()
 
 
 def _parameter(value: Value, is_output: bool) -> Parameter:

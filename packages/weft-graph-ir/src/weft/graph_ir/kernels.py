@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.graph_ir.graph import Graph, Node, Value
+from weft.graph_ir.graph import Graph, Node, Value, note_node
 from weft.graph_ir.ops.fused import Fused
 from weft.runtime.errors import WeftError
 from weft.tensor_ir import Machine, lower, te
@@ -22,11 +22,14 @@ def lower_group(node: Node, name: str, machine: Machine) -> Function:
     try:
         return _lower(body, name, machine)
     except WeftError as error:
-        for span in node.spans:
-            error.add_note(f"in {span}")
-        for v in (*body.inputs, *body.outputs):
-            error.add_note(f"  {v}: {v.type}")
+        note_group(error, node)
         raise
+
+
+def note_group(error: WeftError, node: Node) -> None:
+    """Add to an error the group that it is about: where its nodes came from, its inputs and outputs."""
+    assert isinstance(node.op, Fused)
+    note_node(error, (*node.op.body.inputs, *node.op.body.outputs), node.spans)
 
 
 def _lower(body: Graph, name: str, machine: Machine) -> Function:

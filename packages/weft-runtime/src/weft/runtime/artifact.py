@@ -16,7 +16,7 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,7 +52,11 @@ class Artifact:
 
     def to_bytes(self) -> bytes:
         """The file: equal artifacts give equal bytes."""
-        sections = {"library": bytes(self.library), "parameters": bytes(self.parameters)}
+        return b"".join(self._parts())
+
+    def _parts(self) -> Iterator[bytes | memoryview]:
+        """The file, piece by piece; the sections are not copied."""
+        sections = {"library": self.library, "parameters": self.parameters}
         places, end = {}, 0
         for name, data in sections.items():
             places[name] = {"offset": end, "size": len(data), "required": True, "leaves": leaf_digests(data)}
@@ -76,16 +80,16 @@ class Artifact:
         header = _HEADER.pack(
             MAGIC, FORMAT_VERSION, first, _HEADER.size, len(manifest), hashlib.sha256(manifest).digest()
         )
-        parts = [header, manifest, bytes(first - _HEADER.size - len(manifest))]
+        yield from (header, manifest, bytes(first - _HEADER.size - len(manifest)))
         for data in sections.values():
-            parts += [data, bytes(-len(data) % _PAGE)]
-        return b"".join(parts)
+            yield from (data, bytes(-len(data) % _PAGE))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file; whoever reads the path at that time sees the old file or the new one, whole."""
         place = Path(path)
         temporary = place.with_name(f".{place.name}.{os.getpid()}")
-        temporary.write_bytes(self.to_bytes())
+        with temporary.open("wb") as file:
+            file.writelines(self._parts())
         temporary.replace(place)
 
 

@@ -74,6 +74,9 @@ def check_elf(image: bytes, name: str) -> None:
     if kind != _SHARED_OBJECT:
         raise ArtifactError(f"{name}: expected an ELF shared library, found ELF type {kind}")
     fields = struct.unpack_from(header, image)
+    sections_end = fields[5] + fields[10] * fields[11]
+    if sections_end > len(image):
+        raise ArtifactError(f"{name}: expected {sections_end} bytes, found {len(image)}: the library is cut short")
     start, size, count = fields[4], fields[8], fields[9]
     if size != struct.calcsize(segment) or start + size * count > len(image):
         raise ArtifactError(

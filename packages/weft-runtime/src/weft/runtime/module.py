@@ -155,10 +155,10 @@ def function_named(name: str, functions: Mapping[str, AnyFunction]) -> AnyFuncti
 def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, pool: HostPool = PROCESS_POOL) -> Module:
     """Loads a self-contained shared library, a file or its bytes, that weft compiled.
 
-    Raises ArtifactError for a library that is corrupt, of another version of the ABI, or for another processor than
-    this.
+    Raises ArtifactError for a file that can't be read and for a library that is corrupt, of another version of the ABI,
+    or for another processor than this.
     """
-    image, name = (source, "library") if isinstance(source, bytes) else (Path(source).read_bytes(), str(source))
+    image, name = (source, "library") if isinstance(source, bytes) else (_content(Path(source)), str(source))
     library = Library(image, name)
     metadata = _metadata(library)
     addresses = {function.name: library.address(function.name) for function in metadata.functions}
@@ -173,6 +173,13 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
         threads=threads,
         pool=pool,
     )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"{path}: expected a library to read: {error.strerror}") from None
 
 
 def _metadata(library: Library) -> Metadata:

@@ -7,12 +7,11 @@ from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
-from weft.runtime.errors import CodegenError, TargetError
+from weft.runtime.errors import ArtifactError, CodegenError, TargetError
 from weft.runtime.module import Argument, Module
 from weft.runtime.module import Function as LoadedFunction
 from weft.runtime.signature import Metadata, Signature
 from weft.runtime.target import Target
-from weft.tensor_ir.codegen.c_family.identifiers import check_public
 from weft.tensor_ir.codegen.c_header import c_header
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from weft.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text
@@ -97,11 +96,8 @@ class CompiledModule:
     def library(self, soname: str = "libweft.so") -> bytes:
         """A self-contained shared library: the functions, a thread pool, metadata.
 
-        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for and
-        for a function whose name C keeps for itself.
+        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for.
         """
-        for function in self.functions:
-            check_public(function.name)
         metadata = Metadata(f"weft-tensor-ir {version('weft-tensor-ir')}", str(self.target), self.signatures)
         text = self.llvm_text().replace("declare ptr @weft_default_host()\n", "")
         code = compile_for(text + companion_text(self.target.triple, metadata), self.target)
@@ -111,8 +107,13 @@ class CompiledModule:
         return link(code, self.target.triple, exports, soname)
 
     def export_library(self, path: str | Path) -> None:
-        """Write the library to `path`, and its C header beside it (the same name, ending in .h)."""
+        """Write the library to `path`, and its C header beside it (the same name, ending in .h).
+
+        Raises ArtifactError where there is no folder to write to.
+        """
         place = Path(path)
+        if not place.parent.is_dir():
+            raise ArtifactError(f"{place}: expected a folder to write the library to, found no {place.parent}")
         place.write_bytes(self.library(place.name))
         place.with_suffix(".h").write_text(self.c_header())
 
@@ -121,7 +122,7 @@ def build(
     schedule: Schedule,
     arguments: Sequence[Tensor],
     target: Target | str = "llvm",
-    name: str = "kernel",
+    name: str = "run",
     *,
     buffers: Mapping[Tensor, Buffer] | None = None,
     aliased: Sequence[Tensor] = (),

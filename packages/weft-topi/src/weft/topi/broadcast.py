@@ -60,8 +60,13 @@ def divide(a: Expr, b: Expr) -> Expr:
 
 
 def modulo(a: Expr, b: Expr) -> Expr:
-    """The remainder with the divisor's sign, of integers."""
-    return a % b
+    """The remainder with the divisor's sign: Python's %."""
+    if a.dtype.is_int:
+        return a % b
+    rest = fmod(a, b)
+    zero = te.select(b < 0, -0.0, te.const(0.0, a.dtype))
+    moved = te.select((rest < 0).not_equal(b < 0), rest + b, rest)
+    return te.select(rest.equal(0.0), zero, moved)
 
 
 def fmod(a: Expr, b: Expr) -> Expr:
@@ -114,10 +119,14 @@ def _integer_power(a: Expr, b: Expr) -> Expr:
 
 
 def bit_shift(a: Expr, b: Expr, left: bool) -> Expr:
-    """a shifted by b bits; 0 where b is all of them or more."""
-    last = te.const(a.dtype.bits - 1, b.dtype)
-    shifted = (te.left_shift if left else te.right_shift)(a, te.minimum(b, last))
-    return te.select(b <= last, shifted, te.const(0, a.dtype))
+    """a shifted by b bits in two's complement; by all of them where b is negative or reaches the width."""
+    within = te.all(b >= 0, b < a.dtype.bits) if not is_unsigned(b) else b < a.dtype.bits
+    zero = te.const(0, a.dtype)
+    if left:
+        return te.select(within, te.left_shift(a, te.select(within, b, zero)), zero)
+    last = te.const(a.dtype.bits - 1, a.dtype)
+    shifted = te.right_shift(a, te.select(within, b, last))
+    return te.select(within, shifted, zero) if is_unsigned(a) else shifted
 
 
 def prelu(x: Expr, slope: Expr) -> Expr:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from weft.graph_ir.op import LayoutChoice, Op, require
-from weft.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, UNSIGNED, ElementKind
+from weft.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, ElementKind
 from weft.graph_ir.types import Dim, TensorType
 from weft.runtime.errors import InferenceError
 from weft.tensor_ir import te
@@ -129,15 +129,9 @@ class Maximum(Binary):
 
 @dataclass(frozen=True, slots=True)
 class Modulo(Binary):
-    """The remainder of a division: with the divisor's sign, of integers; with `fmod`, the dividend's."""
+    """The remainder of a division, with the sign of the divisor; with `fmod` that of the dividend."""
 
     fmod: bool = False
-
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        types = Binary.infer(self, *inputs)
-        if not self.fmod:
-            INTEGERS.check(self, "operands without fmod", inputs[0])
-        return types
 
     def element(self, *operands: Expr) -> Expr:
         a, b = operands
@@ -294,9 +288,9 @@ class BitwiseXor(Binary):
 
 @dataclass(frozen=True, slots=True)
 class BitShift(Binary):
-    """a shifted by b bits in a direction, `left` or `right`."""
+    """a shifted by b bits in a direction, `left` or `right`; by all where b is not within the width."""
 
-    takes = UNSIGNED
+    takes = INTEGERS
     direction: str = "left"
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:

@@ -28,7 +28,6 @@ def _is_float(t: DType) -> bool:
 
 FLOATS = ElementKind("floating-point numbers of 16 bits or more", _is_float)
 INTEGERS = ElementKind("integers", lambda t: t.is_int)
-UNSIGNED = ElementKind("unsigned integers", lambda t: t.code is TypeCode.UINT)
 SIGNED = ElementKind("signed numbers", lambda t: t.code is TypeCode.INT or _is_float(t))
 NUMBERS = ElementKind("numbers", lambda t: t.is_int or _is_float(t))
 BOOLEANS = ElementKind("bool", lambda t: t.is_bool)

@@ -145,7 +145,6 @@ class ReduceLogSum(Reduce):
 class ReduceLogSumExp(Reduce):
     """log Σ e^x."""
 
-    needs_terms = True
     axes: tuple[int, ...] = ()
     keepdims: bool = True
 

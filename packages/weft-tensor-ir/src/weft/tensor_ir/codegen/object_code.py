@@ -9,7 +9,7 @@ import llvmlite.binding as llvm
 
 from weft.runtime.errors import CodegenError, TargetError
 from weft.runtime.target import Target
-from weft.tensor_ir.codegen.c_family.identifiers import check_symbol
+from weft.tensor_ir.codegen.c_family.identifiers import check_public
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
 from weft.tensor_ir.codegen.llvm import Report, compile_text, emit_module, target_machine
 from weft.tensor_ir.ir.stmt import Function
@@ -29,10 +29,12 @@ def generate(
 ) -> tuple[str, Report]:
     """LLVM text of the functions, and what was counted. Raises CodegenError for what the target can't express."""
     if target.kind != "llvm":
-        raise TargetError(f"expected a target of kind llvm, found {target.kind!r}")
+        raise TargetError(
+            f"build compiles for kind llvm; C comes from emit_c, OpenCL from emit_opencl; found {target.kind!r}"
+        )
     names = [f.name for f in functions]
     for name in names:
-        check_symbol(name)
+        check_public(name)
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     ready = [Function(f.name, f.parameters, f.outputs, lower_intrinsics(f.body, rules), f.aliased) for f in functions]

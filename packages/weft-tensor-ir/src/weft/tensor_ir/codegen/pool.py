@@ -49,7 +49,7 @@ def pool_text(triple: str, cgroup: str = "/sys/fs/cgroup") -> str:
     quota of processor time (version 2, or 1) bounds the number of threads as the affinity mask does.
     """
     machine = _MACHINES.get(triple.partition("-")[0])
-    if machine is None or "linux" not in triple:
+    if machine is None or "linux" not in triple or "android" in triple:
         raise CodegenError(f"the thread pool is for {' and '.join(_MACHINES)} on Linux, not for {triple!r}")
     fields = {
         "pool_size": _POOL_SIZE,

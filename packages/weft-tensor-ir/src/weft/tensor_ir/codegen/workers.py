@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Any, Self
@@ -77,7 +77,7 @@ class _Worker:
 
 
 class CompilerPool:
-    """`processes` workers; a context manager. `compile` keeps the order of its input."""
+    """`processes` workers; a context manager."""
 
     def __init__(self, processes: int = 2) -> None:
         self._workers = [_Worker() for _ in range(processes)]
@@ -96,17 +96,20 @@ class CompilerPool:
 
     def close(self) -> None:
         """End the workers, after the requests that they are at."""
-        self._threads.shutdown()
+        self._threads.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.close()
 
     def compile(self, functions: Sequence[Function], target: Target | str = "llvm") -> list[ObjectCode]:
-        """Object code of each function, with the default intrinsic rules.
+        """Object code of each function in order, with the default intrinsic rules.
 
         Raises CodegenError where a function can't be compiled, or a worker dies on it.
         """
-        complete = str(Target.of(target))
-        return list(self._threads.map(lambda f: self._one(f, complete), functions))
+        return [future.result() for future in [self.submit(f, target) for f in functions]]
+
+    def submit(self, function: Function, target: Target | str = "llvm") -> Future[ObjectCode]:
+        """The object code that a worker will have made of a function; its result raises as `compile` does."""
+        return self._threads.submit(self._one, function, str(Target.of(target)))
 
     def _one(self, function: Function, target: str) -> ObjectCode:
         worker = self._idle.get()

@@ -15,7 +15,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from weft.runtime.dtype import DType
 from weft.runtime.errors import ExpressionError
@@ -93,6 +94,11 @@ class Expr:
     def __rmod__(self, other: Scalar) -> Expr:
         return floormod(other, self)
 
+    def __pow__(self, other: object) -> NoReturn:
+        raise ExpressionError("'**' is no operator of expressions; use te.power(x, y), or x * x for a square")
+
+    __rpow__ = __pow__
+
     def __neg__(self) -> Expr:
         if isinstance(self, Const) and self.dtype.is_float:
             return Const(-self.value, self.dtype)
@@ -130,8 +136,24 @@ class Expr:
     def __bool__(self) -> bool:
         raise ExpressionError(
             f"an expression ({type(self).__name__}, {self.dtype}) has no truth value while it is being built; "
-            "use te.select or te.if_then_else, te.all and te.any"
+            "use te.select or te.if_then_else, te.all and te.any (0 <= i < 3 is te.all(0 <= i, i < 3))"
         )
+
+    def __float__(self) -> NoReturn:
+        raise ExpressionError(
+            f"an expression ({type(self).__name__}, {self.dtype}) has no value while it is being built; "
+            "use te's functions of expressions, such as te.exp for math.exp"
+        )
+
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Expr:
+        """A number of NumPy as the left operand of an operator. Raises ExpressionError for all else that NumPy does."""
+        operator = _NUMPY_OPERATORS.get(function.__name__) if method == "__call__" and not options else None
+        if operator is None:
+            raise ExpressionError(
+                f"numpy.{function.__name__} computes values, and an expression has none while it is being built; "
+                "use te's functions of expressions, such as te.exp for numpy.exp"
+            )
+        return operator(*operands)
 
     def astype(self, dtype: DType | str) -> Expr:
         """This value converted to `dtype` (docs/semantics.md, conversions)."""
@@ -142,8 +164,12 @@ class Expr:
 
         return format_expr(self)
 
+    def __repr__(self) -> str:
+        text = str(self)
+        return f"{type(self).__name__}({text if len(text) <= 80 else f'{text[:77]}...'})"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Const(Expr):
     """A literal. `value` is an int for integers, a float for floats, a bool for bool."""
 
@@ -151,7 +177,7 @@ class Const(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Var(Expr):
     """A scalar with a name: a symbolic extent, a loop variable, a bound value. Identity is the node, not the name."""
 
@@ -166,7 +192,7 @@ class AxisKind(Enum):
     REDUCE = "reduce"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IterVar(Var):
     """An axis of a computation: a variable with the domain [0, extent)."""
 
@@ -175,7 +201,7 @@ class IterVar(Var):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cast(Expr):
     """`value` converted to `dtype`."""
 
@@ -183,7 +209,7 @@ class Cast(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Binary(Expr):
     """An operation on two operands of one type."""
 
@@ -299,13 +325,13 @@ class Or(Binary):
     symbol = "or"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Not(Expr):
     value: Expr
     dtype: DType = BOOL
 
 
-@dataclass(frozen=True, slots=True, eq=False, init=False)
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Select(Expr):
     """`then` where `condition` holds, else `otherwise`. Only the chosen operand's loads are performed."""
 
@@ -321,7 +347,7 @@ class Select(Expr):
         object.__setattr__(self, "dtype", then.dtype)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(Expr):
     """A pure function by name: an intrinsic (docs/semantics.md lists them) or one that the user gives a rule for."""
 
@@ -330,7 +356,7 @@ class Call(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Piecewise(Expr):
     """`branches[index]`: a body per value of a constant axis. Folds as soon as `index` is constant."""
 
@@ -339,7 +365,7 @@ class Piecewise(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Read(Expr):
     """An element of a tensor."""
 
@@ -349,7 +375,7 @@ class Read(Expr):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Reduce(Expr):
     """Output `output` of reducing `sources` (a tuple of equal length for tuple reductions) over `axes`.
 
@@ -364,7 +390,7 @@ class Reduce(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Load(Expr):
     """An element of a buffer."""
 
@@ -567,6 +593,20 @@ def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
         return const(bool(COMPARISONS[kind](a.value, b.value)))
     return kind(a, b)
 
+
+_NUMPY_OPERATORS: dict[str, Callable[[Any, Any], Expr]] = {
+    "add": add,
+    "subtract": subtract,
+    "multiply": multiply,
+    "divide": divide,
+    "floor_divide": floordiv,
+    "remainder": floormod,
+    "less": partial(compare, LT),
+    "less_equal": partial(compare, LE),
+    "greater": partial(compare, GT),
+    "greater_equal": partial(compare, GE),
+}
+"""What NumPy calls the operators of expressions."""
 
 TRUE = Const(True, BOOL)
 FALSE = Const(False, BOOL)

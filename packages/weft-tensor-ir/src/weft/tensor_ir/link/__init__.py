@@ -3,10 +3,10 @@
 from collections.abc import Mapping as _Mapping
 from collections.abc import Sequence as _Sequence
 
-from weft.tensor_ir.link.elf import C_LIBRARY, link_shared
+from weft.tensor_ir.link.elf import C_LIBRARY, MUSL, link_shared
 from weft.tensor_ir.link.external import link_with_lld
 
-__all__ = ["C_LIBRARY", "link", "link_shared", "link_with_lld"]
+__all__ = ["C_LIBRARY", "MUSL", "link", "link_shared", "link_with_lld"]
 
 
 def link(
@@ -14,12 +14,15 @@ def link(
     triple: str,
     exports: _Sequence[str],
     soname: str = "libweft.so",
-    imports: _Mapping[str, str] = C_LIBRARY,
+    imports: _Mapping[str, str] | None = None,
 ) -> bytes:
     """The library that holds `object_code` and defines `exports`: by our own linker where it serves, by lld elsewhere.
 
+    `imports` maps what it may leave undefined to the library that defines it: unless given, to the triple's C library.
     LinkError where the object or triple is refused, an export is missing, or lld is needed and not installed.
     """
+    if imports is None:
+        imports = MUSL if "musl" in triple else C_LIBRARY
     machine, _, system = triple.partition("-")
     is_own = machine in {"x86_64", "amd64", "aarch64", "arm64"} and "linux" in system
     if is_own and not system.endswith(("x32", "ilp32")) and "android" not in system:

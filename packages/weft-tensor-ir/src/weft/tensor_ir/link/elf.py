@@ -41,6 +41,9 @@ C_LIBRARY: Mapping[str, str] = MappingProxyType(
 )
 """What a library may import, and from where: calls of the C library on Linux. glibc kept threads apart until 2.34."""
 
+MUSL: Mapping[str, str] = MappingProxyType(dict.fromkeys(C_LIBRARY, "libc.so"))
+"""The same of musl, which is one library."""
+
 _STB_GLOBAL = 1
 
 

@@ -36,7 +36,7 @@ PASSES: tuple[Pass, ...] = (
 def lower(
     schedule: Schedule,
     arguments: Sequence[Tensor],
-    name: str = "kernel",
+    name: str = "run",
     *,
     buffers: Mapping[Tensor, Buffer] | None = None,
     aliased: Sequence[Tensor] = (),
@@ -73,6 +73,8 @@ def lower(
 def _parameters(
     schedule: Schedule, arguments: Sequence[Tensor], buffers: Mapping[Tensor, Buffer], aliased: Sequence[Tensor]
 ) -> dict[Tensor, Buffer]:
+    if not isinstance(arguments, (list, tuple)):
+        raise ScheduleError(f"lower expects a list of tensors as arguments, found {type(arguments).__name__}")
     known = {t for s in schedule.stages for t in s.outputs}
     parameters: dict[Tensor, Buffer] = {}
     for tensor in arguments:
@@ -81,7 +83,9 @@ def _parameters(
         if tensor in parameters:
             raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
         if tensor not in known:
-            raise ScheduleError(f"lower: argument {tensor.name!r} is no tensor of the schedule")
+            is_twin = tensor.name in {t.name for t in known}
+            reason = "another tensor of that name is" if is_twin else "nothing in it reads it"
+            raise ScheduleError(f"lower: argument {tensor.name!r} is no tensor of the schedule: {reason}")
         if isinstance(tensor.op, ConstantOp):
             raise ScheduleError(f"lower: {tensor.name!r} is a constant, not an argument")
         if tensor not in schedule.outputs and not isinstance(tensor.op, PlaceholderOp):

@@ -332,8 +332,8 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
         *plan.guards,
         *(value[s.parent] < extent[s.parent] for s in reversed(splits) if _is_guarded(s)),
     ]
-    whole = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
-    plan.rounded = {root for s in whole for root in _roots(stage, s.parent)}
+    filled = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
+    plan.rounded = {root for s in filled for root in _roots(stage, s.parent)}
     for axis in op.axis:
         point = plan.base[axis] + value[axis]
         guards.append(point >= 0)

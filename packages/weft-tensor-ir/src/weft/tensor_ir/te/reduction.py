@@ -94,7 +94,7 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
             raise ExpressionError(f"{name} expects at least one reduce axis, found none")
         for a in axes:
             if not isinstance(a, IterVar) or a.kind is not AxisKind.REDUCE:
-                raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {a}")
+                raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {a!r:.80}")
         condition = TRUE if where is None else as_expr(where)
         if not condition.dtype.is_bool:
             raise ExpressionError(f"where= of {name} expects a condition (bool), found {condition.dtype}")

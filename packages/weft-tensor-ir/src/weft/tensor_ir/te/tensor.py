@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -51,8 +51,21 @@ class Tensor:
         return Read(self, wide, self.dtype, caller_span())
 
     def as_expr(self) -> Expr:
-        """A tensor without dimensions stands for its element."""
+        """A tensor without dimensions stands for its element. Raises ExpressionError for one with dimensions."""
+        if self.ndim:
+            raise ExpressionError(f"expected an expression, found tensor {self.name!r}; {self._advice()}")
         return self()
+
+    def _no_operator(self, *_: object) -> NoReturn:
+        raise ExpressionError(f"operators take elements, found tensor {self.name!r}; {self._advice()}")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_operator
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _no_operator
+    __lt__ = __le__ = __gt__ = __ge__ = _no_operator
+
+    def _advice(self) -> str:
+        indices = ", ".join("ijklmnpq"[: self.ndim])
+        return f"use its elements, such as {self.name}[{indices}] in te.compute(shape, lambda {indices}: ...)"
 
     def __repr__(self) -> str:
         return f"Tensor({self.name}: {self.dtype}[{', '.join(map(str, self.shape))}])"

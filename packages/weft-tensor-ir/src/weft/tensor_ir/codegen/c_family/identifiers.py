@@ -7,6 +7,7 @@ import re
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Var
+from weft.tensor_ir.link import C_LIBRARY
 
 PREFIX = "weft_"
 """All that code generators define begins with it, and nothing else does."""
@@ -30,7 +31,9 @@ getc getchar gets perror printf putc putchar puts remove rename rewind scanf set
 tmpfile tmpnam ungetc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf vsscanf
 abort abs atexit atof atoi atol atoll bsearch calloc div exit getenv labs llabs lldiv ldiv mblen mbstowcs mbtowc qsort
 rand realloc srand strtod strtof strtol strtold strtoll strtoul strtoull system wcstombs wctomb
-"""  # C99 7.12, 7.19 and 7.20; of the functions of mathematics, those without suffix
+memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy
+strpbrk strrchr strspn strstr strtok strxfrm
+"""  # C99 7.12, 7.19, 7.20 and 7.21; of the functions of mathematics, those without suffix
 _KEYWORD_SET, _OPENCL_SET, _CALLED_SET, _LIBRARY_SET = (
     frozenset(words.split()) for words in (_KEYWORDS, _OPENCL_KEYWORDS, _CALLED, _LIBRARY)
 )
@@ -47,18 +50,16 @@ def is_reserved(name: str) -> bool:
     return known or name.startswith(PREFIX) or any(form.fullmatch(name) for form in (_MACROS, _TYPES))
 
 
-def check_symbol(name: str) -> None:
-    """Raise CodegenError for a name that can't be the symbol of a public function."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", str(name)) or name.startswith(PREFIX):
-        raise CodegenError(f"expected a C identifier without {PREFIX} before it for a function, found {name!r}")
-
-
 def check_public(name: str, *, opencl: bool = False) -> None:
-    """Raise CodegenError for a name under which C, or OpenCL C, can't declare a function beside its own library."""
+    """Raise CodegenError for a name under which C, or OpenCL C, can't declare a function beside its own library.
+
+    What libraries of weft import is refused too, `kernel` for OpenCL C alone.
+    """
+    is_identifier = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
     is_taken = is_reserved(name) and (opencl or name not in _OPENCL_SET)
-    is_library = bool({name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET))
-    if is_taken or is_library or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise CodegenError(f"expected a name that C leaves to its users for a function, found {name!r}")
+    is_library = bool({name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET)) or name in C_LIBRARY
+    if is_taken or is_library or not is_identifier:
+        raise CodegenError(f"expected an identifier that C leaves to its users for a function, found {name!r}")
 
 
 class Identifiers:

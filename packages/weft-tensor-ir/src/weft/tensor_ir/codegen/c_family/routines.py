@@ -41,16 +41,22 @@ def floor_divide(dtype: DType) -> Routine:
     """x // y rounded towards minus infinity, wrapped; 0 where y is 0."""
     name = f"weft_floor_divide_{dtype}"
     if int_range(dtype)[0] == 0:
-        return Routine(name, f"""
+        return Routine(
+            name,
+            f"""
 static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
   return y == 0 ? 0 : (${dtype})(x / y);
-}}""")
-    return Routine(name, f"""
+}}""",
+        )
+    return Routine(
+        name,
+        f"""
 static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
   if (y == 0) return 0;
   if (y == -1) return (${dtype})(0 - ($uint64)x);
   return (${dtype})(x / y - (x % y != 0 && (x < 0) != (y < 0)));
-}}""")
+}}""",
+    )
 
 
 @cache
@@ -58,15 +64,21 @@ def floor_modulo(dtype: DType) -> Routine:
     """The remainder of floor_divide, with the sign of y; 0 where y is 0."""
     name = f"weft_floor_modulo_{dtype}"
     if int_range(dtype)[0] == 0:
-        return Routine(name, f"""
+        return Routine(
+            name,
+            f"""
 static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
   return y == 0 ? 0 : (${dtype})(x % y);
-}}""")
-    return Routine(name, f"""
+}}""",
+        )
+    return Routine(
+        name,
+        f"""
 static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
   if (y == 0 || y == -1) return 0;
   return (${dtype})(x % y + (x % y != 0 && (x < 0) != (y < 0) ? y : 0));
-}}""")
+}}""",
+    )
 
 
 @cache
@@ -75,10 +87,13 @@ def extremum(word: str, dtype: DType) -> Routine:
     name = f"weft_{word}_{dtype}"
     sign = "<" if word == "min" else ">"
     nan = " || x != x" if dtype.is_float else ""
-    return Routine(name, f"""
+    return Routine(
+        name,
+        f"""
 static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
   return x {sign} y{nan} ? x : y;
-}}""")
+}}""",
+    )
 
 
 @cache
@@ -87,25 +102,31 @@ def saturate(source: DType, target: DType) -> Routine:
     name = f"weft_{target}_from_{source}"
     low, high = int_range(target)
     suffix = ".0" if source.bits == 64 else ".0f"
-    return Routine(name, f"""
+    return Routine(
+        name,
+        f"""
 static inline ${target} {name}(${source} x) {{
   if (x != x) return 0;
   if (x <= {low}{suffix}) return {integer_literal(low, target)};
   if (x >= {high + 1}{suffix}) return {integer_literal(high, target)};
   return (${target})x;
-}}""")
+}}""",
+    )
 
 
 @cache
 def reinterpret(source: DType, target: DType) -> Routine:
     """The bits of one type as another of the same width."""
     name = f"weft_bits_{source}_as_{target}"
-    return Routine(name, f"""
+    return Routine(
+        name,
+        f"""
 static inline ${target} {name}(${source} x) {{
   union {{ ${source} given; ${target} wanted; }} bits;
   bits.given = x;
   return bits.wanted;
-}}""")
+}}""",
+    )
 
 
 FLOAT32, FLOAT64, UINT32 = map(DType.of, ("float32", "float64", "uint32"))

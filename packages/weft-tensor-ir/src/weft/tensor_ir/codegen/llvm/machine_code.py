@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from functools import cache
@@ -40,11 +41,12 @@ def check_processor(triple: str, cpu: str, features: str) -> None:
         return
     command = [sys.executable, "-c", _PROBE, triple, cpu, features]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode != 0 or "not a recognized" in result.stderr:
+    if unknown := re.search(r"('.*?') is not a recognized (\w+)", result.stderr):
+        raise TargetError(f"LLVM knows no {unknown[2]} {unknown[1]} for {triple.partition('-')[0]}")
+    if result.returncode != 0:
         reason = result.stderr.strip().splitlines()[-1:] or [f"it ended with status {result.returncode}"]
-        raise TargetError(
-            f"LLVM does not accept processor {cpu!r} with features {features!r} for {triple}: {reason[0]}"
-        )
+        machine = " ".join(part for part in (triple, cpu, features) if part)
+        raise TargetError(f"LLVM does not accept {machine}: {reason[0]}")
 
 
 def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:

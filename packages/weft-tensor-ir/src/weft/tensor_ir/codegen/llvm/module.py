@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.runtime.signature import Metadata
 from weft.tensor_ir.arith import Analyzer, constant
+from weft.tensor_ir.codegen.expansion import check_expansion
 from weft.tensor_ir.codegen.llvm.checks import public_function
 from weft.tensor_ir.codegen.llvm.layout import abi_layout
 from weft.tensor_ir.codegen.llvm.state import ModuleState, Report
@@ -27,11 +28,12 @@ def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report
     """LLVM text with each function's kernel and its public function, and what was counted on the way.
 
     Raises CodegenError for what the target can't express: thread loops, register indices that vary, nested
-    vectorization, an extent that no argument gives.
+    vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written out.
     """
     module = ModuleState(abi_layout(triple))
     text: list[str] = []
     for function in functions:
+        check_expansion(function)
         text.append(_kernel(module, function))
         text.append(public_function(function, module.layout))
     constants = [_constant(b, name) for b, name in module.constants.items()]

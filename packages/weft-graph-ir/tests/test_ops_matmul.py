@@ -1,0 +1,53 @@
+"""Matrix products; the values of all shapes are tested in weft-topi."""
+
+import re
+
+import numpy as np
+import pytest
+
+from weft.graph_ir.ops.matmul import MatMul
+from weft.graph_ir.types import Symbol, TensorType
+from weft.runtime.errors import InferenceError
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("a", "b"), [((5, 7), (7, 20)), ((3, 1, 2, 8), (4, 8, 3)), ((2, 3, 8), (8, 1))])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_values(check_op, a, b, dtype):
+    x, y = (RANDOM.integers(-9, 9, s).astype(dtype) for s in (a, b))
+    check_op(MatMul(), [x, y], [x @ y])
+
+
+def test_a_matrix_on_the_right_comes_in_panels():
+    types = [TensorType.of("float32", (1, 128, 96)), TensorType.of("float32", (96, 128))]
+    choice = next(iter(MatMul().layouts(types, MatMul().infer(*types), 16)))
+    assert [str(i) for i in choice.inputs] == ["None", "Ba64b"]
+    types[1] = TensorType.of("float32", (1, 96, 128))
+    assert next(iter(MatMul().layouts(types, MatMul().infer(*types), 16))).inputs == (None, None)
+
+
+def test_symbolic_dimensions():
+    n = Symbol("n")
+    (y,) = MatMul().infer(TensorType.of("float32", (n, 4, 8)), TensorType.of("float32", (8, 2)))
+    assert y.shape == (n, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ((3,), (3, 5), "mat_mul: expects operands of rank 2 or more"),
+        ((2, 3), (4, 5), "mat_mul: the inner dimensions differ: 3 columns on the left, 4 rows on the right"),
+        ((2, 2, 3), (3, 3, 5), "don't broadcast: 2 and 3"),
+    ],
+)
+def test_operands_that_don_t_fit_are_refused(a, b, message):
+    with pytest.raises(InferenceError, match=re.escape(message)):
+        MatMul().infer(TensorType.of("float32", a), TensorType.of("float32", b))
+
+
+def test_other_types_are_refused():
+    with pytest.raises(InferenceError, match="one type, found float32 and float64"):
+        MatMul().infer(TensorType.of("float32", (2, 2)), TensorType.of("float64", (2, 2)))
+    with pytest.raises(InferenceError, match="expects numbers, found bool"):
+        MatMul().infer(TensorType.of("bool", (2, 2)), TensorType.of("bool", (2, 2)))

@@ -1,0 +1,120 @@
+"""Compiles one network and compares its outputs with those of its judge; prints what was measured as JSON.
+
+    python examine.py NAME FOLDER
+
+FOLDER holds the networks of the benchmarks.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from catalogue import Case, light_models, models_of_others, networks_of_benchmarks, read_golden
+
+from weft import runtime
+from weft.frontends import from_onnx
+from weft.frontends.command import peers
+from weft.frontends.command.arrays import random_inputs
+from weft.frontends.command.comparison import difference, tolerance_of
+from weft.graph_ir.build import build, default_pipeline
+from weft.graph_ir.graph import Array, Graph
+from weft.graph_ir.memory import plan_memory
+from weft.graph_ir.passes.fuse import fuse
+from weft.runtime import Artifact, DType, Target, WeftError
+from weft.tensor_ir.codegen.workers import CompilerPool
+
+WORKERS = 2
+
+
+@dataclass(slots=True)
+class Record:
+    """A row of the table. Times are from the start of reading; peak memory is that of this process and its workers."""
+
+    name: str
+    nodes: int = 0
+    seconds: float = 0.0
+    library_bytes: int = 0
+    workspace_bytes: int = 0
+    least_bytes: int = 0
+    peak_bytes: int = 0
+    error: float = float("nan")
+    is_right: bool = False
+    note: str = ""
+
+
+def examine(case: Case) -> Record:
+    """Compile and verify. An error of ours becomes the note of the record."""
+    record = Record(case.name)
+    inputs, expected = read_golden(case.golden) if case.golden is not None else ({}, {})
+    try:
+        artifact = _compiled(case, inputs, record)
+    except WeftError as error:
+        text = "".join(traceback.format_exception_only(error)).strip()
+        record.is_right = bool(case.refusal) and case.refusal in text
+        record.note = f"refused: {text.splitlines()[0]}" if record.is_right else text
+        return record
+    if case.refusal:
+        record.note = f"expected to be refused: {case.refusal}"
+        return record
+    inputs = {p.name: inputs[p.name] for p in artifact.inputs} if inputs else random_inputs(artifact.inputs, seed=0)
+    found = {name: array.numpy() for name, array in runtime.load(artifact, threads=WORKERS).run(inputs).items()}
+    if not expected:
+        expected = peers.onnxruntime(case.model, WORKERS)(inputs)
+    _compare(case, found, expected, record)
+    return record
+
+
+def _compiled(case: Case, inputs: dict[str, Array], record: Record) -> Artifact:
+    constants = {name: inputs[name] for name in case.constants}
+    shapes = {name: array.shape for name, array in inputs.items() if name not in constants} or case.shapes
+    optimised: list[Graph] = []
+
+    def keep(graph: Graph) -> Graph:
+        optimised.append(graph)
+        return graph
+
+    start = time.perf_counter()
+    with CompilerPool(WORKERS) as workers:
+        graph, params = from_onnx(case.model, shapes=shapes, constants=constants)
+        pipeline = (*default_pipeline(Target.of("llvm")), keep)
+        artifact = build(graph, params=params, pipeline=pipeline, workers=workers)
+    record.seconds = time.perf_counter() - start
+    own, child = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    record.peak_bytes = (own + WORKERS * child) * 1024
+    record.nodes = len(graph.nodes)
+    record.library_bytes = len(artifact.library)
+    record.workspace_bytes = artifact.workspace_bytes
+    record.least_bytes = plan_memory(fuse(optimised[0])).least_bytes
+    return artifact
+
+
+def _compare(case: Case, found: dict[str, Array], expected: dict[str, Array], record: Record) -> None:
+    """The largest error in proportion to what the output's element type allows."""
+    errors = {name: difference(array, expected[name]) for name, array in found.items()}
+    allowed = {name: tolerance_of(DType.of(array.dtype)) for name, array in found.items()}
+    worst = max(errors, key=lambda name: errors[name] / allowed[name])
+    record.error = errors[worst]
+    record.is_right = errors[worst] <= allowed[worst]
+    if not record.is_right:
+        record.note = f"output {worst} is wrong"
+    elif case.finding is not None:
+        record.note = case.finding(next(iter(found.values())))
+        record.is_right = not record.note
+
+
+def find_case(name: str, folder: Path) -> Case:
+    """The case of a name. Raises FileNotFoundError where it needs ../shared, which is absent."""
+    by_name = {case.name: case for case in light_models()}
+    if name not in by_name:
+        by_name |= {case.name: case for case in (*networks_of_benchmarks(folder), *models_of_others())}
+    return by_name[name]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asdict(examine(find_case(sys.argv[1], Path(sys.argv[2]))))) + "\n")

@@ -1,0 +1,124 @@
+"""Compiles real networks and verifies them: `python verify_models.py [--only TEXT] [--page docs/models.md]`.
+
+Each network is a child process with a time limit, so that one can't stop the rest. The exit status is 1 if one is
+wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from catalogue import Case, light_models, models_of_others, networks_of_benchmarks
+from examine import Record
+
+LIMIT = 180.0
+"""Seconds that a network may take."""
+
+PAGE = """# Networks
+
+Measured by `nox -s models`, on {processors}: each network is compiled cold in a
+process of its own with two workers, run once and compared with a golden file or with onnxruntime. The error is
+max|y-r| / max|r| of the worst output; 1e-4 is allowed, four units in the last place where outputs are float16. Seconds
+are from reading the file to the artifact. The workspace holds all intermediate values; the bound is the most bytes of
+them that live at one time, which no plan goes below. Peak is an upper bound: the compiler's process and both workers,
+each at its largest. The weights of the light models are all equal, and so are their class scores.
+
+{right} of {all} are right.
+
+| network | nodes | seconds | library KB | workspace MB | bound MB | peak MB | error | |
+|---|---|---|---|---|---|---|---|---|
+{rows}
+"""
+
+
+def examine_in_child(case: Case, folder: Path, limit: float) -> Record:
+    """The record of a case; of a child that crashes or is too slow, one that says so."""
+    command = [sys.executable, str(Path(__file__).with_name("examine.py")), case.name, str(folder)]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return Record(case.name, note=f"not done within {limit:g} s")
+    if result.returncode != 0:
+        last = (result.stderr.strip().splitlines() or ["no message"])[-1]
+        return Record(case.name, note=f"the process ended with {result.returncode}: {last}")
+    return Record(**json.loads(result.stdout.splitlines()[-1]))
+
+
+def row(record: Record) -> str:
+    """A line of the table."""
+    note = record.note.splitlines()[0].replace("|", "\\|") if record.note else ""
+    cells = [record.name, str(record.nodes)]
+    if record.library_bytes:
+        cells += [f"{record.seconds:.1f}", f"{record.library_bytes / 1024:.0f}"]
+        cells += [f"{n / 1e6:.2f}" for n in (record.workspace_bytes, record.least_bytes)]
+        cells += [f"{record.peak_bytes / 1e6:.0f}"]
+    else:
+        cells += [""] * 5
+    cells.append("" if math.isnan(record.error) else f"{record.error:.1e}")
+    verdict = note if record.is_right else f"**wrong**: {note}"
+    return f"| {' | '.join([*cells, verdict])} |"
+
+
+def page(records: Sequence[Record]) -> str:
+    """The page of documentation."""
+    right = sum(record.is_right for record in records)
+    return PAGE.format(processors=processors(), right=right, all=len(records), rows="\n".join(map(row, records)))
+
+
+def processors() -> str:
+    """This machine's processor, as Linux names it."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{len(names)} cores of {names[0]}" if names else "an unnamed processor"
+
+
+def say(text: str) -> None:
+    """A line on standard output, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def collect(folder: Path) -> tuple[list[Case], bool]:
+    """The cases that can be had, and whether those are all; says what is missing."""
+    cases, is_complete = light_models(), True
+    for more in (partial(networks_of_benchmarks, folder), models_of_others):
+        try:
+            cases += more()
+        except FileNotFoundError as error:
+            say(f"skipped: {error}")
+            is_complete = False
+    return cases, is_complete
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="networks with this text in their names")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds per network")
+    parser.add_argument("--page", type=Path, help="write the table to this file, if no networks are missing")
+    parser.add_argument("--folder", type=Path, help="keep the networks of the benchmarks here")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        cases, is_complete = collect(folder)
+        records = []
+        for case in cases:
+            if options.only in case.name:
+                records.append(examine_in_child(case, folder, options.limit))
+                say(row(records[-1]) if records[-1].is_right else f"{row(records[-1])}\n{records[-1].note}")
+    if options.page is not None and is_complete:
+        options.page.write_text(page(records), encoding="utf-8")
+    wrong = [record.name for record in records if not record.is_right]
+    say(f"{len(records) - len(wrong)} of {len(records)} right{'; wrong: ' + ', '.join(wrong) if wrong else ''}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
