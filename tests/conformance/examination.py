@@ -77,7 +77,7 @@ def _run(model: onnx.ModelProto, data: Data, deciding: tuple[str, ...], cache: O
     constants = {name: given[name] for name in deciding}
     graph, params = frontends.from_onnx(model, constants=constants)
     compiled = runtime.load(build(graph, params=params, cache=cache))
-    results = compiled.run({value.name: np.ascontiguousarray(given[value.name]) for value in graph.inputs})
+    results = compiled.run({value.name: np.asarray(given[value.name], order="C") for value in graph.inputs})
     return [results[value.name].numpy() for value in model.graph.output]
 
 

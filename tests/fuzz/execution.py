@@ -12,7 +12,7 @@ import numpy as np
 from computations import Computation
 
 from weft.tensor_ir import te
-from weft.tensor_ir.build import build_functions
+from weft.tensor_ir.build import CompiledModule, build_functions
 from weft.tensor_ir.interpret import loop_oracle, te_oracle
 from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.lower import lower
@@ -36,15 +36,19 @@ def expected(computation: Computation, inputs: Sequence[np.ndarray]) -> list[np.
     return [r.astype(t.dtype.numpy) for r, t in zip(results, computation.outputs, strict=True)]
 
 
-def check(computation: Computation, function: Function, rng: Random, *, oracle: bool) -> None:
-    """Raise WrongResultError unless `function` and the default schedule compute what the definition says.
+def compiled(computation: Computation, function: Function) -> CompiledModule:
+    """Native code of a schedule, as `kernel`, and of the default schedule, as `plain`."""
+    default = lowered(computation, te.create_schedule(list(computation.outputs)), "plain")
+    return build_functions([function, default])
+
+
+def check(computation: Computation, function: Function, native: CompiledModule, rng: Random, *, oracle: bool) -> None:
+    """Raise WrongResultError unless a schedule and the default one compute what the definition says.
 
     Natively each runs twice, once with memory that nothing may touch directly behind each array, once directly before.
     """
     inputs = computation.arrays(rng)
     wanted = expected(computation, inputs)
-    default = lowered(computation, te.create_schedule(list(computation.outputs)), "plain")
-    native = build_functions([function, default])
     for at_end, name in product((True, False), ("plain", "kernel")):
         arrays = [guarded(a, at_end) for a in inputs]
         results = [guarded(_garbage(a), at_end) for a in wanted]

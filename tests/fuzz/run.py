@@ -18,12 +18,13 @@ from random import Random
 from typing import Any
 
 from computations import COMPUTATIONS
-from execution import WrongResultError, check, lowered
+from execution import WrongResultError, check, compiled, lowered
 from random_schedules import Candidate, draw
 from refusals import REFUSALS, AcceptedError
 
 from weft.runtime.errors import CodegenError, ScheduleError
-from weft.tensor_ir.build import build_functions
+from weft.tensor_ir.build import CompiledModule
+from weft.tensor_ir.ir.stmt import Function
 
 ATTEMPTS = 1000
 """Draws per seed; lowering refuses some of them."""
@@ -31,7 +32,7 @@ ATTEMPTS = 1000
 BATCH = 50
 
 
-def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Any, Random]:
+def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Function, CompiledModule, Random]:
     """The first schedule of a seed that lowering and code generation take; counts the ones before it by reason."""
     for attempt in range(ATTEMPTS):
         rng = Random(f"{seed}.{attempt}")
@@ -40,7 +41,7 @@ def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Any, Random]
             continue
         try:
             function = lowered(candidate.computation, candidate.schedule)
-            build_functions([function])
+            native = compiled(candidate.computation, function)
         except (ScheduleError, CodegenError) as error:
             if "not valid" in str(error):
                 raise
@@ -49,7 +50,7 @@ def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Any, Random]
             error.add_note("\n".join(candidate.script.lines))
             raise
         else:
-            return candidate, function, rng
+            return candidate, function, native, rng
     raise WrongResultError(f"no schedule of {ATTEMPTS} was accepted")
 
 
@@ -64,7 +65,7 @@ def examine(seed: int, oracle: bool) -> dict[str, Any]:
     refusals: Counter[str] = Counter()
     record: dict[str, Any] = {"seed": seed, "schedule": "", "failure": None, "used": {}, "nested": False}
     try:
-        candidate, function, rng = accepted(seed, refusals)
+        candidate, function, native, rng = accepted(seed, refusals)
         lines = [f"{candidate.computation.name}: {candidate.computation.inputs}", *candidate.script.lines]
         record |= {
             "schedule": "\n".join(lines),
@@ -74,7 +75,7 @@ def examine(seed: int, oracle: bool) -> dict[str, Any]:
             "kind": candidate.computation.name,
         }
         refusals.update({f"{p} refused": n for p, n in candidate.script.refused.items()})
-        check(candidate.computation, function, rng, oracle=oracle)
+        check(candidate.computation, function, native, rng, oracle=oracle)
     except Exception as error:  # noqa: BLE001 - every failure is a finding, reported with its schedule
         record["failure"] = "".join(traceback.format_exception(error)[-3:])
     return record | {"refusals": refusals}

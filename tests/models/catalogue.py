@@ -16,6 +16,7 @@ from weft.graph_ir.graph import Array
 
 LIGHT = Path(onnx.__file__).parent / "backend/test/data/light"
 SHARED = Path(__file__).parents[3] / "shared"
+BENCH = SHARED / "bench"
 
 Finding = Callable[[Array], str]
 """What is seen in a network's first output, in words; '' where it is as it must be."""
@@ -75,15 +76,18 @@ def light_models() -> list[Case]:
 
 
 def networks_of_benchmarks(folder: Path) -> list[Case]:
-    """Those of ../shared/bench, their weights drawn into `folder`. Raises FileNotFoundError without ../shared."""
-    program = SHARED / "bench/make_models.py"
-    names = sorted(path.stem for path in (program.parent / "skeletons").glob("*.onnx"))
+    """Those of ../shared/bench, which `draw` makes in `folder`. Raises FileNotFoundError without ../shared."""
+    names = sorted(path.stem for path in (BENCH / "skeletons").glob("*.onnx"))
     if not names:
-        raise FileNotFoundError(f"{program.parent} is absent")
-    missing = [name for name in names if not (folder / f"{name}.onnx").exists()]
-    if missing:
-        subprocess.run([sys.executable, str(program), str(folder), *missing], check=True, capture_output=True)
+        raise FileNotFoundError(f"{BENCH} is absent")
     return [Case(name, folder / f"{name}.onnx") for name in names]
+
+
+def draw(case: Case) -> None:
+    """Make a network of the benchmarks out of its skeleton, if it is not there."""
+    if not case.model.exists():
+        command = [sys.executable, str(BENCH / "make_models.py"), str(case.model.parent), case.model.stem]
+        subprocess.run(command, check=True, capture_output=True)
 
 
 def models_of_others() -> list[Case]:

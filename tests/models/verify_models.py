@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from catalogue import Case, light_models, models_of_others, networks_of_benchmarks
+from catalogue import Case, draw, light_models, models_of_others, networks_of_benchmarks
 from examine import Record
 
 LIMIT = 180.0
@@ -111,6 +111,7 @@ def main() -> int:
         records = []
         for case in cases:
             if options.only in case.name:
+                draw(case)
                 records.append(examine_in_child(case, folder, options.limit))
                 say(row(records[-1]) if records[-1].is_right else f"{row(records[-1])}\n{records[-1].note}")
     if options.page is not None and is_complete:

@@ -107,10 +107,10 @@ def isnan(x: Any) -> Expr:
 
 def abs(x: Any) -> Expr:  # noqa: A001 - te's word
     """Magnitude; the smallest integer is its own."""
-    x = as_expr(x)
-    if x.dtype.is_int and ex.int_range(x.dtype)[0] == 0:
-        return x
-    return _float("fabs", x) if x.dtype.is_float else ex.maximum(x, 0 - x)
+    value = as_expr(x)
+    if value.dtype.is_int and ex.int_range(value.dtype)[0] == 0:
+        return value
+    return _float("fabs", value) if value.dtype.is_float else ex.maximum(value, 0 - value)
 
 
 def popcount(x: Any) -> Expr:
