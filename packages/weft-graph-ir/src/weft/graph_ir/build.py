@@ -26,9 +26,10 @@ from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from weft.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from weft.graph_ir.passes.simplify import simplify
 from weft.graph_ir.passes.simplify_inference import simplify_inference
+from weft.graph_ir.passes.use_winograd import use_winograd
 from weft.graph_ir.pipeline import Pipeline, run_pipeline
 from weft.graph_ir.text import canonical_text
-from weft.runtime import Artifact, Parameter, Target
+from weft.runtime import Artifact, Parameter, Target, TargetError
 from weft.runtime.signature import Metadata
 from weft.tensor_ir import Machine, ObjectCache
 from weft.tensor_ir.codegen.llvm import companion_text
@@ -42,9 +43,18 @@ from weft.tensor_ir.link import link
 EXPORTS = ("run", "weft_abi_version", "weft_default_host", "weft_status_message", "weft_metadata")
 
 
-def default_pipeline(target: Target) -> Pipeline:
-    """The passes that `build` runs before fusion."""
+NUMERICS = ("default", "strict")
+
+
+def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
+    """The passes that `build` runs before fusion; with `numerics` strict, only methods that keep each sum as it is.
+
+    Raises TargetError for other numerics.
+    """
+    if numerics not in NUMERICS:
+        raise TargetError(f"expected numerics {' or '.join(NUMERICS)}, found {numerics!r}")
     lanes = Machine.of(target).lanes()
+    fast: Pipeline = (partial(use_winograd, lanes=lanes),) if numerics == "default" else ()
     return (
         infer_types,
         simplify_inference,
@@ -53,6 +63,7 @@ def default_pipeline(target: Target) -> Pipeline:
         fold_scale_axis,
         share_equal_nodes,
         remove_dead_nodes,
+        *fast,
         partial(choose_layouts, lanes=lanes),
         precompute_parameters,
         remove_dead_nodes,
@@ -105,19 +116,21 @@ def build(
     target: Target | str = "llvm",
     params: Mapping[str, Any] | None = None,
     *,
+    numerics: str = "default",
     pipeline: Pipeline | None = None,
     workers: CompilerPool | None = None,
     cache: ObjectCache | None = None,
 ) -> Artifact:
     """Compile a graph into an artifact.
 
-    `params` gives data to inputs of the graph by name: they become constants. `pipeline` replaces the passes that
+    `params` gives data to inputs of the graph by name: they become constants. `numerics` strict keeps to direct methods:
+    no Winograd. `pipeline` replaces the passes that
     optimise the graph. `workers` compile kernels beside each other, `cache` keeps their object code; neither changes
     the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node.
     """
     complete = Target.of(target)
     bound = bind_parameters(graph, params or {})
-    optimised = run_pipeline(bound, default_pipeline(complete) if pipeline is None else pipeline)
+    optimised = run_pipeline(bound, default_pipeline(complete, numerics) if pipeline is None else pipeline)
     compiler = KernelCompiler(complete, workers, cache)
     network = lower_network(optimised, complete, compiler.begin)
     codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
