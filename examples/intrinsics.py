@@ -36,7 +36,7 @@ def elementwise(name: str, rules: IntrinsicRules = DEFAULT_RULES) -> runtime.Fun
     s = te.create_schedule(y)
     _, lane = s[y].split(y.op.axis[0], factor=Machine.of("llvm").lanes())
     s[y].vectorize(lane)
-    return build(s, [x, y], target="llvm", name=name, rules=rules)[name]
+    return build(s, [x, y], target="llvm", name="f", rules=rules)["f"]
 
 
 def main() -> None:

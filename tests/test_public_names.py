@@ -1,6 +1,7 @@
 """What a package lets people import is what its `__all__` lists."""
 
 import importlib
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -31,3 +32,9 @@ def test_the_namespace_belongs_to_no_package() -> None:
 def test_every_package_with_code_says_that_it_is_typed() -> None:
     tops = [init.parent for name, init in NAMES.items() if name.count(".") == 1]
     assert [top for top in tops if not (top / "py.typed").exists()] == []
+
+
+def test_the_page_of_te_lists_every_name() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "te.md").read_text(encoding="utf-8")
+    te = importlib.import_module("weft.tensor_ir.te")
+    assert [name for name in te.__all__ if not re.search(rf"`{name}\b", page)] == []

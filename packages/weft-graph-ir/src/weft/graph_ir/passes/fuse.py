@@ -29,8 +29,8 @@ def fuse(graph: Graph) -> Graph:
         =>  %c = fused(%x, %w, %bias) { %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b) }
 
     A value with one reader may join its reader's group. Injective nodes join each other; behind a master, whose
-    schedule the group takes, only nodes that map its elements one to one. Requires: static types. Guarantees: every node of the
-    result is `fused`, in topological order.
+    schedule the group takes, only nodes that map its elements one to one. Requires: static types. Guarantees: every
+    node of the result is `fused`, in topological order.
     """
     producers, consumers = graph.producers(), graph.consumers()
     groups: dict[Node, _Group] = {}
