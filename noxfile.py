@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGES = sorted(path.name for path in (ROOT / "packages").iterdir())
 TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").rglob("test_*.py"))]
-EXTRAS = {"weft-runtime": "[ml-dtypes]", "weft-tensor-ir": "[opencl]"}
+EXTRAS = {"weft-runtime": "[ml-dtypes]", "weft-tensor-ir": "[opencl]", "weft-frontends": "[peers,pictures]"}
 PYTHON = "3.11"
 
 nox.needs_version = ">=2025.2.9"
@@ -114,3 +114,10 @@ def models(session: nox.Session) -> None:
     session.install("-e", "packages/weft-frontends[peers]")
     options = session.posargs or ("--page", "docs/models.md")
     session.run("python", "tests/models/verify_models.py", *options)
+
+
+@nox.session(python=PYTHON, default=False)
+def conformance(session: nox.Session) -> None:
+    """All backend tests of ONNX, compared with the list of those that pass."""
+    install(session, "test")
+    session.run("python", "tests/conformance/run.py", *session.posargs)

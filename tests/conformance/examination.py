@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import onnx
+from cases import Case, Data
 from onnx.backend.test.runner import Runner
 
-from cases import Case, Data
 from weft import frontends, runtime
 from weft.graph_ir.build import build
 from weft.runtime.errors import FrontendError, InferenceError

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import onnx
-
 from cases import Case
 from examination import Outcome, Verdict
 

@@ -125,7 +125,8 @@ def build(
 
     `params` gives data to inputs of the graph by name: they become constants. `numerics` strict keeps to direct
     methods: no Winograd. `pipeline` replaces the passes that optimise the graph. `workers` compile kernels beside each
-    other, `cache` keeps their object code; neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node.
+    other, `cache` keeps their object code; neither changes the result. Raises InferenceError, LoweringError,
+    CodegenError, LinkError, each telling the node.
     """
     complete = Target.of(target)
     bound = bind_parameters(graph, params or {})

@@ -4,6 +4,7 @@ from weft.frontends.onnx.converters.broadcast import BROADCAST
 from weft.frontends.onnx.converters.constants import CONSTANTS
 from weft.frontends.onnx.converters.element_wise import ELEMENT_WISE
 from weft.frontends.onnx.converters.normalization import NORMALIZATION
+from weft.frontends.onnx.converters.quantization import QUANTIZATION
 from weft.frontends.onnx.converters.recurrent import RECURRENT
 from weft.frontends.onnx.converters.reduce import REDUCE
 from weft.frontends.onnx.converters.resize import RESIZE
@@ -12,5 +13,5 @@ from weft.frontends.onnx.converters.window import WINDOW
 from weft.frontends.onnx.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
-    BROADCAST | CONSTANTS | ELEMENT_WISE | NORMALIZATION | RECURRENT | REDUCE | RESIZE | SHAPE | WINDOW
+    BROADCAST | CONSTANTS | ELEMENT_WISE | NORMALIZATION | QUANTIZATION | RECURRENT | REDUCE | RESIZE | SHAPE | WINDOW
 )
