@@ -71,15 +71,11 @@ def examine_all(cases: Mapping[str, Case], processes: int, limit: float, cache: 
 
 def _end(workers: Sequence[Worker]) -> None:
     for worker in workers:
-        worker.connection.close()
+        worker.connection.send(None)  # a closed pipe would not end it: processes forked later hold its other end open
         worker.process.join()
 
 
 def _serve(connection: Connection, cases: Mapping[str, Case], cache: Path) -> None:
     objects = ObjectCache(cache)
-    while True:
-        try:
-            name = connection.recv()
-        except EOFError:
-            return
+    while (name := connection.recv()) is not None:
         connection.send(examine(cases[name], objects))
