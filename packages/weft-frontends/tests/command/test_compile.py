@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import onnx
 import pytest
 
 from weft import runtime
@@ -100,3 +101,19 @@ def test_a_cache_folder_that_cannot_be_made_is_told_with_the_way_out(weft, dense
     ran = weft("compile", dense, "-o", "dense.weft")
     assert ran.status == 1
     assert "--no-cache compiles without" in ran.err
+
+
+def test_strict_numerics_leave_winograd_out(weft, tmp_path):
+    channels = 32
+    weight = np.random.default_rng(0).standard_normal((channels, channels, 3, 3)).astype(np.float32)
+    data, out = (onnx.helper.make_tensor_value_info(n, 1, [1, channels, 56, 56]) for n in ("data", "out"))
+    node = onnx.helper.make_node("Conv", ["data", "weight"], ["out"], pads=[1, 1, 1, 1])
+    graph = onnx.helper.make_graph([node], "conv", [data], [out], [onnx.numpy_helper.from_array(weight, "weight")])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "conv.onnx")
+    sizes = {}
+    for numerics in ("default", "strict"):
+        ran = weft("compile", "conv.onnx", "-o", "conv.weft", "--numerics", numerics, "--json")
+        assert ran.status == 0
+        sizes[numerics] = json.loads(ran.out)["parameter_bytes"]
+    assert sizes["strict"] == weight.nbytes
+    assert sizes["default"] == weight.nbytes * 36 // 9

@@ -21,7 +21,7 @@ from weft.frontends.command.progress import step
 from weft.frontends.onnx import from_onnx
 from weft.frontends.onnx.loading import load
 from weft.frontends.onnx.signature import declared_type, input_types
-from weft.graph_ir.build import build
+from weft.graph_ir.build import NUMERICS, build
 from weft.graph_ir.graph import Array, Graph
 from weft.graph_ir.types import Symbol, TensorType
 from weft.runtime import ArgumentError, Artifact, CodegenError, FrontendError, Target, VerifiedFiles, read_artifact
@@ -41,10 +41,12 @@ class Compilation:
     dims: Mapping[str, int]
     bindings: Mapping[str, str]
     use_cache: bool
+    numerics: str
 
     @property
     def is_default(self) -> bool:
-        return not (self.shapes or self.dims or self.bindings or self.target != "llvm")
+        chosen = self.shapes or self.dims or self.bindings or self.target != "llvm" or self.numerics != NUMERICS[0]
+        return not chosen
 
 
 def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,6 +66,13 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--bind", multiple=True, type=named, metavar="NAME=VALUE", help="Make an input constant: numbers or a file."
     )
+    @click.option(
+        "--numerics",
+        type=click.Choice(NUMERICS),
+        default=NUMERICS[0],
+        show_default=True,
+        help="strict: only methods that keep each sum as it is, so no Winograd.",
+    )
     @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
     @functools.wraps(verb)
     def collected(
@@ -72,9 +81,11 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         dim: tuple[tuple[str, int], ...],
         bind: tuple[tuple[str, str], ...],
         cache: bool,
+        numerics: str,
         **others: Any,
     ) -> Any:
-        return verb(compilation=Compilation(target, dict(shape), dict(dim), dict(bind), cache), **others)
+        given = Compilation(target, dict(shape), dict(dim), dict(bind), cache, numerics)
+        return verb(compilation=given, **others)
 
     return collected
 
@@ -164,7 +175,14 @@ def compile_model(
         with step(f"reading {path.name}"):
             graph, parameters = read_graph(path, compilation)
         with step(f"compiling {path.name}"):
-            return build(change(graph), target=compilation.target, params=parameters, workers=workers, cache=cache)
+            return build(
+                change(graph),
+                target=compilation.target,
+                params=parameters,
+                numerics=compilation.numerics,
+                workers=workers,
+                cache=cache,
+            )
 
 
 def open_artifact(path: Path, compilation: Compilation) -> Artifact:
@@ -172,7 +190,9 @@ def open_artifact(path: Path, compilation: Compilation) -> Artifact:
     if not is_artifact(path):
         return compile_model(path, compilation)
     if not compilation.is_default:
-        raise click.UsageError(f"--target, --shape, --dim and --bind are for models; {path} is compiled already")
+        raise click.UsageError(
+            f"--target, --shape, --dim, --bind and --numerics are for models; {path} is compiled already"
+        )
     return read_artifact(path, verified=VerifiedFiles(_cache_folder() / "verified"))
 
 
