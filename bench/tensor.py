@@ -126,13 +126,14 @@ def gemm_kernel(m: int, n: int, k: int, rows: int, columns: int, threads: int = 
 
 def sgemm_figures(peak: PeakMeter) -> list[Figure]:
     figures = []
-    for m, n, k, asked, rows, columns, options in (
+    cases: list[tuple[int, int, int, int, int, int, dict[str, Any]]] = [
         (1024, 1024, 1024, 95, 6, 64, {}),
         (1024, 1024, 1024, 91, 6, 64, {"pack": True}),
         (49, 512, 4608, 93, 13, 32, {"block": 512}),
         (128, 768, 3072, 93, 8, 32, {"block": 512}),
         *((m, 768, 768, 85, rows, columns, {}) for m, rows, columns in _FEW_ROWS),
-    ):
+    ]
+    for m, n, k, asked, rows, columns, options in cases:
         kernel = gemm_kernel(m, n, k, rows, columns, **options)
         how = "packing inside" if options.get("pack") else "B packed outside"
         name = f"SGEMM {m}x{n}x{k}, {how}"
