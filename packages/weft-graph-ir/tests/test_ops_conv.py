@@ -53,8 +53,8 @@ def test_conv_transpose(check_op):
 def test_winograd_conv(check_op):
     x, weight, bias = normal(1, LANES, 9, 6), normal(LANES, LANES, 3, 3), normal(LANES)
     for tile in (2, 4):
-        u = winograd.transformed(weight, winograd.TRANSFORMS[tile])
-        op = WinogradConv(tile, (1, 1, 1, 1))
+        u = winograd.transformed(weight, winograd.TRANSFORMS[tile, 1])
+        op = WinogradConv(tile, 1, (1, 1, 1, 1))
         check_op(op, [x, u, bias], [convolved(x, weight, bias, 1, 1)], BLOCKED)
 
 
@@ -103,7 +103,10 @@ def test_layouts_follow_the_channels():
             ConvTranspose(output_padding=(1,)), [(1, 3, 8, 8), (3, 3, 3, 3)],
             "conv_transpose: expects 2 entries of output_padding, found [1]",
         ),
-        (WinogradConv(3), [(1, 3, 8, 8), (4, 3, 5, 5)], "winograd_conv: expects tiles of 2 or 4, found 3"),
+        (
+            WinogradConv(3), [(1, 3, 8, 8), (4, 3, 5, 5)],
+            "winograd_conv: expects tiles of 2 for stride 1, 4 for stride 1, 2 for stride 2; found 3 for stride 1",
+        ),
         (
             WinogradConv(4), [(1, 3, 8, 8), (4, 3, 4, 4)],
             "winograd_conv: expects a weight [O, 3, 6, 6], found float32[4, 3, 4, 4]",

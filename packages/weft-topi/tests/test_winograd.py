@@ -9,40 +9,46 @@ from weft.topi.layout import Layout, compute
 from weft.topi.window import Window
 
 
-def window(pads):
-    return Window((3, 3), (1, 1), pads, (1, 1))
+def window(pads, stride=1):
+    return Window((3, 3), (stride, stride), pads, (1, 1))
 
 
 def direct(x, weight, bias, w):
     height, width = x.shape[2:]
     padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (w.pads[0], w.pads[2]), (w.pads[1], w.pads[3])))
     rows, columns = w.output((height, width))
+    stride, _ = w.strides
+    rows, columns = (rows - 1) * stride + 1, (columns - 1) * stride + 1
     parts = [
-        np.einsum("oc,nchw->nohw", weight[:, :, i, j].astype(np.float64), padded[:, :, i : i + rows, j : j + columns])
+        np.einsum(
+            "oc,nchw->nohw",
+            weight[:, :, i, j].astype(np.float64),
+            padded[:, :, i : i + rows : stride, j : j + columns : stride],
+        )
         for i in range(3)
         for j in range(3)
     ]
     return np.sum(parts, axis=0) + bias.reshape(-1, 1, 1)
 
 
-def convolved(run_views, view, random, shape, outputs, pads, m, lanes, machine=None):
+def convolved(run_views, view, random, shape, outputs, pads, m, lanes, machine=None, stride=1):
     x = random.standard_normal(shape).astype("float32")
     weight = (random.standard_normal((outputs, shape[1], 3, 3)) * 0.1).astype("float32")
     bias = random.standard_normal(outputs).astype("float32")
-    f = winograd.TRANSFORMS[m]
+    f = winograd.TRANSFORMS[m, stride]
     u = winograd.transformed(weight, f)
     blocked = Layout.blocked(4, 1, lanes)
     operands = [
         view(x, "x", blocked), view(u, "u", winograd.weight_layout(outputs, lanes)),
         view(bias, "b", Layout.blocked(1, 0, lanes)),
     ]  # fmt: skip
-    computation = winograd.winograd_conv(*operands, f, window(pads))
+    computation = winograd.winograd_conv(*operands, f, window(pads, stride))
 
     def relu(v):
         return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu", v.layout)
 
     (y,) = run_views(computation, operands, [x, u, bias], relu, machine)
-    return y, np.maximum(direct(x, weight, bias, window(pads)), 0)
+    return y, np.maximum(direct(x, weight, bias, window(pads, stride)), 0)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +64,16 @@ def test_values(run_views, view, error, random, lanes, shape, pads, m, bound):
     assert error(y, expected) < bound
 
 
-def test_blocks_of_rows_give_the_same(run_views, view, error, random, lanes):
-    small = Machine(lanes * 4, 32, 32 << 10, 300 << 10, 4 << 20)
-    y, expected = convolved(run_views, view, random, (1, 32, 32, 32), 32, (1, 1, 1, 1), 4, lanes, small)
+@pytest.mark.parametrize(("shape", "pads"), [((2, 32, 9, 12), (1, 1, 1, 1)), ((1, 32, 14, 14), (0, 0, 1, 1))])
+def test_values_of_stride_2(run_views, view, error, random, lanes, shape, pads):
+    y, expected = convolved(run_views, view, random, shape, 32, pads, 2, lanes, stride=2)
+    assert error(y, expected) < 2e-6
+
+
+@pytest.mark.parametrize("shape", [(1, 32, 32, 32), (2, 32, 20, 30), (1, 32, 8, 105)])
+def test_blocks_give_the_same(run_views, view, error, random, lanes, shape):
+    small = Machine(lanes * 4, 32, 32 << 10, 150 << 10, 4 << 20)
+    y, expected = convolved(run_views, view, random, shape, 32, (1, 1, 1, 1), 4, lanes, small)
     assert error(y, expected) < 2e-5
 
 
@@ -83,8 +96,9 @@ def test_the_tile_is_chosen_by_what_it_saves():
     assert tile((1, 256, 14, 14), 256) == 4
     assert tile((1, 512, 7, 7), 512) == 2
     assert tile((1, 512, 2, 2), 512) is None
-    assert tile((1, 64, 56, 56), 64, strides=(2, 2)) is None
+    assert tile((1, 64, 56, 56), 128, strides=(2, 2)) == 2
+    assert tile((1, 64, 56, 56), 128, strides=(2, 1)) is None
     assert tile((1, 64, 56, 56), 64, kernel=(5, 5)) is None
     assert tile((1, 64, 56, 56), 64, groups=2) is None
-    assert tile((1, 16, 56, 56), 64) is None
-
+    assert tile((1, 16, 56, 56), 64) == 4
+    assert tile((1, 3, 56, 56), 64) is None

@@ -1,8 +1,10 @@
-"""Convolution by Winograd's minimal filtering, for 3x3 kernels of stride 1.
+"""Convolution by Winograd's minimal filtering, for 3x3 kernels of stride 1 and 2.
 
-F(m x m) computes tiles of m x m outputs from m + 2 rows and columns of input with (m + 2)² multiplications per
-channel pair instead of 9·m². Input and output are transformed by small constant matrices, whose zeros take no part; the
-weight is transformed beforehand. Rounding errors grow with m.
+F(m x m) computes tiles of m x m outputs from n rows and columns of input with n² multiplications per channel pair
+instead of 9·m². With stride 1, n is m + 2. With stride 2 the taps fall into two phases: the outer two, over inputs that
+are two apart, are an F(2, 2) of three products, the middle one takes a product per output: n is 5 for m = 2. Input and
+output are transformed by small constant matrices, whose zeros take no part; the weight is transformed beforehand.
+Rounding errors grow with m.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 """
@@ -23,7 +25,6 @@ from weft.topi.operator import Computation
 from weft.topi.tiling import (
     balanced,
     elements,
-    extent_of,
     host_of,
     largest_divisor,
     register_tile,
@@ -37,15 +38,20 @@ Matrix = tuple[tuple[float, ...], ...]
 KERNEL = 3
 TERMS_PER_BYTE = 2.5
 """Multiply-adds that a core does in the time in which it reads a byte of weights from memory."""
-GAIN = 0.8
-"""Winograd is worth its transforms where it costs at most this part of the direct method."""
+TRANSFORM_TERMS = 7.5
+"""Multiply-adds that a core does in the time in which it transforms one element of a tile."""
+GAIN = 0.85
+"""Winograd is chosen where it is estimated to take at most this part of the direct method's time."""
+LEAST_BLOCK = 12
+"""Tiles that a block has at least: as many as keep a register tile of products full."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """The matrices of F(m x m, 3x3)."""
+    """The matrices of F(m x m, 3x3) for a stride. Trailing rows of `weight` that are equal are stored once."""
 
     m: int
+    stride: int
     data: Matrix
     weight: Matrix
     output: Matrix
@@ -53,17 +59,27 @@ class Transform:
     @property
     def n(self) -> int:
         """Rows and columns of a transformed tile."""
-        return self.m + KERNEL - 1
+        return len(self.data)
+
+    @property
+    def step(self) -> int:
+        """Rows and columns of the input from one tile to the next."""
+        return self.m * self.stride
+
+    @property
+    def weights(self) -> int:
+        """Rows and columns of a transformed weight."""
+        return len(dict.fromkeys(self.weight))
 
 
 F2 = Transform(
-    2,
+    2, 1,
     ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
     ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
     ((1, 1, 1, 0), (0, 1, -1, -1)),
-)
+)  # fmt: skip
 F4 = Transform(
-    4,
+    4, 1,
     (
         (4, 0, -5, 0, 1, 0), (0, -4, -4, 1, 1, 0), (0, 4, -4, -1, 1, 0),
         (0, -2, -1, 2, 1, 0), (0, 2, -1, -2, 1, 0), (0, 4, 0, -5, 0, 1),
@@ -74,7 +90,14 @@ F4 = Transform(
     ),
     ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
 )  # fmt: skip
-TRANSFORMS = {f.m: f for f in (F2, F4)}
+F2_STRIDE_2 = Transform(
+    2, 2,
+    ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 1, 0, -1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
+    ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
+    ((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
+)  # fmt: skip
+TRANSFORMS = {(f.m, f.stride): f for f in (F2, F4, F2_STRIDE_2)}
+"""By outputs per tile, m, and stride."""
 
 
 def best_tile(data: Sequence[int], weight: Sequence[int], window: Window, groups: int, lanes: int) -> int | None:
@@ -83,39 +106,41 @@ def best_tile(data: Sequence[int], weight: Sequence[int], window: Window, groups
     `data` [N, C, H, W] and `weight` [O, C, 3, 3] are shapes.
     """
     outputs, channels, *kernel = weight
-    plain = all(s == 1 for s in window.strides) and all(d == 1 for d in window.dilations)
-    if tuple(kernel) != (KERNEL, KERNEL) or not plain or groups != 1 or lanes == 1:
+    if tuple(kernel) != (KERNEL, KERNEL) or any(d != 1 for d in window.dilations) or groups != 1 or lanes == 1:
         return None
-    if channels < 2 * lanes or channels % lanes or outputs % lanes:
+    if channels % lanes or outputs % lanes:
         return None
     n, height, width = data[0], *window.output(data[2:])
 
-    def cost(terms: int, weights: int) -> float:
+    def cost(terms: float, weights: int) -> float:
         return terms + TERMS_PER_BYTE * 4 * weights
 
     def cost_of(f: Transform) -> float:
         tiles = n * -(-height // f.m) * -(-width // f.m)
-        return cost(f.n**2 * tiles, f.n**2)
+        return cost(f.n**2 * tiles * (1 + TRANSFORM_TERMS * (1 / channels + 1 / outputs)), f.weights**2)
 
-    best = min(TRANSFORMS.values(), key=cost_of)
+    fitting = [f for f in TRANSFORMS.values() if (f.stride, f.stride) == window.strides]
+    if not fitting:
+        return None
+    best = min(fitting, key=cost_of)
     return best.m if cost_of(best) <= GAIN * cost(KERNEL**2 * n * height * width, KERNEL**2) else None
 
 
 def transformed(weight: Array, f: Transform) -> Array:
-    """A weight [O, C, 3, 3] as [O, C, n, n]: G w Gᵀ, computed in float64."""
-    g = np.array(f.weight)
+    """A weight [O, C, 3, 3] as [O, C, k, k]: G w Gᵀ without rows and columns that repeat, computed in float64."""
+    g = np.array(list(dict.fromkeys(f.weight)))
     result: Array = np.einsum("ip,ocpq,jq->ocij", g, weight.astype(np.float64), g, optimize=True)
     return result.astype(weight.dtype)
 
 
 def weight_layout(outputs: int, lanes: int) -> Layout:
     """The layout of a transformed weight: panels of as many output channels as a register tile has."""
-    vectors = next((v for v in (2, 3) if outputs // lanes % v == 0), 1)
+    vectors = next((v for v in (2, 3, 5, 7) if outputs // lanes % v == 0), 1)
     return Layout((0, 2, 3, 1, Block(0, lanes * vectors)))
 
 
 def winograd_conv(data: View, weight: View, bias: View | None, f: Transform, window: Window) -> Computation:
-    """data [N, C, H, W] * transformed weight [O, C, n, n] + bias [O], in the layout of data.
+    """data [N, C, H, W] * transformed weight [O, C, k, k] + bias [O], in the layout of data.
 
     Blocked by channels is the layout for speed; row-major is computed as it is defined, element by element.
     """
@@ -142,13 +167,14 @@ class _Winograd:
         self.count = batch * self.down * self.across
 
     def computation(self) -> Computation:
-        f, n, m, lanes, count = self.f, self.f.n, self.f.m, self.lanes, self.count
+        f, n, m, lanes, count, weights = self.f, self.f.n, self.f.m, self.lanes, self.count, self.f.weights
         bt, at = te.constant(np.array(f.data, np.float32), "BT"), te.constant(np.array(f.output, np.float32), "AT")
         blocks, output_blocks = self.channels // lanes, self.outputs // lanes
+        self.padded: te.Tensor = self._padded(blocks)
         p, q = te.reduce_axis(n, "p"), te.reduce_axis(n, "q")
         self.columns: te.Tensor = te.compute(
-            (n, n, blocks, count, lanes),
-            lambda i, j, cb, t, ci: _product(bt, i, p, *self._input(cb * lanes + ci, t, p, j)), name="columns",
+            (n, n, blocks, count, lanes), lambda i, j, cb, t, ci: _product(bt, i, p, self._input(cb, ci, t, p, j)),
+            name="columns",
         )  # fmt: skip
         self.transformed: te.Tensor = te.compute(
             (n, n, blocks, count, lanes),
@@ -158,7 +184,9 @@ class _Winograd:
         self.products: te.Tensor = te.compute(
             (n, n, output_blocks, count, lanes),
             lambda i, j, ob, t, oi: te.sum(
-                self.transformed(i, j, c // lanes, t, c % lanes) * self.weight(ob * lanes + oi, c, i, j), axis=c
+                self.transformed(i, j, c // lanes, t, c % lanes)
+                * self.weight(ob * lanes + oi, c, te.minimum(i, weights - 1), te.minimum(j, weights - 1)),
+                axis=c,
             ),
             name="products",
         )
@@ -182,71 +210,90 @@ class _Winograd:
         self.result: te.Tensor = te.compute(layout.physical_shape(self.shape), element, name="winograd")
         return Computation((View(self.result, self.shape, layout),), self.schedule)
 
-    def _input(self, channel: Expr, t: Expr, p: Expr, j: Expr) -> tuple[Expr, Expr]:
-        """The input under row p and column j of a tile, and whether it is there."""
-        m, window, spatial = self.f.m, self.window, self.data.shape[2:]
-        y = t // self.across % self.down * m + p - window.pads[0]
-        x = t % self.across * m + j - window.pads[1]
-        inside = te.all(y >= 0, y < spatial[0], x >= 0, x < spatial[1])
-        return self.data(t // (self.across * self.down), channel, y, x), inside
+    def _padded(self, blocks: int) -> te.Tensor:
+        """The input with its padding and with what the last tiles reach beyond it."""
+        f, (batch, _, height, width), (top, left, *_) = self.f, self.data.shape, self.window.pads
+        rows, columns = (self.down - 1) * f.step + f.n, (self.across - 1) * f.step + f.n
+
+        def element(b: Expr, cb: Expr, y: Expr, x: Expr, ci: Expr) -> Expr:
+            inside = te.all(y >= top, y < top + height, x >= left, x < left + width)
+            value = self.data(b, cb * self.lanes + ci, y - top, x - left)
+            return te.if_then_else(inside, value, te.const(0, self.data.dtype))
+
+        padded: te.Tensor = te.compute((batch, blocks, rows, columns, self.lanes), element, name="padded")
+        return padded
+
+    def _input(self, cb: Expr, ci: Expr, t: Expr, p: Expr, j: Expr) -> Expr:
+        """The input under row p and column j of a tile."""
+        y, x = t // self.across % self.down * self.f.step + p, t % self.across * self.f.step + j
+        return self.padded(t // (self.across * self.down), cb, y, x, ci)
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Three passes: transform the input, multiply, transform the output.
+        """Per block of tiles: transform the input; per group of output channels, multiply and transform the output.
 
-        Where the weight stays in the L2 cache they run per block of rows of tiles, which stays there too; else over
-        everything, so that the weight is read once.
+        What a block takes stays in the L2 cache; the weight is read in its order, once per block.
         """
         if self.data.layout.is_row_major:
             if output is not self.result:
                 s[self.result].compute_inline()
+            s[self.padded].compute_inline()
             schedule_injective(s, output, machine)
             return
         m = self.f.m
         host = host_of(s, self.result, output, machine)
         if host is not self.result:
             s[self.result].compute_inline()
+        rows, columns = self._block(machine)
         stage = s[host]
         b, ob, y, x, oi = stage.axes
-        yo, yi = stage.split(y, m, tail="partition")
-        xo, xi = stage.split(x, m, tail="partition")
-        rows = self._rows_of_block(machine)
-        work = elements(self.products) * self.channels // 8
-        if rows is None:
-            loops = [b, ob, yo, xo]
-            stage.reorder(*loops, yi, xi, oi)
-            share_among_threads(stage, loops[:2], work)
-        else:
-            block, yo = stage.split(yo, rows)
-            stage.reorder(b, block, ob, yo, xo, yi, xi, oi)
+        og, ob = stage.split(ob, self.vectors)
+        yo, yi = stage.split(y, m, tail="guard")
+        xo, xi = stage.split(x, m, tail="guard")
+        yb, yo = stage.split(yo, rows)
+        xb, xo = stage.split(xo, columns)
+        stage.reorder(b, yb, xb, og, ob, yo, xo, yi, xi, oi)
         register_tile(stage, yi, xi, oi)
         for tensor in (self.tiles, self.rows):
             _transform(s[tensor], stage, xo)
-        place = None if rows is None else (stage, share_among_threads(stage, [b, block], work))
-        self._schedule_products(s, machine, place, work)
-        self._schedule_input(s, place, work)
+        work = elements(self.products) * self.channels // 8
+        place = None
+        if (rows, columns) == (self.down, self.across):
+            stage.fuse(yb, xb)
+            share_among_threads(stage, [og], work)
+        else:
+            place = (stage, share_among_threads(stage, [b, yb, xb], work))
+        self._schedule_products(s, machine, stage, og, rows * columns)
+        self._schedule_input(s, place, columns, work)
 
-    def _rows_of_block(self, machine: Machine) -> int | None:
-        """Rows of tiles per block; None: no blocks."""
-        weight_bytes = self.f.n**2 * self.channels * self.outputs * 4
-        row_bytes = self.f.n**2 * self.across * (self.channels + self.outputs) * 4
-        rows = largest_divisor(self.down, machine.l2_bytes // 2 // row_bytes)
-        fits = weight_bytes <= machine.l2_bytes and row_bytes * rows <= machine.l2_bytes // 2
-        return rows if fits and rows < self.down and rows * self.across >= 8 else None
+    @property
+    def vectors(self) -> int:
+        """Vectors of output channels in a panel of the weight."""
+        return max(1, self.weight.layout.block_of(0) // self.lanes)
 
-    def _schedule_products(self, s: te.Schedule, machine: Machine, place: Any, work: int) -> None:
+    def _block(self, machine: Machine) -> tuple[int, int]:
+        """Rows and columns of a block of tiles: parts of one row or whole rows.
+
+        Transformed inputs of a block take half of the L2 cache. All tiles are one block where there are few, or where
+        the weight is so large that it is better read once.
+        """
+        weight_bytes = self.f.weights**2 * self.channels * self.outputs * 4
+        most = max(LEAST_BLOCK, machine.l2_bytes // 2 // (self.f.n**2 * self.channels * 4))
+        if self.count <= 2 * most or weight_bytes > machine.l3_bytes // 2:
+            return self.down, self.across
+        if most >= self.across:
+            return largest_divisor(self.down, most // self.across), self.across
+        part = largest_divisor(self.across, most)
+        return 1, part if part >= LEAST_BLOCK else self.across
+
+    def _schedule_products(self, s: te.Schedule, machine: Machine, host: te.Stage, og: IterVar, count: int) -> None:
         tile = s.cache_write(self.products, "register")
         stage = s[self.products]
         i, j, ob, t, oi = stage.axes
-        vectors = max(1, self.weight.layout.block_of(0) // self.lanes)
-        count = self.count if place is None else extent_of(t.extent)
-        og, ob = stage.split(ob, vectors)
-        to, ti = stage.split(t, balanced(count, (machine.vector_registers - 1 - vectors) // vectors), tail="partition")
-        stage.reorder(og, i, j, to, ti, ob, oi)
+        most = (machine.vector_registers - 1 - self.vectors) // self.vectors
+        to, ti = stage.split(t, balanced(count, most), tail="partition")
+        stage.reorder(i, j, to, ti, ob, oi)
         register_tile(stage, ti, ob, oi)
-        if place is None:
-            share_among_threads(stage, [og, i, j], work)
-        else:
-            stage.compute_at(*place)
+        stage.compute_at(host, og)
         s[tile].compute_at(stage, to)
         i, j, ob, t, oi = s[tile].axes
         co, ci = s[tile].split(s[tile].op.reduce_axis[0], self.lanes)
@@ -254,24 +301,23 @@ class _Winograd:
         s[tile].reorder(i, j, co, cs, cu, t, ob, oi)
         register_tile(s[tile], cu, t, ob, oi)
 
-    def _schedule_input(self, s: te.Schedule, place: Any, work: int) -> None:
+    def _schedule_input(self, s: te.Schedule, place: tuple[te.Stage, IterVar] | None, columns: int, work: int) -> None:
+        """At a place in the nest of blocks, or as a nest of its own; a strip of padded input serves a row of tiles."""
         tile = s.cache_write(self.transformed, "register")
         stage = s[self.transformed]
         i, j, cb, t, ci = stage.axes
-        row, tx = stage.split(t, self.across)
+        row, tx = stage.split(t, columns)
         stage.reorder(cb, row, tx, i, j, ci)
-        loops = [cb, row, tx]
         if place is None:
-            row, ty = stage.split(row, self.down)
-            loops = [cb, row, ty, tx]
-            share_among_threads(stage, [cb, row], work)
+            row = share_among_threads(stage, [cb, row], work)
         else:
             stage.compute_at(*place)
-        for loop in loops[-2:]:
-            stage.pragma(loop, "partition")
         register_tile(stage, i, j, ci)
         for tensor in (tile, self.columns):
             _transform(s[tensor], stage, tx)
+        strip = s[self.padded]
+        strip.compute_at(stage, row)
+        strip.vectorize(strip.axes[-1])
 
 
 def _transform(stage: te.Stage, host: te.Stage, place: IterVar) -> None:

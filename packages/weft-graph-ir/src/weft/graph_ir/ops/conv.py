@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from weft.graph_ir.op import LayoutChoice, Op, require
 from weft.graph_ir.ops.window import output_dims, require_spatial, window_of
@@ -69,6 +70,9 @@ class Conv(Op):
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
         yield LayoutChoice((None,) * len(inputs), (None,))
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return 2 * prod(outputs[0].static_shape) * prod(inputs[1].static_shape[1:])
 
 
 def _require_bias(op: Op, bias: Sequence[TensorType | None], outputs: int, data: TensorType) -> None:
@@ -152,44 +156,54 @@ class ConvTranspose(Op):
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
         yield LayoutChoice((None,) * len(inputs), (None,))
 
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return 2 * prod(inputs[0].static_shape) * prod(inputs[1].static_shape[1:])
+
 
 @dataclass(frozen=True, slots=True)
 class WinogradConv(Op):
-    """A 3x3 convolution of stride 1 in tiles of `tile` x `tile` outputs, which pass use_winograd makes of Conv.
+    """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass use_winograd makes of Conv.
 
-    Inputs: data [N, C, H, W], weight [O, C, tile + 2, tile + 2] (weft.topi.winograd.transformed), bias [O] or none.
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (weft.topi.winograd.transformed), bias [O] or none.
     """
 
     tile: int
+    stride: int = 1
     pads: tuple[int, ...] = ()
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         data, weight, *bias = inputs
         require_spatial(self, data, 2)
-        require(self.tile in winograd.TRANSFORMS, self, f"expects tiles of 2 or 4, found {self.tile}")
-        known = data.is_static and weight.is_static
-        require(known, self, f"expects known dimensions, found data {data} and weight {weight}")
+        known = ", ".join(f"{m} for stride {stride}" for m, stride in winograd.TRANSFORMS)
+        require(
+            (self.tile, self.stride) in winograd.TRANSFORMS, self,
+            f"expects tiles of {known}; found {self.tile} for stride {self.stride}",
+        )  # fmt: skip
+        static = data.is_static and weight.is_static
+        require(static, self, f"expects known dimensions, found data {data} and weight {weight}")
         require(
             data.dtype == weight.dtype and str(data.dtype) == "float32", self,
             f"expects float32, found {data.dtype} and {weight.dtype}",
         )  # fmt: skip
-        outputs = weight.static_shape[0]
-        n = self.tile + 2
+        outputs, k = weight.static_shape[0], self._transform().weights
         require(
-            weight.static_shape == (outputs, data.shape[1], n, n), self,
-            f"expects a weight [O, {data.shape[1]}, {n}, {n}], found {weight}",
+            weight.static_shape == (outputs, data.shape[1], k, k), self,
+            f"expects a weight [O, {data.shape[1]}, {k}, {k}], found {weight}",
         )  # fmt: skip
         _require_bias(self, bias, outputs, data)
         return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, self._window(), data))),)
 
+    def _transform(self) -> winograd.Transform:
+        return winograd.TRANSFORMS[self.tile, self.stride]
+
     def _window(self) -> Window:
-        return window_of(self, (3, 3), (), self.pads, ())
+        return window_of(self, (3, 3), (self.stride, self.stride), self.pads, ())
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
         data, weight, bias = (*inputs, None)[:3]
         assert data is not None
         assert weight is not None
-        return winograd.winograd_conv(data, weight, bias, winograd.TRANSFORMS[self.tile], self._window())
+        return winograd.winograd_conv(data, weight, bias, self._transform(), self._window())
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
@@ -200,6 +214,10 @@ class WinogradConv(Op):
             packed = winograd.weight_layout(weight.static_shape[0], lanes)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
         yield LayoutChoice((None,) * len(inputs), (None,))
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        """Those of the direct method, so that methods compare; this one takes fewer."""
+        return 2 * prod(outputs[0].static_shape) * inputs[1].static_shape[1] * 3 * 3
 
 
 OPS = (Conv, ConvTranspose, WinogradConv)

@@ -9,7 +9,7 @@ from weft.topi import winograd
 
 
 def use_winograd(graph: Graph, lanes: int) -> Graph:
-    """Turn 3x3 convolutions of stride 1 with a constant weight into WinogradConv where that is estimated to be faster.
+    """Turn 3x3 convolutions with a constant weight into WinogradConv where that is estimated to be faster.
 
         parameter %w: float32[64, 64, 3, 3]; %y = conv(%x, %w, %b) {pads=(1, 1, 1, 1)}
         =>  parameter %w.1: float32[64, 64, 6, 6]; %y = winograd_conv(%x, %w.1, %b) {tile=4, pads=(1, 1, 1, 1)}
@@ -37,7 +37,7 @@ def _by_winograd(rewriter: GraphRewriter, node: Node, op: Conv, lanes: int) -> V
     if tile is None:
         return None
     assert weight is not None
-    packed = rewriter.parameter(weight.name, winograd.transformed(constant, winograd.TRANSFORMS[tile]))
-    return rewriter.insert(
-        WinogradConv(tile, op.pads), data, packed, *bias, name=node.outputs[0].name, spans=node.spans
-    )
+    stride = window.strides[0]
+    packed = rewriter.parameter(weight.name, winograd.transformed(constant, winograd.TRANSFORMS[tile, stride]))
+    operator = WinogradConv(tile, stride, op.pads)
+    return rewriter.insert(operator, data, packed, *bias, name=node.outputs[0].name, spans=node.spans)
