@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weft.graph_ir.graph import Graph, GraphBuilder, Node, Value
 from weft.graph_ir.ops.fused import Fused
 from weft.topi.layout import View, placeholder
 from weft.topi.operator import Computation, Kind, kind_of
+from weft.topi.tiling import reads_in_place
 
 MOST_NODES = 64
-"""Larger groups gain nothing and make kernels that compile slowly."""
+"""Nodes of a group at most, each counted as often as it is inlined; larger ones gain nothing and compile slowly."""
 
 
 @dataclass(slots=True, eq=False)
@@ -21,6 +23,10 @@ class _Group:
     master: Node | None = None
     takes_epilogue: bool = True
 
+    def inputs(self) -> list[Value]:
+        """The values that the nodes read, each once."""
+        return list(dict.fromkeys(v for node in self.nodes for v in node.inputs if v is not None))
+
 
 def fuse(graph: Graph) -> Graph:
     """Make every node part of a group: prologue, master, epilogue (DESIGN 4.6).
@@ -28,47 +34,112 @@ def fuse(graph: Graph) -> Graph:
         %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b)
         =>  %c = fused(%x, %w, %bias) { %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b) }
 
-    A value with one reader may join its reader's group. Injective nodes join each other; behind a master, whose
+    A group joins the one that holds all readers of its result. Injective nodes join each other; behind a master, whose
     schedule the group takes, only nodes that map its elements one to one. Requires: static types. Guarantees: every
     node of the result is `fused`, in topological order.
     """
+    return _rebuild(graph, _gather(graph)[0])
+
+
+def separations(graph: Graph) -> dict[Value, str]:
+    """The values that the groups of `fuse` keep in memory, and why no reader is in the group that gives them."""
+    groups, reasons = _gather(graph)
+    given = {v for group in groups.values() for v in group.nodes[-1].outputs}
+    return {v: "output of the network" if v in graph.outputs else reasons.get(v, "no reader") for v in given}
+
+
+def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
+    """The group of each node, and why values did not bring their readers into the group that gives them."""
     producers, consumers = graph.producers(), graph.consumers()
     groups: dict[Node, _Group] = {}
+    computed: dict[Node, _Computed] = {}
+    reasons: dict[Value, str] = {}
     for node in graph.nodes:
-        computation = computation_of(node)
-        kind = kind_of(computation)
-        group = _Group([node], node if kind >= Kind.REDUCTION else None, computation.takes_epilogue)
+        computed[node] = _compute(node)
+        is_master = computed[node].kind >= Kind.REDUCTION
+        group = _Group([node], node if is_master else None, computed[node].computation.takes_epilogue)
         groups[node] = group
-        if kind > Kind.INJECTIVE:
-            continue
-        for value in dict.fromkeys(v for v in node.inputs if v is not None):
+        pending = group.inputs()
+        while pending:
+            value = pending.pop(0)
             producer = producers.get(value)
-            if producer is None or len(consumers[value]) != 1 or value in graph.outputs or len(producer.outputs) != 1:
+            if producer is None or groups[producer] is group or value in graph.outputs:
                 continue
-            before = groups[producer]
-            if before.nodes[-1] is producer and _can_join(node, kind, value, before, group):
-                _join(before, group, groups)
-    return _rebuild(graph, groups)
+            reason = _why_apart(value, consumers[value], groups[producer], group, computed)
+            if reason:
+                reasons[value] = reason
+            else:
+                _join(groups[producer], group, groups)
+                pending = group.inputs()
+    return groups, reasons
 
 
-def computation_of(node: Node) -> Computation:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Computed:
     """What a node computes, from placeholders of its inputs."""
+
+    computation: Computation
+    kind: Kind
+    operands: Sequence[View | None]
+
+    def maps_one_to_one(self, position: int) -> bool:
+        """Whether each element needs of an operand only the one at its own place."""
+        operand = self.operands[position]
+        return operand is None or reads_in_place(self.computation.view.tensor, operand.tensor)
+
+
+def _compute(node: Node) -> _Computed:
     views: list[View | None] = [
         None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
         for v in node.inputs
     ]
-    return node.op.compute(*views, outputs=[v.type for v in node.outputs])
+    computation = node.op.compute(*views, outputs=[v.type for v in node.outputs])
+    return _Computed(computation, kind_of(computation), views)
 
 
-def _can_join(node: Node, kind: Kind, value: Value, before: _Group, group: _Group) -> bool:
-    if len(before.nodes) + len(group.nodes) > MOST_NODES:
-        return False
+def _why_apart(
+    value: Value, consumers: Sequence[Node], before: _Group, group: _Group, computed: Mapping[Node, _Computed]
+) -> str:
+    """Why the group that gives `value` can't go in front of one whose nodes read it; '' where it can."""
+    if any(node not in group.nodes for node in consumers):
+        return f"read {len(consumers)} times"
+    first = consumers[0]
+    name = first.op.op_name()
+    if computed[first].kind > Kind.INJECTIVE:
+        return f"{name} begins a kernel"
+    if len(before.nodes[-1].outputs) != 1:
+        return "one of several results"
+    if _inlined([*before.nodes, *group.nodes], before.master or group.master) > MOST_NODES:
+        return f"a group has {MOST_NODES} nodes at most"
     if before.master is None:
-        return True
-    if group.master is not None or not before.takes_epilogue or kind > Kind.BROADCAST:
-        return False
-    (output,) = node.outputs
-    return output.type.shape == value.type.shape and output.type.layout == value.type.layout
+        return ""
+    master = before.master.op.op_name()
+    if group.master is not None:
+        return f"{name} is behind {group.master.op.op_name()} already"
+    if not before.takes_epilogue:
+        return f"{master} takes nothing behind it"
+    moved = {value}
+    for node in group.nodes:
+        places = [i for i, v in enumerate(node.inputs) if v in moved]
+        if places and node.outputs[0].type.layout != value.type.layout:
+            return f"{node.op.op_name()} gives another layout"
+        if not all(computed[node].maps_one_to_one(i) for i in places):
+            return f"{node.op.op_name()} moves the elements of {master}"
+        moved.update(node.outputs if places else ())
+    return ""
+
+
+def _inlined(nodes: Sequence[Node], master: Node | None) -> int:
+    """How many nodes are computed when each reader inlines what it reads; the master's result is kept."""
+    times: dict[Value, int] = {}
+    total = 0
+    for node in reversed(nodes):
+        count = 1 if node is nodes[-1] or node is master else sum(times.get(v, 0) for v in node.outputs)
+        total += count
+        for v in node.inputs:
+            if v is not None:
+                times[v] = times.get(v, 0) + count
+    return total
 
 
 def _join(before: _Group, group: _Group, groups: dict[Node, _Group]) -> None:
