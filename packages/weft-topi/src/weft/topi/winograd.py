@@ -273,11 +273,12 @@ class _Winograd:
     def _block(self, machine: Machine) -> tuple[int, int]:
         """Rows and columns of a block of tiles: parts of one row or whole rows.
 
-        Transformed inputs of a block take half of the L2 cache. All tiles are one block where there are few, or where
-        the weight is so large that it is better read once.
+        Transformed inputs and products of a block take half of the L2 cache. All tiles are one block where there are
+        few, or where the weight is so large that it is better read once.
         """
         weight_bytes = self.f.weights**2 * self.channels * self.outputs * 4
-        most = max(LEAST_BLOCK, machine.l2_bytes // 2 // (self.f.n**2 * self.channels * 4))
+        tile_bytes = self.f.n**2 * (self.channels + self.lanes * self.vectors) * 4
+        most = max(LEAST_BLOCK, machine.l2_bytes // 2 // tile_bytes)
         if self.count <= 2 * most or weight_bytes > machine.l3_bytes // 2:
             return self.down, self.across
         if most >= self.across:
@@ -290,7 +291,7 @@ class _Winograd:
         stage = s[self.products]
         i, j, ob, t, oi = stage.axes
         most = (machine.vector_registers - 1 - self.vectors) // self.vectors
-        to, ti = stage.split(t, balanced(count, most), tail="partition")
+        to, ti = stage.split(t, balanced(count, most), tail="shift")
         stage.reorder(i, j, to, ti, ob, oi)
         register_tile(stage, ti, ob, oi)
         stage.compute_at(host, og)
