@@ -15,6 +15,7 @@ import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 from catalogue import Case, light_models, models_of_others, networks_of_benchmarks, read_golden
 from double_judge import outputs_in_double
 
@@ -63,7 +64,7 @@ def examine(case: Case) -> Record:
     if case.refusal:
         record.note = f"expected to be refused: {case.refusal}"
         return record
-    inputs = {p.name: inputs[p.name] for p in artifact.inputs} if inputs else random_inputs(artifact.inputs, seed=0)
+    inputs = {p.name: inputs[p.name] for p in artifact.inputs} if inputs else _random_inputs(case, artifact)
     found = {name: array.numpy() for name, array in runtime.load(artifact, threads=WORKERS).run(inputs).items()}
     judge = "golden file" if expected else "onnxruntime"
     _compare(case, found, expected or peers.onnxruntime(case.model, WORKERS)(inputs), record)
@@ -73,6 +74,14 @@ def examine(case: Case) -> Record:
         _compare(case, found, exact, record)
         record.note = note if record.is_right else f"{record.note}; {note}"
     return record
+
+
+def _random_inputs(case: Case, artifact: Artifact) -> dict[str, Array]:
+    inputs = random_inputs(artifact.inputs, seed=0)
+    if not case.takes_pixels:
+        return inputs
+    generator = np.random.default_rng(0)
+    return {name: generator.integers(0, 256, array.shape).astype(array.dtype) for name, array in inputs.items()}
 
 
 def _compiled(case: Case, inputs: dict[str, Array], record: Record) -> Artifact:

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from weft.graph_ir.build import build
 from weft.graph_ir.graph import Graph, Node, NodeSpan, Value
 from weft.graph_ir.ops.element_wise import Relu
 from weft.graph_ir.passes.infer_types import infer_types
@@ -27,6 +28,12 @@ def test_an_observer_sees_each_pass_with_its_graphs_and_time(parse):
     assert runs[0].after is graph
     assert runs[1].after is result
     assert all(r.seconds >= 0 for r in runs)
+
+
+def test_build_tells_its_observer_each_pass_of_the_pipeline_and_the_last(parse):
+    runs = []
+    build(parse(TEXT), pipeline=(infer_types, remove_dead_nodes), observer=runs.append)
+    assert [r.name for r in runs] == ["infer_types", "remove_dead_nodes", "use_lowerings"]
 
 
 def retype(graph: Graph, shape: tuple[int, ...]) -> Graph:

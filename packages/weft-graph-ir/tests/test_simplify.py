@@ -122,3 +122,26 @@ def test_zeros_around_the_data_of_an_average_pool_count(check):
 )
 def test_what_would_change_the_result_stays(check_unchanged, lines):
     check_unchanged(run, f"input %x: float32[1, 3, 4]\n{lines.replace('POOL', POOL)}\noutput %y")
+
+
+@pytest.mark.parametrize(
+    ("exponent", "lines"),
+    [
+        ("2.0", "%y = multiply(%a, %a)"),
+        ("3.0", "%s = multiply(%a, %a)\n%y = multiply(%s, %a)"),
+        ("0.5", "%y = sqrt(%a)"),
+    ],
+)
+def test_powers_become_products_and_roots(check, exponent, lines):
+    head = "input %x: float32[2, 3]\n%a = exp(%x)"
+    before = f"{head}\nparameter %e: float32[1] = [{exponent}]\n%p = power(%a, %e)\n%y = relu(%p)\noutput %y"
+    after = f"{head}\n{lines.replace('%y', '%p')}\n%y = relu(%p)\noutput %y"
+    check(run, before, after)
+
+
+@pytest.mark.parametrize("exponents", ["[2.0, 3.0, 2.0]", "[2.5, 2.5, 2.5]", "[-1.0, -1.0, -1.0]"])
+def test_other_powers_stay(check_unchanged, exponents):
+    check_unchanged(
+        simplify,
+        f"input %x: float32[2, 3]\nparameter %e: float32[3] = {exponents}\n%y = power(%x, %e)\noutput %y",
+    )

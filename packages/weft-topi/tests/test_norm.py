@@ -57,6 +57,14 @@ def test_instances_in_blocks_of_channels(run_views, view, error, random, lanes, 
     assert error(y, expected * by_channel(x, scale) + by_channel(x, bias)) < 1e-5
 
 
+def test_rows_of_many_elements_far_from_zero(run_views, view, random):
+    x = (random.standard_normal((1, 2, 640001)) + 200).astype("float32")
+    scale, bias = np.ones(2, "float32"), np.zeros(2, "float32")
+    operands = [view(x, "x"), view(scale, "s"), view(bias, "b")]
+    (y,) = run_views(norm.group_normalization(*operands, 2, EPSILON), operands, [x, scale, bias])
+    assert np.abs(y - standardized(x, (2,))).max() < 2e-5
+
+
 @pytest.mark.parametrize("blocked", [True, False])
 def test_batch(run_views, view, error, random, lanes, blocked):
     x, vectors = data_and_vectors(random, (2, 24, 5, 7), 4)

@@ -63,9 +63,9 @@ def arrays(random, kind, steps, batch, features, n, directions, names):
     return {k: v for k, v in everything.items() if k in ("x", "weight", "recurrence", *names)}
 
 
-def check(run_views, view, error, random, kind, sizes, backwards, names, clip=None, **options):
+def check(run_views, view, error, random, lanes, kind, sizes, backwards, names, clip=None, **options):
     a = arrays(random, kind, *sizes, len(backwards), names)
-    packed = {"weight": weight_layout(), "recurrence": weight_layout()}
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(lanes))
     views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
     activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in backwards)
     layer = {"lstm": lstm, "gru": gru, "rnn": rnn}[kind]
@@ -84,6 +84,8 @@ STATES = ("bias", "hidden", "cell")
     [
         ("lstm", (1, 1, 5, 64), (False,), STATES, {}),
         ("lstm", (4, 3, 7, 5), BOTH, (*STATES, "lengths", "peepholes"), {}),
+        ("lstm", (2, 7, 5, 40), (False,), STATES, {}),
+        ("gru", (3, 7, 4, 24), (False,), ("bias", "hidden"), {}),
         ("lstm", (4, 2, 7, 19), (True,), (), {"clip": 0.3, "input_forget": True}),
         ("gru", (4, 3, 7, 5), BOTH, ("bias", "hidden", "lengths"), {}),
         ("gru", (3, 2, 4, 33), (False,), ("bias", "hidden"), {"linear_before_reset": True}),
@@ -92,9 +94,9 @@ STATES = ("bias", "hidden", "cell")
         ("rnn", (3, 1, 1, 1), (False,), (), {}),
     ],
 )
-def test_values(run_views, view, error, random, kind, sizes, backwards, names, options):
+def test_values(run_views, view, error, random, lanes, kind, sizes, backwards, names, options):
     names = tuple(n for n in names if kind == "lstm" or n != "cell")
-    check(run_views, view, error, random, kind, sizes, backwards, names, **options)
+    check(run_views, view, error, random, lanes, kind, sizes, backwards, names, **options)
 
 
 def activated(x, name):

@@ -74,6 +74,18 @@ def unsupported(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def two_products(tmp_path: Path) -> Path:
+    """out[2, 5] = relu(data[2, 3] w) v."""
+    nodes = [
+        helper.make_node("MatMul", ["data", "w"], ["product"], "first"),
+        helper.make_node("Relu", ["product"], ["rectified"], "rectify"),
+        helper.make_node("MatMul", ["rectified", "v"], ["out"], "second"),
+    ]
+    w, v = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
+    return _save(tmp_path / "two.onnx", nodes, [("data", (2, 3))], "out", w=w, v=v)
+
+
+@pytest.fixture
 def picture_network(tmp_path: Path) -> Path:
     """The sum over each channel of a picture of 2 x 2."""
     nodes = [helper.make_node("GlobalAveragePool", ["data"], ["out"])]

@@ -4,11 +4,6 @@ import json
 
 import pytest
 
-from weft.frontends.command.operations import operations
-from weft.graph_ir.graph import GraphBuilder
-from weft.graph_ir.ops.conv import Conv
-from weft.graph_ir.ops.matmul import MatMul
-
 
 def test_an_artifact_is_measured(weft, artifact):
     ran = weft("bench", artifact, "--samples", 2)
@@ -31,13 +26,3 @@ def test_others_need_the_model(weft, artifact):
     ran = weft("bench", artifact, "--against", "onnxruntime")
     assert ran.status == 2
     assert "this needs the model" in ran.err
-
-
-def test_operations_are_those_of_convolutions_and_products():
-    g = GraphBuilder("net")
-    data = g.input("data", "float32", (2, 8, 10, 10))
-    weight = g.input("weight", "float32", (16, 4, 3, 3))
-    conv = g.add(Conv(groups=2), data, weight)
-    a, b = g.input("a", "float32", (5, 2, 3)), g.input("b", "float32", (3, 7))
-    g.output(conv, g.add(MatMul(), a, b))
-    assert operations(g.finish()) == 2 * (2 * 16 * 8 * 8) * (4 * 3 * 3) + 2 * 5 * 2 * 7 * 3

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import numpy as np
 import onnx
@@ -96,11 +98,54 @@ def test_gaps_are_on_stderr(weft, unsupported):
     assert "Multinomial" in ran.err
 
 
-def test_a_cache_folder_that_cannot_be_made_is_told_with_the_way_out(weft, dense, tmp_path):
+def test_without_a_place_for_the_cache_a_model_compiles_and_runs_all_the_same(weft, dense, tmp_path):
     (tmp_path / "cache").write_text("in the way")
     ran = weft("compile", dense, "-o", "dense.weft")
+    assert ran.status == 0
+    assert ran.err.startswith(f"compiled kernels are not kept in {tmp_path / 'cache' / 'weft' / 'objects'}: ")
+    ran = weft("run", "dense.weft", "--random", 0)
+    assert (ran.status, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("absent/dense.weft", "there is no folder absent to write dense.weft to"),
+        ("folder", "expected a file to write, found folder folder"),
+    ],
+)
+def test_a_place_that_can_not_be_written_to_is_refused_before_anything_is_compiled(weft, tmp_path, place, words):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    ran = weft("compile", "model.onnx", "-o", place)
+    assert ran.status == 2
+    assert words in ran.err
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write to every folder")
+def test_a_folder_that_may_not_be_written_to_is_refused(weft, dense, tmp_path):
+    (tmp_path / "folder").mkdir(mode=0o500)
+    ran = weft("compile", dense, "-o", "folder/dense.weft")
+    assert ran.status == 2
+    assert "folder folder may not be written to" in ran.err
+
+
+def test_a_disk_that_takes_no_file_is_told_with_the_file(weft, dense, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), ".dense.weft.1")
+
+    monkeypatch.setattr(runtime.Artifact, "save", fail)
+    ran = weft("compile", dense, "-o", "dense.weft")
     assert ran.status == 1
-    assert "--no-cache compiles without" in ran.err
+    assert ran.err == "ArgumentError: can't write dense.weft: No space left on device\n"
+
+
+@pytest.mark.parametrize("option", ["--shape=data=1x3", "--dim=batch=1", "--bind=data=1,2,3"])
+def test_a_name_that_is_given_twice_is_wrong_usage(weft, dense, option):
+    name, _, value = option.partition("=")
+    ran = weft("compile", dense, "-o", "dense.weft", option, option)
+    assert ran.status == 2
+    assert f"{name} {value.partition('=')[0]} is given twice" in ran.err
 
 
 def test_strict_numerics_leave_winograd_out(weft, tmp_path):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 
 def test_an_artifact_tells_its_interface_and_sizes(weft, artifact):
     ran = weft("inspect", artifact)
@@ -9,6 +11,7 @@ def test_an_artifact_tells_its_interface_and_sizes(weft, artifact):
     assert "  runs here   yes\n" in ran.out
     assert "  input       data: float32[1, 3]\n" in ran.out
     assert "  output      out: float32[1, 4]\n" in ran.out
+    assert "  steps       not timed\n" in ran.out
 
 
 def test_json_of_an_artifact(weft, artifact):
@@ -17,28 +20,80 @@ def test_json_of_an_artifact(weft, artifact):
     assert [p["name"] for p in summary["inputs"] + summary["outputs"]] == ["data", "out"]
 
 
-def test_a_model_is_shown_as_the_kernels_that_it_becomes(weft, dense):
+def test_a_model_is_shown_as_the_steps_that_it_becomes(weft, dense):
     ran = weft("inspect", dense)
     assert ran.status == 0
-    assert ran.out.startswith("graph net\n  input %data: float32[1, 3]\n")
-    assert "relu(" in ran.out
+    assert ran.out.startswith("dense.onnx: 3 nodes in 1 step of 1 kernel\n")
+    assert "  input       data: float32[1, 3]\n" in ran.out
+    step = ran.out.splitlines()[-1]
+    assert "k0_mat_mul" in step
+    assert "output of the network" in step
+    assert step.endswith("product + sum + relu (mat_mul, add, relu)")
 
 
-def test_passes_are_shown_by_what_they_change(weft, dense):
+def test_a_step_tells_why_it_ends(weft, two_products):
+    (first, second) = json.loads(weft("inspect", two_products, "--json").out)["steps"]
+    assert first["nodes"] == ["first", "rectify"]
+    assert first["ends_because"] == "mat_mul begins a kernel"
+    assert first["operations"] == 2 * 2 * 3 * 4
+    assert first["code_bytes"] > 0
+    assert second["ends_because"] == "output of the network"
+
+
+def test_passes_are_shown_with_the_nodes_that_they_leave(weft, dense):
     ran = weft("inspect", dense, "--passes")
-    headings = [line for line in ran.out.splitlines() if " ms)" in line]
-    assert [h.split()[0] for h in headings][-1] == "fuse"
-    assert any(h.startswith("fold_constants (") and h.endswith(": no change") for h in headings)
-    assert "3 nodes to 1" in headings[-1]
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert lines[1] == ["(imported)", "3"]
+    assert lines[-1][0] == "fuse"
+    assert lines[-1][2:] == ["1"]
+    assert any(line[0] == "fold_constants" and line[2:] == ["3", "no", "change"] for line in lines)
 
 
-def test_json_of_a_model_counts_operators_and_kernels(weft, dense):
+def test_the_graph_after_each_pass_that_changes_it_is_written(weft, dense, tmp_path):
+    assert weft("inspect", dense, "--dump", "graphs").status == 0
+    files = sorted(path.name for path in (tmp_path / "graphs").iterdir())
+    assert files[0] == "00_imported.txt"
+    assert files[-1].endswith("_fuse.txt")
+    assert not any("fold_constants" in name for name in files)
+    assert " = fused(" in (tmp_path / "graphs" / files[-1]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("what", "begins"), [("graph", "graph mat_mul\n"), ("ir", "function k0_mat_mul("), ("asm", "\t")]
+)
+def test_a_kernel_is_shown_as_nodes_loops_or_assembly(weft, dense, what, begins):
+    ran = weft("inspect", dense, "--kernel", "k0_mat_mul", "--show", what)
+    assert ran.status == 0
+    assert ran.out.startswith(begins)
+
+
+def test_an_unknown_kernel_is_refused_with_those_that_are_there(weft, dense):
+    ran = weft("inspect", dense, "--kernel", "k7")
+    assert ran.status == 1
+    assert ran.err == "ArgumentError: --kernel k7: expected one of k0_mat_mul\n"
+
+
+def test_json_of_a_model_counts_operators_and_bytes(weft, dense):
     summary = json.loads(weft("inspect", dense, "--json").out)
     assert summary["imported_operators"] == {"mat_mul": 1, "add": 1, "relu": 1}
-    assert summary["kernels"] == 1
+    assert summary["operations"] == 2 * 3 * 4
+    assert list(summary["code_bytes"]) == ["k0_mat_mul"]
+    assert summary["passes"][-1]["name"] == "fuse"
 
 
-def test_passes_are_for_models(weft, artifact):
-    ran = weft("inspect", artifact, "--passes")
+def test_the_code_of_a_target_in_another_format_has_no_known_size(weft, dense):
+    ran = weft("inspect", dense, "--json", "--target", "llvm -mtriple=wasm32-unknown-unknown")
+    assert json.loads(ran.out)["code_bytes"] == {"k0_mat_mul": None}
+
+
+@pytest.mark.parametrize("option", [["--passes"], ["--dump", "graphs"], ["--kernel", "k0"]])
+def test_what_is_for_models_is_refused_for_an_artifact(weft, artifact, option):
+    ran = weft("inspect", artifact, *option)
     assert ran.status == 2
-    assert "--passes is for models" in ran.err
+    assert "--passes, --dump and --kernel are for models" in ran.err
+
+
+def test_one_view_is_shown_at_a_time(weft, dense):
+    ran = weft("inspect", dense, "--passes", "--json")
+    assert ran.status == 2
+    assert "expected one of --passes, --dump, --kernel and --json" in ran.err

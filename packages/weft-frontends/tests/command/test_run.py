@@ -134,3 +134,17 @@ class TestPictures:
         ran = weft("run", picture_network, "--input", picture, "--std", "10", "--output", "out.npz")
         assert ran.status == 0
         np.testing.assert_allclose(np.load("out.npz")["out"].ravel(), [25, 10, 5])
+
+
+@pytest.mark.usefixtures("data")
+def test_an_input_that_is_given_twice_is_wrong_usage(weft, artifact):
+    ran = weft("run", artifact, "--input", "data=data.npy", "--input", "data=data.npy")
+    assert ran.status == 2
+    assert "--input data is given twice" in ran.err
+    assert "--input is given twice" in weft("run", artifact, "--input", "data.npy", "--input", "data.npy").err
+
+
+def test_a_table_in_a_pipe_has_no_spaces_at_the_ends_of_lines(weft, artifact):
+    lines = weft("run", artifact, "--random", 0).out.splitlines()
+    assert len(lines) == 2
+    assert all(line == line.rstrip() for line in lines)

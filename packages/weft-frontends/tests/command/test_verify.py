@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from weft.frontends.command import peers
+from weft.frontends.command import verification
 from weft.frontends.command.comparison import compare, difference, tolerance_of
 from weft.runtime import DType
 
@@ -37,12 +37,12 @@ def test_layers_are_told_with_their_nodes(weft, dense):
 
 
 def test_the_first_wrong_layer_is_named(weft, dense, monkeypatch):
-    judge = peers.reference
+    judge = verification.reference
 
     def doubting(path, keep=()):
         return lambda inputs: {k: v + 1 if k in ("sum", "out") else v for k, v in judge(path, keep)(inputs).items()}
 
-    monkeypatch.setattr(peers, "reference", doubting)
+    monkeypatch.setattr(verification, "reference", doubting)
     ran = weft("verify", dense, "--against", "reference")
     assert ran.status == 1
     assert "first wrong layer: node 'sum' (Add) of model 'dense.onnx', value sum" in ran.out

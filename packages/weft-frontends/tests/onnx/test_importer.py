@@ -208,8 +208,8 @@ def test_operators_on_known_data_are_evaluated(
 
 def test_large_fills_are_left_to_the_compiler() -> None:
     nodes = [helper.make_node("ConstantOfShape", ["s"], ["y"])]
-    graph, params = from_onnx(model_of(nodes, {"x": (FLOAT, [1])}, constants={"s": np.int64([1 << 20, 1 << 20])}))
-    assert ops(graph) == [shape.BroadcastTo(shape=(1 << 20, 1 << 20))]
+    graph, params = from_onnx(model_of(nodes, {"x": (FLOAT, [1])}, constants={"s": np.int64([1 << 20, 1 << 10])}))
+    assert ops(graph) == [shape.BroadcastTo(shape=(1 << 20, 1 << 10))]
     assert sum(data.size for data in params.values()) == 1
 
 
@@ -217,7 +217,7 @@ def test_large_fills_are_left_to_the_compiler() -> None:
     ("operator", "inputs", "reason"),
     [
         ("Div", [np.int64([1]), np.int64([0])], "an integer is divided by zero"),
-        ("Range", [np.int64(0), np.int64(9), np.int64(0)], "expected a delta other than 0"),
+        ("Range", [np.int64(0), np.int64(9), np.int64(0)], "finite numbers and a delta other than 0"),
         ("Range", [np.int64(0), np.int64(2**62), np.int64(1)], "is more than the"),
         ("ConstantOfShape", [np.int64([-1])], "expected dimensions of zero or more, found [-1]"),
         ("Gather", [np.int64([1, 2]), np.int64([5])], "the operands don't fit"),

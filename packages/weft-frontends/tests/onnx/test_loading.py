@@ -165,7 +165,10 @@ def test_a_name_that_is_defined_twice_is_refused() -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Relu", ["y"], ["y"], name="again")]
     assert "'y'" in refusal(relu_model(nodes=nodes))
     nodes[1].input[0] = "x"
-    assert "node 'again' (Relu) defines 'y', which is defined already" in refusal(relu_model(nodes=nodes))
+    message = refusal(relu_model(nodes=nodes))
+    assert "node 'again' (Relu) defines 'y', which is defined already, by node 0 (Relu)" in message
+    message = refusal(relu_model(nodes=[helper.make_node("Relu", ["x"], ["x"])]))
+    assert "node 0 (Relu) defines 'x', which is defined already, as an input or initialiser" in message
 
 
 def test_two_inputs_of_one_name_are_refused() -> None:

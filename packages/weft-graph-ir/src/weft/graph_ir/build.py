@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -13,26 +14,36 @@ import numpy as np
 from weft.graph_ir.entry import build_entry
 from weft.graph_ir.graph import Graph, Node, Value
 from weft.graph_ir.kernel_compiler import KernelCompiler
-from weft.graph_ir.kernels import lower_group
+from weft.graph_ir.kernels import Kernel, copying, group_key, lower_kernel
 from weft.graph_ir.memory import MemoryPlan, plan_memory
+from weft.graph_ir.op import Op
+from weft.graph_ir.op_set import OpSet
+from weft.graph_ir.ops import OPS
+from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.passes.choose_layouts import choose_layouts
 from weft.graph_ir.passes.fold_constants import fold_constants
 from weft.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from weft.graph_ir.passes.fuse import fuse
 from weft.graph_ir.passes.infer_types import infer_types
+from weft.graph_ir.passes.lift_parameters import lift_parameters
+from weft.graph_ir.passes.optimise_bodies import optimise_bodies
 from weft.graph_ir.passes.precompute_parameters import precompute_parameters
 from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from weft.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
 from weft.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from weft.graph_ir.passes.simplify import simplify
 from weft.graph_ir.passes.simplify_inference import simplify_inference
+from weft.graph_ir.passes.use_lowerings import use_lowerings
 from weft.graph_ir.passes.use_winograd import use_winograd
-from weft.graph_ir.pipeline import Pipeline, run_pipeline
-from weft.graph_ir.text import canonical_text
+from weft.graph_ir.pipeline import Observer, Pipeline, run_pipeline
+from weft.graph_ir.steps import steps_of
+from weft.graph_ir.views import find_views
 from weft.runtime import Artifact, Parameter, Target, TargetError
 from weft.runtime.signature import Metadata
 from weft.tensor_ir import Machine, ObjectCache
 from weft.tensor_ir.codegen.llvm import companion_text
+from weft.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
 from weft.tensor_ir.codegen.object_code import compile_for, compile_functions
 from weft.tensor_ir.codegen.signature import signature_of
 from weft.tensor_ir.codegen.workers import CompilerPool
@@ -40,7 +51,14 @@ from weft.tensor_ir.ir.digest import digest
 from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.link import link
 
-EXPORTS = ("run", "weft_abi_version", "weft_default_host", "weft_status_message", "weft_metadata")
+EXPORTS = (
+    "run",
+    "weft_abi_version",
+    "weft_default_host",
+    "weft_status_message",
+    "weft_metadata",
+    *PARAMETER_SYMBOLS,
+)
 
 
 NUMERICS = ("default", "strict")
@@ -55,7 +73,7 @@ def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
         raise TargetError(f"expected numerics {' or '.join(NUMERICS)}, found {numerics!r}")
     lanes = Machine.of(target).lanes()
     fast: Pipeline = (partial(use_winograd, lanes=lanes),) if numerics == "default" else ()
-    return (
+    before: Pipeline = (
         infer_types,
         simplify_inference,
         fold_constants,
@@ -64,10 +82,14 @@ def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
         share_equal_nodes,
         remove_dead_nodes,
         *fast,
+    )
+    after: Pipeline = (
         partial(choose_layouts, lanes=lanes),
         precompute_parameters,
         remove_dead_nodes,
+        separate_concat_inputs,
     )
+    return (*before, partial(optimise_bodies, before=before, after=after), *after)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,32 +105,58 @@ class LoweredNetwork:
 
 
 def lower_network(
-    graph: Graph, target: Target, begin: Callable[[Function, Node], None] = lambda function, node: None
+    graph: Graph,
+    target: Target,
+    begin: Callable[[Function, Node], None] = lambda function, node: None,
+    *,
+    timed: bool = False,
 ) -> LoweredNetwork:
-    """Fuse, plan memory, and lower every distinct group of an optimised graph once.
+    """Fuse, lower every distinct group of an optimised graph and of bodies in it once, and plan memory.
 
-    `begin` is told each kernel as soon as it is lowered, and the first fused node that it computes.
+    `begin` is told each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the
+    entry writes a clock after each step.
     """
-    fused = fuse(graph)
-    plan = plan_memory(fused)
+    fused = fuse(lift_parameters(graph))
     machine = Machine.of(target)
-    kernels: dict[str, Function] = {}
-    names: dict[str, str] = {}
-    calls: dict[Node, str] = {}
-    for node in fused.nodes:
+    functions: dict[str, Function] = {}
+    kernels: dict[tuple[str, tuple[Op, ...]], Kernel] = {}
+
+    def kernel_of(node: Node) -> Kernel:
         assert isinstance(node.op, Fused)
-        if node.outputs[0] in plan.views:
-            continue
-        text = canonical_text(node.op.body)
-        if text not in names:
-            function = lower_group(node, "kernel", machine)
-            key = digest(function)
-            if key not in kernels:
-                kernels[key] = replace(function, name=f"k{len(kernels)}_{node.op.body.name}")
-                begin(kernels[key], node)
-            names[text] = kernels[key].name
-        calls[node] = names[text]
-    return LoweredNetwork(fused, plan, tuple(kernels.values()), calls, build_entry(fused, calls, plan))
+        group = group_key(node.op.body)
+        if group not in kernels:
+            kernel = lower_kernel(node, "kernel", machine)
+            key = digest(kernel.function)
+            if key not in functions:
+                name = re.sub(r"\W", "_", node.op.body.name, flags=re.ASCII)
+                functions[key] = replace(kernel.function, name=f"k{len(functions)}_{name}")
+                begin(functions[key], node)
+            kernels[group] = replace(kernel, function=functions[key])
+        return kernels[group]
+
+    nodes = list(_nodes_to_run(fused))
+    calls = {node: kernel_of(node) for node in nodes if not isinstance(node.op, Control)}
+    copied = {t: None for node in nodes if isinstance(node.op, Control) for t in node.op.copied(node.inputs)}
+    copies = {type_: kernel_of(copying(type_)).function.name for type_ in copied}
+    plan = plan_memory(
+        fused,
+        {node: kernel.scratch for node, kernel in calls.items()},
+        {node: [v for i in kernel.overwritable if (v := node.inputs[i])] for node, kernel in calls.items()},
+    )
+    names = {node: kernel.function.name for node, kernel in calls.items()}
+    entry = build_entry(fused, names, copies, plan, timed=timed)
+    return LoweredNetwork(fused, plan, tuple(functions.values()), names, entry)
+
+
+def _nodes_to_run(graph: Graph) -> Iterator[Node]:
+    """The nodes with something to do, those of bodies behind the node that has them."""
+    free = find_views(graph).free
+    for node in graph.nodes:
+        if node not in free:
+            yield node
+        if isinstance(node.op, Control):
+            for body in node.op.bodies:
+                yield from _nodes_to_run(body)
 
 
 def build(
@@ -118,24 +166,30 @@ def build(
     *,
     numerics: str = "default",
     pipeline: Pipeline | None = None,
+    operators: OpSet = OPS,
+    observer: Observer | None = None,
+    timed: bool = False,
     workers: CompilerPool | None = None,
     cache: ObjectCache | None = None,
 ) -> Artifact:
     """Compile a graph into an artifact.
 
     `params` gives data to inputs of the graph by name: they become constants. `numerics` strict keeps to direct
-    methods: no Winograd. `pipeline` replaces the passes that optimise the graph. `workers` compile kernels beside each
-    other, `cache` keeps their object code; neither changes the result. Raises InferenceError, LoweringError,
-    CodegenError, LinkError, each telling the node.
+    methods: no Winograd. `pipeline` replaces the passes that optimise the graph, `operators` has lowerings in place of
+    ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a clock after each of its
+    steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps their object code;
+    neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node.
     """
     complete = Target.of(target)
     bound = bind_parameters(graph, params or {})
-    optimised = run_pipeline(bound, default_pipeline(complete, numerics) if pipeline is None else pipeline)
+    passes = default_pipeline(complete, numerics) if pipeline is None else pipeline
+    last = partial(use_lowerings, operators=operators, kind=complete.kind)
+    optimised = run_pipeline(bound, (*passes, last), observer)
     compiler = KernelCompiler(complete, workers, cache)
-    network = lower_network(optimised, complete, compiler.begin)
+    network = lower_network(optimised, complete, compiler.begin, timed=timed)
     codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
     metadata = Metadata(_producer(), str(complete), (signature_of(network.entry),))
-    companion = compile_for(companion_text(complete.triple, metadata), complete)
+    companion = compile_for(companion_text(complete.triple, metadata) + PARAMETERS_TEXT, complete)
     library = link([*codes, companion], complete.triple, EXPORTS, f"{graph.name}.so")
     return Artifact(
         _producer(),
@@ -145,6 +199,7 @@ def build(
         network.plan.workspace_bytes,
         library,
         parameter_block(network.graph, network.plan),
+        steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
     )
 
 
@@ -161,8 +216,8 @@ def parameter_block(graph: Graph, plan: MemoryPlan) -> memoryview:
     """All parameters in the memory that the plan gives them, read-only."""
     block = np.zeros(max(plan.parameter_bytes, 64), np.uint8)
     for value, offset in plan.parameters.items():
-        data = np.ascontiguousarray(graph.parameters[value]).reshape(-1).view(np.uint8)
-        block[offset : offset + data.size] = data
+        place = block[offset : offset + value.type.bytes].view(value.type.dtype.numpy)
+        place.reshape(value.type.physical_shape)[...] = graph.parameters[value]
     return block.data.toreadonly()
 
 

@@ -60,6 +60,10 @@ class Node:
         """The types of the inputs that are present."""
         return tuple(v.type for v in self.inputs if v is not None)
 
+    def operations(self) -> int:
+        """Floating-point operations of the definition (`Op.operations`). Requires static types."""
+        return self.op.operations(self.input_types, tuple(v.type for v in self.outputs))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
@@ -76,6 +80,10 @@ class Graph:
         from weft.graph_ir.text import format_graph  # the text form knows graphs, so it imports this module
 
         return format_graph(self)
+
+    def operations(self) -> int:
+        """Floating-point operations of all nodes (`Op.operations`). Requires static types."""
+        return sum(node.operations() for node in self.nodes)
 
     def producers(self) -> dict[Value, Node]:
         """The node that computes each value."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from weft.graph_ir.graph import Array, Graph, Node, Value, note_node
+from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.ops.layout import ConvertLayout
 from weft.graph_ir.passes.bind_dims import bind_dims
@@ -39,6 +40,8 @@ def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
         return [_present(inputs[0])]
     if isinstance(node.op, Fused):
         return list(_run(node.op.body, [_present(a) for a in inputs]).values())
+    if isinstance(node.op, Control):
+        return node.op.run([_present(a) for a in inputs], lambda body, given: list(_run(body, given).values()))
     views = [
         None if v is None else placeholder(v.type.static_shape, v.type.dtype, f"input{i}")
         for i, v in enumerate(node.inputs)

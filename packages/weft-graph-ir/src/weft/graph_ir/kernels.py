@@ -2,25 +2,74 @@
 
 from __future__ import annotations
 
-from weft.graph_ir.graph import Graph, Node, Value, note_node
+from dataclasses import dataclass
+
+from weft.graph_ir.graph import Graph, GraphBuilder, Node, Value, note_node
+from weft.graph_ir.hoist_scratch import hoist_scratch
+from weft.graph_ir.op import Op
+from weft.graph_ir.ops.custom import Custom
+from weft.graph_ir.ops.element_wise import Identity
 from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.ops.lowered import Lowered
+from weft.graph_ir.overwriting import allow_overwriting
+from weft.graph_ir.text import canonical_text
+from weft.graph_ir.types import TensorType
 from weft.runtime.errors import WeftError
 from weft.tensor_ir import Machine, lower, te
 from weft.tensor_ir.ir.stmt import Function
+from weft.tensor_ir.te.tensor import ComputeOp
 from weft.topi.injective import schedule_injective
 from weft.topi.layout import View, placeholder
 from weft.topi.operator import Computation
 
 
+def group_key(body: Graph) -> tuple[str, tuple[Op, ...]]:
+    """What groups that become one kernel have in common: their text, and the operators that it does not tell wholly,
+    as two packages may give operators of theirs one name."""
+    return canonical_text(body), tuple(n.op for n in body.nodes if isinstance(n.op, (Custom, Lowered)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A function over the inputs of a group, its outputs, and storage that its caller lends it."""
+
+    function: Function
+    scratch: tuple[int, ...]
+    """The bytes of each piece of storage."""
+    overwritable: tuple[int, ...]
+    """The inputs, by position, in whose memory the output may lie."""
+
+
+def lower_kernel(node: Node, name: str, machine: Machine) -> Kernel:
+    """The kernel of a fused node, for a caller that plans memory. An error tells the group, as in `lower_group`."""
+    function, outputs = _lower_noting(node, name, machine)
+    overwritable: tuple[int, ...] = ()
+    if all(isinstance(tensor.op, ComputeOp) for tensor in outputs):
+        function, overwritable = allow_overwriting(function)
+    function, scratch = hoist_scratch(function)
+    return Kernel(function, scratch, overwritable)
+
+
+def copying(type_: TensorType) -> Node:
+    """A fused node that copies a value of a type."""
+    builder = GraphBuilder("copy")
+    builder.output(builder.add(Identity(), builder.declare(Value("source", type_)), name="target"))
+    body = builder.finish()
+    return Node(Fused(body), body.inputs, body.outputs)
+
+
 def lower_group(node: Node, name: str, machine: Machine) -> Function:
-    """The kernel of a fused node: a function over its inputs, then its outputs.
+    """A fused node as a function over its inputs, then its outputs.
 
     An error tells the nodes of the group, where they came from, and their types.
     """
+    return _lower_noting(node, name, machine)[0]
+
+
+def _lower_noting(node: Node, name: str, machine: Machine) -> tuple[Function, list[te.Tensor]]:
     assert isinstance(node.op, Fused)
-    body = node.op.body
     try:
-        return _lower(body, name, machine)
+        return _lower(node.op.body, name, machine)
     except WeftError as error:
         note_group(error, node)
         raise
@@ -32,7 +81,7 @@ def note_group(error: WeftError, node: Node) -> None:
     note_node(error, (*node.op.body.inputs, *node.op.body.outputs), node.spans)
 
 
-def _lower(body: Graph, name: str, machine: Machine) -> Function:
+def _lower(body: Graph, name: str, machine: Machine) -> tuple[Function, list[te.Tensor]]:
     views: dict[Value, View] = {
         v: placeholder(v.type.static_shape, v.type.dtype, f"input{i}", v.type.memory_layout)
         for i, v in enumerate(body.inputs)
@@ -57,4 +106,4 @@ def _lower(body: Graph, name: str, machine: Machine) -> Function:
     else:
         schedule_injective(schedule, outputs[0], machine)
     arguments = [views[v].tensor for v in body.inputs] + outputs
-    return lower(schedule, arguments, name)
+    return lower(schedule, arguments, name), outputs

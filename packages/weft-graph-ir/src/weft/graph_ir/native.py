@@ -1,7 +1,8 @@
 """Evaluation of nodes while compiling: constants that passes fold.
 
-A conversion of layouts is done by NumPy, small work by the definition of its operator, large work by a kernel that is
-compiled for this machine.
+What only moves elements of large parameters becomes a view of them, so that they are copied once, into their place in
+the artifact. Small work is done by the definition of its operator, large work by a kernel that is compiled for this
+machine.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ import numpy as np
 
 from weft.graph_ir.graph import Array, Graph, GraphBuilder, Node, note_node
 from weft.graph_ir.interpreter import evaluate_op
-from weft.graph_ir.kernels import lower_group
+from weft.graph_ir.kernels import group_key, lower_group
+from weft.graph_ir.op import Op
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.ops.layout import ConvertLayout
-from weft.graph_ir.text import canonical_text
+from weft.graph_ir.ops.shape import Transpose
 from weft.runtime.errors import WeftError
 from weft.tensor_ir import CompiledModule, Machine, build_functions
 from weft.tensor_ir.ir.expr import Const
 from weft.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, Tensor
 from weft.topi.layout import placeholder
-from weft.topi.layout_conversion import pack, unpack
+from weft.topi.layout_conversion import rearranged, unpack
 
 MOST_POINTS = 1 << 14
 """Up to here evaluating a definition is faster than compiling a kernel."""
@@ -33,23 +35,31 @@ class NativeEvaluator:
 
     def __init__(self) -> None:
         self._machine = Machine.of("llvm")
-        self._kernels: dict[str, CompiledModule] = {}
+        self._kernels: dict[tuple[str, tuple[Op, ...]], CompiledModule] = {}
 
     def evaluate(self, node: Node, inputs: Sequence[Array | None]) -> list[Array]:
-        """The outputs of a node as their layouts keep them in memory, for inputs as theirs do."""
-        if isinstance(node.op, ConvertLayout):
+        """The outputs of a node as their layouts keep them in memory, for inputs as theirs do. They may be views."""
+        if isinstance(node.op, ConvertLayout | Transpose):
             (data,) = inputs
             (source,), (target,) = node.input_types, node.outputs
             assert data is not None
-            return [pack(unpack(data, source.static_shape, source.memory_layout), target.type.memory_layout)]
+            if source.layout is not None:
+                data = unpack(data, source.static_shape, source.layout)
+            if isinstance(node.op, Transpose):
+                data = data.transpose(node.op.permutation)
+            return [rearranged(data, target.type.memory_layout)]
         if _is_row_major(node) and work_of(node) <= MOST_POINTS:
             return evaluate_op(node, inputs)
         body = _body(node)
-        key = canonical_text(body)
+        key = group_key(body)
         if key not in self._kernels:
             group = Node(Fused(body), body.inputs, body.outputs, node.spans)
             self._kernels[key] = build_functions([lower_group(group, "evaluate", self._machine)])
-        arrays = {v: a for v, a in zip(node.inputs, inputs, strict=True) if v is not None and a is not None}
+        arrays = {
+            v: np.asarray(a, order="C")
+            for v, a in zip(node.inputs, inputs, strict=True)
+            if v is not None and a is not None
+        }
         outputs = [np.empty(v.type.physical_shape, v.type.dtype.numpy) for v in node.outputs]
         try:
             self._kernels[key](*arrays.values(), *outputs)

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import fields
+from typing import Any, ClassVar
 
 from weft.graph_ir.types import TensorType
 from weft.runtime.errors import InferenceError
-from weft.topi.layout import Layout, View
-from weft.topi.operator import Computation
-
-
-@dataclass(frozen=True, slots=True)
-class LayoutChoice:
-    """A way to run an operator: the layouts it takes and gives. None: row-major."""
-
-    inputs: tuple[Layout | None, ...]
-    outputs: tuple[Layout | None, ...]
+from weft.topi.layout import View
+from weft.topi.operator import Computation, LayoutChoice
 
 
 class Op:
@@ -49,17 +41,29 @@ class Op:
         """The layouts in which this operator can run, best first; by default row-major only."""
         yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
 
-    def is_reinterpretation(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> bool:
-        """Whether the output is the first input's memory, byte for byte, under another shape."""
-        return False
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        """The byte of the first input's memory at which each output begins, if outputs are parts of that memory."""
+        return None
+
+    def parts_of_output(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        """The byte of the output's memory at which each input begins, if the output is inputs one behind the other."""
+        return None
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        """Floating-point operations of the multiply-adds that the definition sums, each counted as two.
+
+        `inputs` are those that are present; all types are static. 0 for operators that memory limits, not arithmetic.
+        """
+        return 0
 
     def attributes(self) -> dict[str, object]:
         """Fields that differ from their defaults, in order."""
-        return {
-            f.name: getattr(self, f.name)
-            for f in fields(self)  # type: ignore[arg-type]
-            if getattr(self, f.name) != f.default
-        }
+        return attributes_of(self)
+
+
+def attributes_of(op: Any) -> dict[str, object]:
+    """The fields of a dataclass that differ from their defaults, in order."""
+    return {f.name: getattr(op, f.name) for f in fields(op) if getattr(op, f.name) != f.default}
 
 
 def require(condition: bool, op: Op, message: str) -> None:
@@ -68,15 +72,4 @@ def require(condition: bool, op: Op, message: str) -> None:
         raise InferenceError(f"{op.op_name()}: {message}")
 
 
-@dataclass(frozen=True)
-class OpSet:
-    """Operators by name, for the parser of the text form. A value: `with_ops` makes another."""
-
-    ops: dict[str, type[Op]]
-
-    @staticmethod
-    def of(*ops: type[Op]) -> OpSet:
-        return OpSet({op.op_name(): op for op in ops})
-
-    def with_ops(self, *ops: type[Op]) -> OpSet:
-        return OpSet(self.ops | OpSet.of(*ops).ops)
+__all__ = ["LayoutChoice", "Op", "attributes_of", "require"]

@@ -15,7 +15,9 @@ from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from weft.graph_ir.graph import Array, Graph, Node, NodeSpan, Value, infer
-from weft.graph_ir.op import Op, OpSet
+from weft.graph_ir.op import Op
+from weft.graph_ir.op_set import OpClass, OpSet, name_of
+from weft.graph_ir.ops.custom import Custom
 from weft.graph_ir.text import WORD
 from weft.graph_ir.types import Dim, Symbol, TensorType
 from weft.runtime.dtype import DType
@@ -282,7 +284,7 @@ class _Body:
             line.fail(f"{int(np.prod(shape, dtype=np.int64))} elements", start)
         return np.array(elements).astype(dtype).reshape(shape)
 
-    def attributes(self, line: _Line, op_class: type[Op]) -> dict[str, object]:
+    def attributes(self, line: _Line, op_class: OpClass) -> dict[str, object]:
         found: dict[str, object] = {}
         if not line.accept("{"):
             return found
@@ -296,7 +298,7 @@ class _Body:
             found[name] = attribute(line)
             if not _is_of(found[name], kinds[name]):
                 kind = kinds[name].__name__ if isinstance(kinds[name], type) else kinds[name]
-                line.fail(f"{kind} as {name!r} of {op_class.op_name()}", start)
+                line.fail(f"{kind} as {name!r} of {name_of(op_class)}", start)
         return found
 
     def spans(self, line: _Line) -> tuple[NodeSpan, ...]:
@@ -380,13 +382,13 @@ def attribute(line: _Line) -> object:
         line.fail("the value of an attribute", start)
 
 
-def _attribute_name(line: _Line, op_class: type[Op], found: Mapping[str, object]) -> str:
+def _attribute_name(line: _Line, op_class: OpClass, found: Mapping[str, object]) -> str:
     """The name of an attribute that is not among those found before."""
     start = line.position
     name = line.take(_NAME)
     left = [f.name for f in _fields(op_class) if f.name not in found]
     if name not in left:
-        line.fail(f"an attribute of {op_class.op_name()} ({', '.join(left) or 'none'})", start)
+        line.fail(f"an attribute of {name_of(op_class)} ({', '.join(left) or 'none'})", start)
     assert name is not None
     return name
 
@@ -406,15 +408,16 @@ def _is_of(value: object, kind: Any) -> bool:
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
-def _make(line: _Line, start: int, op_class: type[Op], attributes: Mapping[str, object]) -> Op:
+def _make(line: _Line, start: int, op_class: OpClass, attributes: Mapping[str, object]) -> Op:
     for field in _fields(op_class):
         if field.default is MISSING and field.default_factory is MISSING and field.name not in attributes:
-            line.fail(f"attribute {field.name!r} of {op_class.op_name()}", start)
+            line.fail(f"attribute {field.name!r} of {name_of(op_class)}", start)
     arguments: dict[str, Any] = dict(attributes)
-    return op_class(**arguments)
+    op = op_class(**arguments)
+    return op if isinstance(op, Op) else Custom(op)
 
 
-def _fields(op_class: type[Op]) -> tuple[Field[Any], ...]:
+def _fields(op_class: OpClass) -> tuple[Field[Any], ...]:
     return fields(op_class)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,7 @@
 """What runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
 
-from weft.runtime.artifact import Artifact, read_artifact
+from weft.runtime.artifact import Artifact
+from weft.runtime.artifact_reader import read_artifact
 from weft.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
 from weft.runtime.dtype import DType, TypeCode
 from weft.runtime.errors import (
@@ -29,6 +30,7 @@ from weft.runtime.module import Function, Module, load_module
 from weft.runtime.ndarray import NDArray, array, empty, from_dlpack
 from weft.runtime.session import Session, SessionFunction, SessionModule
 from weft.runtime.signature import Metadata, Parameter, Signature
+from weft.runtime.steps import Step, time_steps
 from weft.runtime.target import Target
 from weft.runtime.timing import TimeResult, time_evaluator
 from weft.runtime.verified import VerifiedFiles
@@ -66,6 +68,7 @@ __all__ = [
     "SessionOutOfMemoryError",
     "SessionTimeoutError",
     "Signature",
+    "Step",
     "Target",
     "TargetError",
     "TimeResult",
@@ -84,5 +87,6 @@ __all__ = [
     "read_artifact",
     "rocm",
     "time_evaluator",
+    "time_steps",
     "vulkan",
 ]

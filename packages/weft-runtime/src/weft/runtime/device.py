@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 from weft.runtime.errors import ArgumentError
 
@@ -50,10 +51,17 @@ class Device:
         """The device that a text such as 'opencl(1)' or 'cpu' names. Raises ArgumentError for any other value."""
         if isinstance(value, Device):
             return value
-        match = re.fullmatch(r"(\w+)(?:\((\d{1,4})\))?", value) if isinstance(value, str) else None
-        if match is None:
+        if not isinstance(value, str):
             raise ArgumentError(f"expected a device such as 'cpu' or 'opencl(1)', found {value!r}")
-        return Device(DeviceKind.of(match[1]), int(match[2] or 0))
+        return _parse(value)
+
+
+@lru_cache(maxsize=64)
+def _parse(text: str) -> Device:
+    match = re.fullmatch(r"(\w+)(?:\((\d{1,4})\))?", text)
+    if match is None:
+        raise ArgumentError(f"expected a device such as 'cpu' or 'opencl(1)', found {text!r}")
+    return Device(DeviceKind.of(match[1]), int(match[2] or 0))
 
 
 def cpu() -> Device:

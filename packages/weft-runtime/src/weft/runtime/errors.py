@@ -8,13 +8,23 @@ all of them.
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """The text with escapes in place of what can't be printed: control characters, line ends among them, and marks that
+    change the direction of writing."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class WeftError(Exception):
     """The base of all errors that weft raises for a fault outside itself."""
 
     def report(self) -> str:
-        """The class, the message and the notes that were added on the way up, one to a line."""
+        """The class, the message and the notes that were added on the way up, one to a line.
+
+        Names in a user's model may hold anything; what can't be printed is escaped.
+        """
         notes: list[str] = getattr(self, "__notes__", [])
-        return "\n".join([f"{type(self).__name__}: {self}", *(f"  {note}" for note in notes)])
+        message = "\n".join(map(printable, str(self).split("\n")))
+        return "\n".join([f"{type(self).__name__}: {message}", *(f"  {printable(note)}" for note in notes)])
 
 
 class ArgumentError(WeftError, TypeError):

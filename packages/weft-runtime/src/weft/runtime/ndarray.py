@@ -7,6 +7,8 @@ Arrays of this module live as a DLTensor all the time, so that a call passes an 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from operator import index
 from typing import Any, Protocol
@@ -18,10 +20,14 @@ from weft.runtime import dlpack
 from weft.runtime.abi import DLDataType, DLDevice, DLTensor
 from weft.runtime.device import Device, DeviceKind, cpu
 from weft.runtime.dtype import DType, TypeCode
-from weft.runtime.errors import ArgumentError
+from weft.runtime.errors import ArgumentError, OutOfMemoryError
 
 ALIGNMENT = 64
 """Alignment in bytes of the memory that weft allocates: a cache line, and the widest vector register."""
+
+
+_CPU = cpu()
+_Byte = ctypes.c_char
 
 
 class SupportsDLPack(Protocol):
@@ -41,9 +47,8 @@ class NDArray:
 
     __slots__ = (
         "__weakref__",
-        "_extents",
+        "_form",
         "_owner",
-        "_steps",
         "_tensor",
         "data",
         "device",
@@ -66,25 +71,25 @@ class NDArray:
         read_only: bool,
     ) -> None:
         """An array over memory at `data` that lives at least as long as `owner`."""
+        self._fill(_form(shape, strides, dtype, device), data, owner, read_only)
+
+    @staticmethod
+    def _over(form: _Form, data: int, owner: object, read_only: bool) -> NDArray:
+        made = NDArray.__new__(NDArray)
+        made._fill(form, data, owner, read_only)
+        return made
+
+    def _fill(self, form: _Form, data: int, owner: object, read_only: bool) -> None:
         self.data = data
-        self.shape = shape
-        self.strides = strides
-        self.dtype = dtype
-        self.device = device
+        self.shape = form.shape
+        self.strides = form.strides
+        self.dtype = form.dtype
+        self.device = form.device
         self.is_read_only = read_only
         self._owner = owner
-        extents = ctypes.c_int64 * len(shape)
-        self._extents = extents(*shape)
-        self._steps = None if self.is_compact else extents(*strides)
-        self._tensor = DLTensor(
-            data,
-            DLDevice(device.kind, device.index),
-            len(shape),
-            DLDataType(dtype.code, dtype.bits, dtype.lanes),
-            self._extents,
-            self._steps,
-            0,
-        )
+        self._form = form
+        self._tensor = DLTensor.from_buffer_copy(form.tensor)
+        self._tensor.data = data
         self.handle = ctypes.addressof(self._tensor)
 
     @staticmethod
@@ -99,12 +104,7 @@ class NDArray:
     @property
     def is_compact(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
-        expected = 1
-        for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if extent != 1 and stride != expected:
-                return 0 in self.shape
-            expected *= extent
-        return True
+        return self._form.is_compact
 
     @property
     def ndim(self) -> int:
@@ -163,6 +163,46 @@ class NDArray:
         return f"NDArray({self.dtype}{list(self.shape)} on {self.device})"
 
 
+class _Form:
+    """What all arrays of one element type, shape, strides and device have in common: worked out once."""
+
+    __slots__ = ("_extents", "_steps", "device", "dtype", "is_compact", "shape", "strides", "tensor")
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType, device: Device) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.device = device
+        self.is_compact = _is_compact(shape, strides)
+        extents = ctypes.c_int64 * len(shape)
+        self._extents = extents(*shape)
+        self._steps = None if self.is_compact else extents(*strides)
+        self.tensor = DLTensor(
+            None,
+            DLDevice(device.kind, device.index),
+            len(shape),
+            DLDataType(dtype.code, dtype.bits, dtype.lanes),
+            self._extents,
+            self._steps,
+            0,
+        )
+
+
+_form = lru_cache(maxsize=512)(_Form)
+
+
+@lru_cache(maxsize=512)
+def _numpy_form(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> _Form:
+    """`strides` as NumPy counts them, in bytes. Raises ArgumentError for what weft has no type or no strides for."""
+    kind = DType.of(dtype)
+    size = kind.bytes
+    if any(stride % size for stride in strides):
+        raise ArgumentError(
+            f"expected strides of whole elements of {kind}, found {strides} bytes; copy it with runtime.array"
+        )
+    return _form(shape, tuple(stride // size for stride in strides), kind, _CPU)
+
+
 class _Exposed:
     """The memory of an array in NumPy's array interface, version 3; NumPy keeps this alive, and this the array."""
 
@@ -184,7 +224,8 @@ def empty(
 ) -> NDArray:
     """A new compact array of unset memory, aligned to 64 bytes.
 
-    Raises ArgumentError for extents that are negative or no integers, and devices without memory of weft's.
+    Raises ArgumentError for extents that are negative or no integers, and devices without memory of weft's;
+    OutOfMemoryError.
     """
     try:
         extents = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -193,14 +234,30 @@ def empty(
     if any(extent < 0 for extent in extents):
         raise ArgumentError(f"expected extents of 0 or more, found shape {extents}")
     kind, place = DType.of(dtype), Device.of(device)
-    if place != cpu():
+    if place != _CPU:
         raise ArgumentError(
             f"expected device cpu(0), where weft allocates arrays, found {place}; from_dlpack takes others"
         )
     if kind.lanes != 1:
         raise ArgumentError(f"expected an element type of one lane for an array, found {kind}")
-    memory = np.empty(prod(extents) * kind.bytes + ALIGNMENT, np.uint8)
-    return _of_numpy(np.ndarray(extents, kind.numpy, memory.data, -memory.ctypes.data % ALIGNMENT))
+    return allocator(extents, kind)()
+
+
+def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], NDArray]:
+    """A function that makes arrays as `empty` does, all of this shape and element type."""
+    form = _form(shape, _compact_strides(shape), dtype, _CPU)
+    numpy, size = dtype.numpy, prod(shape) * dtype.bytes + ALIGNMENT
+
+    def allocate() -> NDArray:
+        try:
+            memory = np.empty(size, np.uint8)
+        except (MemoryError, ValueError):
+            raise OutOfMemoryError(f"no memory for an array of {dtype}{list(shape)}, {size} bytes") from None
+        start = ctypes.addressof(_Byte.from_buffer(memory.data))
+        offset = -start % ALIGNMENT
+        return NDArray._over(form, start + offset, np.ndarray(shape, numpy, memory.data, offset), False)
+
+    return allocate
 
 
 def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type | None = None) -> NDArray:
@@ -237,15 +294,17 @@ def from_dlpack(producer: SupportsDLPack) -> NDArray:
 
 
 def _of_numpy(source: np.ndarray[Any, Any]) -> NDArray:
-    dtype = DType.of(source.dtype)
-    size = dtype.bytes
-    if any(stride % size for stride in source.strides):
-        raise ArgumentError(
-            f"expected strides of whole elements of {dtype}, found {source.strides} bytes; copy it with runtime.array"
-        )
-    strides = tuple(stride // size for stride in source.strides)
-    read_only = not source.flags.writeable
-    return NDArray(source.ctypes.data, source.shape, strides, dtype, cpu(), owner=source, read_only=read_only)
+    form = _numpy_form(source.dtype, source.shape, source.strides)
+    return NDArray._over(form, source.ctypes.data, source, not source.flags.writeable)
+
+
+def _is_compact(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    expected = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != expected:
+            return 0 in shape
+        expected *= extent
+    return True
 
 
 def _compact_strides(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NoReturn
 
+from weft.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, parse, text_of
 from weft.runtime.device import DeviceKind
 from weft.runtime.dtype import DType
 from weft.runtime.errors import ArgumentError, ArtifactError
@@ -55,23 +55,23 @@ class Parameter:
     @staticmethod
     def from_json(value: object) -> Parameter:
         """The parameter that JSON values say. Raises ArtifactError for anything but what `to_json` makes."""
-        fields = _object(value, "a parameter", ("name", "dtype", "shape", "strides", "alignment", "device", "output"))
-        name = _text(fields["name"], "the name of a parameter", 512)
+        fields = fields_of(value, "a parameter", ("name", "dtype", "shape", "strides", "alignment", "device", "output"))
+        name = text_of(fields["name"], "the name of a parameter", 512)
         what = f"parameter {name!r}"
         try:
-            dtype = DType.of(_text(fields["dtype"], f"the element type of {what}", 32))
-            device = DeviceKind.of(_text(fields["device"], f"the device of {what}", 32))
+            dtype = DType.of(text_of(fields["dtype"], f"the element type of {what}", 32))
+            device = DeviceKind.of(text_of(fields["device"], f"the device of {what}", 32))
         except ArgumentError as error:
             raise ArtifactError(f"{what}: {error}") from None
         shape = _extents(fields["shape"], f"the shape of {what}")
         strides = None if fields["strides"] is None else _extents(fields["strides"], f"the strides of {what}")
         if strides is not None and len(strides) != len(shape):
             raise ArtifactError(f"expected {len(shape)} strides of {what}, found {len(strides)}")
-        alignment = _integer(fields["alignment"], f"the alignment of {what}", 1, 1 << 20)
+        alignment = integer_of(fields["alignment"], f"the alignment of {what}", 1, 1 << 20)
         if alignment & (alignment - 1):
             raise ArtifactError(f"expected a power of two as the alignment of {what}, found {alignment}")
         return Parameter(
-            name, dtype, shape, strides, alignment, device, _boolean(fields["output"], f"whether {what} is an output")
+            name, dtype, shape, strides, alignment, device, boolean_of(fields["output"], f"whether {what} is an output")
         )
 
 
@@ -92,12 +92,12 @@ class Signature:
     @staticmethod
     def from_json(value: object) -> Signature:
         """The signature that JSON values say. Raises ArtifactError for anything but what `to_json` makes."""
-        fields = _object(value, "a signature", ("name", "parameters"))
-        name = _text(fields["name"], "the name of a function", 512)
+        fields = fields_of(value, "a signature", ("name", "parameters"))
+        name = text_of(fields["name"], "the name of a function", 512)
         if not _FUNCTION.fullmatch(name):
             raise ArtifactError(f"expected a C identifier as the name of a function, found {name!r}")
         parameters = tuple(
-            map(Parameter.from_json, _list(fields["parameters"], f"the parameters of {name}", _MOST_PARAMETERS))
+            map(Parameter.from_json, list_of(fields["parameters"], f"the parameters of {name}", _MOST_PARAMETERS))
         )
         if len({parameter.name for parameter in parameters}) != len(parameters):
             raise ArtifactError(f"expected each parameter of {name} to have a name of its own")
@@ -121,75 +121,29 @@ class Metadata:
     @staticmethod
     def from_json(text: str | bytes) -> Metadata:
         """What the text of `weft_metadata` says. Raises ArtifactError for anything but what `to_json` makes."""
-        try:
-            value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_refuse)
-        except (ValueError, RecursionError) as error:
-            raise ArtifactError(f"expected the metadata of a library as JSON: {error}") from None
+        value = parse(text, "the metadata of a library")
         found = value.get("format") if isinstance(value, dict) else None
         if isinstance(found, int) and found > FORMAT_VERSION:
             raise ArtifactError(
                 f"expected metadata of format {FORMAT_VERSION}, found format {found}: "
                 "the library is newer than this weft-runtime; update it, or compile again for its version"
             )
-        fields = _object(value, "the metadata of a library", ("format", "producer", "target", "functions"))
-        _integer(fields["format"], "the format of the metadata", FORMAT_VERSION, FORMAT_VERSION)
-        functions = tuple(map(Signature.from_json, _list(fields["functions"], "the functions of a library", 1 << 20)))
+        fields = fields_of(value, "the metadata of a library", ("format", "producer", "target", "functions"))
+        integer_of(fields["format"], "the format of the metadata", FORMAT_VERSION, FORMAT_VERSION)
+        functions = tuple(map(Signature.from_json, list_of(fields["functions"], "the functions of a library", 1 << 20)))
         if len({function.name for function in functions}) != len(functions):
             raise ArtifactError("expected each function of a library to have a name of its own")
-        target = _text(fields["target"], "the target of a library", 65_536)
-        return Metadata(_text(fields["producer"], "the producer of a library", 512), target, functions)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValueError("a key stands twice in one object")
-    return values
-
-
-def _refuse(literal: str) -> NoReturn:
-    raise ValueError(f"expected integers only, found {literal[:32]}")
-
-
-def _object(value: object, what: str, keys: tuple[str, ...]) -> dict[str, object]:
-    if not isinstance(value, dict) or set(value) != set(keys):
-        found = ", ".join(sorted(map(str, value)))[:200] if isinstance(value, dict) else type(value).__name__
-        raise ArtifactError(f"expected {what} to have {', '.join(keys)}; found {found}")
-    return value
-
-
-def _list(value: object, what: str, most: int) -> list[object]:
-    if not isinstance(value, list) or len(value) > most:
-        found = f"{len(value)} of them" if isinstance(value, list) else type(value).__name__
-        raise ArtifactError(f"expected {what} as a list of at most {most}, found {found}")
-    return value
-
-
-def _text(value: object, what: str, most: int) -> str:
-    if not isinstance(value, str) or not value or len(value) > most or not value.isprintable():
-        raise ArtifactError(f"expected {what} as printable text of 1 to {most} characters, found {value!r:.64}")
-    return value
-
-
-def _boolean(value: object, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise ArtifactError(f"expected true or false for {what}, found {value!r:.64}")
-    return value
-
-
-def _integer(value: object, what: str, least: int, most: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ArtifactError(f"expected {what} as an integer from {least} to {most}, found {value!r:.64}")
-    return value
+        target = text_of(fields["target"], "the target of a library", 65_536)
+        return Metadata(text_of(fields["producer"], "the producer of a library", 512), target, functions)
 
 
 def _extents(value: object, what: str) -> tuple[Extent, ...]:
-    return tuple(_extent(item, what) for item in _list(value, what, _MOST_DIMENSIONS))
+    return tuple(_extent(item, what) for item in list_of(value, what, _MOST_DIMENSIONS))
 
 
 def _extent(value: object, what: str) -> Extent:
     if not isinstance(value, str):
-        return _integer(value, what, 0, _LARGEST)
+        return integer_of(value, what, 0, _LARGEST)
     if not _SYMBOL.fullmatch(value):
         raise ArtifactError(f"expected symbols in {what} to be names, found {value!r:.64}")
     return value

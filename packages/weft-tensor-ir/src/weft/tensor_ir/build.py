@@ -15,6 +15,7 @@ from weft.runtime.target import Target
 from weft.tensor_ir.codegen.c_header import c_header
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from weft.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text
+from weft.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
 from weft.tensor_ir.codegen.object_cache import ObjectCache
 from weft.tensor_ir.codegen.object_code import (
     ObjectCode,
@@ -166,6 +167,7 @@ def _system(target: Target) -> str:
 
 @cache
 def process_pool() -> LoadedObject:
-    """The thread pool for code compiled into this process. It stays: its threads may be running."""
+    """What code compiled into this process calls: the thread pool. It stays: its threads may be running."""
     host = Target.host()
-    return LoadedObject(compile_for(pool_text(host.triple), host), ["weft_default_host"])
+    symbols = ["weft_default_host", *(HALF_SYMBOLS if needs_half(host) else ())]
+    return LoadedObject(compile_for(pool_text(host.triple) + half_text(host), host), symbols)

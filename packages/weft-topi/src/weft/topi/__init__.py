@@ -1,14 +1,19 @@
 """The operators of weft: computations over logical axes, in any layout, and their schedules."""
 
 from weft.topi.layout import Block, Layout, View, compute, placeholder
-from weft.topi.operator import Computation, Kind, ScheduleFunction, kind_of
+from weft.topi.operator import Computation, Kind, LayoutChoice, Operator, ScheduleFunction, kind_of
+from weft.topi.types import Symbol, TensorType
 
 __all__ = [
     "Block",
     "Computation",
     "Kind",
     "Layout",
+    "LayoutChoice",
+    "Operator",
     "ScheduleFunction",
+    "Symbol",
+    "TensorType",
     "View",
     "compute",
     "kind_of",

@@ -14,6 +14,7 @@ from weft.tensor_ir import Machine, te
 from weft.tensor_ir.ir.expr import Expr
 from weft.topi.injective import schedule_injective
 from weft.topi.layout import Block, Layout, View
+from weft.topi.loops import vector_of
 from weft.topi.operator import Computation
 from weft.topi.tiling import (
     accumulator_type,
@@ -206,7 +207,10 @@ class _Planar(_Transposed):
         window, stride, last = self.window, self.window.strides[-1], self.window.rank - 1
         pad, width = window.pads[last], self.data.shape[-1]
         taps = extent_of(self.taps[-1].extent)
+        line = vector_of(self.data)
         self.columns = -(-self.shape[-1] // stride)
+        if self.columns > line:  # whole vectors: the phases are a tensor of their own
+            self.columns = -(-self.columns // line) * line
         n, channels, *rows, _ = self.data.shape
 
         def copied(*index: Expr) -> Expr:
@@ -252,13 +256,18 @@ class _Planar(_Transposed):
         n, o, *spatial, phase, q = stage.axes
         lanes = min(machine.lanes(self.kind), self.columns)
         outputs = extent_of(o.extent) // self.groups
-        oo, oi = stage.split(o, largest_divisor(outputs, machine.vector_registers // 2))
-        qo, lane = stage.split(q, lanes, tail="partition")
+        tile_outputs = largest_divisor(outputs, machine.vector_registers // 2)
+        most = max(1, machine.vector_registers // 2 // tile_outputs)
+        vectors = largest_divisor(-(-self.columns // lanes), most)
+        oo, oi = stage.split(o, tile_outputs)
+        qo, qi = stage.split(q, vectors * lanes, tail="partition")
+        qv, lane = stage.split(qi, lanes)
         loops = [n, oo, *spatial, phase, qo]
-        stage.reorder(*loops, oi, lane)
-        register_tile(stage, oi, lane)
+        stage.reorder(*loops, oi, qv, lane)
+        register_tile(stage, oi, qv, lane)
         s[tile].compute_at(stage, share_among_threads(stage, loops, self.work))
         part = s[tile]
         n, o, *spatial, phase, q = part.axes
-        part.reorder(*part.op.reduce_axis, n, *spatial, phase, o, q)
-        register_tile(part, n, *spatial, phase, o, q)
+        qv, lane = part.split(q, lanes)
+        part.reorder(*part.op.reduce_axis, n, *spatial, phase, o, qv, lane)
+        register_tile(part, n, *spatial, phase, o, qv, lane)

@@ -1,8 +1,7 @@
 """The schedule of injective groups: one loop nest over the output's memory, everything inlined into it.
 
 The loop along memory is vectorized. Axes that every access crosses as one are fused first, so that short ones fill
-vectors; where an input is crossed against its memory (a transposition), a second axis is tiled, so that the cache
-lines that a vector touches are used whole.
+vectors; where an input is crossed against its memory, a square tile is transposed in registers.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from math import prod
 
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.arith import Analyzer
-from weft.tensor_ir.ir.expr import INT64, Const, Expr, IterVar, Read, Var
+from weft.tensor_ir.ir.expr import INT64, Const, Expr, FloorMod, IterVar, Read, Var
 from weft.tensor_ir.ir.visit import SharingRewriter, children, substitute, walk
 from weft.tensor_ir.te.tensor import ComputeOp, Operation
 
@@ -20,8 +19,6 @@ SERIAL_ELEMENTS = 1 << 14
 """Below this many elements a loop isn't worth the launch of a parallel region."""
 ENOUGH_ITERATIONS = 16
 """A parallel loop this long is shared evenly enough."""
-TILE_BYTES = 64
-"""What a tile of an axis spans of an input's memory: a cache line."""
 
 
 def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
@@ -33,19 +30,33 @@ def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> N
     lanes = machine.lanes(output.dtype)
     accesses = _Accesses(s, stage.op)
     group = accesses.fusible(axes, lanes)
-    partner = accesses.partner(axes, axes[-1], lanes) if len(group) == 1 else None
+    partner = accesses.partner(axes, group, lanes)
     column = stage.fuse(*group)
-    if _extent(column) >= lanes:
-        _, column = stage.split(column, factor=lanes, tail="partition")
-    inner = [column]
-    if partner is not None:
-        tile = -(-_extent(partner) // -(-_extent(partner) * output.dtype.bytes // TILE_BYTES))
-        _, rows = stage.split(partner, tile)
-        stage.reorder(*(leaf for leaf in stage.leaves if leaf not in (rows, column)), rows, column)
-        inner = [rows, column]
-    stage.vectorize(column)
+    inner = _transposing(stage, column, stage.fuse(*partner), lanes) if partner else [column]
+    period = accesses.period(group, lanes)
+    if period and not partner:
+        _, column = stage.split(column, factor=period)
+    if not partner and _extent(column) >= lanes:
+        _, inner[0] = stage.split(column, factor=lanes, tail="partition")
+    stage.vectorize(inner[-1])
     if prod(map(_extent, axes)) >= SERIAL_ELEMENTS:
         _parallelize(stage, [leaf for leaf in stage.leaves if leaf not in inner])
+
+
+def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> list[IterVar]:
+    """The loops of a square tile, rows written out, of which generated code reads an input's rows and writes columns.
+
+    What is over at the ends of the axes is covered by tiles that overlap their neighbours. The loop over fewer tiles is
+    the inner one, so that the lines of memory that tiles share stay in the cache.
+    """
+    edge = 1 << (min(lanes, _extent(column), _extent(row)).bit_length() - 1)
+    column_tiles, columns = stage.split(column, edge, tail="shift")
+    row_tiles, rows = stage.split(row, edge, tail="shift")
+    around = [leaf for leaf in stage.leaves if leaf not in (column_tiles, columns, row_tiles, rows)]
+    tiles = sorted((row_tiles, column_tiles), key=_extent, reverse=True)
+    stage.reorder(*around, *tiles, rows, columns)
+    stage.unroll(rows)
+    return [rows, columns]
 
 
 def _parallelize(stage: te.Stage, loops: Sequence[IterVar]) -> None:
@@ -101,16 +112,34 @@ class _Accesses:
         steps = [(self._step(a, axis), self._step(a, last)) for a in self.addresses]
         return all(far is not None and near is not None and far == near * size for far, near in steps)
 
-    def partner(self, axes: Sequence[IterVar], last: IterVar, lanes: int) -> IterVar | None:
-        """The axis along whose elements an input lies that the last axis crosses in strides."""
+    def partner(self, axes: Sequence[IterVar], group: Sequence[IterVar], lanes: int) -> list[IterVar]:
+        """The axes, as one, along which an input lies that the last ones, `group`, cross in strides; none: no input."""
+        others = [axis for axis in axes[: len(axes) - len(group)] if _extent(axis) > 1]
+        last = next((axis for axis in reversed(group) if _extent(axis) > 1), None)
+        if last is None:
+            return []
         for address in self.addresses:
             step = self._step(address, last, lanes)
-            if step is None or abs(step) <= 1:
+            if step is None or abs(step) <= lanes // 2:  # few loads and shuffles serve a short step
                 continue
-            for axis in reversed(axes[:-1]):
-                if _extent(axis) > 1 and self._step(address, axis, lanes) in (1, -1):
-                    return axis
-        return None
+            for axis in reversed(others):
+                if self._step(address, axis, lanes) == 1:
+                    place = axes.index(axis)
+                    return self.fusible(axes[: place + 1], lanes)
+        return []
+
+    def period(self, group: Sequence[IterVar], lanes: int) -> int | None:
+        """The steps after which an address begins anew along the last axis, where vectors would straddle that."""
+        axis = group[-1]
+        found = {
+            int(node.b.value)
+            for address in self.addresses
+            for node in walk(address)
+            if isinstance(node, FloorMod) and isinstance(node.b, Const)
+            and self.analyzer.form(node.a).terms.get(axis) == 1
+        }
+        periods = [p for p in found if p > lanes and p % lanes and _extent(axis) % p == 0 and p < _extent(axis)]
+        return min(periods, default=None) if len(group) == 1 else None
 
     def _step(self, address: Expr, axis: IterVar, block: int = 1) -> int | None:
         """How far the address moves with one step of the axis, within a block; None where that varies."""

@@ -113,6 +113,23 @@ class Layout:
             a for a in range(self.rank) if not (isinstance(shape[a], int) and shape[a] % self.block_of(a) == 0)
         )
 
+    def offset_of(self, shape: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> int | None:
+        """How many elements lie before those of a box in a tensor of logical `shape`, or None where other elements lie
+        between them or blocks are cut."""
+        offset, step, is_whole = 0, 1, True
+        for part, full in reversed(list(zip(self.order, self.physical_shape(shape), strict=True))):
+            if isinstance(part, int):
+                block = self.block_of(part)
+                start, extent = starts[part], extents[part]
+                if extent == shape[part]:
+                    extent = full * block
+                if start % block or extent % block or not (is_whole or extent == block):
+                    return None
+                offset += start // block * step
+                is_whole = is_whole and extent == full * block
+            step *= full
+        return offset
+
 
 def _ceildiv(a: Any, b: int) -> Any:
     return a if b == 1 else (a + (b - 1)) // b

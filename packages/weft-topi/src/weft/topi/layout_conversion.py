@@ -20,13 +20,18 @@ def convert_layout(x: View, layout: Layout) -> Computation:
 
 def pack(data: Array, layout: Layout) -> Array:
     """Row-major data as `layout` keeps them in memory; what is over in a block is zero."""
+    return np.ascontiguousarray(rearranged(data, layout))
+
+
+def rearranged(data: Array, layout: Layout) -> Array:
+    """`pack` without moving what lies in memory already: a view of data whose axes the blocks of `layout` divide."""
     blocks = [layout.block_of(axis) for axis in range(layout.rank)]
     over = [-extent % block for extent, block in zip(data.shape, blocks, strict=True)]
     padded = np.pad(data, [(0, n) for n in over]) if any(over) else data
     split: list[int] = []
     for axis, extent in enumerate(padded.shape):
         split += [extent // blocks[axis], *_blocks(layout, axis)]
-    return np.ascontiguousarray(padded.reshape(split).transpose(_places(layout)))
+    return padded.reshape(split).transpose(_places(layout))
 
 
 def unpack(data: Array, shape: Sequence[int], layout: Layout) -> Array:

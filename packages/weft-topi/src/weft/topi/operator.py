@@ -1,20 +1,22 @@
-"""What an operator hands to the compiler: its computation, and how to schedule it.
+"""What an operator hands to the compiler: its types, its computation, and how to schedule it.
 
-This is the contract for operators of any package: a function from views to a Computation.
+`Operator` is the contract for operators of any package; the operators of graphs keep to the same words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any, ClassVar
 
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir.expr import IterVar, Read, Reduce, is_const
 from weft.tensor_ir.ir.visit import walk
 from weft.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
-from weft.topi.layout import View
+from weft.topi.layout import Layout, View
+from weft.topi.types import TensorType
 
 ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
 """Schedules an operator's own stages in a schedule whose output is the given tensor: the operator's last stage itself,
@@ -38,6 +40,49 @@ class Computation:
         """The only output."""
         (view,) = self.outputs
         return view
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChoice:
+    """A way to run an operator: the layouts it takes and gives. None: row-major."""
+
+    inputs: tuple[Layout | None, ...]
+    outputs: tuple[Layout | None, ...]
+
+
+class Operator:
+    """Base of operators that any package defines: frozen dataclasses, whose fields are their attributes.
+
+    A subclass gives `name`, `infer` and `compute`. Both methods take one argument per input, under names of its own:
+    one with default None is an optional input, `*inputs` are any number. Attributes are bool, int, float, str, DType,
+    Layout, None, or tuples of these.
+    """
+
+    __slots__ = ()
+    name: ClassVar[str]
+    """Whose operator it is and what it is called, such as "acme.Swish": in text form, and in ONNX domain and type."""
+
+    def infer(self, *inputs: Any, **_: Any) -> tuple[TensorType, ...]:
+        """The types of the outputs, for row-major types of the inputs. Raises InferenceError where those don't fit."""
+        raise AssertionError(f"{type(self).__name__} gives no inference")
+
+    def compute(self, *inputs: Any, **_: Any) -> Computation:
+        """The computation over views of the inputs; keyword `outputs` is the types of the outputs, whose layouts it
+        keeps to."""
+        raise AssertionError(f"{type(self).__name__} gives no computation")
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        """The layouts in which this operator can run, best first; by default row-major only.
+
+        `inputs` are those that are present, in the layouts that they have; `lanes` are the float32 of a vector.
+        """
+        yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        """Floating-point operations by definition, for rates that are shown; 0 where memory is the limit."""
+        return 0
 
 
 class Kind(IntEnum):
@@ -85,4 +130,4 @@ def _kind_of_read(read: Read, axes: tuple[IterVar, ...], analyzer: Analyzer) -> 
     return Kind.BROADCAST if plain else Kind.INJECTIVE
 
 
-__all__ = ["Computation", "Kind", "ScheduleFunction", "kind_of"]
+__all__ = ["Computation", "Kind", "LayoutChoice", "Operator", "ScheduleFunction", "kind_of"]

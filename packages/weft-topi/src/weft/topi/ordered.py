@@ -71,7 +71,7 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
                 places[at(i)] = i
             with ib.for_range(0, k // 2, "i") as i:
                 heap.sift_down(k // 2 - 1 - i, k)
-            with ib.for_range(k, extent, "i") as i, ib.if_scope(heap.precedes(source[at(i)], i, *heap.element(0))):
+            with ib.for_range(k, extent, "i") as i, ib.if_scope(heap.exceeds(source[at(i)], values[at(0)])):
                 values[at(0)] = source[at(i)]
                 places[at(0)] = i
                 heap.sift_down(te.const(0), k)
@@ -105,14 +105,15 @@ class _Heap:
     def element(self, i: Any) -> tuple[Expr, Expr]:
         return self.values[self.at(i)], self.places[self.at(i)]
 
+    def exceeds(self, a: Expr, b: Expr) -> Expr:
+        """Whether a comes before b in the result, wherever they are."""
+        if not a.dtype.is_float:
+            return a > b if self.largest else a < b
+        return te.all(~(a <= b), ~te.isnan(b)) if self.largest else te.all(~(a >= b), ~te.isnan(a))
+
     def precedes(self, a: Expr, i: Expr, b: Expr, j: Expr) -> Expr:
         """Whether element a at place i comes before element b at place j in the result."""
-        better, same = (a > b if self.largest else a < b), a.equal(b)
-        if a.dtype.is_float:
-            a_nan, b_nan = te.isnan(a), te.isnan(b)
-            better = te.any(better, te.all(a_nan, ~b_nan) if self.largest else te.all(~a_nan, b_nan))
-            same = te.any(same, te.all(a_nan, b_nan))
-        return te.any(better, te.all(same, i < j))
+        return te.any(self.exceeds(a, b), te.all(~self.exceeds(b, a), i < j))
 
     def swap(self, i: Expr, j: Expr) -> None:
         ib = self.ib

@@ -91,8 +91,8 @@ def _window_pool(
         return finish(master(*physical), layout.logical_index(physical)[2:]).astype(data.dtype)
 
     result = te.compute(master.shape, finished, name="pooled")
-    clipped = window.is_padded(window.rank - 1, spatial[-1], output[-1])
-    plan = _Plan(master, result, window, layout, clipped)
+    clips = tuple(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
+    plan = _Plan(master, result, window, layout, clips)
     return Computation((View(result, shape, layout),), plan.schedule)
 
 
@@ -104,7 +104,8 @@ class _Plan:
     result: te.Tensor
     window: Window
     layout: Layout
-    clips_columns: bool
+    clips: tuple[bool, ...]
+    """Whether windows reach beyond the data, by dimension."""
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Vectors of what is innermost in memory, channels or columns; a few columns at once."""
@@ -123,15 +124,23 @@ class _Plan:
         else:
             xo, lane = stage.split(last, min(lanes, extent_of(last.extent)), tail="partition")
             loops, inner = [*outer, xo], [lane]
-        if self.clips_columns:
+        if self.clips[-1]:
             stage.pragma(xo, "partition")
+        written_out = prod(self.window.kernel) <= UNROLLED_TAPS
+        if written_out and not blocked:
+            for d, axis in enumerate(outer[2:]):
+                if self.clips[d]:
+                    stage.pragma(axis, "partition")
         register_tile(stage, *inner)
         work = elements(self.master) * prod(self.window.kernel)
         s[tile].compute_at(stage, share_among_threads(stage, loops, work))
         part = s[tile]
         *data, last = part.axes
         terms = list(part.op.reduce_axis)
-        if extent_of(terms[-1].extent) <= UNROLLED_TAPS:
+        if written_out and not blocked:
+            for term in terms:
+                part.unroll(term)
+        elif extent_of(terms[-1].extent) <= UNROLLED_TAPS:
             part.unroll(terms[-1])
         part.reorder(*terms, *data, last)
         register_tile(part, *data, last)

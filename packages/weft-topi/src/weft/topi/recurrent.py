@@ -1,12 +1,13 @@
 """Recurrent layers: LSTM, GRU and the simple RNN, as ONNX defines them.
 
-What all time steps take from the input is one matrix product. The recurrence is loops over time and batch around a
-product of the state with the recurrent weights and the cell's update, both in vectors along the hidden dimension.
+What all time steps take from the input is one matrix product. The recurrence is a loop over time around a product of
+the states of the batch with the recurrent weights, and the cell's update of each, in vectors along the hidden dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +17,17 @@ from weft.tensor_ir.ir.expr import Expr
 from weft.tensor_ir.ir.stmt import Stmt
 from weft.tensor_ir.te import ir_builder
 from weft.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
-from weft.topi.layout import Layout, View
+from weft.topi.layout import Block, Layout, View
 from weft.topi.loops import loops, vector_of
 from weft.topi.operator import Computation
 from weft.topi.tiling import balanced, elements, extent_of, largest_divisor, register_tile, share_among_threads
 
 VECTORS = 4
-"""Vectors of gates that are accumulated at once."""
+"""Vectors of gates in a panel of weights, which are accumulated at once."""
+LONG_VECTOR = 64
+"""Bytes of vectors of which processors have 32 registers, enough for tiles of LONG_ROWS; others have 16 at least."""
+LONG_ROWS, SHORT_ROWS = 6, 3
+"""Sequences of the batch in a register tile: rows · VECTORS sums, VECTORS weights and a state fit the registers."""
 
 Function = Callable[[Expr], Expr]
 
@@ -90,19 +95,19 @@ class Settings:
     clip: float | None = None
 
 
-def weight_layout() -> Layout:
-    """The layout in which weights are read: vectors of gates."""
-    return Layout((0, 2, 1))
+def weight_layout(lanes: int) -> Layout:
+    """The layout in which weights are read: panels of VECTORS vectors of `lanes` gates, from term to term."""
+    return Layout((0, 1, 2, Block(1, VECTORS * lanes)))
 
 
 def lstm(inputs: Inputs, settings: Settings, input_forget: bool = False) -> Computation:
     """Y [time, direction, batch, hidden], the last hidden and cell states [direction, batch, hidden]; gates i o f c."""
-    return _Layer(inputs, settings, 4, 2, lambda row: _lstm_step(row, input_forget)).computation()
+    return _Layer(inputs, settings, 4, 2, lambda step: _lstm_step(step, input_forget)).computation()
 
 
 def gru(inputs: Inputs, settings: Settings, linear_before_reset: bool = False) -> Computation:
     """Y [time, direction, batch, hidden] and the last hidden state [direction, batch, hidden]; gates z r h."""
-    layer = _Layer(inputs, settings, 3, 1, lambda row: _gru_step(row, linear_before_reset))
+    layer = _Layer(inputs, settings, 3, 1, lambda step: _gru_step(step, linear_before_reset))
     layer.separate_gate = 2 if linear_before_reset else None
     return layer.computation()
 
@@ -116,7 +121,7 @@ class _Layer:
     """A recurrent layer: the product with the input, then the recurrence."""
 
     def __init__(
-        self, inputs: Inputs, settings: Settings, gates: int, states: int, step: Callable[[_Row], None]
+        self, inputs: Inputs, settings: Settings, gates: int, states: int, step: Callable[[_Step], None]
     ) -> None:
         self.inputs, self.settings, self.gates, self.states, self.step = inputs, settings, gates, states, step
         self.time, self.batch, _ = inputs.x.shape
@@ -167,7 +172,8 @@ class _Layer:
             s[tile].set_scope("register")
         stage = s[host]
         d, row, g = stage.axes
-        vectors = min(2, -(-self.width // lanes))
+        panel = self.inputs.weight.layout.block_of(1)
+        vectors = panel // lanes if panel % lanes == 0 else min(2, -(-self.width // lanes))
         go, gi = stage.split(g, vectors * lanes, tail="partition")
         gv, lane = stage.split(gi, min(lanes, self.width))
         most = (machine.vector_registers - 1 - vectors) // vectors
@@ -195,49 +201,61 @@ class _Layer:
         if self.inputs.lengths is not None:
             with loops(ib, (self.time, self.directions, self.batch, self.hidden), lanes) as i:
                 y[tuple(i)] = te.const(0, y.dtype)
+        step = _Step(self, ib, given, gate_input, states)
         for d in range(self.directions):
-            with ib.for_range(0, self.time, "step") as step, ib.for_range(0, self.batch, "b") as b:
-                if self.inputs.lengths is None:
-                    self._row(ib, given, gate_input, y, states, d, step, self.time, b)
-                else:
-                    length = ib.let("length", _read(given, self.inputs.lengths, (b,)).astype("int64"))
-                    with ib.if_scope(step < length):
-                        self._row(ib, given, gate_input, y, states, d, step, length, b)
+            with ib.for_range(0, self.time, "step") as number:
+                step.enter(d, number)
+                self.step(step)
+                with step.active() as (b, t), loops(ib, (self.hidden,), lanes) as (j,):
+                    y[t, d, b, j] = step.hidden[d, b, j]
         return ib.get()
 
-    def _row(
-        self, ib: IRBuilder, given: dict[int, BufferPointer], gate_input: BufferPointer, y: BufferPointer,
-        states: Sequence[BufferPointer], d: int, step: Expr, length: Expr | int, b: Expr,
-    ) -> None:
-        """One step of one sequence of the batch."""
-        t = ib.let("t", length - 1 - step if self.settings.backwards[d] else step)
-        row = _Row(self, ib, given, gate_input, states, d, t, b)
-        self.step(row)
-        with loops(ib, (self.hidden,), row.lanes) as (j,):
-            y[t, d, b, j] = states[0][d, b, j]
 
-
-class _Row:
-    """A step of one sequence: its gates and states."""
+class _Step:
+    """A step of all sequences of the batch: their gates and states."""
 
     def __init__(
         self, layer: _Layer, ib: IRBuilder, given: dict[int, BufferPointer], gate_input: BufferPointer,
-        states: Sequence[BufferPointer], d: int, t: Expr, b: Expr,
+        states: Sequence[BufferPointer],
     ) -> None:
-        self.layer, self.ib, self.given, self.gate_input, self.d, self.t, self.b = layer, ib, given, gate_input, d, t, b
-        self.hidden = states[0]
-        self.cell = states[-1]
-        self.lanes = vector_of(layer.inputs.x)
-        self.size = layer.hidden
-        self.activations = layer.settings.activations[d]
+        self.layer, self.ib, self.given, self.gate_input = layer, ib, given, gate_input
+        self.hidden, self.cell = states[0], states[-1]
+        self.lanes, self.size = vector_of(layer.inputs.x), layer.hidden
+        self.panel = layer.inputs.recurrence.layout.block_of(1)
+        width = -(-layer.width // self.panel) * self.panel
+        self.gates = ib.allocate(self.hidden.dtype, (layer.batch, width), name="gates")
+        self.d = 0
+        self.number: Expr = te.const(0)
+        self.activations = layer.settings.activations[0]
+
+    def enter(self, d: int, number: Expr) -> None:
+        """Go to a step of a direction."""
+        self.d, self.number, self.activations = d, number, self.layer.settings.activations[d]
+
+    @contextmanager
+    def sequences(self) -> Iterator[tuple[Expr, Expr, Expr | int]]:
+        """A loop over the batch: the sequence, the time at which this step reads it, its length."""
+        with self.ib.for_range(0, self.layer.batch, "b") as b:
+            lengths, length = self.layer.inputs.lengths, self.layer.time
+            if lengths is not None:
+                length = self.ib.let("length", _read(self.given, lengths, (b,)).astype("int64"))
+            backwards = self.layer.settings.backwards[self.d]
+            yield b, self.ib.let("t", te.maximum(length - 1 - self.number, 0) if backwards else self.number), length
+
+    @contextmanager
+    def active(self) -> Iterator[tuple[Expr, Expr]]:
+        """A loop over those sequences that have not ended, and the time in each."""
+        with self.sequences() as (b, t, length):
+            with self.ib.if_scope(self.number < length) if self.layer.inputs.lengths is not None else nullcontext():
+                yield b, t
 
     def limited(self, e: Expr) -> Expr:
         clip = self.layer.settings.clip
         return e if clip is None else _limited(e, -clip, clip)
 
-    def input(self, g: Expr) -> Expr:
+    def input(self, t: Expr, b: Expr, g: Expr) -> Expr:
         """What gate element g takes from the input."""
-        return self.gate_input[self.d, self.t * self.layer.batch + self.b, g]
+        return self.gate_input[self.d, t * self.layer.batch + b, g]
 
     def peephole(self, gate: int, j: Expr, cell: Expr) -> Expr:
         """What a gate takes from a cell state; 0 without peepholes."""
@@ -252,46 +270,51 @@ class _Row:
             return te.const(0, self.hidden.dtype)
         return _read(self.given, bias, (self.d, g + self.layer.width))
 
-    def products(self, gates: BufferPointer, first: int, count: int, state: Callable[[Expr], Expr]) -> None:
-        """gates[g] = Σ state(k) · recurrence[g, k] for `count` elements of the gates from `first` on."""
-        ib, lanes = self.ib, self.lanes
-        blocks = -(-count // lanes)
-        whole = blocks // VECTORS
-        if whole:
-            with ib.for_range(0, whole, "go") as go:
-                self._block(gates, first, count, go * (VECTORS * lanes), VECTORS, state)
-        if blocks % VECTORS:
-            self._block(gates, first, count, te.const(whole * VECTORS * lanes), blocks % VECTORS, state)
+    def products(self, first: int, end: int, state: Callable[[Expr, Expr], Expr]) -> None:
+        """gates[b, g] = Σ state(b, k) · recurrence[g, k] for all b, and for g from `first` to before `end`.
 
-    def _block(
-        self, gates: BufferPointer, first: int, count: int, start: Expr, vectors: int, state: Callable[[Expr], Expr]
-    ) -> None:
-        ib, lanes = self.ib, self.lanes
-        sums = ib.allocate(gates.dtype, (vectors * lanes,), Scope.REGISTER, "sums")
+        Elements that share a panel with those are set as well. Steps go over panels forwards and backwards by turns, so
+        that each begins with those that the one before has left in the cache.
+        """
+        ib, batch = self.ib, self.layer.batch
+        low, high = first // self.panel, -(-end // self.panel)
+        most = LONG_ROWS if self._lanes * self.hidden.dtype.bytes >= LONG_VECTOR else SHORT_ROWS
+        rows = balanced(batch, most)
+        with ib.for_range(low, high, "turn") as turn:
+            panel = ib.let("panel", te.select((self.number % 2).equal(0), turn, high - 1 + low - turn))
+            with ib.for_range(0, batch // rows, "bo") as tile:
+                self._tile(panel, tile * rows, rows, state)
+            if batch % rows:
+                self._tile(panel, te.const(batch // rows * rows), batch % rows, state)
+
+    @property
+    def _lanes(self) -> int:
+        return self.panel // VECTORS if self.panel % VECTORS == 0 else self.panel
+
+    def _tile(self, panel: Expr, start: Expr, rows: int, state: Callable[[Expr, Expr], Expr]) -> None:
+        """The gates of a panel for some rows of the batch, summed in registers."""
+        ib, lanes, recurrence = self.ib, self._lanes, self.layer.inputs.recurrence
+        weights = self.given[id(recurrence)]
+        sums = ib.allocate(self.gates.dtype, (rows, self.panel), Scope.REGISTER, "sums")
 
         def over(body: Callable[[Expr, Expr], None]) -> None:
-            with ib.for_range(0, vectors, "v", "unrolled") as v, ib.for_range(0, lanes, "lane", "vectorized") as lane:
-                g = start + v * lanes + lane
-                if count % lanes:
-                    with ib.if_scope(g < count):
-                        body(v * lanes + lane, g)
-                else:
-                    body(v * lanes + lane, g)
+            with ib.for_range(0, rows, "row", "unrolled") as row, ib.for_range(0, self.panel // lanes, "v", "unrolled") as v:
+                with ib.for_range(0, lanes, "lane", "vectorized") as lane:
+                    body(row, v * lanes + lane)
 
-        with ib.for_range(0, vectors, "v", "unrolled") as v, ib.for_range(0, lanes, "lane", "vectorized") as lane:
-            sums[v * lanes + lane] = te.const(0, gates.dtype)
+        def clear(row: Expr, i: Expr) -> None:
+            sums[row, i] = te.const(0, self.gates.dtype)
+
+        def add(row: Expr, i: Expr) -> None:
+            place = (self.d, panel, k, i) if self.panel > 1 else (self.d, panel, k)
+            sums[row, i] = sums[row, i] + state(start + row, k) * weights[place]
+
+        def store(row: Expr, i: Expr) -> None:
+            self.gates[start + row, panel * self.panel + i] = sums[row, i]
+
+        over(clear)
         with ib.for_range(0, self.size, "k") as k:
-            value = ib.let("value", state(k))
-            recurrence = self.layer.inputs.recurrence
-
-            def add(i: Expr, g: Expr) -> None:
-                sums[i] = sums[i] + value * _read(self.given, recurrence, (self.d, g + first, k))
-
             over(add)
-
-        def store(i: Expr, g: Expr) -> None:
-            gates[g + first] = sums[i]
-
         over(store)
 
 
@@ -299,47 +322,44 @@ def _read(given: dict[int, BufferPointer], view: View, index: Sequence[Any]) -> 
     return given[id(view)][view.layout.physical_index([te.const(i) if isinstance(i, int) else i for i in index])]
 
 
-def _lstm_step(row: _Row, input_forget: bool) -> None:
-    ib, n, d, b = row.ib, row.size, row.d, row.b
-    f, g, h = row.activations
-    gates = ib.allocate(row.hidden.dtype, (4 * n,), name="gates")
-    row.products(gates, 0, 4 * n, lambda k: row.hidden[d, b, k])
-    with loops(ib, (n,), row.lanes) as (j,):
-        def gate(index: int, extra: Expr) -> Expr:
-            return row.limited(gates[j + index * n] + row.input(j + index * n) + extra)
-
-        cell = ib.let("cell", row.cell[d, b, j])
-        opened = ib.let("input_gate", f(gate(0, row.peephole(0, j, cell))))
-        kept = 1.0 - opened if input_forget else f(gate(2, row.peephole(2, j, cell)))
-        following = ib.let("next_cell", kept * cell + opened * g(gate(3, te.const(0, cell.dtype))))
-        row.cell[d, b, j] = following
-        row.hidden[d, b, j] = f(gate(1, row.peephole(1, j, following))) * h(following)
+def _lstm_step(step: _Step, input_forget: bool) -> None:
+    ib, n, d = step.ib, step.size, step.d
+    f, g, h = step.activations
+    step.products(0, 4 * n, lambda b, k: step.hidden[d, b, k])
+    with step.active() as (b, t), loops(ib, (n,), step.lanes) as (j,):
+        fed = [step.gates[b, j + gate * n] + step.input(t, b, j + gate * n) for gate in range(4)]
+        cell = ib.let("cell", step.cell[d, b, j])
+        opened = ib.let("input_gate", f(step.limited(fed[0] + step.peephole(0, j, cell))))
+        kept = 1.0 - opened if input_forget else f(step.limited(fed[2] + step.peephole(2, j, cell)))
+        following = ib.let("next_cell", kept * cell + opened * g(step.limited(fed[3])))
+        step.cell[d, b, j] = following
+        step.hidden[d, b, j] = f(step.limited(fed[1] + step.peephole(1, j, following))) * h(following)
 
 
-def _gru_step(row: _Row, linear_before_reset: bool) -> None:
-    ib, n, d, b = row.ib, row.size, row.d, row.b
-    f, g = row.activations
-    gates = ib.allocate(row.hidden.dtype, (3 * n,), name="gates")
-    reset = ib.allocate(row.hidden.dtype, (n,), name="reset")
-    row.products(gates, 0, 3 * n if linear_before_reset else 2 * n, lambda k: row.hidden[d, b, k])
-    with loops(ib, (n,), row.lanes) as (j,):
-        opened = ib.let("opened", f(row.limited(gates[j + n] + row.input(j + n))))
+def _gru_step(step: _Step, linear_before_reset: bool) -> None:
+    ib, n, d = step.ib, step.size, step.d
+    f, g = step.activations
+    step.products(0, 3 * n if linear_before_reset else 2 * n, lambda b, k: step.hidden[d, b, k])
+    update, reset = (ib.allocate(step.hidden.dtype, (step.layer.batch, n), name=name) for name in ("update", "reset"))
+    with step.sequences() as (b, t, _), loops(ib, (n,), step.lanes) as (j,):
+        update[b, j] = f(step.limited(step.gates[b, j] + step.input(t, b, j)))
+        opened = ib.let("opened", f(step.limited(step.gates[b, j + n] + step.input(t, b, j + n))))
         if linear_before_reset:
-            reset[j] = opened * (gates[j + 2 * n] + row.recurrent_bias(j + 2 * n))
+            reset[b, j] = opened * (step.gates[b, j + 2 * n] + step.recurrent_bias(j + 2 * n))
         else:
-            reset[j] = opened * row.hidden[d, b, j]
+            reset[b, j] = opened * step.hidden[d, b, j]
     if not linear_before_reset:
-        row.products(gates, 2 * n, n, lambda k: reset[k])
-    with loops(ib, (n,), row.lanes) as (j,):
-        update = ib.let("update", f(row.limited(gates[j] + row.input(j))))
-        candidate = g(row.limited(row.input(j + 2 * n) + (reset[j] if linear_before_reset else gates[j + 2 * n])))
-        row.hidden[d, b, j] = (1.0 - update) * candidate + update * row.hidden[d, b, j]
+        step.products(2 * n, 3 * n, lambda b, k: reset[b, k])
+    with step.active() as (b, t), loops(ib, (n,), step.lanes) as (j,):
+        opened = ib.let("opened", update[b, j])
+        given = reset[b, j] if linear_before_reset else step.gates[b, j + 2 * n]
+        candidate = g(step.limited(step.input(t, b, j + 2 * n) + given))
+        step.hidden[d, b, j] = (1.0 - opened) * candidate + opened * step.hidden[d, b, j]
 
 
-def _rnn_step(row: _Row) -> None:
-    ib, n, d, b = row.ib, row.size, row.d, row.b
-    (f,) = row.activations
-    gates = ib.allocate(row.hidden.dtype, (n,), name="gates")
-    row.products(gates, 0, n, lambda k: row.hidden[d, b, k])
-    with loops(ib, (n,), row.lanes) as (j,):
-        row.hidden[d, b, j] = f(row.limited(gates[j] + row.input(j)))
+def _rnn_step(step: _Step) -> None:
+    n, d = step.size, step.d
+    (f,) = step.activations
+    step.products(0, n, lambda b, k: step.hidden[d, b, k])
+    with step.active() as (b, t), loops(step.ib, (n,), step.lanes) as (j,):
+        step.hidden[d, b, j] = f(step.limited(step.gates[b, j] + step.input(t, b, j)))

@@ -158,7 +158,11 @@ def pad(
             _PADDING[mode](i - low, extent, max(low, high) < extent) if low > 0 or high > 0 else i - low
             for i, extent, low, high in zip(index, x.shape, before, after, strict=True)
         ]
-        return x(*source)
+        if not (before[-1] > 0 or after[-1] > 0):
+            return x(*source)
+        inner, extent = index[-1] - before[-1], x.shape[-1]
+        inside = te.all(inner >= 0, inner < extent)  # told apart, as all but the ends is along memory
+        return te.if_then_else(inside, x(*source[:-1], inner), x(*source))
 
     return Computation((compute(shape, constant if mode == "constant" else moved, "pad", layout),))
 

@@ -11,6 +11,7 @@ from math import prod
 
 from weft.runtime.dtype import DType
 from weft.tensor_ir import Machine, te
+from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir.expr import Const, Expr, IterVar, Read, Reduce, is_const
 from weft.tensor_ir.te.tensor import ComputeOp, reads
 from weft.topi.injective import SERIAL_ELEMENTS, schedule_injective
@@ -20,6 +21,8 @@ ENOUGH_ITERATIONS = 16
 """A parallel loop this long is shared evenly enough."""
 FEW_ITERATIONS = 4
 """A shorter loop stays serial where the loop inside of it can be parallel."""
+LONGEST_CHAIN = 128
+"""Terms that a long reduction in vectors adds to an accumulator before it starts a new one."""
 
 
 def accumulator_type(dtype: DType) -> DType:
@@ -84,9 +87,15 @@ def depends_on(tensor: te.Tensor, source: te.Tensor) -> bool:
 
 
 def _is_identity(read: Read, axes: Sequence[IterVar]) -> bool:
-    return len(read.indices) == len(axes) and all(
+    if shape_of(read.tensor) != tuple(extent_of(axis.extent) for axis in axes):
+        return False
+    analyzer = Analyzer()
+    for axis in axes:
+        analyzer.bind(axis, 0, axis.extent)
+    indices = [analyzer.simplify(index) for index in read.indices]
+    return all(
         index is axis or (is_const(axis.extent, 1) and is_const(index, 0))
-        for index, axis in zip(read.indices, axes, strict=True)
+        for index, axis in zip(indices, axes, strict=True)
     )
 
 
@@ -161,8 +170,9 @@ def reduce_in_vectors(
 ) -> None:
     """Compute a reduction along contiguous memory in registers, at a loop of the host.
 
-    Terms go to `accumulators` vectors in turn, which are then added pair by pair. This reassociates, the same way
-    whatever the number of threads.
+    Terms go to `accumulators` vectors in turn, which are then added pair by pair. A long reduction is one of those of
+    its parts, so that rounding errors grow with the length of a part. This reassociates, the same way whatever the number
+    of threads.
     """
     stage = s[reduction]
     axis = stage.fuse(*stage.op.reduce_axis)
@@ -172,6 +182,13 @@ def reduce_in_vectors(
         width *= 2
     stage.set_scope("register")
     stage.compute_at(host, place)
+    if extent > 2 * LONGEST_CHAIN * width:
+        part, _ = stage.split(axis, LONGEST_CHAIN * width)
+        partial = s.rfactor(reduction, part, len(stage.axes))
+        (part,) = stage.op.reduce_axis
+        stage.pragma(part, "partition")
+        reduce_in_vectors(s, partial[0] if isinstance(partial, tuple) else partial, lanes, stage, part, accumulators)
+        return
     while width > 1:
         _, inner = stage.split(axis, width)
         partial = s.rfactor(reduction, inner, len(stage.axes))

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
+V = TypeVar("V")
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 """A file to read."""
-NEW_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+class NewFile(click.Path):
+    """A file to write: into a folder that is there, and may be written to."""
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(value)
+        if not path.parent.is_dir():
+            self.fail(f"there is no folder {path.parent} to write {path.name} to", param, ctx)
+        if path.is_dir():
+            self.fail(f"expected a file to write, found folder {path}", param, ctx)
+        if not os.access(path.parent, os.W_OK):
+            self.fail(f"folder {path.parent} may not be written to", param, ctx)
+        return path
+
+
+NEW_FILE = NewFile(path_type=Path)
 """A file to write."""
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
+"""A folder to write to."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Write the answer as JSON, for a program.")
 threads_option = click.option(
     "--threads", type=click.IntRange(min=0), default=0, show_default="all", help="Most threads to use."
@@ -52,3 +75,15 @@ def numbers(text: str) -> tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise click.BadParameter(f"expected numbers such as 104,117,123, found {text!r}") from None
+
+
+def by_name(option: str, pairs: Sequence[tuple[str, V]]) -> dict[str, V]:
+    """What an option that is given several times says by name. Raises UsageError for a name that is given twice."""
+    values: dict[str, V] = {}
+    for name, value in pairs:
+        if name in values:
+            raise click.UsageError(
+                f"{option} {name} is given twice" if name else f"{option} is given twice without NAME"
+            )
+        values[name] = value
+    return values

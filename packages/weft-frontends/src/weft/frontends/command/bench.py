@@ -22,7 +22,6 @@ from weft.frontends.command.compilation import (
     require_model,
 )
 from weft.frontends.command.files import is_artifact
-from weft.frontends.command.operations import operations
 from weft.frontends.command.output import show_json, show_table
 from weft.frontends.command.progress import step
 from weft.graph_ir.graph import Array
@@ -54,8 +53,8 @@ def bench(
 ) -> None:
     """Measure a network on random inputs: the median of samples taken in turns, and how far half of them spread.
 
-    GFLOP/s count what convolutions and matrix products of a MODEL take by definition. The peak is that of float32
-    multiply-adds in registers, measured on one core in the same turns, times the threads.
+    GFLOP/s count what convolutions, matrix products and recurrent layers of a MODEL take by definition. The peak is
+    that of float32 multiply-adds in registers, measured on one core in the same turns, times the threads.
     """
     if against:
         require_model(model)
@@ -70,7 +69,7 @@ def bench(
     with step(f"measuring {model.name}"):
         times, peak = _measure(contenders, samples)
     peak *= threads
-    count = 0 if is_artifact(model) else operations(read_graph(model, compilation)[0])
+    count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
     if as_json:
         show_json(
             {

@@ -18,6 +18,7 @@ from weft.frontends.command.compilation import (
 from weft.frontends.command.output import show_json
 from weft.frontends.command.progress import step
 from weft.frontends.onnx import check_onnx
+from weft.graph_ir.installed import installed_operators
 
 
 @click.command(short_help="Every operator of a model that can't be compiled.")
@@ -29,7 +30,13 @@ def check(model: Path, compilation: Compilation, as_json: bool) -> int:
     require_model(model)
     with step(f"checking {model.name}"):
         constants = constants_of(model, compilation)
-        report = check_onnx(model, shapes=compilation.shapes, dims=compilation.dims, constants=constants)
+        report = check_onnx(
+            model,
+            shapes=compilation.shapes,
+            dims=compilation.dims,
+            constants=constants,
+            operators=installed_operators(),
+        )
         advice = advice_on_dimensions(input_types_of(model, compilation))
     if as_json:
         show_json({**report.to_json(), "advice": advice, "supported": report.is_supported and not advice})

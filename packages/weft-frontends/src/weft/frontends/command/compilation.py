@@ -14,7 +14,7 @@ import click
 import numpy as np
 import platformdirs
 
-from weft.frontends.command.arguments import named, named_extent, named_shape
+from weft.frontends.command.arguments import by_name, named, named_extent, named_shape
 from weft.frontends.command.arrays import read_array
 from weft.frontends.command.files import is_artifact
 from weft.frontends.command.progress import step
@@ -23,8 +23,18 @@ from weft.frontends.onnx.loading import load
 from weft.frontends.onnx.signature import declared_type, input_types
 from weft.graph_ir.build import NUMERICS, build
 from weft.graph_ir.graph import Array, Graph
+from weft.graph_ir.installed import installed_operators
 from weft.graph_ir.types import Symbol, TensorType
-from weft.runtime import ArgumentError, Artifact, CodegenError, FrontendError, Target, VerifiedFiles, read_artifact
+from weft.runtime import (
+    ArgumentError,
+    Artifact,
+    ArtifactError,
+    CodegenError,
+    FrontendError,
+    Target,
+    VerifiedFiles,
+    read_artifact,
+)
 from weft.tensor_ir import ObjectCache
 from weft.tensor_ir.codegen.workers import CompilerPool
 
@@ -84,7 +94,9 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         numerics: str,
         **others: Any,
     ) -> Any:
-        given = Compilation(target, dict(shape), dict(dim), dict(bind), cache, numerics)
+        given = Compilation(
+            target, by_name("--shape", shape), by_name("--dim", dim), by_name("--bind", bind), cache, numerics
+        )
         return verb(compilation=given, **others)
 
     return collected
@@ -137,7 +149,13 @@ def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, A
     require_model(path)
     constants = constants_of(path, compilation)
     try:
-        graph, parameters = from_onnx(path, shapes=compilation.shapes, dims=compilation.dims, constants=constants)
+        graph, parameters = from_onnx(
+            path,
+            shapes=compilation.shapes,
+            dims=compilation.dims,
+            constants=constants,
+            operators=installed_operators(),
+        )
     except FrontendError:
         if advice := advice_on_dimensions(input_types_of(path, compilation)):
             raise FrontendError(advice) from None  # what an operator can't do may be due to open dimensions alone
@@ -166,11 +184,15 @@ def advice_on_dimensions(types: Mapping[str, TensorType]) -> str:
 
 
 def compile_model(
-    path: Path, compilation: Compilation, change: Callable[[Graph], Graph] = lambda graph: graph
+    path: Path,
+    compilation: Compilation,
+    change: Callable[[Graph], Graph] = lambda graph: graph,
+    *,
+    timed: bool = False,
 ) -> Artifact:
-    """The artifact of a model, whose graph `change` may alter before it is optimised."""
+    """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are."""
     check_target(compilation)
-    cache = _object_cache() if compilation.use_cache else None
+    cache = object_cache(compilation)
     with CompilerPool(WORKERS) as workers:
         with step(f"reading {path.name}"):
             graph, parameters = read_graph(path, compilation)
@@ -180,28 +202,44 @@ def compile_model(
                 target=compilation.target,
                 params=parameters,
                 numerics=compilation.numerics,
+                timed=timed,
                 workers=workers,
                 cache=cache,
             )
 
 
-def open_artifact(path: Path, compilation: Compilation) -> Artifact:
-    """The artifact in a file, or of a model in it."""
+def open_artifact(path: Path, compilation: Compilation, *, timed: bool = False) -> Artifact:
+    """The artifact in a file, or of a model in it, which `timed` compiles with timed steps."""
     if not is_artifact(path):
-        return compile_model(path, compilation)
+        return compile_model(path, compilation, timed=timed)
     if not compilation.is_default:
         raise click.UsageError(
             f"--target, --shape, --dim, --bind and --numerics are for models; {path} is compiled already"
         )
-    return read_artifact(path, verified=VerifiedFiles(_cache_folder() / "verified"))
+    return read_artifact(path, verified=_verified_files())
 
 
-def _object_cache() -> ObjectCache:
+def object_cache(compilation: Compilation) -> ObjectCache | None:
+    """Where compiled kernels are kept, unless the command line says that they are not, or there is no place for them.
+
+    The latter is told on stderr.
+    """
+    if not compilation.use_cache:
+        return None
     folder = _cache_folder() / "objects"
     try:
         return ObjectCache(folder)
-    except OSError as error:
-        raise CodegenError(f"can't keep compiled kernels in {folder}: {error}; --no-cache compiles without") from None
+    except (OSError, CodegenError) as error:
+        click.echo(f"compiled kernels are not kept in {folder}: {error}", err=True)
+        return None
+
+
+def _verified_files() -> VerifiedFiles | None:
+    """Where verified artifacts are noted; None where there is no place for it, which costs time at every load."""
+    try:
+        return VerifiedFiles(_cache_folder() / "verified")
+    except (OSError, ArtifactError):
+        return None
 
 
 def _cache_folder() -> Path:

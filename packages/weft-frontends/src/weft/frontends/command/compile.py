@@ -9,19 +9,22 @@ import click
 
 from weft.frontends.command.arguments import FILE, NEW_FILE, json_option
 from weft.frontends.command.compilation import Compilation, compilation_options, compile_model
+from weft.frontends.command.files import writing
 from weft.frontends.command.output import show_json, size
 
 
 @click.command("compile", short_help="A model in, an artifact out.")
 @click.argument("model", type=FILE)
 @click.option("-o", "--output", required=True, type=NEW_FILE, metavar="OUT.weft")
+@click.option("--timed", is_flag=True, help="Make it tell the time of each step, for `weft profile OUT.weft`.")
 @compilation_options
 @json_option
-def compile_(model: Path, output: Path, compilation: Compilation, as_json: bool) -> None:
+def compile_(model: Path, output: Path, timed: bool, compilation: Compilation, as_json: bool) -> None:
     """Compile MODEL into the artifact OUT.weft, which `weft run` and weft-runtime run."""
     start = perf_counter()
-    artifact = compile_model(model, compilation)
-    artifact.save(output)
+    artifact = compile_model(model, compilation, timed=timed)
+    with writing(output):
+        artifact.save(output)
     seconds = perf_counter() - start
     if as_json:
         show_json(

@@ -17,7 +17,9 @@ import numpy as np
 
 from weft.frontends.command.arguments import json_option
 from weft.frontends.command.output import show_json, show_table
-from weft.runtime import LinkError, Target, WeftError
+from weft.graph_ir.installed import installed_operators
+from weft.graph_ir.op_set import OpSet
+from weft.runtime import ArgumentError, LinkError, Target, WeftError
 from weft.runtime.processor import host_features
 from weft.tensor_ir import Machine, build, te
 
@@ -117,6 +119,16 @@ def _opencl() -> Finding:
     return Finding("OpenCL kernels", False, why, OPENCL)
 
 
+def _operators() -> Finding:
+    """The operators that installed packages offer."""
+    subject = "operators of packages"
+    try:
+        offered = installed_operators(OpSet.of()).ops
+    except ArgumentError as error:
+        return Finding(subject, False, str(error), "repair or uninstall that package")
+    return Finding(subject, True, ", ".join(offered) or "none installed")
+
+
 def _package(subject: str, module: str, distribution: str, extra: str) -> Callable[[], Finding]:
     def look() -> Finding:
         if find_spec(module):
@@ -134,6 +146,7 @@ _CHECKS: tuple[Callable[[], Finding], ...] = (
     _target("RISC-V Linux", "llvm -mtriple=riscv64-linux-gnu"),
     _target("WebAssembly", "llvm -mtriple=wasm32-unknown-unknown"),
     _opencl,
+    _operators,
     _package("pictures as inputs", "PIL", "pillow", "pictures"),
     _package("bench, verify against", "onnxruntime", "onnxruntime", "peers"),
 )

@@ -1,11 +1,13 @@
-"""What kind of file a path names, by its content."""
+"""What kind of file a path names, by its content; and what is said where one can't be written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from weft.runtime import ArgumentError, FrontendError
 from weft.runtime.artifact import MAGIC
-from weft.runtime.errors import FrontendError
 
 _OTHER_FORMATS = (
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
@@ -20,8 +22,10 @@ _OTHER_FORMATS = (
 def is_artifact(path: Path) -> bool:
     """Whether the file is an artifact of weft; else it may be a model.
 
-    Raises FrontendError for an empty file and for one that is known to be neither.
+    Raises FrontendError for what is no file of data, for an empty file and for one that is known to be neither.
     """
+    if not path.is_file():  # a pipe would keep us waiting, a device has no end
+        raise FrontendError(f"expected a file with an ONNX model or an artifact of weft, found {str(path)!r}")
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith(MAGIC):
@@ -33,3 +37,12 @@ def is_artifact(path: Path) -> bool:
     if found:
         raise FrontendError(f"{path}: expected an ONNX model or an artifact of weft, found {found}")
     return False
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A block that writes `path`. Raises ArgumentError where it can't."""
+    try:
+        yield
+    except OSError as error:
+        raise ArgumentError(f"can't write {path}: {error.strerror}") from None

@@ -1,37 +1,69 @@
-"""`weft inspect`: what an artifact holds, or what the compiler makes of a model's graph."""
+"""`weft inspect`: what an artifact holds, or what the compiler makes of a model, down to assembly."""
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
+from collections.abc import Sized
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from weft.frontends.command.arguments import FILE, json_option
-from weft.frontends.command.compilation import Compilation, check_target, compilation_options, open_artifact, read_graph
-from weft.frontends.command.files import is_artifact
-from weft.frontends.command.output import show_json, size
-from weft.graph_ir.build import bind_parameters, default_pipeline
-from weft.graph_ir.graph import Graph
-from weft.graph_ir.passes.fuse import fuse
-from weft.graph_ir.pipeline import PassRun, run_pipeline
-from weft.runtime import Artifact, Target
+from weft.frontends.command.arguments import FILE, NEW_FOLDER, json_option
+from weft.frontends.command.compilation import Compilation, check_target, compilation_options, open_artifact
+from weft.frontends.command.files import is_artifact, writing
+from weft.frontends.command.inspection import Kernels, Passes, compile_kernels, run_passes
+from weft.frontends.command.output import show_json, show_table, size
+from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.passes.fuse import separations
+from weft.graph_ir.steps import steps_of
+from weft.runtime import ArgumentError, Artifact, Step, Target
+from weft.tensor_ir import build_functions
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedStep:
+    """A step, the bytes of its kernel's code and constants, and why no further node is in it."""
+
+    step: Step
+    code_bytes: int | None
+    ends_because: str
 
 
 @click.command(short_help="What an artifact holds, or a model becomes.")
 @click.argument("model", type=FILE, metavar="MODEL|OUT.weft")
-@click.option("--passes", is_flag=True, help="Show what each pass changes in the graph of a MODEL.")
+@click.option("--passes", is_flag=True, help="Of a MODEL, the passes: their times, and the nodes that they leave.")
+@click.option("--dump", type=NEW_FOLDER, metavar="FOLDER", help="Write the graph of a MODEL after each pass to a file.")
+@click.option("--kernel", "name", metavar="NAME", help="Show one kernel of a MODEL.")
+@click.option(
+    "--show",
+    type=click.Choice(["graph", "ir", "asm"]),
+    default="ir",
+    show_default=True,
+    help="What of --kernel: the nodes that it computes, its loops, its assembly.",
+)
 @compilation_options
 @json_option
-def inspect(model: Path, passes: bool, compilation: Compilation, as_json: bool) -> None:
-    """Show the inputs, outputs, target and sizes of OUT.weft, or the optimised graph of MODEL.
+def inspect(
+    model: Path,
+    passes: bool,
+    dump: Path | None,
+    name: str | None,
+    show: str,
+    compilation: Compilation,
+    as_json: bool,
+) -> None:
+    """Show the inputs, outputs, target and sizes of OUT.weft, or the steps that MODEL becomes.
 
-    In the graph each line is a kernel; what was fused into one is indented below it.
+    A step calls a kernel, which computes one or more nodes of the model; equal steps share one. A step ends where its
+    result must be in memory, and tells why.
     """
+    chosen = passes + (dump is not None) + (name is not None)
+    if chosen + (as_json and chosen > 0) > 1:
+        raise click.UsageError("expected one of --passes, --dump, --kernel and --json")
     if is_artifact(model):
-        if passes:
-            raise click.UsageError(f"--passes is for models; {model} is compiled already")
+        if chosen:
+            raise click.UsageError(f"--passes, --dump and --kernel are for models; {model} is compiled already")
         artifact = open_artifact(model, compilation)
         if as_json:
             show_json(_artifact_summary(artifact))
@@ -39,19 +71,121 @@ def inspect(model: Path, passes: bool, compilation: Compilation, as_json: bool) 
             _show_artifact(model, artifact)
         return
     check_target(compilation)
-    graph, parameters = read_graph(model, compilation)
-    graph = bind_parameters(graph, parameters)
-    runs: list[PassRun] = []
-    pipeline = (*default_pipeline(Target.of(compilation.target)), fuse)
-    optimised = run_pipeline(graph, pipeline, runs.append)
-    if as_json:
-        show_json(_graph_summary(optimised, runs))
-    elif passes:
-        click.echo(str(graph))
-        for pass_run in runs:
-            click.echo(_change(pass_run))
+    found = run_passes(model, compilation)
+    if passes:
+        _show_passes(found)
+    elif dump is not None:
+        with writing(dump):
+            _dump(found, dump)
     else:
-        click.echo(str(optimised))
+        kernels = compile_kernels(found.optimised, compilation)
+        if name is not None:
+            click.echo(_kernel(kernels, name, show, compilation))
+        elif as_json:
+            show_json(_model_summary(found, kernels, compilation))
+        else:
+            _show_model(model, found, kernels, compilation)
+
+
+def _dump(passes: Passes, folder: Path) -> None:
+    """A file with the text of the graph as imported, and one after each pass that changed it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "00_imported.txt").write_text(f"{passes.imported}\n", encoding="utf-8")
+    for i, run in enumerate(passes.runs, 1):
+        if run.after is not run.before:
+            (folder / f"{i:02}_{run.name}.txt").write_text(f"{run.after}\n", encoding="utf-8")
+
+
+def _kernel(kernels: Kernels, name: str, show: str, compilation: Compilation) -> str:
+    """The nodes, loop IR or assembly of a kernel. Raises ArgumentError where there is none of this name."""
+    functions = {f.name: f for f in kernels.network.kernels}
+    if name not in functions:
+        raise ArgumentError(f"--kernel {name}: expected one of {', '.join(functions)}")
+    if show == "asm":
+        return build_functions([functions[name]], compilation.target).assembly()
+    if show == "graph":
+        node = next(node for node, kernel in kernels.network.calls.items() if kernel == name)
+        assert isinstance(node.op, Fused)
+        return str(node.op.body)
+    return str(functions[name])
+
+
+def _show_passes(passes: Passes) -> None:
+    rows = [("(imported)", "", str(len(passes.imported.nodes)), "")]
+    for run in passes.runs:
+        unchanged = "no change" if run.after is run.before else ""
+        rows.append((run.name, f"{run.seconds * 1e3:.1f}", str(len(run.after.nodes)), unchanged))
+    show_table(("pass", "ms", "nodes", ""), rows, right=("ms", "nodes"))
+
+
+def _steps(passes: Passes, kernels: Kernels) -> list[InspectedStep]:
+    network = kernels.network
+    kept = separations(passes.optimised)
+    nodes = [node for node in network.graph.nodes if node not in network.plan.free]
+    steps = steps_of(network.graph, network.plan.free, network.calls)
+    return [
+        InspectedStep(s, kernels.code_bytes.get(s.kernel), kept[node.outputs[0]])
+        for s, node in zip(steps, nodes, strict=True)
+    ]
+
+
+def _show_model(path: Path, passes: Passes, kernels: Kernels, compilation: Compilation) -> None:
+    network, steps = kernels.network, _steps(passes, kernels)
+    nodes, kernel_count = _count(passes.imported.nodes, "node"), _count(network.kernels, "kernel")
+    lines = [
+        f"{path.name}: {nodes} in {_count(steps, 'step')} of {kernel_count}",
+        f"  target      {Target.of(compilation.target)}",
+        *(f"  input       {v.name}: {v.type}" for v in network.graph.inputs),
+        *(f"  output      {v.name}: {v.type}" for v in network.graph.outputs),
+        f"  operations  {sum(s.step.operations for s in steps) / 1e9:.3g} GFLOP",
+        f"  code        {size(sum(n or 0 for n in kernels.code_bytes.values()))}",
+        f"  parameters  {size(network.plan.parameter_bytes)}",
+        f"  workspace   {size(network.plan.workspace_bytes)}; {size(network.plan.least_bytes)} live at one time",
+    ]
+    click.echo("\n".join(lines) + "\n")
+    show_table(
+        ("step", "kernel", "code", "MFLOP", "memory", "result", "ends because", "nodes"),
+        [_row(i, s) for i, s in enumerate(steps)],
+        right=("step", "code", "MFLOP", "memory"),
+    )
+
+
+def _count(things: Sized, name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
+
+
+def _row(position: int, s: InspectedStep) -> tuple[str, ...]:
+    return (
+        str(position),
+        s.step.kernel,
+        "" if s.code_bytes is None else size(s.code_bytes),
+        f"{s.step.operations / 1e6:.1f}" if s.step.operations else "",
+        size(s.step.bytes),
+        ", ".join(s.step.outputs),
+        s.ends_because,
+        str(s.step),
+    )
+
+
+def _model_summary(passes: Passes, kernels: Kernels, compilation: Compilation) -> dict[str, object]:
+    network, steps = kernels.network, _steps(passes, kernels)
+    return {
+        "name": network.graph.name,
+        "target": str(Target.of(compilation.target)),
+        "inputs": {v.name: str(v.type) for v in network.graph.inputs},
+        "outputs": {v.name: str(v.type) for v in network.graph.outputs},
+        "operations": sum(s.step.operations for s in steps),
+        "imported_operators": dict(Counter(n.op.op_name() for n in passes.imported.nodes)),
+        "code_bytes": dict(kernels.code_bytes),
+        "parameter_bytes": network.plan.parameter_bytes,
+        "workspace_bytes": network.plan.workspace_bytes,
+        "least_workspace_bytes": network.plan.least_bytes,
+        "passes": [
+            {"name": r.name, "nodes": len(r.after.nodes), "changed": r.after is not r.before, "seconds": r.seconds}
+            for r in passes.runs
+        ],
+        "steps": [{**s.step.to_json(), "code_bytes": s.code_bytes, "ends_because": s.ends_because} for s in steps],
+    }
 
 
 def _show_artifact(path: Path, artifact: Artifact) -> None:
@@ -64,6 +198,7 @@ def _show_artifact(path: Path, artifact: Artifact) -> None:
         f"  library     {size(len(artifact.library))}",
         f"  parameters  {size(len(artifact.parameters))}",
         f"  workspace   {size(artifact.workspace_bytes)}",
+        f"  steps       {f'{len(artifact.steps)}, timed' if artifact.steps else 'not timed'}",
         *(f"  option      {name} = {value}" for name, value in artifact.options.items()),
         *(f"  alias       {output} may reuse the memory of {name}" for output, name in artifact.aliases.items()),
     ]
@@ -87,30 +222,5 @@ def _artifact_summary(artifact: Artifact) -> dict[str, object]:
         "workspace_bytes": artifact.workspace_bytes,
         "options": dict(artifact.options),
         "aliases": dict(artifact.aliases),
+        "steps": [s.to_json() for s in artifact.steps],
     }
-
-
-def _graph_summary(graph: Graph, runs: list[PassRun]) -> dict[str, object]:
-    return {
-        "name": graph.name,
-        "inputs": {v.name: str(v.type) for v in graph.inputs},
-        "outputs": {v.name: str(v.type) for v in graph.outputs},
-        "kernels": len(graph.nodes),
-        "parameter_bytes": sum(v.type.bytes for v in graph.parameters),
-        "imported_operators": dict(Counter(n.op.op_name() for n in runs[0].before.nodes)),
-        "passes": [
-            {"name": r.name, "nodes": len(r.after.nodes), "changed": r.after is not r.before, "seconds": r.seconds}
-            for r in runs
-        ],
-        "graph": str(graph),
-    }
-
-
-def _change(run: PassRun) -> str:
-    """A heading, and the lines that the pass took and gave, with three around each for the place."""
-    heading = f"{run.name} ({run.seconds * 1e3:.1f} ms)"
-    if run.after is run.before:
-        return f"{heading}: no change"
-    before, after = str(run.before).splitlines(), str(run.after).splitlines()
-    lines = list(difflib.unified_diff(before, after, lineterm="", n=1))[2:]
-    return "\n".join([f"{heading}: {len(run.before.nodes)} nodes to {len(run.after.nodes)}", *lines])

@@ -19,6 +19,7 @@ from weft.frontends.command.check import check
 from weft.frontends.command.compile import compile_
 from weft.frontends.command.doctor import doctor
 from weft.frontends.command.inspect import inspect
+from weft.frontends.command.profile import profile
 from weft.frontends.command.run import run
 from weft.frontends.command.verify import verify
 from weft.runtime import WeftError
@@ -33,7 +34,7 @@ def weft() -> None:
     """
 
 
-for verb in (check, compile_, run, verify, bench, inspect, doctor):
+for verb in (check, compile_, run, verify, bench, profile, inspect, doctor):
     weft.add_command(verb)
 
 

@@ -28,7 +28,9 @@ def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: S
     console = Console(markup=False, highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = _UNBOUNDED
-    console.print(table)
+    with console.capture() as capture:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
 def finite(value: float) -> float | None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from onnx.reference import ReferenceEvaluator
 
 from weft.graph_ir.graph import Array
 from weft.runtime import ArgumentError
@@ -49,18 +48,6 @@ def onnxruntime(path: Path, threads: int = 0, keep: Sequence[str] = ()) -> Run:
 
     def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
         return dict(zip(outputs, session.run(outputs, dict(inputs)), strict=True))
-
-    return run
-
-
-def reference(path: Path, keep: Sequence[str] = ()) -> Run:
-    """The model in the evaluator of the onnx package, which follows the specification node by node, slowly."""
-    evaluator = ReferenceEvaluator(onnx.load(path))
-    names = {*evaluator.output_names, *keep}
-
-    def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
-        results: Any = evaluator.run(None, dict(inputs), intermediate=True)
-        return {name: value for name, value in results.items() if name in names}
 
     return run
 

@@ -11,9 +11,10 @@ import click
 import numpy as np
 
 from weft import runtime
-from weft.frontends.command.arguments import FILE, NEW_FILE, json_option, named_file, numbers, threads_option
+from weft.frontends.command.arguments import FILE, NEW_FILE, by_name, json_option, named_file, numbers, threads_option
 from weft.frontends.command.arrays import is_array_file, random_inputs, read_array, split_key, write_arrays
 from weft.frontends.command.compilation import Compilation, compilation_options, open_artifact
+from weft.frontends.command.files import writing
 from weft.frontends.command.labels import Ranked, largest, read_labels
 from weft.frontends.command.output import finite, show_json, show_table
 from weft.frontends.command.pictures import Normalisation, read_picture
@@ -66,7 +67,8 @@ def run(
     outputs = {name: a.numpy() for name, a in loaded.run(inputs).items()}
     seconds = perf_counter() - start
     if output is not None:
-        write_arrays(output, outputs)
+        with writing(output):
+            write_arrays(output, outputs)
     ranked: list[Ranked] = []
     if top is not None or labels is not None:
         first = next(iter(outputs.values()))
@@ -90,7 +92,7 @@ def _inputs(
     """Each input from its file, else random. Raises ArgumentError where one has neither."""
     known = {p.name: p for p in parameters}
     inputs = {} if seed is None else random_inputs(parameters, seed)
-    for name, text in given:
+    for name, text in by_name("--input", given).items():
         if not name and len(known) != 1:
             raise ArgumentError(f"--input {text}: expected NAME=FILE, since there are inputs {_names(parameters)}")
         p = known.get(name or next(iter(known)))

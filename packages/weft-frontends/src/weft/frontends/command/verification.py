@@ -13,6 +13,7 @@ from weft.frontends.command import peers
 from weft.frontends.command.comparison import Comparison, compare
 from weft.frontends.command.compilation import Compilation, compile_model, constants_of
 from weft.frontends.command.progress import step
+from weft.frontends.command.reference import reference
 from weft.graph_ir.graph import Array, Graph
 from weft.runtime import ArgumentError, Artifact
 
@@ -53,7 +54,7 @@ class Verification:
         with step(f"running {self.judge}"):
             if self.judge == "onnxruntime":
                 return peers.onnxruntime(self.model, keep=keep)(inputs)
-            return peers.reference(self.model, keep)(inputs)
+            return reference(self.model, keep)(inputs)
 
 
 def compare_outputs(

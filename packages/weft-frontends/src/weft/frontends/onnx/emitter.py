@@ -13,6 +13,9 @@ from weft.graph_ir.types import Symbol, TensorType
 from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
 
+EVALUATED_BYTES = 1 << 29
+"""Of the data that importing makes, such as shapes, ranges and what is computed from them."""
+
 Operand = Value | Array
 """What a name of the model stands for: a value of the graph, or data known while importing. The data of shapes may hold
 Symbols, in an array of objects."""
@@ -20,17 +23,20 @@ Symbols, in an array of objects."""
 
 class Emitter:
     """A graph being built. `reserved` are the names of the model's own values, `outputs` those that only the node that
-    computes an output of the model may take."""
+    computes an output of the model may take. No tensor takes more than `tensor_bytes`, nor do all constants together."""
 
-    def __init__(self, name: str, reserved: Iterable[str], outputs: Iterable[str], constant_bytes: int) -> None:
+    def __init__(self, name: str, reserved: Iterable[str], outputs: Iterable[str], tensor_bytes: int) -> None:
         self._builder = GraphBuilder(name)
         self._reserved = frozenset(reserved)
         self._outputs = frozenset(outputs)
         self._taken: dict[str, int] = {}
         self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
-        self._constant_bytes = constant_bytes
+        self._tensor_bytes = tensor_bytes
+        self._constant_bytes = tensor_bytes
+        self._evaluated_bytes = EVALUATED_BYTES
 
     def input(self, name: str, type_: TensorType) -> Value:
+        self._require_fit(name, type_)
         return self._builder.input(name, type_.dtype, type_.shape)
 
     def beside(self, name: str) -> str:
@@ -50,16 +56,33 @@ class Emitter:
         if id(operand) not in self._parameters:
             self._constant_bytes -= operand.nbytes
             if self._constant_bytes < 0:
-                raise FrontendError(f"{name!r}: the constants of this model take more memory than the limit")
+                raise FrontendError(f"{name!r}: expected constants of at most {self._tensor_bytes} bytes in all, found more")
             chosen = name if own and name not in self._outputs else self.beside(name)
             self._parameters[id(operand)] = (operand, self._builder.parameter(chosen, np.asarray(operand, order="C")))
         return self._parameters[id(operand)][1]
+
+    def evaluated(self, data: Array) -> Array:
+        """The data, which importing has made. Raises FrontendError where there is too much of it in all."""
+        self._evaluated_bytes -= data.nbytes
+        if self._evaluated_bytes < 0:
+            raise FrontendError(f"expected to evaluate at most {EVALUATED_BYTES} bytes while importing, found more")
+        return data
 
     def add(
         self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
     ) -> tuple[Value, ...]:
         """Apply an operator; its first outputs are called `names`."""
-        return self._builder.add_all(op, *inputs, names=names, spans=spans)
+        results = self._builder.add_all(op, *inputs, names=names, spans=spans)
+        for value in results:
+            self._require_fit(value.name, value.type)
+        return results
+
+    def _require_fit(self, name: str, type_: TensorType) -> None:
+        """Raises FrontendError for a tensor that no machine is meant to hold, which a small model can ask for."""
+        if type_.is_static and type_.bytes > self._tensor_bytes:
+            raise FrontendError(
+                f"expected tensors of at most {self._tensor_bytes} bytes, {name!r} of type {type_} takes {type_.bytes}"
+            )
 
     def output(self, value: Value) -> None:
         self._builder.output(value)

@@ -14,10 +14,17 @@ from weft.frontends.onnx.node import ImportedNode
 from weft.frontends.onnx.tensors import ELEMENT_TYPES
 from weft.graph_ir.types import Symbol
 
+_NORMALIZATIONS = frozenset({"LayerNormalization", "RMSNormalization"})
+
 
 def standard_body(node: ImportedNode) -> onnx.FunctionProto | None:
-    """The body that ONNX gives for the operator, for these types and attributes; None where it gives none."""
+    """The body that ONNX gives for the operator, for these types and attributes; None where it gives none.
+
+    Raises FrontendError where the attribute `axis` is none of the first input, which bodies take for granted.
+    """
     schema: Any = node.schema  # onnx ships types without these members
+    if node.operator in _NORMALIZATIONS:
+        node.axis(node.rank(0))
     body = onnx.FunctionProto()
     fixed = [version for version in schema.function_opset_versions if version <= node.opset]
     if fixed:

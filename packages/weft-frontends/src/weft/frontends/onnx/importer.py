@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 
 from weft.frontends.onnx.converters import CONVERTERS
+from weft.frontends.onnx.control_flow import Body, choose, loop, scan
+from weft.frontends.onnx.custom import convert_custom, operator_named, schema_of_operator
 from weft.frontends.onnx.emitter import Emitter, Operand, type_of
 from weft.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
 from weft.frontends.onnx.loading import Model, load, text
@@ -23,9 +25,18 @@ from weft.frontends.onnx.report import Gap, Report
 from weft.frontends.onnx.schemas import schema_of
 from weft.frontends.onnx.shape_arithmetic import EVALUATED, fold
 from weft.frontends.onnx.signature import bound, declared_type, input_types
-from weft.frontends.onnx.structure import check_function_calls, check_structure, in_order, opsets_of, plain_domain
+from weft.frontends.onnx.structure import (
+    check_function_calls,
+    check_structure,
+    in_order,
+    opsets_of,
+    plain_domain,
+    reads,
+)
 from weft.frontends.onnx.tensors import Array, tensor_bytes, to_array
 from weft.graph_ir.graph import Graph, NodeSpan, Value
+from weft.graph_ir.op_set import OpSet
+from weft.graph_ir.ops import OPS
 from weft.graph_ir.ops.element_wise import Identity
 from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError, WeftError
@@ -39,15 +50,16 @@ def from_onnx(
     shapes: Mapping[str, Sequence[int]] = {},  # noqa: B006: never written to
     dims: Mapping[str, int] = {},
     constants: Mapping[str, Array] = {},
+    operators: OpSet = OPS,
 ) -> tuple[Graph, dict[str, Array]]:
     """Read an ONNX model: a path, its bytes or its message.
 
     `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
-    inputs constant; dimensions that stay unknown are Symbols. The second result holds the data of the graph's
-    parameters by name. Raises FrontendError where the model is malformed or has nodes that can't be compiled, naming
-    all of them.
+    inputs constant; dimensions that stay unknown are Symbols. `operators` may have some of other packages, for nodes of
+    their domain and type that are not ours. The second result holds the data of the graph's parameters by name. Raises
+    FrontendError where the model is malformed or has nodes that can't be compiled, naming all of them.
     """
-    graph, report = _import(source, shapes, dims, constants)
+    graph, report = _import(source, shapes, dims, constants, operators)
     if graph is None:
         raise FrontendError(str(report))
     return graph, {value.name: data for value, data in graph.parameters.items()}
@@ -59,9 +71,10 @@ def check_onnx(
     shapes: Mapping[str, Sequence[int]] = {},
     dims: Mapping[str, int] = {},
     constants: Mapping[str, Array] = {},
+    operators: OpSet = OPS,
 ) -> Report:
     """What of a model can't be compiled, all at once. Raises FrontendError where it is malformed."""
-    return _import(source, shapes, dims, constants)[1]
+    return _import(source, shapes, dims, constants, operators)[1]
 
 
 def _import(
@@ -69,10 +82,11 @@ def _import(
     shapes: Mapping[str, Sequence[int]],
     dims: Mapping[str, int],
     constants: Mapping[str, Array],
+    operators: OpSet,
 ) -> tuple[Graph | None, Report]:
     model = load(source)
     try:
-        return _Importer(model, shapes, dims, constants).run()
+        return _Importer(model, shapes, dims, constants, operators).run()
     except FrontendError as error:
         error.add_note(f"in model {model.name!r}")
         raise
@@ -84,26 +98,31 @@ class _Unknown:
 
 
 UNKNOWN = _Unknown()
+CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 Scope = ChainMap[str, Operand | _Unknown | None]
 """What names stand for; None: an optional input of a function that its call leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where nodes stand: the operator sets there, and what holds them if not the main graph itself.
+    """Where nodes stand: the operator sets there, the graph that they become part of, and what holds them if not the
+    main graph itself.
 
-    `names` are what a branch or body calls its results and what the node that holds it calls them.
+    `names` are what a branch or function calls its results and what the node that holds it calls them. `spans` are of
+    the node that they stand for where that is another one. A trial raises a gap, which is reported elsewhere.
     """
 
     opsets: Mapping[str, int]
+    emitter: Emitter
     prefix: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     spans: tuple[NodeSpan, ...] = ()
     depth: int = 0
+    is_trial: bool = False
 
     @property
     def is_inner(self) -> bool:
-        return self.depth > 0
+        return bool(self.spans)
 
 
 class _Importer:
@@ -113,8 +132,10 @@ class _Importer:
         shapes: Mapping[str, Sequence[int]],
         dims: Mapping[str, int],
         constants: Mapping[str, Array],
+        known: OpSet,
     ) -> None:
         self.model = model
+        self.known = known
         self.graph = model.proto.graph
         self.opsets = check_structure(model)
         self.functions = {
@@ -134,7 +155,7 @@ class _Importer:
         self.gaps: list[Gap] = []
         self.operators: Counter[str] = Counter()
         self.unchecked = 0
-        self.imported = 0
+        self.expanded = 0
 
     def _names(self) -> list[str]:
         """All names that values of the main graph have."""
@@ -144,7 +165,7 @@ class _Importer:
     def run(self) -> tuple[Graph | None, Report]:
         self._bind_inputs()
         self._read_initializers(self.graph, self.scope, outer_names=self.constants)
-        self._import_nodes(self.graph.node, self.scope, _Place(self.opsets))
+        self._import_nodes(self.graph.node, self.scope, _Place(self.opsets, self.emitter))
         report = Report(self.model.name, self.opsets, dict(self.operators), tuple(self.gaps), self.unchecked)
         if self.gaps:
             return None, report
@@ -200,19 +221,23 @@ class _Importer:
 
     def _import_nodes(self, nodes: Sequence[onnx.NodeProto], scope: Scope, place: _Place) -> None:
         for proto in in_order(nodes, place.prefix or self.model.name):
-            self.imported += 1
-            if self.imported > self.model.limits.nodes:
-                raise FrontendError(f"expected at most {self.model.limits.nodes} nodes after expansion, found more")
-            if not place.is_inner:
+            if place.depth:
+                self._count_expanded()
+            else:
                 self.operators[_qualified(proto)] += 1
             scope.update(zip(proto.output, self._import_node(proto, scope, place), strict=False))
+
+    def _count_expanded(self) -> None:
+        self.expanded += 1
+        if self.expanded > self.model.limits.expanded:
+            raise FrontendError(f"expected at most {self.model.limits.expanded} nodes from functions, found more")
 
     def _import_node(self, proto: onnx.NodeProto, scope: Scope, place: _Place) -> Sequence[Operand | _Unknown]:
         """The outputs of a node; of a gap, what the model declares of them."""
         try:
             return self._outputs_of(proto, scope, place)
         except WeftError as error:
-            if place.is_inner:
+            if place.is_inner or place.is_trial:
                 remedy = error.help if isinstance(error, UnsupportedError) else ""
                 raise UnsupportedError(
                     f"inside it, node {_name_of(proto)!r} ({proto.op_type}): {error}", remedy
@@ -228,8 +253,12 @@ class _Importer:
         spans = place.spans or (NodeSpan(self.model.name, _name_of(proto), proto.op_type),)
         opset = place.opsets.get(domain)
         schema = None if opset is None else schema_of(proto.op_type, domain, opset)
-        if function is None:
-            self._require_support(proto, domain, opset)
+        custom = None
+        if function is None and (refusal := self._refusal(proto, domain, opset)) is not None:
+            custom = operator_named(self.known, domain, proto.op_type)
+            if custom is None or opset is None:
+                raise refusal
+            schema = schema_of_operator(custom)
         if len(known) < len(inputs):
             self.unchecked += 1
             return [self._declared(name) for name in proto.output]
@@ -240,24 +269,29 @@ class _Importer:
             return self._expand(function, call_attributes(proto, None), known, names, inner)
         assert schema is not None
         assert opset is not None
-        node = ImportedNode(proto, schema, opset, known, names, place.is_inner, spans, self.emitter, self._decode)
-        if proto.op_type == "If" and not domain:
-            return self._branch(node, scope, names, spans, place)
+        node = ImportedNode(proto, schema, opset, known, names, place.is_inner, spans, place.emitter, self._decode)
+        if custom is not None:
+            return convert_custom(node, custom)
+        if proto.op_type in CONTROL_FLOW and not domain:
+            results = self._control_flow(node, _Bodies(self, scope, names, spans, place))
+            return [self._declared(name) for name in proto.output] if results is None else results
         return self._converted(node, known, names, spans, place)
 
-    def _require_support(self, proto: onnx.NodeProto, domain: str, opset: int | None) -> None:
-        """Raises UnsupportedError for an operator that no input makes convertible."""
+    def _refusal(self, proto: onnx.NodeProto, domain: str, opset: int | None) -> UnsupportedError | None:
+        """Why an operator can't be converted whatever its inputs are; None where it may be."""
         if opset is None:
-            raise UnsupportedError(
+            return UnsupportedError(
                 f"the model imports no operator set {domain or 'ai.onnx'!r}", "export the model anew"
             )
         schema = schema_of(proto.op_type, domain, opset)
         if schema is None:
             known = f"{domain or 'ai.onnx'} {opset}"
-            raise UnsupportedError(f"ONNX has no operator of this name in {known}", "export in standard ONNX")
-        is_known = proto.op_type == "If" or proto.op_type in EVALUATED
+            remedy = "export in standard ONNX, or bring the operator (docs/operators.md)"
+            return UnsupportedError(f"ONNX has no operator of this name in {known}", remedy)
+        is_known = proto.op_type in CONTROL_FLOW or proto.op_type in EVALUATED
         if _converter_of(proto, domain) is None and not (is_known and not domain) and not has_standard_body(schema):
-            raise UnsupportedError("weft has no such operator")
+            return UnsupportedError("weft has no such operator")
+        return None
 
     def _converted(
         self,
@@ -289,7 +323,7 @@ class _Importer:
         return self._expand(body, call_attributes(node.proto, node.schema), inputs, names, inner)
 
     def _inner_name(self, name: str, place: _Place) -> str:
-        return self.emitter.beside(f"{place.prefix}/{name}") if name and place.is_inner else name
+        return place.emitter.beside(f"{place.prefix}/{name}") if name and place.is_inner else name
 
     def _expand(
         self,
@@ -311,23 +345,19 @@ class _Importer:
         outputs = zip(function.output, names, strict=False)
         return [_present(scope, name) if wanted else UNKNOWN for name, wanted in outputs]
 
-    def _branch(
-        self, node: ImportedNode, scope: Scope, names: Sequence[str], spans: tuple[NodeSpan, ...], place: _Place
-    ) -> Sequence[Operand | _Unknown]:
-        """The outputs of the branch that a known condition takes."""
-        if node.is_value(0):
-            condition = node.proto.input[0]
-            raise UnsupportedError(
-                "the condition is computed at run time", f"constants={{...}} for the inputs that decide {condition!r}"
-            )
+    def _control_flow(self, node: ImportedNode, bodies: _Bodies) -> Sequence[Operand | _Unknown] | None:
+        """The outputs of an If, a Loop or a Scan; None behind a gap."""
+        match node.operator:
+            case "Loop":
+                return loop(node, bodies)
+            case "Scan":
+                return scan(node, bodies)
+            case _ if node.is_value(0):
+                return choose(node, bodies)
         graph = node.attribute("then_branch" if node.scalar(0) else "else_branch")
-        if len(graph.output) != len(names) or graph.input:
-            raise FrontendError(f"expected a branch of {len(names)} outputs, found {len(graph.output)}")
-        inside = scope.new_child()
-        self._read_initializers(graph, inside, outer_names={})
-        results = [output.name for output in graph.output]
-        self._import_nodes(graph.node, inside, self._inside(place, place.opsets, names, results, spans))
-        return [_present(inside, name) for name in results]
+        if len(graph.output) != len(node.outputs) or graph.input:
+            raise FrontendError(f"expected a branch of {len(node.outputs)} outputs, found {len(graph.output)}")
+        return bodies.take(graph)
 
     def _inside(
         self,
@@ -338,11 +368,15 @@ class _Importer:
         spans: tuple[NodeSpan, ...],
     ) -> _Place:
         """The place inside a node whose outputs are called `names` outside and `results` inside."""
-        if place.depth >= self.model.limits.nesting:
-            raise FrontendError(f"expected functions and branches nested at most {self.model.limits.nesting} deep")
         first = next((name for name in names if name), "body")
         named = {inner: name for inner, name in zip(results, names, strict=False) if name}
-        return _Place(opsets, first, named, spans, place.depth + 1)
+        return replace(place, opsets=opsets, prefix=first, names=named, spans=spans, depth=self._deeper(place))
+
+    def _deeper(self, place: _Place) -> int:
+        """The depth inside a node."""
+        if place.depth >= self.model.limits.nesting:
+            raise FrontendError(f"expected functions and branches nested at most {self.model.limits.nesting} deep")
+        return place.depth + 1
 
     def _report(self, proto: onnx.NodeProto, scope: Scope, place: _Place, error: WeftError) -> None:
         domain = plain_domain(proto.domain)
@@ -368,6 +402,62 @@ class _Importer:
         except FrontendError:
             return UNKNOWN
         return UNKNOWN if type_ is None else Value(name, bound(type_, self.dims))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bodies:
+    """Reads the graphs within a node: `scope` is what they see, `names` are those of the node's outputs."""
+
+    importer: _Importer
+    scope: Scope
+    names: Sequence[str]
+    spans: tuple[NodeSpan, ...]
+    place: _Place
+
+    def open(self, graph: onnx.GraphProto) -> Body:
+        """A body of which nothing is read yet."""
+        names = [
+            *(value.name for value in (*graph.input, *graph.initializer)),
+            *(name for node in graph.node for name in node.output),
+        ]
+        outputs = [output.name for output in graph.output]
+        limit = self.importer.model.limits.tensor_bytes
+        emitter = Emitter(text(graph.name, "a graph") or "body", names, outputs, limit)
+        return Body(graph, emitter, self.spans)
+
+    def read(self, body: Body, given: Mapping[str, Operand], *, is_trial: bool = False) -> list[Operand] | None:
+        """The outputs of a body whose inputs are `given`; None behind a gap. A trial raises a gap instead."""
+        graph = body.proto
+        inside: Scope = ChainMap({})
+        for name in dict.fromkeys((*(n for node in graph.node for n in reads(node)), *(o.name for o in graph.output))):
+            if name in self.scope:
+                operand = self.scope[name]
+                inside[name] = body.capture(operand) if isinstance(operand, Value) else operand
+        inside.update(given)
+        depth = self.importer._deeper(self.place)
+        place = replace(
+            self.place, emitter=body.emitter, names={}, depth=depth, is_trial=is_trial or self.place.is_trial
+        )
+        return self._import(graph, inside, place)
+
+    def take(self, graph: onnx.GraphProto) -> list[Operand] | None:
+        """The outputs of a branch whose nodes take the place of the node; None behind a gap."""
+        results = [output.name for output in graph.output]
+        place = self.importer._inside(self.place, self.place.opsets, self.names, results, self.spans)
+        return self._import(graph, self.scope.new_child(), place)
+
+    def inline(self, graph: onnx.GraphProto, given: Mapping[str, Operand], name: str) -> list[Operand] | None:
+        """The outputs of a graph whose nodes stand beside the node, below `name`; None behind a gap."""
+        prefix = f"{next((n for n in self.names if n), 'body')}/{name}"
+        place = self.importer._inside(self.place, self.place.opsets, [prefix], [], self.spans)
+        return self._import(graph, self.scope.new_child(dict(given)), place)
+
+    def _import(self, graph: onnx.GraphProto, scope: Scope, place: _Place) -> list[Operand] | None:
+        self.importer._read_initializers(graph, scope, outer_names={})
+        self.importer._import_nodes(graph.node, scope, place)
+        results = [_present(scope, output.name) for output in graph.output]
+        known = [result for result in results if not isinstance(result, _Unknown)]
+        return known if len(known) == len(results) else None
 
 
 def _converter_of(proto: onnx.NodeProto, domain: str) -> Converter | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from weft.runtime.errors import FrontendError
+from weft.runtime.errors import FrontendError, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,9 @@ class Limits:
     model_bytes: int = 2**31 - 1
     """Of the file; a protobuf message holds no more."""
     nodes: int = 1_000_000
-    """Of all graphs, and of what function bodies expand to."""
+    """Of all graphs."""
+    expanded: int = 100_000
+    """Nodes that the calls of function bodies and branches come to; a few functions can call for any number."""
     nesting: int = 64
     """Graphs within graphs, functions within functions."""
     tensor_bytes: int = 2**36
@@ -31,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A parsed model. `folder` is where its external data may lie; None: nowhere."""
+    """A parsed model; its name can be printed. `folder` is where its external data may lie; None: nowhere."""
 
     proto: onnx.ModelProto
     name: str
@@ -43,13 +45,14 @@ def load(source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits()
     """Read and parse a model. Raises FrontendError where it is no ONNX model or exceeds a limit."""
     match source:
         case onnx.ModelProto():
-            model = Model(source, text(source.graph.name, "the graph"), None, limits)
+            model = Model(source, printable(text(source.graph.name, "the graph")), None, limits)
         case bytes():
             proto = _parse(source, "the given bytes", limits)
-            model = Model(proto, text(proto.graph.name, "the graph"), None, limits)
+            model = Model(proto, printable(text(proto.graph.name, "the graph")), None, limits)
         case _:
             path = Path(source)
-            model = Model(_parse(_read(path, limits), path.name, limits), path.name, path.parent, limits)
+            name = printable(path.name)
+            model = Model(_parse(_read(path, limits), name, limits), name, path.parent, limits)
     if not model.proto.HasField("graph"):
         raise FrontendError(f"{model.name or 'the model'}: expected a model with a graph, found none")
     _check_extent(model)
@@ -73,6 +76,8 @@ def _read(path: Path, limits: Limits) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise FrontendError(f"can't read the model {str(path)!r}: {error}") from None
+    except MemoryError:
+        raise FrontendError(f"can't read the model {str(path)!r}: there is no memory for its {size} bytes") from None
 
 
 def _parse(data: bytes, name: str, limits: Limits) -> onnx.ModelProto:

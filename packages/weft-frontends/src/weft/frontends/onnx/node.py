@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,15 @@ _FIELDS = {
     AttributeProto.INTS: "ints",
     AttributeProto.STRINGS: "strings",
 }
+
+_FLAGS = frozenset({
+    "allowzero", "antialias", "broadcast", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive",
+    "exclude_outside", "exclusive", "fmod", "input_forget", "is_causal", "keepdims", "largest", "linear_before_reset",
+    "noop_with_empty_axes", "reverse", "saturate", "select_last_index", "sorted", "transA", "transB", "upper",
+})  # fmt: skip
+"""Attributes that the standard describes for the values 0 and 1 only."""
+_DATA = frozenset({"extrapolation_value", "max", "min", "value", "value_float"})
+"""Attributes that are elements of a tensor or bounds of such, so that NaN and infinity mean something."""
 
 
 class UnsupportedError(FrontendError):
@@ -239,6 +249,7 @@ class ImportedNode:
                 )
             given.add(name)
             values[name] = _attribute_value(attribute)
+            _check_value(name, values[name])
         missing = [name for name, rule in known.items() if rule.required and name not in given]
         if missing:
             raise FrontendError(f"expected attribute {missing[0]!r}, found none")
@@ -273,6 +284,10 @@ class ImportedNode:
         if dtype.is_int and data.size and data.flat[0] != number:
             raise UnsupportedError(f"{number} is no number of {dtype}")
         return self.parameter(data, "constant")
+
+    def evaluated(self, data: Array) -> Array:
+        """Data that was made of known inputs. Raises FrontendError where there is too much of it in the model."""
+        return self._emitter.evaluated(data)
 
     def parameter(self, data: Array, role: str) -> Value:
         """A parameter of ours, named after its role for the result."""
@@ -359,6 +374,14 @@ def _attribute_value(attribute: AttributeProto) -> Any:
     if field == "strings":
         return [_decoded(item, attribute.name) for item in value]
     return list(value) if field in {"floats", "ints"} else value
+
+
+def _check_value(name: str, value: Any) -> None:
+    """Raises FrontendError for a flag other than 0 and 1, and for NaN or infinity where no data is meant."""
+    if name in _FLAGS and value not in {0, 1}:
+        raise FrontendError(f"expected 0 or 1 as attribute {name!r}, found {value}")
+    if isinstance(value, float) and not isfinite(value) and name not in _DATA:
+        raise FrontendError(f"expected a finite number as attribute {name!r}, found {value}")
 
 
 def _decoded(value: bytes, name: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from weft.runtime.errors import printable
+
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -47,7 +49,7 @@ class Report:
         return {**asdict(self), "nodes": self.nodes, "supported": self.is_supported}
 
     def __str__(self) -> str:
-        opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
+        opsets = ", ".join(f"{printable(domain) or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
         head = f"model {self.model!r}, {self.nodes} nodes, operator sets {opsets}"
         if not self.gaps:
             return f"{head}: all nodes can be compiled"
@@ -58,9 +60,9 @@ class Report:
         for (operator, opset, reason, remedy), gaps in alike.items():
             names = ", ".join(repr(gap.node) for gap in gaps[:3])
             names += f" and {len(gaps) - 3} more" if len(gaps) > 3 else ""
-            lines.append(f"  {len(gaps)} x {operator} (opset {opset}): {reason}")
-            lines.append(f"    node {names}; inputs {', '.join(gaps[0].inputs) or 'none'}")
-            lines += [f"    {remedy}"] * bool(remedy)
+            lines.append(f"  {len(gaps)} x {printable(operator)} (opset {opset}): {printable(reason)}")
+            lines.append(f"    node {names}; inputs {printable(', '.join(gaps[0].inputs)) or 'none'}")
+            lines += [f"    {printable(remedy)}"] * bool(remedy)
         if self.unchecked:
             lines.append(f"  {self.unchecked} nodes behind these were looked up by name only")
         return "\n".join(lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from math import ceil, prod
+from math import ceil, isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ from weft.runtime.errors import FrontendError
 
 LARGEST = 4096
 """Elements of a tensor that is evaluated here; larger ones are work for the compiler."""
+
+LARGEST_FILL = 1 << 20
+"""Elements of a range or an identity matrix, which are made here whatever becomes of them."""
 
 Fold = Callable[[ImportedNode], Array | list[Array] | None]
 """The outputs of a node all of whose inputs are known; None where they would be large."""
@@ -46,7 +49,7 @@ def fold(node: ImportedNode) -> list[Array] | None:
     if result is None:
         return None
     results = [np.asarray(array) for array in (result if isinstance(result, list) else [result])]
-    return results if all(array.size <= LARGEST for array in results) else None
+    return [node.evaluated(array) for array in results] if all(array.size <= LARGEST for array in results) else None
 
 
 def shape(node: ImportedNode) -> Array:
@@ -71,11 +74,11 @@ def size(node: ImportedNode) -> Array:
 def arange(node: ImportedNode) -> Array:
     """ceil((limit - start) / delta) elements."""
     start, limit, delta = (node.scalar(i) for i in range(3))
-    if delta == 0:
-        raise FrontendError("expected a delta other than 0")
+    if delta == 0 or not all(map(isfinite, (start, limit, delta))):
+        raise FrontendError(f"expected finite numbers and a delta other than 0, found {start}, {limit}, {delta}")
     count = max(ceil((limit - start) / delta), 0)
-    if count > LARGEST**2:
-        raise UnsupportedError(f"a range of {count} elements is more than the {LARGEST**2} that importing evaluates")
+    if count > LARGEST_FILL:
+        raise UnsupportedError(f"a range of {count} elements is more than the {LARGEST_FILL} that importing evaluates")
     dtype = node.constant(0).dtype
     result: Array = (start + np.arange(count).astype(dtype) * np.array(delta, dtype)).astype(dtype)
     return result

@@ -13,7 +13,7 @@ import onnx
 from onnx.defs import onnx_opset_version
 
 from weft.frontends.onnx.loading import Model, subgraphs, text
-from weft.runtime.errors import FrontendError
+from weft.runtime.errors import FrontendError, printable
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str, int]:
@@ -52,6 +52,14 @@ def check_structure(model: Model) -> dict[str, int]:
     if not opsets and proto.ir_version >= 3:
         raise FrontendError("expected the operator sets that the model imports, found none")
     _check_graph(proto.graph, (), model.name)
+    constant = {tensor.name for tensor in proto.graph.initializer}
+    inputs = {value.name for value in proto.graph.input if value.name not in constant}
+    for value in proto.graph.output:
+        if value.name in inputs:
+            raise FrontendError(
+                f"{model.name}: the output {value.name!r} is an input as well, which is not supported; put an Identity "
+                "between them"
+            )
     for function in proto.functions:
         name = text(function.name, "a function")
         _check_nodes(function.node, list(function.input), list(function.output), (), f"function {name!r}")
@@ -90,14 +98,15 @@ def _check_nodes(
     where: str,
 ) -> None:
     """Every name is read after it was defined; the scope holds `given` and, around it, `outer`."""
-    defined = set(given)
+    makers = dict.fromkeys(given, "as an input or initialiser")
     for index, node in enumerate(nodes):
         text(node.domain, "a domain")
+        what = _described(node, index)
         for name in node.output:
-            if text(name, "an output") in defined:
-                raise FrontendError(f"{where}: {_described(node, index)} defines {name!r}, which is defined already")
+            if text(name, "an output") in makers:
+                raise FrontendError(f"{where}: {what} defines {name!r}, which is defined already, {makers[name]}")
             if name:
-                defined.add(name)
+                makers[name] = f"by {what}"
     defined = set(given)
     scopes = (*outer, defined)
     for index, node in enumerate(in_order(nodes, where)):
@@ -113,7 +122,7 @@ def _check_nodes(
 
 
 def _described(node: onnx.NodeProto, index: int) -> str:
-    return f"node {text(node.name, 'a node') or index!r} ({text(node.op_type, 'an operator')})"
+    return f"node {text(node.name, 'a node') or index!r} ({printable(text(node.op_type, 'an operator'))})"
 
 
 def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeProto]:
@@ -122,7 +131,7 @@ def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeP
     The standard asks for this order, but not every exporter keeps to it. Raises FrontendError for a cycle.
     """
     makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    needs = [{makers[name] for name in _reads(node) if name in makers} for node in nodes]
+    needs = [{makers[name] for name in reads(node) if name in makers} for node in nodes]
     if all(max(need, default=-1) < index for index, need in enumerate(needs)):
         return nodes
     users: dict[int, list[int]] = {}
@@ -141,12 +150,12 @@ def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeP
                 heappush(ready, user)
     if len(order) < len(nodes):
         stuck = next(node for node, count in zip(nodes, missing, strict=True) if count)
-        name = f"{where}: node {stuck.name!r} ({stuck.op_type})"
+        name = f"{where}: node {stuck.name!r} ({printable(stuck.op_type)})"
         raise FrontendError(f"{name} depends on itself, through a cycle of nodes")
     return [nodes[index] for index in order]
 
 
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
+def reads(node: onnx.NodeProto) -> Iterator[str]:
     """The names that a node reads, those of the graphs within it included."""
     pending = [node]
     while pending:

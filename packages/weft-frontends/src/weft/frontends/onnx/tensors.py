@@ -98,7 +98,7 @@ def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int) ->
         raise FrontendError(f"{what}: {list(tensor.dims)} takes {size} bytes, found {len(data)}")
     if numpy_dtype == np.bool_:
         stored = np.frombuffer(data, np.uint8).reshape(tensor.dims)
-        return np.not_equal(stored, 0)
+        return np.asarray(stored != 0)
     array = np.frombuffer(data, numpy_dtype.newbyteorder("<")).reshape(tensor.dims)
     native: Array = np.asarray(array, numpy_dtype)
     return native

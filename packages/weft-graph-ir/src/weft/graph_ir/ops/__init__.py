@@ -1,8 +1,9 @@
 """The operators of graphs: a file per family, all of them in `OPS`."""
 
-from weft.graph_ir.op import OpSet as _OpSet
+from weft.graph_ir.op_set import OpSet as _OpSet
 from weft.graph_ir.ops import (
     broadcast,
+    control,
     conv,
     element_wise,
     gather,
@@ -15,6 +16,7 @@ from weft.graph_ir.ops import (
     shape,
     softmax,
 )
+from weft.graph_ir.ops.custom import Custom
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.ops.layout import ConvertLayout
 
@@ -31,9 +33,10 @@ OPS = _OpSet.of(
     *softmax.OPS,
     *resize.OPS,
     *recurrent.OPS,
+    *control.OPS,
     ConvertLayout,
     Fused,
 )
 """Every operator that ships, by name."""
 
-__all__ = ["OPS", "ConvertLayout", "Fused"]
+__all__ = ["OPS", "ConvertLayout", "Custom", "Fused"]

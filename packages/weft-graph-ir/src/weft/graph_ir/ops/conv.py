@@ -116,7 +116,8 @@ class ConvTranspose(Op):
         _require_bias(self, bias, per_group * self.groups, data)
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         extra = self._extra(rank)
-        require(len(extra) == rank, self, f"expects {rank} entries of output_padding, found {list(extra)}")
+        fits = len(extra) == rank and min(extra) >= 0
+        require(fits, self, f"expects {rank} entries of output_padding of at least 0, found {list(extra)}")
         return (TensorType(data.dtype, (data.shape[0], per_group * self.groups, *self._extents(window, data, extra))),)
 
     def _extra(self, rank: int) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.graph_ir.graph import Graph
@@ -21,3 +22,6 @@ class Fused(Op):
             inputs == expected, self, f"body takes {', '.join(map(str, expected))}, found {', '.join(map(str, inputs))}"
         )
         return tuple(v.type for v in self.body.outputs)
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return self.body.operations()

@@ -52,6 +52,9 @@ class MatMul(Op):
             yield LayoutChoice((None, packed), (None,))
         yield LayoutChoice((None, None), (None,))
 
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return 2 * prod(outputs[0].static_shape) * inputs[0].static_shape[-1]
+
 
 OPS = (MatMul,)
 """The operators of this file."""

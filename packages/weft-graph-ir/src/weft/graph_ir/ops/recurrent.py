@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from weft.graph_ir.op import LayoutChoice, Op, require
@@ -87,8 +88,14 @@ class Recurrent(Op):
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
     ) -> Iterable[LayoutChoice]:
-        packed = recurrent.weight_layout()
+        packed = recurrent.weight_layout(lanes)
         yield LayoutChoice((None, packed, packed, *[None] * (len(inputs) - 3)), (None,) * len(outputs))
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        """Those of the products with weight and recurrence at each time."""
+        x, weight, recurrence, *_ = inputs
+        time, batch, _ = x.static_shape
+        return 2 * time * batch * (prod(weight.static_shape) + prod(recurrence.static_shape))
 
 
 def _operands(inputs: Sequence[View | None]) -> tuple[View, View, View, list[View | None]]:

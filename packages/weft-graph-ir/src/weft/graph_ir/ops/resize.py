@@ -12,6 +12,10 @@ from weft.topi.layout import View
 from weft.topi.operator import Computation
 
 
+LARGEST = 1 << 20
+"""Of an extent: the positions along an axis are tables that are made while compiling."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resize(Op):
     """data resized to `sizes`, one per axis (ONNX Resize, its modes by their names there).
@@ -35,7 +39,8 @@ class Resize(Op):
         (data,) = inputs
         rank = data.rank
         require(len(self.sizes) == rank, self, f"expects {rank} sizes, found {list(self.sizes)}")
-        require(all(n >= 1 for n in self.sizes), self, f"expects sizes of at least 1, found {list(self.sizes)}")
+        fits = all(1 <= n <= LARGEST for n in self.sizes)
+        require(fits, self, f"expects sizes of 1 to {LARGEST}, found {list(self.sizes)}")
         require(len(self.scales) in (0, rank), self, f"expects {rank} scales, found {list(self.scales)}")
         require(all(s > 0 for s in self.scales), self, f"expects scales above 0, found {list(self.scales)}")
         for name, value, known in (

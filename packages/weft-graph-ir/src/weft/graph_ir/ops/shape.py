@@ -51,8 +51,8 @@ class Reshape(Op):
         assert data is not None
         return shape.reshape(data, self.shape, outputs[0].memory_layout)
 
-    def is_reinterpretation(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> bool:
-        return inputs[0].layout is None and outputs[0].layout is None
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        return (0,) if inputs[0].layout is None and outputs[0].layout is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,9 @@ class Concat(Op):
     def _others(self, x: TensorType) -> tuple[Dim, ...]:
         return (*x.shape[: self.axis], *x.shape[self.axis + 1 :])
 
+    def parts_of_output(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        return _pieces(outputs[0], inputs, self.axis)
+
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
         present = [x for x in inputs if x is not None]
         return shape.concatenate(present, self.axis, outputs[0].memory_layout)
@@ -111,6 +114,27 @@ class Concat(Op):
             if layout is not None and all(_divides(layout, self.axis, x) for x in inputs):
                 yield LayoutChoice((layout,) * len(inputs), (layout,))
         yield LayoutChoice((None,) * len(inputs), (None,))
+
+
+def _pieces(whole: TensorType, pieces: Sequence[TensorType], axis: int) -> Sequence[int] | None:
+    """Where pieces of a tensor along an axis begin in its memory."""
+    offsets: list[int] = []
+    start = 0
+    for piece in pieces:
+        offset = _byte_of(whole, piece, [start if d == axis else 0 for d in range(whole.rank)])
+        if offset is None:
+            return None
+        offsets.append(offset)
+        start += piece.static_shape[axis]
+    return offsets
+
+
+def _byte_of(whole: TensorType, part: TensorType, starts: Sequence[int]) -> int | None:
+    """Where a box of a tensor begins in its memory, if the box lies there as its own type says."""
+    if part.layout != whole.layout:
+        return None
+    offset = whole.memory_layout.offset_of(whole.static_shape, starts, part.static_shape)
+    return None if offset is None else offset * whole.dtype.bytes
 
 
 def _divides(layout: Layout, axis: int, x: TensorType) -> bool:
@@ -138,6 +162,9 @@ class Split(Op):
         (data,) = inputs
         assert data is not None
         return shape.split(data, self.axis, self.sizes, [o.memory_layout for o in outputs])
+
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        return _pieces(inputs[0], outputs, self.axis)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
@@ -181,6 +208,12 @@ class Slice(Op):
         (data,) = inputs
         assert data is not None
         return shape.strided_slice(data, self.starts, self.ends, self.steps, outputs[0].memory_layout)
+
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        if any(step != 1 for step in self.steps):
+            return None
+        offset = _byte_of(inputs[0], outputs[0], self.starts)
+        return None if offset is None else (offset,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ from weft.graph_ir.op import Op, require
 from weft.graph_ir.types import Dim, Symbol, TensorType
 from weft.topi.window import Window
 
+LARGEST = 1 << 24
+"""Of a window's numbers: positions computed from them stay far from the end of int64."""
+
 
 def window_of(
     op: Op, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
@@ -27,7 +30,8 @@ def window_of(
         ("kernel", window.kernel, 1), ("strides", window.strides, 1), ("pads", window.pads, 0),
         ("dilations", window.dilations, 1),
     ):  # fmt: skip
-        require(all(v >= least for v in values), op, f"expects {name} of at least {least}, found {list(values)}")
+        fits = all(least <= v <= LARGEST for v in values)
+        require(fits, op, f"expects {name} of {least} to {LARGEST}, found {list(values)}")
     return window
 
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.graph_ir.graph import Graph, GraphRewriter, Node
-from weft.graph_ir.native import NativeEvaluator
+from weft.graph_ir.native import NativeEvaluator, work_of
+from weft.graph_ir.ops.control import Control
 from weft.graph_ir.types import TensorType
 
 MOST_GROWTH = 1 << 16
 """Bytes by which the results of a folded node may exceed its inputs."""
+MOST_TIMES = 16
+"""All results of folding take at most so many times the memory of the parameters."""
+MOST_BYTES = 1 << 26
+"""More than that, for models of few parameters."""
+MOST_POINTS_PER_BYTE = 64
+"""Evaluations of an expression (`work_of`) per byte of parameters and of `MOST_BYTES`: some seconds."""
 
 
 def fold_constants(graph: Graph) -> Graph:
@@ -24,16 +31,25 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def fold_where(graph: Graph, is_worth: Callable[[Node], bool]) -> Graph:
-    """Replace pure nodes of static types, whose inputs are parameters and which are worth it, by their results."""
+    """Replace pure nodes of static types, whose inputs are parameters and which are worth it, by their results.
+
+    Whatever a model asks for, the results together are bounded by a multiple of its parameters, and so is the work.
+    Control flow stays: how long it takes is known at run time only.
+    """
     rewriter = GraphRewriter(graph)
     evaluator = NativeEvaluator()
+    given = _bytes(tuple(v.type for v in graph.parameters))
+    room, points = MOST_TIMES * given + MOST_BYTES, MOST_POINTS_PER_BYTE * (given + MOST_BYTES)
     for node in graph.nodes:
         inputs = [rewriter.constant(v) for v in rewriter.values(node.inputs)]
         present = [v for v in node.inputs if v is not None]
         constant = all(v is None or a is not None for v, a in zip(node.inputs, inputs, strict=True))
         static = all(v.type.is_static for v in (*present, *node.outputs))
-        foldable = constant and static and node.op.is_pure and not any(v in graph.outputs for v in node.outputs)
-        if foldable and is_worth(node):
+        calm = node.op.is_pure and not isinstance(node.op, Control)
+        foldable = constant and static and calm and not any(v in graph.outputs for v in node.outputs)
+        size = _bytes(tuple(v.type for v in node.outputs)) if foldable else 0
+        if foldable and is_worth(node) and size <= room and (work := work_of(node)) <= points:
+            room, points = room - size, points - work
             rewriter.fold(node, evaluator.evaluate(node, inputs))
         else:
             rewriter.keep(node)

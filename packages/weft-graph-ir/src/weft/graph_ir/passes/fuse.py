@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from weft.graph_ir.graph import Graph, GraphBuilder, Node, Value
+from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.views import find_views
 from weft.topi.layout import View, placeholder
 from weft.topi.operator import Computation, Kind, kind_of
 from weft.topi.tiling import reads_in_place
@@ -35,8 +37,9 @@ def fuse(graph: Graph) -> Graph:
         =>  %c = fused(%x, %w, %bias) { %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b) }
 
     A group joins the one that holds all readers of its result. Injective nodes join each other; behind a master, whose
-    schedule the group takes, only nodes that map its elements one to one. Requires: static types. Guarantees: every
-    node of the result is `fused`, in topological order.
+    schedule the group takes, only nodes that map its elements one to one. A concatenation whose inputs can be computed
+    where they lie in its output (`find_views`) stays alone. Requires: static types. Guarantees: every
+    node of the result is `fused` or runs bodies that are fused so, in topological order.
     """
     return _rebuild(graph, _gather(graph)[0])
 
@@ -51,10 +54,15 @@ def separations(graph: Graph) -> dict[Value, str]:
 def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
     """The group of each node, and why values did not bring their readers into the group that gives them."""
     producers, consumers = graph.producers(), graph.consumers()
+    concatenations = find_views(graph).concatenations
     groups: dict[Node, _Group] = {}
     computed: dict[Node, _Computed] = {}
     reasons: dict[Value, str] = {}
     for node in graph.nodes:
+        if isinstance(node.op, Control):
+            groups[node] = _Group([node])
+            reasons.update((v, f"read by {node.op.op_name()}") for v in node.inputs if v is not None)
+            continue
         computed[node] = _compute(node)
         is_master = computed[node].kind >= Kind.REDUCTION
         group = _Group([node], node if is_master else None, computed[node].computation.takes_epilogue)
@@ -65,7 +73,7 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
             producer = producers.get(value)
             if producer is None or groups[producer] is group or value in graph.outputs:
                 continue
-            reason = _why_apart(value, consumers[value], groups[producer], group, computed)
+            reason = _why_free(producer, node, concatenations) or _why_apart(value, consumers[value], groups[producer], group, computed)
             if reason:
                 reasons[value] = reason
             else:
@@ -95,6 +103,15 @@ def _compute(node: Node) -> _Computed:
     ]
     computation = node.op.compute(*views, outputs=[v.type for v in node.outputs])
     return _Computed(computation, kind_of(computation), views)
+
+
+def _why_free(producer: Node, reader: Node, concatenations: Collection[Node]) -> str:
+    """Why a value is kept for the sake of a node that needs no kernel of its own; '' where it is for none."""
+    if isinstance(producer.op, Control):
+        return f"given by {producer.op.op_name()}"
+    if producer in concatenations:
+        return f"{producer.op.op_name()} only puts values side by side"
+    return f"computed where {reader.op.op_name()} needs it" if reader in concatenations else ""
 
 
 def _why_apart(
@@ -156,7 +173,9 @@ def _rebuild(graph: Graph, groups: dict[Node, _Group]) -> Graph:
     nodes = []
     for node in graph.nodes:
         group = groups[node]
-        if group.nodes[-1] is node:
+        if isinstance(node.op, Control):
+            nodes.append(replace(node, op=node.op.map_bodies(fuse)))
+        elif group.nodes[-1] is node:
             nodes.append(_fused(group))
     return Graph(graph.name, graph.inputs, graph.parameters, tuple(nodes), graph.outputs, graph.aliases)
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from weft.graph_ir.graph import Graph, Value, infer, note_node
+from weft.graph_ir.op import Op
+from weft.graph_ir.ops.control import Control
 from weft.graph_ir.types import TensorType
 from weft.runtime.errors import WeftError
 
@@ -28,20 +30,36 @@ def with_inputs(graph: Graph, inputs: Sequence[Value]) -> Graph:
     for node in graph.nodes:
         operands = tuple(None if v is None else new[v] for v in node.inputs)
         try:
-            types = infer(node.op, operands)
+            op = _with_inputs(node.op, operands)
+            types = infer(op, operands)
         except WeftError as error:
             note_node(error, operands, node.spans)
             raise
         outputs = tuple(_retyped(v, t) for v, t in zip(node.outputs, types, strict=True))
         new.update(zip(node.outputs, outputs, strict=True))
-        same = (operands, outputs) == (node.inputs, node.outputs)
-        nodes.append(node if same else replace(node, inputs=operands, outputs=outputs))
-    if all(old is v for old, v in new.items()):
+        same = op is node.op and (operands, outputs) == (node.inputs, node.outputs)
+        nodes.append(node if same else replace(node, op=op, inputs=operands, outputs=outputs))
+    if tuple(nodes) == graph.nodes and all(old is v for old, v in new.items()):
         return graph
     aliases = {new[output]: new[input_] for output, input_ in graph.aliases.items()}
     return Graph(
         graph.name, tuple(inputs), graph.parameters, tuple(nodes), tuple(new[v] for v in graph.outputs), aliases
     )
+
+
+def _with_inputs(op: Op, operands: Sequence[Value | None]) -> Op:
+    """The operator with bodies that take the operands; their other inputs stay."""
+    if not isinstance(op, Control):
+        return op
+    types = [v.type for v in operands[op.deciding :] if v is not None]
+
+    def take(body: Graph) -> Graph:
+        own, read = body.inputs[: op.counted], body.inputs[op.counted :]
+        if len(read) != len(types):
+            return body
+        return with_inputs(body, (*own, *(_retyped(v, t) for v, t in zip(read, types, strict=True))))
+
+    return op.map_bodies(take)
 
 
 def _retyped(value: Value, inferred: TensorType) -> Value:

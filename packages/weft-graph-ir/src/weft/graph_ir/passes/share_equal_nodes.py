@@ -38,7 +38,7 @@ def _equal_parameters(graph: Graph) -> dict[Value, Value]:
     alike: dict[tuple[TensorType, bytes], list[Value]] = {}
     result = {}
     for v, data in graph.parameters.items():
-        earlier = alike.setdefault((v.type, data.reshape(-1)[:16].tobytes()), [])
+        earlier = alike.setdefault((v.type, data.flat[:16].tobytes()), [])
         equal = next((e for e in earlier if np.array_equal(_bits(graph.parameters[e]), _bits(data))), None)
         if equal is None:
             earlier.append(v)

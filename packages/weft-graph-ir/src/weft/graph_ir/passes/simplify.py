@@ -9,9 +9,9 @@ import numpy as np
 
 from weft.graph_ir.graph import Graph, GraphRewriter, Node, Value
 from weft.graph_ir.op import Op
-from weft.graph_ir.ops.broadcast import Add, Divide, Multiply, Subtract
+from weft.graph_ir.ops.broadcast import Add, Divide, Multiply, Power, Subtract
 from weft.graph_ir.ops.conv import Conv
-from weft.graph_ir.ops.element_wise import Cast, Clip, Identity, Relu
+from weft.graph_ir.ops.element_wise import Cast, Clip, Identity, Relu, Sqrt
 from weft.graph_ir.ops.pool import AveragePool
 from weft.graph_ir.ops.shape import BroadcastTo, Concat, Pad, Reshape, Slice, Split, Tile, Transpose
 
@@ -24,6 +24,7 @@ def simplify(graph: Graph) -> Graph:
 
     - nodes that give their input: identity, cast, reshape, broadcast_to to the same type, transpose, slice, pad, tile
       and concat that do nothing, + 0, - 0, * 1, / 1 (the sign of a zero may differ: docs/semantics.md)
+    - powers of 1, 2, 3 and 0.5 become products and square roots (of which that of -inf is NaN: docs/semantics.md)
     - two of a kind become one: transposes, reshapes, slices, clips and relus, concats along one axis
     - a transpose that moves axes of size 1 only is a reshape
     - zeros that a pad puts around the data of a convolution become its own, as for an average pool that counts them
@@ -154,6 +155,23 @@ def _neutral(number: int, *, either_side: bool) -> Rule:
     return rule
 
 
+def _power(rewriter: GraphRewriter, node: Node) -> Value | None:
+    data, exponent = _data(node), rewriter.constant(node.inputs[1])
+    if exponent is None or not exponent.size or data.type != node.outputs[0].type:
+        return None
+    number = exponent.flat[0]
+    if not np.all(exponent == number):
+        return None
+    if number == 0.5 and data.type.dtype.is_float:
+        return _inserted(rewriter, Sqrt(), data, node)
+    if number not in (1, 2, 3):
+        return None
+    value = data
+    for _ in range(int(number) - 1):
+        value = _inserted(rewriter, Multiply(), value, node, rest=[data])
+    return value
+
+
 def _clip(rewriter: GraphRewriter, node: Node) -> Value | None:
     """Limits compose: clip(clip(x, a, b), c, d) is clip(x, max(a, c), min(b, d)) where that is not empty."""
     limits = _limits(node.op)
@@ -232,6 +250,7 @@ _RULES: dict[type[Op], Rule] = {
     Subtract: _neutral(0, either_side=False),
     Multiply: _neutral(1, either_side=True),
     Divide: _neutral(1, either_side=False),
+    Power: _power,
     Clip: _clip,
     Relu: _clip,
     Conv: _conv,

@@ -48,7 +48,8 @@ class _Worker:
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "weft.tensor_ir.codegen.compile_worker"]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # An interrupt from the terminal is for the process that asked; it ends its workers by closing their input.
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
 
     def request(self, message: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer. Raises CodegenError if it dies on the request; a new one takes its place."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Expr, Var
-from weft.tensor_ir.ir.stmt import Allocate, Barrier, For, Function, Invoke, Let, Prefetch, Store
+from weft.tensor_ir.ir.stmt import Allocate, Barrier, For, Function, Invoke, Let, Prefetch, Store, Timestamp
 from weft.tensor_ir.ir.visit import Node, children
 
 
@@ -75,4 +75,6 @@ class _Writer:
             case Barrier():
                 yield node.scope.value
             case Invoke():
-                yield repr([node.callee, *((self.buffer(b), offset) for b, offset in node.arguments)])
+                yield repr([node.callee, *((self.buffer(b), self.node(ex.as_expr(o))) for b, o in node.arguments)])
+            case Timestamp():
+                yield f"{self.buffer(node.buffer)}[{node.index}]"

@@ -32,6 +32,7 @@ from weft.tensor_ir.ir.stmt import (
     Seq,
     Stmt,
     Store,
+    Timestamp,
     While,
     sequence,
 )
@@ -203,8 +204,10 @@ class _Printer:
             case Prefetch():
                 yield f"{pad}prefetch {self.names.of(s.buffer)}[{', '.join(self.expr(i) for i in s.indices)}]"
             case Invoke():
-                arguments = ", ".join(f"{self.names.of(b)} + {offset}" for b, offset in s.arguments)
+                arguments = ", ".join(f"{self.names.of(b)} + {self.expr(ex.as_expr(o))}" for b, o in s.arguments)
                 yield f"{pad}invoke {s.callee}({arguments})"
+            case Timestamp():
+                yield f"{pad}timestamp {self.names.of(s.buffer)}[{s.index}]"
             case Evaluate():
                 yield f"{pad}{self.expr(s.value)}"
             case Barrier():

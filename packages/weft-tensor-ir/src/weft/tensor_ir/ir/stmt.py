@@ -2,7 +2,7 @@
 
     s = For(var, start, extent, kind, s) | If(e, s, s?) | While(e, s) | Let(var, e, s) | Allocate(buffer, s)
       | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Prefetch(buffer, e...)
-      | Barrier(scope) | Seq(s...)
+      | Timestamp(buffer, i) | Barrier(scope) | Seq(s...)
 
 Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code generators expand.
 """
@@ -117,11 +117,23 @@ class Evaluate(Stmt):
 class Invoke(Stmt):
     """A call of another kernel, compiled apart, by the name of its function; the kernel's failure ends this function.
 
-    Each argument is a buffer and the byte offset at which the kernel's own begins.
+    Each argument is a buffer and the byte offset, a number or an expression, at which the kernel's own begins.
     """
 
     callee: str
-    arguments: tuple[tuple[Buffer, int], ...]
+    arguments: tuple[tuple[Buffer, Expr | int], ...]
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timestamp(Stmt):
+    """buffer[index] = the processor's clock: ticks of a constant rate, of which only differences mean something.
+
+    The buffer is a vector of int64.
+    """
+
+    buffer: Buffer
+    index: int
     span: Span | None = None
 
 

@@ -24,7 +24,7 @@ from weft.tensor_ir.link.object_file import (
 SYMBOL_SIZE, RELOCATION_SIZE = 24, 24
 
 _SHT_STRTAB, _SHT_HASH, _SHT_DYNAMIC, _SHT_DYNSYM = 3, 5, 6, 11
-_PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK, _PT_GNU_RELRO = 1, 2, 0x6474E551, 0x6474E552
+_PT_NULL, _PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK, _PT_GNU_RELRO = 0, 1, 2, 0x6474E551, 0x6474E552
 _PF_X, _PF_W, _PF_R = 1, 2, 4
 _ET_DYN = 3
 _FILE_HEADER = struct.Struct("<4s12sHHIQQQIHHHHHH")
@@ -98,7 +98,7 @@ class Image:
         """Give every section its address and its offset in the file. Sizes are final from here on."""
         present = self.present()
         segments = [segment for segment in _SEGMENTS if any(output.name in segment.outputs for output in present)]
-        offset = _FILE_HEADER.size + _PROGRAM_HEADER.size * (len(segments) + 3)
+        offset = _FILE_HEADER.size + _PROGRAM_HEADER.size * (len(segments) + 4)
         start, address, end = 0, 0, offset
         for segment in segments:
             for output in (output for output in present if output.name in segment.outputs):
@@ -114,6 +114,7 @@ class Image:
             end = address
         dynamic = self.outputs[".dynamic"]
         self._add_header(_PT_DYNAMIC, _PF_R, dynamic.offset, dynamic.address, dynamic.size, dynamic.size, 8)
+        self._add_header(_PT_NULL, 0, 0, 0, 0, 0, 0)  # room for the segment of parameters that an export adds
         self._add_header(_PT_GNU_STACK, _PF_R | _PF_W, 0, 0, 0, 0, 1)
 
     def _add_header(self, *entry: int) -> None:

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
-from weft.frontends.onnx.shape_arithmetic import LARGEST
+from weft.frontends.onnx.shape_arithmetic import LARGEST_FILL
 from weft.frontends.onnx.tensors import Array, dtype_of
 from weft.runtime.errors import FrontendError
 
@@ -36,13 +36,13 @@ def _eye_like(node: ImportedNode) -> Array:
     extents = node.static_shape(0)
     if len(extents) != 2:
         raise FrontendError(f"expected a matrix, found {list(extents)}")
-    if prod(extents) > LARGEST**2:
-        raise UnsupportedError(f"a matrix of more than {LARGEST**2} elements is not made while importing")
+    if prod(extents) > LARGEST_FILL:
+        raise UnsupportedError(f"a matrix of more than {LARGEST_FILL} elements is not made while importing")
     given = node.attribute("dtype")
     dtype = node.dtype(0) if given is None else dtype_of(given, "EyeLike")
     longest = max(extents)
     k = max(-longest, min(node.integer("k"), longest))
-    return np.eye(*extents, k=k, dtype=dtype.numpy)
+    return node.evaluated(np.eye(*extents, k=k, dtype=dtype.numpy))
 
 
 CONSTANTS: dict[str, Converter] = {"Constant": _constant, "EyeLike": _eye_like}

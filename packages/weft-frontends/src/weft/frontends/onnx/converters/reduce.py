@@ -13,6 +13,7 @@ from weft.frontends.onnx.shape_arithmetic import reduced_axes
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import reduce as ops
 from weft.graph_ir.ops.shape import OneHot, Reshape
+from weft.runtime.errors import FrontendError
 
 _PLAIN = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})  # over no axes: the input
 
@@ -68,10 +69,12 @@ def _cumulative_sum(node: ImportedNode) -> Operand:
 
 def _top_k(node: ImportedNode) -> tuple[Operand, ...]:
     """k is an attribute up to opset 9; largest and sorted came with opset 11."""
-    (k,) = node.required_setting("k", 1)
+    given = node.required_setting("k", 1)
+    if len(given) != 1:
+        raise FrontendError(f"expected one number as k, found {list(given)}")
     newer = node.version >= 11
     op = ops.TopK(
-        k=k,
+        k=given[0],
         axis=node.axis(node.rank(0)),
         largest=node.flag("largest") or not newer,
         sorted=node.flag("sorted") or not newer,

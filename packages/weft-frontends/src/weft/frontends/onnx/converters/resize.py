@@ -12,6 +12,9 @@ from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, 
 from weft.graph_ir.ops.resize import Resize
 from weft.runtime.errors import FrontendError
 
+LARGEST_SCALE = 1 << 24
+"""Integers up to here are numbers of float32."""
+
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic"}
 
 
@@ -26,7 +29,7 @@ def _resize(node: ImportedNode) -> Operand:
     if (scales is None) == (sizes is None):
         raise FrontendError("expected either scales or sizes")
     if scales is not None:
-        factors = _per_axis(scales, axes, rank, 1.0)
+        factors = _scales(_per_axis(scales, axes, rank, 1.0))
         targets = tuple(floor(extent * factor) for extent, factor in zip(extents, factors, strict=True))
     else:
         assert sizes is not None
@@ -52,7 +55,16 @@ def _numbers(node: ImportedNode, index: int) -> tuple[Any, ...] | None:
     if not node.has(index):
         return None
     data = node.constant(index)
-    return tuple(data.reshape(-1).tolist()) if data.size else None
+    if data.ndim != 1:
+        raise FrontendError(f"expected numbers in one dimension, found {data.dtype}{list(data.shape)}")
+    return tuple(data.tolist()) if data.size else None
+
+
+def _scales(given: tuple[float, ...]) -> tuple[float, ...]:
+    """Scales that are numbers above zero."""
+    if not all(0 < scale < LARGEST_SCALE for scale in given):
+        raise FrontendError(f"expected scales above 0 and below {LARGEST_SCALE}, found {list(given)}")
+    return given
 
 
 def _axes(node: ImportedNode, rank: int) -> tuple[int, ...]:
@@ -112,7 +124,7 @@ def _upsample(node: ImportedNode) -> Operand:
         scales = tuple(float(scale) for scale in node.attribute("scales"))
     else:
         scales = tuple(float(scale) for scale in np.asarray(node.constant(1)).reshape(-1))
-    if len(scales) != len(extents):
+    if len(_scales(scales)) != len(extents):
         raise FrontendError(f"expected {len(extents)} scales, found {list(scales)}")
     mode = _mode(node.text("mode"))
     if mode == "nearest" and min(scales) < 1:

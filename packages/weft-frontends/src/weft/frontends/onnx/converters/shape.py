@@ -219,7 +219,7 @@ SHAPE: dict[str, Converter] = {
     "GatherND": _gather_nd,
     "OneHot": _one_hot,
     "Pad": _pad,
-    "Range": arange,
+    "Range": lambda node: node.evaluated(arange(node)),
     "Reshape": _reshape,
     "Scatter": _scatter_elements,
     "ScatterElements": _scatter_elements,

@@ -44,7 +44,7 @@ def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
         )
     if _auto_pad(node) != "NOTSET" and any(pads):
         raise FrontendError(f"auto_pad {_auto_pad(node)} and pads {list(pads)} contradict each other")
-    return Window(kernel, strides, dilations, pads)
+    return Window(kernel, strides, tuple(1 if k == 1 else d for k, d in zip(kernel, dilations, strict=True)), pads)
 
 
 def _auto_pad(node: ImportedNode) -> str:
@@ -74,6 +74,15 @@ def _pads(node: ImportedNode, window: Window) -> tuple[int, ...]:
     return _shared(totals, mode == "SAME_UPPER")
 
 
+def _strides(node: ImportedNode, window: Window, pads: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides no longer than the padded data: a longer one leads to no further window, and positions would overflow."""
+    spatial, rank = node.shape(0)[2:], len(window.kernel)
+    return tuple(
+        min(stride, extent + pads[i] + pads[rank + i]) if isinstance(extent, int) and extent > 0 else stride
+        for i, (stride, extent) in enumerate(zip(window.strides, spatial, strict=True))
+    )
+
+
 def _kernel_of_weight(node: ImportedNode) -> tuple[int, ...]:
     kernel = node.static_shape(1)[2:]
     given = node.optional_integers("kernel_shape")
@@ -84,8 +93,9 @@ def _kernel_of_weight(node: ImportedNode) -> tuple[int, ...]:
 
 def _conv(node: ImportedNode) -> Operand:
     window = _window(node, _kernel_of_weight(node))
+    pads = _pads(node, window)
     op = Conv(
-        strides=window.strides, pads=_pads(node, window), dilations=window.dilations, groups=node.integer("group")
+        strides=_strides(node, window, pads), pads=pads, dilations=window.dilations, groups=node.integer("group")
     )
     return node.result(op, *node.present_values())
 
@@ -112,7 +122,7 @@ def _conv_transpose(node: ImportedNode) -> Operand:
             extra + max(part - whole, 0) for extra, part, whole in zip(output_padding, wanted, full, strict=True)
         )
     op = ConvTranspose(
-        strides=window.strides,
+        strides=tuple(1 if extent == 1 else s for extent, s in zip(node.shape(0)[2:], window.strides, strict=True)),
         pads=pads,
         dilations=window.dilations,
         groups=node.integer("group"),
@@ -135,10 +145,11 @@ def _max_pool(node: ImportedNode) -> Operand:
     if len(node.outputs) > 1 and node.outputs[1]:
         raise UnsupportedError("the indices of the maxima are not supported", "drop the second output")
     window = _window(node, node.integers("kernel_shape"))
+    pads = _pads(node, window)
     op = MaxPool(
         kernel=window.kernel,
-        strides=window.strides,
-        pads=_pads(node, window),
+        strides=_strides(node, window, pads),
+        pads=pads,
         dilations=window.dilations,
         ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
     )
@@ -148,10 +159,11 @@ def _max_pool(node: ImportedNode) -> Operand:
 def _average_pool(node: ImportedNode) -> Operand:
     """Padding counts where count_include_pad says so, as of opset 7."""
     window = _window(node, node.integers("kernel_shape"))
+    pads = _pads(node, window)
     op = AveragePool(
         kernel=window.kernel,
-        strides=window.strides,
-        pads=_pads(node, window),
+        strides=_strides(node, window, pads),
+        pads=pads,
         dilations=window.dilations,
         ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
         count_include_pad=node.flag("count_include_pad"),

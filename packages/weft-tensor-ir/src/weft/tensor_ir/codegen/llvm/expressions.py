@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from weft.runtime.dtype import DType, TypeCode
 from weft.runtime.errors import CodegenError
-from weft.tensor_ir.codegen.llvm.registers import Registers
+from weft.tensor_ir.arith import Linear
+from weft.tensor_ir.codegen.llvm.addresses import Terms
 from weft.tensor_ir.codegen.llvm.values import (
     Value,
     intrinsic_suffix,
@@ -15,7 +18,9 @@ from weft.tensor_ir.codegen.llvm.values import (
     scalar_type,
     splat_literal,
     storage_type,
+    vector_literal,
 )
+from weft.tensor_ir.codegen.llvm.windows import Windows
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Scope
 from weft.tensor_ir.ir.expr import INT64, Expr, Load, Var
@@ -38,7 +43,18 @@ LIBM = {"exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", 
 """Calls `libm.NAME`, lane by lane, and the C library's function of each (double; with an f behind it, float)."""
 
 
-class Expressions(Registers):
+def _float_below(number: int, kind: str) -> float:
+    """The largest floating-point number that is at most an integer."""
+    type_ = np.float64 if kind == "double" else np.float32
+    nearest = type_(number)
+    return float(nearest if int(nearest) <= number else np.nextafter(nearest, type_(0)))
+
+
+def _texts(terms: Terms) -> tuple[tuple[str, int], ...]:
+    return tuple((v.text, c) for v, c in terms)
+
+
+class Expressions(Windows):
     """`value(e)` is the operand that an expression evaluates to."""
 
     def value(self, e: Expr) -> Value:
@@ -77,43 +93,52 @@ class Expressions(Registers):
                 return folded
         form = self.offset_form(e)
         stride = self.lane_stride(form)
+        safe = self.mask is None or self.is_in_bounds(e)
         if stride not in (0, 1):
-            return self._gather(e)
-        constant, terms = self.evaluate(form)
+            active = None if safe or self.mask is None else self.mask.elements
+            found = self.window_load(e, active) if safe or active is not None else None
+            return self._gather(e) if found is None else found
         lanes = self.width if stride == 1 else 0
-        masked = self.mask is not None and not self.is_in_bounds(e)
-        if masked and not lanes:
-            return self._gather(e)
-        key = (
-            e.buffer,
-            constant,
-            tuple((v.text, c) for v, c in terms),
-            lanes,
-            self.mask.text if masked and self.mask else "",
-        )
+        if safe:
+            return self.neighbours(e, form, lanes)
+        return self._masked_load(e, form) if lanes else self._gather(e)
+
+    def neighbours(self, access: Load, form: Linear, lanes: int) -> Value:
+        constant, terms = self.evaluate(form)
+        kind = storage_type(access.dtype)
+        type_ = f"<{lanes} x {kind}>" if lanes else kind
+
+        def load() -> Value:
+            pointer = self.pointer(access.buffer, constant, terms)
+            alignment = self.alignment(access.buffer, constant, terms)
+            return self.emit(f"load {type_}, ptr {pointer}, align {alignment}", kind, lanes)
+
+        return self._loaded_once(access, (access.buffer, constant, _texts(terms), lanes, ""), load)
+
+    def _masked_load(self, e: Load, form: Linear) -> Value:
+        assert self.mask is not None
+        mask = self.mask
+        constant, terms = self.evaluate(form)
+        vector = Value("zeroinitializer", storage_type(e.dtype), self.width)
+
+        def load() -> Value:
+            pointer = self.pointer(e.buffer, constant, terms)
+            alignment = self.alignment(e.buffer, constant, terms)
+            self.module.report.masked += 1
+            name = f"@llvm.masked.load.{intrinsic_suffix(vector)}.p0"
+            parameters = f"ptr, i32, <{self.width} x i1>, {vector.type}"
+            self.module.declarations[f"declare {vector.type} {name}({parameters})"] = None
+            arguments = f"ptr {pointer}, i32 {alignment}, {mask.typed}, {vector.typed}"
+            return self.emit(f"call {vector.type} {name}({arguments})", vector.kind, self.width)
+
+        return self._loaded_once(e, (e.buffer, constant, _texts(terms), self.width, mask.text), load)
+
+    def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], Value]) -> Value:
+        """What memory holds, widened; loaded again only after it may have changed."""
         for scope in reversed(self.scopes):
             if key in scope.loads:
                 return scope.loads[key]
-        pointer = self.pointer(e.buffer, constant, terms)
-        alignment = self.alignment(e.buffer, constant, terms)
-        kind = storage_type(e.dtype)
-        if masked and self.mask is not None:
-            self.module.report.masked += 1
-            vector = Value("zeroinitializer", kind, lanes)
-            declaration = f"@llvm.masked.load.{intrinsic_suffix(vector)}.p0"
-            self.module.declarations[
-                f"declare {vector.type} {declaration}(ptr, i32, <{lanes} x i1>, {vector.type})"
-            ] = None
-            raw = self.emit(
-                f"call {vector.type} {declaration}(ptr {pointer}, i32 {alignment}, {self.mask.typed}, {vector.typed})",
-                kind,
-                lanes,
-            )
-        else:
-            type_ = f"<{lanes} x {kind}>" if lanes else kind
-            raw = self.emit(f"load {type_}, ptr {pointer}, align {alignment}", kind, lanes)
-        result = self.widen(raw, e.dtype)
-        self.scopes[-1].loads[key] = result
+        result = self.scopes[-1].loads[key] = self.widen(load(), access.dtype)
         return result
 
     def lane_pointers(self, access: Any) -> Value:
@@ -367,10 +392,7 @@ class Expressions(Registers):
             return None
         constant, terms = self.evaluate(difference)
         if not terms:
-            lanes = [constant + stride * i >= 0 for i in range(self.width)]
-            if all(lanes) or not any(lanes):
-                return splat_literal(literal(lanes[0], "i1"), self.width)
-            return Value(f"<{', '.join('i1 ' + ('true' if x else 'false') for x in lanes)}>", "i1", self.width)
+            return vector_literal([literal(constant + stride * i >= 0, "i1") for i in range(self.width)])
         if abs(stride) != 1:
             return None
         total: Value = literal(constant if stride == -1 else -constant, "i64")
@@ -427,13 +449,23 @@ class Expressions(Registers):
         """Whether a load can run although its value may not be needed."""
         return load.buffer.scope is Scope.REGISTER or self.is_in_bounds(load)
 
+    def both(self, one: Value | None, other: Value) -> Value:
+        """A mask narrowed by another; None is all lanes."""
+        if one is None:
+            return other
+        if one.elements is not None and other.elements is not None:
+            return vector_literal([literal(a and b, "i1") for a, b in zip(one.elements, other.elements, strict=True)])
+        return self._binary("and", one, other)
+
     def inverted(self, mask: Value) -> Value:
+        if mask.elements is not None:
+            return vector_literal([literal(not lane, "i1") for lane in mask.elements])
         return self.emit(f"xor {mask.typed}, {self._like(mask, True).text}", "i1", mask.lanes)
 
     def under(self, condition: Value, function: Callable[[], Value]) -> Value:
         """Evaluate with the lane mask narrowed by a condition."""
         outer, remembered = self.mask, self.memo
-        self.mask = condition if outer is None else self._binary("and", outer, condition)
+        self.mask = self.both(outer, condition)
         self.memo = dict(remembered)
         result = function()
         self.mask, self.memo = outer, remembered
@@ -495,12 +527,7 @@ class Expressions(Registers):
             test = "fcmp une" if source.is_float else "icmp ne"
             return self.emit(f"{test} {value.typed}, {self._like(value, 0).text}", "i1", value.lanes)
         if source.is_float:
-            unsigned = ex.int_range(target)[0] == 0
-            result = Value("", kind, value.lanes)
-            name = f"fpto{'u' if unsigned else 's'}i.sat"
-            full = f"@llvm.{name}.{intrinsic_suffix(result)}.{intrinsic_suffix(value)}"
-            self.module.declarations[f"declare {result.type} {full}({value.type})"] = None
-            return self.emit(f"call {result.type} {full}({value.typed})", kind, value.lanes)
+            return self._truncated(value, target)
         if value.literal is not None:
             return self._like(Value("", kind, value.lanes), ex.wrap(int(value.literal), target))
         if source.is_bool or ex.int_range(source)[0] == 0:
@@ -510,6 +537,29 @@ class Expressions(Registers):
         if kind == value.kind:
             return value
         return self._convert("trunc" if int(kind[1:]) < int(value.kind[1:]) else widen, value, kind)
+
+    def _truncated(self, value: Value, target: DType) -> Value:
+        """To an integer, saturated; NaN gives 0 (docs/semantics.md, conversions).
+
+        LLVM's own saturating conversion takes vectors apart, so what is in range is converted and the rest selected.
+        """
+        low, high = ex.int_range(target)
+        kind = scalar_type(target)
+        word = "fptoui" if low == 0 else "fptosi"
+        if not value.lanes:
+            name = f"@llvm.{word}.sat.{kind}.{intrinsic_suffix(value)}"
+            self.module.declarations[f"declare {kind} {name}({value.type})"] = None
+            return self.emit(f"call {kind} {name}({value.typed})", kind)
+        lanes, least, most = value.lanes, self._like(value, float(low)), self._like(value, _float_below(high, value.kind))
+        inside = value
+        for order, bound in (("ogt", least), ("olt", most)):
+            fits = self.emit(f"fcmp {order} {inside.typed}, {bound.text}", "i1", lanes)
+            inside = self.emit(f"select {fits.typed}, {inside.typed}, {bound.typed}", value.kind, lanes)
+        result = self._convert(word, inside, kind)
+        for order, bound, number in (("ogt", most, high), ("uno", value, 0)):
+            found = self.emit(f"fcmp {order} {value.typed}, {bound.text}", "i1", lanes)
+            result = self.emit(f"select {found.typed}, {self._like(result, number).typed}, {result.typed}", kind, lanes)
+        return result
 
     def _to_float(self, value: Value, source: DType, kind: str) -> Value:
         if value.literal is not None:

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.runtime.signature import Metadata
+from weft.runtime.target import Target
 from weft.tensor_ir.arith import Analyzer, constant
 from weft.tensor_ir.codegen.expansion import check_expansion
 from weft.tensor_ir.codegen.llvm.checks import public_function
+from weft.tensor_ir.codegen.llvm.clock import clock_intrinsic
+from weft.tensor_ir.codegen.llvm.half import half_text
 from weft.tensor_ir.codegen.llvm.layout import abi_layout
 from weft.tensor_ir.codegen.llvm.state import ModuleState, Report
 from weft.tensor_ir.codegen.llvm.statements import Statements
@@ -30,7 +33,7 @@ def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report
     Raises CodegenError for what the target can't express: thread loops, register indices that vary, nested
     vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written out.
     """
-    module = ModuleState(abi_layout(triple))
+    module = ModuleState(abi_layout(triple), clock_intrinsic(triple))
     text: list[str] = []
     for function in functions:
         check_expansion(function)
@@ -50,6 +53,7 @@ def companion_text(triple: str, metadata: Metadata) -> str:
     return "\n".join(
         [
             pool_text(triple),
+            half_text(Target.parse(metadata.target)),
             _string("weft_metadata", metadata.to_json()),
             *strings,
             _string("message.unknown", "unknown status", "private"),

@@ -53,8 +53,10 @@ class Report:
 class ModuleState:
     """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
 
-    def __init__(self, layout: AbiLayout) -> None:
+    def __init__(self, layout: AbiLayout, clock: str) -> None:
         self.layout = layout
+        self.clock = clock
+        """LLVM's intrinsic that reads the processor's clock; '' where there is none."""
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []
@@ -73,6 +75,8 @@ class FunctionState:
         self.block = "entry"
         self._counter = 0
         self.env: dict[Var, Value] = {}
+        self.unrolled: dict[Var, range] = {}
+        """What the variables of open unrolled loops run through."""
         self.depth: dict[str, int] = {}
         """The scope in which an SSA value was defined; operands not listed are defined at the function's start."""
         self.lane: Var | None = None

@@ -27,6 +27,7 @@ from weft.tensor_ir.ir.stmt import (
     Seq,
     Stmt,
     Store,
+    Timestamp,
     While,
 )
 from weft.tensor_ir.ir.visit import walk
@@ -100,10 +101,11 @@ class Statements(Expressions):
 
     def _unrolled(self, s: For) -> None:
         start, extent = self._constant(s, s.start, "start"), self._constant(s, s.extent, "extent")
-        for i in range(start, start + extent):
+        self.unrolled[s.var] = range(start, start + extent)
+        for i in self.unrolled[s.var]:
             self.env[s.var] = literal(i, "i64")
             self.statement(s.body)
-        del self.env[s.var]
+        del self.env[s.var], self.unrolled[s.var]
 
     def _constant(self, s: For, e: Expr, what: str) -> int:
         self.memo.clear()
@@ -256,7 +258,7 @@ class Statements(Expressions):
             if mask.literal is False:
                 continue
             if mask.literal is not True:
-                self.mask = mask if outer is None else self._binary("and", outer, mask)
+                self.mask = self.both(outer, mask)
             self.statement(body)
             self.mask = outer
         self.memo.clear()
@@ -383,11 +385,13 @@ class Statements(Expressions):
     def _invoke(self, s: Invoke) -> None:
         """Call another kernel; stop with its status if that is not 0."""
         self.can_fail = True
+        self.memo.clear()
         operands = ["ptr %host"]
         for buffer, offset in s.arguments:
-            base = self.base_pointer(buffer).text
-            place = base if offset == 0 else self.emit(f"getelementptr i8, ptr {base}, i64 {offset}", "ptr").text
-            operands.append(f"ptr {place}")
+            base, step = self.base_pointer(buffer).text, self.value(ex.as_expr(offset))
+            if step.literal != 0:
+                base = self.emit(f"getelementptr i8, ptr {base}, i64 {step.text}", "ptr").text
+            operands.append(f"ptr {base}")
         types = ", ".join("ptr" for _ in operands)
         self.module.declarations[f"declare i32 @{s.callee}.kernel({types})"] = None
         self._stop_on(self.emit(f"call i32 @{s.callee}.kernel({', '.join(operands)})", "i32"))
@@ -401,6 +405,16 @@ class Statements(Expressions):
         self.start_block(failed)
         self.fail(status.text)
         self.start_block(fine)
+
+    def _timestamp(self, s: Timestamp) -> None:
+        """Store the processor's clock. Raises CodegenError for an architecture without one that programs can read."""
+        if not self.module.clock:
+            raise CodegenError("the target has no clock that a program can read, so a function for it can't be timed")
+        self.module.declarations[f"declare i64 @{self.module.clock}()"] = None
+        now = self.emit(f"call i64 @{self.module.clock}()", "i64")
+        place = self.emit(f"getelementptr i64, ptr {self.base_pointer(s.buffer).text}, i64 {s.index}", "ptr")
+        self.lines.append(f"  store {now.typed}, ptr {place.text}, align 8")
+        self.forget_loads({s.buffer})
 
     def _prefetch(self, s: Prefetch) -> None:
         """A hint for the first lane; where the lanes' addresses are unrelated, for none."""
@@ -508,8 +522,9 @@ class Statements(Expressions):
 
 
 def _stored(s: Stmt) -> set[Buffer]:
-    """The buffers that a statement stores to."""
-    return {n.buffer for n in walk(s) if isinstance(n, Store)}
+    """The buffers that a statement may store to."""
+    invoked = {buffer for n in walk(s) if isinstance(n, Invoke) for buffer, _ in n.arguments}
+    return invoked | {n.buffer for n in walk(s) if isinstance(n, Store)}
 
 
 _LOOPS: dict[LoopKind, Callable[[Any, For], None]] = {
@@ -530,6 +545,7 @@ _RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
     Store: Statements._store,
     Evaluate: Statements._evaluate,
     Invoke: Statements._invoke,
+    Timestamp: Statements._timestamp,
     Prefetch: Statements._prefetch,
     Barrier: Statements._barrier,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +16,14 @@ from weft.tensor_ir.ir.expr import Scalar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """An operand of LLVM text. `lanes` 0 is a scalar; `literal` is its value if it is constant in every lane."""
+    """An operand of LLVM text. `lanes` 0 is a scalar; `literal` is its value if it is one constant in every lane,
+    `elements` are the constants of its lanes if they differ."""
 
     text: str
     kind: str
     lanes: int = 0
     literal: Scalar | None = None
+    elements: tuple[Scalar, ...] | None = None
 
     @property
     def type(self) -> str:
@@ -70,6 +73,15 @@ def literal(value: Scalar, kind: str) -> Value:
 def splat_literal(value: Value, lanes: int) -> Value:
     """A scalar constant repeated in every lane."""
     return Value(f"splat ({value.typed})", value.kind, lanes, value.literal)
+
+
+def vector_literal(values: Sequence[Value]) -> Value:
+    """A constant per lane."""
+    first = values[0]
+    if all(v.text == first.text for v in values):
+        return splat_literal(first, len(values))
+    numbers = tuple(v.literal for v in values if v.literal is not None)
+    return Value(f"<{', '.join(v.typed for v in values)}>", first.kind, len(values), None, numbers)
 
 
 def _hexadecimal(value: float) -> str:

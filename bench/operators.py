@@ -1,0 +1,314 @@
+"""Each family of operators against its limit and onnxruntime: `nox -s bench -- operators [FAMILY…]`.
+
+Networks of one node, compiled as `weft compile` does, run beside onnxruntime's in turns, one thread each, timed by the
+thread's CPU time. What a call costs without a node, measured with a network of one element, is taken off both. The
+limit of a node is the time that its bytes take at the measured bandwidth of the cache that holds them, or its
+multiply-adds at the measured peak, whichever is longer. A node has met its goal where it runs at 60 % of its limit, or
+takes at most 1.3 of onnxruntime's time. Without names of families the page is written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median, quantiles
+from time import thread_time
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from operator_cases import Case, cases, data
+from page import table, write_part
+
+from weft import frontends, graph_ir, runtime
+from weft.frontends.command.comparison import difference
+from weft.graph_ir.build import default_pipeline
+from weft.graph_ir.graph import Graph, Node, Value
+from weft.graph_ir.ops.layout import ConvertLayout
+from weft.graph_ir.passes.choose_layouts import choose_layouts
+from weft.graph_ir.pipeline import pass_name
+from weft.tensor_ir import Machine, PeakMeter, build_functions, lower, te
+from weft.tensor_ir.ir.expr import Var, const
+from weft.tensor_ir.ir.stmt import For, LoopKind
+from weft.topi.injective import schedule_injective
+from weft.topi.layout import Layout, View
+from weft.topi.layout_conversion import pack, unpack
+from weft.topi.reduce import reduce
+from weft.topi.tiling import shape_of
+
+Array = np.ndarray[Any, Any]
+TARGET = runtime.Target.host()
+MACHINE = Machine.of(TARGET)
+SAMPLES = 25
+LEAST_SECONDS = 1e-3
+ENOUGH_OF_LIMIT = 0.6
+MOST_OF_PEER = 1.3
+
+
+class Call:
+    """Something to time, repeated within a sample for as long as a clock needs."""
+
+    def __init__(self, run: Callable[[], object]) -> None:
+        self.run = run
+        run()
+        self.number = 1
+        while (seconds := self._measure()) < LEAST_SECONDS:
+            self.number = int(self.number * min(10.0, 1.2 * LEAST_SECONDS / max(seconds, 1e-9))) + 1
+        self.samples: list[float] = []
+
+    def _measure(self) -> float:
+        start = thread_time()
+        for _ in range(self.number):
+            self.run()
+        return thread_time() - start
+
+    def sample(self) -> None:
+        self.samples.append(self._measure() / self.number)
+
+    @property
+    def seconds(self) -> float:
+        return median(self.samples)
+
+
+def in_turns(*calls: Call) -> None:
+    for _ in range(SAMPLES):
+        for call in calls:
+            call.sample()
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """What one core moves to and from as many bytes as it goes over again and again, in bytes per second."""
+
+    size: float
+    read: float
+    write: float
+    copy: float
+
+    def seconds(self, read: float, written: float) -> float:
+        """Bytes that are read and written in equal numbers go at the rate of a copy, the rest alone."""
+        both = min(read, written)
+        return 2 * both / self.copy + (read - both) / self.read + (written - both) / self.write
+
+
+def bandwidths() -> list[Bandwidth]:
+    """For sizes in powers of two, from half of the first cache to what none holds."""
+    size, found = MACHINE.l1_bytes // 2, []
+    while size < 4 * MACHINE.l3_bytes:
+        found.append(Bandwidth(size, *_streams(size)))
+        size *= 2
+    return [*found, Bandwidth(float("inf"), *_streams(size))]
+
+
+def _streams(size: int) -> tuple[float, float, float]:
+    """Bytes per second read, written and copied by loops of whole vectors over `size` bytes."""
+    count = size // 4
+    x, half = (te.placeholder((n,), name="x") for n in (count, count // 2))
+    total = reduce(View(x, (count,), Layout.row_major(1)), (0,), True, "max")
+    filled = te.compute((count,), lambda i: te.const(1.0, "float32"), name="filled")
+    copied = te.compute((count // 2,), lambda i: half[i], name="copied")
+
+    rounds = max(1, (1 << 24) // size)
+
+    def call(output: te.Tensor, inputs: Sequence[te.Tensor], schedule: Callable[..., None]) -> Call:
+        s = te.create_schedule(output)
+        schedule(s, output, MACHINE)
+        arrays = [runtime.empty(shape_of(t), "float32") for t in (*inputs, output)]
+        for array in arrays:
+            array.numpy()[:] = 1.0
+        once = lower(s, [*inputs, output], "stream")
+        again = replace(once, body=For(Var("round"), const(0), const(rounds), LoopKind.SERIAL, once.body))
+        return Call(build_functions([again]).module.with_threads(1)["stream"].bind(*arrays))
+
+    assert total.schedule is not None
+    calls = (
+        call(total.view.tensor, [x], total.schedule),
+        call(filled, [], schedule_injective),
+        call(copied, [half], schedule_injective),
+    )
+    in_turns(*calls)
+    read, write, copy = (rounds * size / c.seconds for c in calls)
+    return read, write, copy
+
+
+def opened(graph: Graph) -> Graph:
+    """The graph without conversions of layouts at its ends: what comes and goes has the layouts of the inside."""
+    inputs: dict[Value, Value] = {}
+    outputs: dict[Value, Value] = {}
+    nodes: list[Node] = []
+    readers = graph.consumers()
+    for node in graph.nodes:
+        (result, *_), source = node.outputs, node.inputs[0]
+        if isinstance(node.op, ConvertLayout) and source in graph.inputs and len(readers[source]) == 1:
+            inputs[source] = Value(source.name, result.type)
+            outputs[result] = inputs[source]
+        elif isinstance(node.op, ConvertLayout) and result in graph.outputs and source is not None:
+            outputs[result] = outputs.get(source, source)
+        else:
+            operands = tuple(v if v is None else outputs.get(v, v) for v in node.inputs)
+            nodes.append(Node(node.op, operands, node.outputs, node.spans))
+    results = tuple(outputs.get(v, v) for v in graph.outputs)
+    return Graph(graph.name, tuple(inputs.get(v, v) for v in graph.inputs), graph.parameters, tuple(nodes), results)
+
+
+def blocked(graph: Graph) -> Graph:
+    """Data in blocks of channels, where there are enough of them."""
+    builder = graph_ir.GraphBuilder(graph.name)
+    lanes = MACHINE.lanes()
+    found: dict[Value, Value] = {}
+    for v in graph.inputs:
+        builder.declare(v)
+        channels = v.type.shape[1] if v.type.rank >= 3 else 1
+        if isinstance(channels, int) and channels % lanes == 0:
+            found[v] = builder.add(ConvertLayout(Layout.blocked(v.type.rank, 1, lanes)), v)
+    for v, constant in graph.parameters.items():
+        found[v] = builder.typed_parameter(v.name, v.type, constant)
+    for node in graph.nodes:
+        builder.append(Node(node.op, tuple(v and found.get(v, v) for v in node.inputs), node.outputs, node.spans))
+    builder.output(*graph.outputs)
+    return choose_layouts(builder.finish(), lanes)
+
+
+class Ours:
+    """A case compiled by weft, its data in the layout in which the node runs."""
+
+    def __init__(self, case: Case) -> None:
+        graph, params = frontends.from_onnx(case.model())
+        self.operations = sum(n.op.operations(n.input_types, [v.type for v in n.outputs]) for n in graph.nodes)
+        types: dict[str, tuple[tuple[int, ...], Layout]] = {}
+
+        def noted(graph: Graph) -> Graph:
+            for v in (*graph.inputs, *graph.outputs):
+                types[v.name] = v.type.static_shape, v.type.memory_layout
+            return graph
+
+        passes = default_pipeline(TARGET)
+        if case.blocked:
+            place = next(i for i, p in enumerate(passes) if pass_name(p) == "choose_layouts")
+            passes = (*passes[:place], blocked, opened, *passes[place + 1 :])
+        artifact = graph_ir.build(graph, params=params, pipeline=(*passes, noted))
+        model = runtime.load(artifact, threads=1)
+        given = {p.name: runtime.array(pack(case.inputs()[p.name], types[p.name][1])) for p in model.inputs}
+        self.results = model.run(given)
+        self.call = Call(lambda: model.run(given, out=self.results))
+        names = [v.name for v in graph.outputs]
+        self.outputs = [
+            unpack(a.numpy(), *types[p.name]) for p, a in zip(model.outputs, self.results.values(), strict=True)
+        ]
+        assert len(names) == len(self.outputs)
+
+
+class Theirs:
+    """A case run by onnxruntime, its inputs and outputs in place."""
+
+    def __init__(self, model: onnx.ModelProto, inputs: dict[str, Array]) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+        self.outputs = session.run(None, inputs)
+        self.binding = session.io_binding()
+        self.values = [onnxruntime.OrtValue.ortvalue_from_numpy(a) for a in (*inputs.values(), *self.outputs)]
+        names = [*inputs, *(o.name for o in session.get_outputs())]
+        for i, (name, value) in enumerate(zip(names, self.values, strict=True)):
+            bind = self.binding.bind_ortvalue_input if i < len(inputs) else self.binding.bind_ortvalue_output
+            bind(name, value)
+        self.call = Call(lambda: session.run_with_iobinding(self.binding))
+
+
+def moved(case: Case, outputs: Sequence[Array]) -> tuple[int, int]:
+    """Bytes that a node has to read and to write. What picks elements reads those."""
+    written = sum(a.nbytes for a in outputs)
+    sizes = [o.data.nbytes for o in case.operands if o is not None]
+    picks = case.operator in ("Gather", "GatherElements", "GatherND", "Slice", "Resize")
+    first = min(sizes[0], written) if picks else sizes[0]
+    return first + sum(sizes[1:]), written
+
+
+@dataclass(frozen=True)
+class Row:
+    """The figures of a case; seconds of a node without its call."""
+
+    case: Case
+    ours: float
+    theirs: float
+    limit: float
+    bound: str
+    spread: float
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.limit / self.ours >= ENOUGH_OF_LIMIT or self.ours / self.theirs <= MOST_OF_PEER else "missed"
+
+    def cells(self) -> list[str]:
+        return [
+            self.case.family, self.case.title, f"{1e6 * self.ours:.1f}", f"{1e6 * self.theirs:.1f}",
+            f"{self.ours / self.theirs:.2f}", f"{self.spread:.2f}", f"{1e6 * self.limit:.1f}", self.bound,
+            f"{100 * self.limit / self.ours:.0f} %", self.verdict,
+        ]  # fmt: skip
+
+
+HEAD = ("family", "node", "ours us", "onnxruntime us", "ratio", "spread", "limit us", "by", "of limit", "verdict")
+
+
+class Meter:
+    """What all cases are measured against."""
+
+    def __init__(self) -> None:
+        self.bandwidths = bandwidths()
+        meter = PeakMeter()
+        self.peak = 1e9 * median(meter.sample() for _ in range(SAMPLES))
+        tiny = Case("", "Identity", (data(1),))
+        ours, theirs = Ours(tiny), Theirs(tiny.model(), tiny.inputs())
+        in_turns(ours.call, theirs.call)
+        self.overhead = ours.call.seconds, theirs.call.seconds
+
+    def row(self, case: Case) -> Row:
+        """Measure one case; its results have to agree."""
+        ours, theirs = Ours(case), Theirs(case.model(), case.inputs())
+        for a, b in zip(ours.outputs, theirs.outputs, strict=True):
+            assert difference(a, b) <= 1e-4, f"{case.title}: differs by {difference(a, b)}"
+        in_turns(ours.call, theirs.call)
+        read, written = moved(case, theirs.outputs)
+        level = next(b for b in self.bandwidths if read + written <= b.size)
+        bytes_, flops = level.seconds(read, written), ours.operations / self.peak
+        low, _, high = quantiles([a / b for a, b in zip(ours.call.samples, theirs.call.samples, strict=True)], n=4)
+        times = [max(c.seconds - lost, 1e-7) for c, lost in zip((ours.call, theirs.call), self.overhead, strict=True)]
+        return Row(case, *times, max(bytes_, flops), "arithmetic" if flops > bytes_ else "memory", high - low)
+
+    def introduction(self) -> list[str]:
+        """What the limits and the overheads are."""
+        rows = [[_size(b.size), *(f"{rate / 1e9:.0f}" for rate in (b.read, b.write, b.copy))] for b in self.bandwidths]
+        ours, theirs = (1e6 * seconds for seconds in self.overhead)
+        return [
+            *table(("bytes", "read, GB/s", "write, GB/s", "copy, GB/s"), rows), "",
+            f"Peak {self.peak / 1e9:.0f} GFLOP/s. A call without a node takes {ours:.1f} us, onnxruntime's {theirs:.1f} us.",
+            "",
+        ]  # fmt: skip
+
+
+def _size(count: float) -> str:
+    """A number of bytes in the largest unit of which there is one."""
+    if count == float("inf"):
+        return "more"
+    return f"{count / 1024:.0f} KB" if count < 1 << 20 else f"{count / 2**20:.0f} MB"
+
+
+def main(families: Sequence[str]) -> None:
+    """Measure all cases, or those of some families, and print each as it is known; write the page of all."""
+    meter = Meter()
+    print("\n".join(meter.introduction()), flush=True)
+    rows: list[Row] = []
+    for case in cases():
+        if not families or case.family in families:
+            rows.append(meter.row(case))
+            print("| " + " | ".join(rows[-1].cells()) + " |", flush=True)
+    if not families:
+        missed = sum(row.verdict == "missed" for row in rows)
+        summary = [f"{len(rows) - missed} of {len(rows)} nodes have met their goal.", ""]
+        write_part("operators", [*meter.introduction(), *summary, *table(HEAD, [row.cells() for row in rows])])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def timed(weft, two_products, tmp_path):
+    assert weft("compile", two_products, "-o", "timed.weft", "--timed", "--no-cache").status == 0
+    return tmp_path / "timed.weft"
+
+
+def test_a_model_is_profiled_step_by_step(weft, two_products):
+    ran = weft("profile", two_products, "--samples", 2, "--order", "network")
+    assert ran.status == 0
+    head, titles, first, second = ran.out.splitlines()
+    assert head.startswith("two.onnx: 2 steps in ")
+    assert titles.split()[:3] == ["step", "us", "share"]
+    assert "first + rectify (mat_mul, relu)" in first
+    assert "second (mat_mul)" in second
+
+
+def test_an_artifact_that_was_compiled_with_timed_steps_is_profiled(weft, timed):
+    answer = json.loads(weft("profile", timed, "--samples", 2, "--json").out)
+    steps = answer["steps"]
+    assert sorted(s["position"] for s in steps) == [0, 1]
+    assert [s["median_seconds"] for s in steps] == sorted((s["median_seconds"] for s in steps), reverse=True)
+    assert sum(s["share"] for s in steps) == pytest.approx(1)
+    assert {tuple(s["nodes"]) for s in steps} == {("first", "rectify"), ("second",)}
+    assert all(s["gflops"] > 0 for s in steps)
+
+
+def test_an_artifact_without_timed_steps_is_refused_with_what_to_do(weft, artifact):
+    ran = weft("profile", artifact)
+    assert ran.status == 1
+    assert "found one without; compile it again with them: `weft compile --timed`" in ran.err
+
+
+def test_a_timed_artifact_says_so_and_runs_like_any_other(weft, timed):
+    assert "  steps       2, timed\n" in weft("inspect", timed).out
+    assert weft("run", timed, "--random", 0).status == 0
+
+
+def test_a_step_that_memory_limits_is_measured_in_bytes(weft, picture_network):
+    (step,) = json.loads(weft("profile", picture_network, "--samples", 2, "--json").out)["steps"]
+    assert step["gflops"] is None
+    assert step["bytes"] == 4 * (3 * 4 + 3)
+    assert step["gigabytes_per_second"] > 0

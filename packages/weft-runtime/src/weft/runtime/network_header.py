@@ -1,0 +1,154 @@
+"""The C header of an exported network: sizes, shapes, and a function that runs it on pointers (docs/c.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+from string import Template
+
+from weft.runtime.errors import ArgumentError
+from weft.runtime.signature import Parameter, Signature
+
+_HEADER = Template("""\
+/* A network, compiled by weft for
+ * $target
+ *
+$described
+ *
+ * The library holds the parameters. A program links one network; several are opened with dlopen.
+ */
+#ifndef ${upper}_NETWORK_H
+#define ${upper}_NETWORK_H
+
+#include <stddef.h>
+#include <weft.h>
+
+$sizes
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int32_t $function(const weft_host *host, DLTensor *const *args, int32_t n);
+const void *weft_parameters(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Runs the network on compact arrays. The workspace is aligned to 64 bytes and belongs to the caller: calls at one time
+ * need one each. host may be NULL. Returns 0, or a status for weft_status_message. */
+static inline int32_t ${name}_run(const weft_host *host, $arguments)
+{
+    DLTensor tensors[$count];
+    DLTensor *args[$count];
+$shapes
+    static const uint8_t codes[$count] = {$codes};
+    static const uint8_t bits[$count] = {$bits};
+    static const int32_t ranks[$count] = {$ranks};
+    int64_t *const extents[$count] = {$extents};
+    const void *const data[$count] = {$data};
+    for (int i = 0; i < $count; ++i) {
+        tensors[i].data = (void *)data[i];
+        tensors[i].device.device_type = kDLCPU;
+        tensors[i].device.device_id = 0;
+        tensors[i].ndim = ranks[i];
+        tensors[i].dtype.code = codes[i];
+        tensors[i].dtype.bits = bits[i];
+        tensors[i].dtype.lanes = 1;
+        tensors[i].shape = extents[i];
+        tensors[i].strides = NULL;
+        tensors[i].byte_offset = 0;
+        args[i] = &tensors[i];
+    }
+    return $function(host, args, $count);
+}
+
+#endif
+""")
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        auto break case char const continue default do double else enum extern float for goto if inline int long
+        register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+        and bool catch class delete explicit export false friend mutable namespace new not operator or private protected
+        public template this throw true try typename using virtual xor
+        args bits codes data extents host i ranks tensors parameters workspace
+        """,
+    )
+)
+"""Words of C and C++, and the names that the function itself uses."""
+
+
+_C_FLOATS = {"float32": "float", "float64": "double"}
+
+
+def network_header(signature: Signature, target: str, name: str) -> str:
+    """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
+
+    All that it defines begins with `name`. Raises ArgumentError where that is no C identifier.
+    """
+    if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+        raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
+    all_of = signature.parameters
+    *arrays, parameters, workspace = all_of
+    names = _c_names(arrays)
+    upper = name.upper()
+    given = [*zip(arrays, names, strict=True), (workspace, "workspace")]
+    sizes = [line for p, c in given[:-1] for line in _size_macros(f"{upper}_{c.upper()}", p)]
+    return _HEADER.substitute(
+        target=target,
+        described="\n".join(f" *   {'out' if p.is_output else 'in '} {c}: {_type(p)}" for p, c in given),
+        upper=upper,
+        name=name,
+        sizes="\n".join(
+            [
+                *sizes,
+                f"#define {upper}_WORKSPACE_BYTES {workspace.shape[0]}",
+                f"#define {upper}_PARAMETER_BYTES {parameters.shape[0]}",
+            ]
+        ),
+        function=signature.name,
+        arguments=", ".join([*(f"{_c_type(p)} *{c}" for p, c in given[:-1]), "void *workspace"]),
+        count=len(all_of),
+        shapes="\n".join(
+            f"    int64_t shape{i}[] = {{{', '.join(map(str, p.shape))}}};" for i, p in enumerate(all_of) if p.shape
+        ),
+        codes=", ".join(str(int(p.dtype.code)) for p in all_of),
+        bits=", ".join(str(p.dtype.bits) for p in all_of),
+        ranks=", ".join(str(len(p.shape)) for p in all_of),
+        extents=", ".join(f"shape{i}" if p.shape else "NULL" for i, p in enumerate(all_of)),
+        data=", ".join([*names, "weft_parameters()", "workspace"]),
+    )
+
+
+def _size_macros(prefix: str, p: Parameter) -> list[str]:
+    extents = [int(extent) for extent in p.shape]
+    shape = [f"#define {prefix}_SHAPE {{{', '.join(map(str, extents))}}}"] if extents else []
+    return [*shape, f"#define {prefix}_ELEMENTS {prod(extents)}"]
+
+
+def _type(p: Parameter) -> str:
+    return f"{p.dtype}[{', '.join(map(str, p.shape))}]"
+
+
+def _c_type(p: Parameter) -> str:
+    """bool takes a byte; what C has no type for is passed as an integer of as many bits."""
+    name = f"{p.dtype}_t" if p.dtype.is_int else _C_FLOATS.get(str(p.dtype), f"uint{p.dtype.bits}_t")
+    return name if p.is_output else f"const {name}"
+
+
+def _c_names(parameters: Sequence[Parameter]) -> list[str]:
+    """A C identifier for each parameter, all different, also in capitals."""
+    names: list[str] = []
+    for p in parameters:
+        name = re.sub(r"\W", "_", p.name, flags=re.ASCII)
+        name = f"_{name}" if name[:1].isdigit() else name
+        while name in _RESERVED or name.upper() in map(str.upper, names):
+            name += "_"
+        names.append(name)
+    return names

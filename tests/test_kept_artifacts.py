@@ -1,0 +1,79 @@
+"""Artifacts that were compiled once run for ever (tests/kept): each gives the outputs that are kept beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from weft import runtime
+from weft.runtime import Target
+
+FOLDER = Path(__file__).parent / "kept"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.weft"))
+MISSING = Target.host().missing_features(Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v2"))
+FLOAT_ERROR, HALF_ERROR = 1e-5, 1e-3
+"""Of the largest output."""
+
+pytestmark = pytest.mark.skipif(
+    bool(MISSING) or "linux" not in Target.host().triple,
+    reason=f"kept artifacts are for x86-64-v2 on Linux; this machine is {Target.host()}",
+)
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def kept(name: str) -> tuple[Arrays, Arrays]:
+    """The inputs and the outputs."""
+    with np.load(FOLDER / f"{name}.npz") as file:
+        arrays = {key: file[key] for key in file}
+    inputs = {key.removeprefix("in/"): a for key, a in arrays.items() if key.startswith("in/")}
+    return inputs, {key.removeprefix("out/"): a for key, a in arrays.items() if key.startswith("out/")}
+
+
+def assert_right(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> None:
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    if expected.dtype.kind != "f":
+        assert np.array_equal(found, expected)
+        return
+    limit = HALF_ERROR if expected.dtype == np.float16 else FLOAT_ERROR
+    difference = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+    assert difference.max() <= limit * np.abs(expected).max()
+
+
+def test_artifacts_of_all_features_are_kept() -> None:
+    assert NAMES == [
+        "depthwise_convolution", "direct_convolution", "half_precision", "inputs_and_outputs", "integers_and_booleans",
+        "lstm_with_state", "parallel_kernels", "resizing", "running_sum", "sorting", "transformer_block",
+        "unknown_section", "winograd_convolution",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kept_artifact_gives_its_outputs(name: str) -> None:
+    inputs, expected = kept(name)
+    outputs = runtime.load(FOLDER / f"{name}.weft").run(inputs)
+    assert outputs.keys() == expected.keys()
+    for key, array in expected.items():
+        assert_right(outputs[key].numpy(), array)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_number_of_threads_changes_no_bit(name: str) -> None:
+    inputs, _ = kept(name)
+    one = runtime.load(FOLDER / f"{name}.weft", threads=1).run(inputs)
+    three = runtime.load(FOLDER / f"{name}.weft", threads=3).run(inputs)
+    for key, array in one.items():
+        assert array.numpy().tobytes() == three[key].numpy().tobytes()
+
+
+def test_states_of_a_kept_network_are_handed_on() -> None:
+    inputs, _ = kept("lstm_with_state")
+    with runtime.load(FOLDER / "lstm_with_state.weft") as model:
+        first = model.run(inputs)
+        second = model.run({**inputs, "state": first["next_state"], "cell": first["next_cell"]})
+        again = model.run(inputs)
+    assert np.array_equal(again["outputs"].numpy(), first["outputs"].numpy())
+    assert not np.allclose(second["outputs"].numpy(), first["outputs"].numpy(), atol=1e-3)

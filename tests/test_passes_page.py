@@ -1,0 +1,14 @@
+"""The page of passes tells what the pipeline is."""
+
+import re
+from pathlib import Path
+
+from weft.graph_ir import default_pipeline
+from weft.graph_ir.pipeline import pass_name
+from weft.runtime import Target
+
+
+def test_the_page_lists_every_pass_in_order() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "passes.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert listed == [*dict.fromkeys(map(pass_name, default_pipeline(Target.host()))), "use_lowerings"]
