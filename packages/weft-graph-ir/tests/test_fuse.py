@@ -8,7 +8,7 @@ from weft.graph_ir.interpreter import interpret
 from weft.graph_ir.ops.broadcast import Add, Multiply
 from weft.graph_ir.ops.conv import Conv
 from weft.graph_ir.ops.element_wise import Exp, Relu, Sigmoid
-from weft.graph_ir.ops.shape import Transpose
+from weft.graph_ir.ops.shape import Concat, Transpose
 from weft.graph_ir.passes.fuse import fuse, separations
 from weft.graph_ir.pipeline import verify_graph
 
@@ -72,3 +72,9 @@ def test_what_is_inlined_again_and_again_is_cut(g):
     found = groups(g.finish())
     assert 1 < len(found) < 6
     assert " ".join(found).split() == ["exp", "multiply"] * 12
+
+
+def test_a_concatenation_is_no_epilogue(g):
+    x = g.input("x", "float32", SHAPE)
+    g.output(g.add(Concat(1), conv(g, x), x))
+    assert groups(g.finish()) == ["conv", "concat"]

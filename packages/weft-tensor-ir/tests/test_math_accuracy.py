@@ -93,13 +93,13 @@ def apply(name: str, *arguments: Array, fused: bool = True) -> Array:
 
 
 def reference(name: str, *arguments: Array) -> Array:
-    """In float64."""
+    """In float64; a sigmoid that is less than the least normal number, or so near that it rounds to it, is 0."""
     with np.errstate(all="ignore"):
         x = arguments[0].astype(np.float64)
         match name:
             case "sigmoid":
                 decay = np.exp(-np.abs(x))
-                return np.where(x < 0, decay, 1.0) / (1.0 + decay)
+                return np.where(x < -87.3365, 0.0, np.where(x < 0, decay, 1.0) / (1.0 + decay))
             case "erf":
                 return np.array([math.erf(v) for v in x.tolist()])
             case "pow":

@@ -27,6 +27,7 @@ from weft.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from weft.graph_ir.passes.fuse import fuse
 from weft.graph_ir.passes.infer_types import infer_types
 from weft.graph_ir.passes.lift_parameters import lift_parameters
+from weft.graph_ir.passes.move_strides_up import move_strides_up
 from weft.graph_ir.passes.optimise_bodies import optimise_bodies
 from weft.graph_ir.passes.precompute_parameters import precompute_parameters
 from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
@@ -79,6 +80,7 @@ def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
         fold_constants,
         simplify,
         fold_scale_axis,
+        move_strides_up,
         share_equal_nodes,
         remove_dead_nodes,
         *fast,

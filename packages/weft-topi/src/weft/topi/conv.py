@@ -17,6 +17,7 @@ from weft.tensor_ir.ir.expr import Expr, IterVar
 from weft.topi.layout import Block, Layout, View
 from weft.topi.operator import Computation
 from weft.topi.tiling import (
+    Tile,
     accumulator_type,
     balanced,
     elements,
@@ -217,7 +218,7 @@ class _Plan:
         """
         self.source.schedule(s, machine)
         host = host_of(s, self.result, output, machine)
-        tile = in_registers(s, self.master, host)
+        tile = Tile.of(s, self.master, host)
         stage = s[host]
         n, ob, *spatial, oi = stage.axes
         *_, width, _ = shape_of(host)
@@ -240,10 +241,9 @@ class _Plan:
         if self.source.pads_columns:
             stage.pragma(xo, "partition")
         stage.reorder(n, obo, *spatial, *rows, xi, obi, oi)
-        register_tile(stage, *rows, xi, obi, oi)
         place = share_among_threads(stage, [n, obo, *spatial], self.work)
-        s[tile].compute_at(stage, place)
-        self._reduce(s[tile], columns * vectors)
+        tile.place(stage, place, [*rows, xi, obi, oi], lanes)
+        self._reduce(tile.part, columns * vectors)
 
     def _vectors_of_tile(self, blocks: int, lanes: int) -> int:
         """As many as a panel of weights has."""

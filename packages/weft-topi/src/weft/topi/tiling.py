@@ -7,12 +7,14 @@ reduction in registers at each tile. The host is the output of the fused group w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from weft.runtime.dtype import DType
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.arith import Analyzer
-from weft.tensor_ir.ir.expr import Const, Expr, IterVar, Read, Reduce, is_const
+from weft.tensor_ir.ir.expr import Call, Const, Expr, IterVar, Read, Reduce, is_const
+from weft.tensor_ir.ir.visit import walk
 from weft.tensor_ir.te.tensor import ComputeOp, reads
 from weft.topi.injective import SERIAL_ELEMENTS, schedule_injective
 
@@ -64,6 +66,44 @@ def in_registers(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> te.Te
         return tile
     s[reduction].set_scope("register")
     return reduction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tile:
+    """A reduction in registers that its host reads, for a host that may compute a costly function of it.
+
+    Written out for each vector of a tile, such an epilogue would fill the instruction cache and the registers. The tile
+    goes through a buffer on the stack then, and the host's loops stay loops.
+    """
+
+    part: te.Stage
+    buffer: te.Stage | None
+
+    @staticmethod
+    def of(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> Tile:
+        if host is reduction or not _calls_functions(reduction, host):
+            return Tile(s[in_registers(s, reduction, host)], None)
+        in_registers(s, reduction, host)
+        part = s.cache_write(reduction, "register")
+        s[reduction].set_scope("local")
+        return Tile(s[part], s[reduction])
+
+    def place(self, host: te.Stage, loop: IterVar, inner: Sequence[IterVar], lanes: int) -> None:
+        """Compute at a loop of the host, which has the loops `inner` over the tile; the last of them is vectorized."""
+        self.part.compute_at(host, loop)
+        if self.buffer is None:
+            register_tile(host, *inner)
+            return
+        self.buffer.compute_at(host, loop)
+        *outer, last = self.buffer.axes
+        register_tile(self.buffer, *outer, *self.buffer.split(last, lanes, tail="round_up"))
+        host.vectorize(inner[-1])
+
+
+def _calls_functions(reduction: te.Tensor, host: te.Tensor) -> bool:
+    """Whether the host computes a function of the reduction such as exp."""
+    bodies = (b for t in (*_between(reduction, host), host) if isinstance(t.op, ComputeOp) for b in t.op.body)
+    return any(isinstance(e, Call) for b in bodies for e in walk(b))
 
 
 def reads_in_place(reader: te.Tensor, source: te.Tensor) -> bool:
@@ -171,8 +211,8 @@ def reduce_in_vectors(
     """Compute a reduction along contiguous memory in registers, at a loop of the host.
 
     Terms go to `accumulators` vectors in turn, which are then added pair by pair. A long reduction is one of those of
-    its parts, so that rounding errors grow with the length of a part. This reassociates, the same way whatever the number
-    of threads.
+    its parts, so that rounding errors grow with the length of a part. This reassociates, the same way whatever the
+    number of threads.
     """
     stage = s[reduction]
     axis = stage.fuse(*stage.op.reduce_axis)

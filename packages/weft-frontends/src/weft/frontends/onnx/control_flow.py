@@ -87,8 +87,11 @@ class Bodies(Protocol):
     def open(self, graph: onnx.GraphProto) -> Body:
         """A body of which nothing is read yet."""
 
-    def read(self, body: Body, given: Mapping[str, Operand], *, is_trial: bool = False) -> list[Operand] | None:
-        """The outputs of a body whose inputs are `given`; None behind a gap. A trial raises a gap instead."""
+    def read(
+        self, body: Body, given: Mapping[str, Operand], *, is_trial: bool = False, remedy: str = ""
+    ) -> list[Operand] | None:
+        """The outputs of a body whose inputs are `given`; None behind a gap. A trial raises a gap instead. `remedy` is
+        what else would help with a gap."""
 
     def inline(self, graph: onnx.GraphProto, given: Mapping[str, Operand], name: str) -> list[Operand] | None:
         """The outputs of a graph whose nodes become nodes of the graph around it, below `name`; None behind a gap."""
@@ -97,7 +100,8 @@ class Bodies(Protocol):
 def choose(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
     """The outputs of an If whose condition is computed at run time; None behind a gap."""
     then, otherwise = bodies.open(node.attribute("then_branch")), bodies.open(node.attribute("else_branch"))
-    one, other = bodies.read(then, {}), bodies.read(otherwise, {})
+    remedy = _binding(node, 0)
+    one, other = (bodies.read(body, {}, remedy=remedy) for body in (then, otherwise))
     if one is None or other is None:
         return None
     for body, results in ((then, one), (otherwise, other)):
@@ -109,7 +113,7 @@ def choose(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
             raise UnsupportedError(
                 f"the condition is computed at run time, but then_branch gives {declared.name!r} as {type_of(a)}, "
                 f"else_branch as {type_of(b)}",
-                _binding(node, 0),
+                remedy,
             )
     captured = list(dict.fromkeys([*then.read_with(one), *otherwise.read_with(other)]))
     op = If(then.finish(one, captured), otherwise.finish(other, captured))

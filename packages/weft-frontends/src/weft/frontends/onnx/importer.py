@@ -109,7 +109,8 @@ class _Place:
     main graph itself.
 
     `names` are what a branch or function calls its results and what the node that holds it calls them. `spans` are of
-    the node that they stand for where that is another one. A trial raises a gap, which is reported elsewhere.
+    the node that they stand for where that is another one. A trial raises a gap, which is reported elsewhere. `remedy`
+    is what helps with all gaps there.
     """
 
     opsets: Mapping[str, int]
@@ -119,6 +120,7 @@ class _Place:
     spans: tuple[NodeSpan, ...] = ()
     depth: int = 0
     is_trial: bool = False
+    remedy: str = ""
 
     @property
     def is_inner(self) -> bool:
@@ -388,7 +390,7 @@ class _Importer:
                 place.opsets.get(domain, 0),
                 tuple(_type_text(name, scope) for name in proto.input),
                 str(error),
-                error.help if isinstance(error, UnsupportedError) else "",
+                (error.help if isinstance(error, UnsupportedError) else "") or place.remedy,
             )
         )
 
@@ -425,8 +427,11 @@ class _Bodies:
         emitter = Emitter(text(graph.name, "a graph") or "body", names, outputs, limit)
         return Body(graph, emitter, self.spans)
 
-    def read(self, body: Body, given: Mapping[str, Operand], *, is_trial: bool = False) -> list[Operand] | None:
-        """The outputs of a body whose inputs are `given`; None behind a gap. A trial raises a gap instead."""
+    def read(
+        self, body: Body, given: Mapping[str, Operand], *, is_trial: bool = False, remedy: str = ""
+    ) -> list[Operand] | None:
+        """The outputs of a body whose inputs are `given`; None behind a gap. A trial raises a gap instead. `remedy` is
+        what else would help with a gap."""
         graph = body.proto
         inside: Scope = ChainMap({})
         for name in dict.fromkeys((*(n for node in graph.node for n in reads(node)), *(o.name for o in graph.output))):
@@ -436,7 +441,12 @@ class _Bodies:
         inside.update(given)
         depth = self.importer._deeper(self.place)
         place = replace(
-            self.place, emitter=body.emitter, names={}, depth=depth, is_trial=is_trial or self.place.is_trial
+            self.place,
+            emitter=body.emitter,
+            names={},
+            depth=depth,
+            is_trial=is_trial or self.place.is_trial,
+            remedy=remedy or self.place.remedy,
         )
         return self._import(graph, inside, place)
 

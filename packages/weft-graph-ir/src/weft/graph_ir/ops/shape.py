@@ -215,6 +215,16 @@ class Slice(Op):
         offset = _byte_of(inputs[0], outputs[0], self.starts)
         return None if offset is None else (offset,)
 
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        """The layout of data where axes in blocks are taken whole."""
+        layout = inputs[0].layout
+        cut = [d for d, (a, b) in enumerate(zip(inputs[0].shape, outputs[0].shape, strict=True)) if a != b]
+        if layout is not None and all(layout.block_of(d) == 1 for d in cut) and not any(s < 0 for s in self.steps):
+            yield LayoutChoice((layout,), (layout,))
+        yield LayoutChoice((None,), (None,))
+
 
 @dataclass(frozen=True, slots=True)
 class Pad(Op):

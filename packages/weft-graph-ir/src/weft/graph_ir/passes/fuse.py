@@ -56,14 +56,14 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
     producers, consumers = graph.producers(), graph.consumers()
     concatenations = find_views(graph).concatenations
     groups: dict[Node, _Group] = {}
-    computed: dict[Node, _Computed] = {}
+    computed: dict[Node, Computed] = {}
     reasons: dict[Value, str] = {}
     for node in graph.nodes:
         if isinstance(node.op, Control):
             groups[node] = _Group([node])
             reasons.update((v, f"read by {node.op.op_name()}") for v in node.inputs if v is not None)
             continue
-        computed[node] = _compute(node)
+        computed[node] = compute_node(node)
         is_master = computed[node].kind >= Kind.REDUCTION
         group = _Group([node], node if is_master else None, computed[node].computation.takes_epilogue)
         groups[node] = group
@@ -83,7 +83,7 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Computed:
+class Computed:
     """What a node computes, from placeholders of its inputs."""
 
     computation: Computation
@@ -96,13 +96,13 @@ class _Computed:
         return operand is None or reads_in_place(self.computation.view.tensor, operand.tensor)
 
 
-def _compute(node: Node) -> _Computed:
+def compute_node(node: Node) -> Computed:
     views: list[View | None] = [
         None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
         for v in node.inputs
     ]
     computation = node.op.compute(*views, outputs=[v.type for v in node.outputs])
-    return _Computed(computation, kind_of(computation), views)
+    return Computed(computation, kind_of(computation), views)
 
 
 def _why_free(producer: Node, reader: Node, concatenations: Collection[Node]) -> str:
@@ -115,7 +115,7 @@ def _why_free(producer: Node, reader: Node, concatenations: Collection[Node]) ->
 
 
 def _why_apart(
-    value: Value, consumers: Sequence[Node], before: _Group, group: _Group, computed: Mapping[Node, _Computed]
+    value: Value, consumers: Sequence[Node], before: _Group, group: _Group, computed: Mapping[Node, Computed]
 ) -> str:
     """Why the group that gives `value` can't go in front of one whose nodes read it; '' where it can."""
     if any(node not in group.nodes for node in consumers):

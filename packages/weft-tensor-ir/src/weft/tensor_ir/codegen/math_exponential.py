@@ -28,6 +28,7 @@ _ROUNDER_BITS = 0x4B400000
 
 _LARGEST = 88.7228317  # e^x is finite up to here
 _SMALLEST = -103.972076  # and rounds to 0 below here, as it is less than 2^-150
+_LEAST_NORMAL = -87.3365  # and is a normal number down to here
 
 # (e^r - 1 - r) / r² on |r| ≤ ½ ln 2; the error of e^r - 1 is 2^-26.1 of it
 _EXPM1 = (0.49999997, 0.16666546, 0.04166744, 0.008366251, 0.0013870278)
@@ -68,9 +69,13 @@ def exp(x: Expr) -> Expr:
 
 
 def sigmoid(x: Expr) -> Expr:
-    """1 / (1 + e^-x), within 2.5 ulp; by e^-|x|, so that small results keep their accuracy."""
-    decay = exp(-absolute(x))
-    return select(x < 0.0, decay, 1.0) / (1.0 + decay)
+    """1 / (1 + e^-x), within 2.5 ulp, by e^-|x|, so that small results keep their accuracy; below 2^-126 it is 0."""
+    t = -absolute(x)
+    n, expm1 = _reduce(select(t < _LEAST_NORMAL, _LEAST_NORMAL, t))
+    power = from_bits(shift_left(n + 127, SIGNIFICAND_BITS))
+    decay = power * expm1 + power
+    small = select(x < _LEAST_NORMAL, 0.0, decay)
+    return select(x < 0.0, small, 1.0) / (1.0 + decay)
 
 
 def tanh(x: Expr) -> Expr:

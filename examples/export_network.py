@@ -1,0 +1,42 @@
+"""A network as one library with its parameters inside, run by a program in C and by Python."""
+
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from weft import runtime
+from weft.graph_ir import build, workloads
+
+PROGRAM = Path(__file__).parent / "c" / "run_lstm.c"
+
+
+def run_from_c(library: Path) -> str:
+    """Compile examples/c/run_lstm.c against the library and its header, run it, and give what it prints."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return "skipped, as there is no C compiler (cc) here\n"
+    program = library.with_name("run_lstm")
+    include = files("weft.runtime") / "include"
+    sources = [f"-I{include}", f"-I{library.parent}", str(PROGRAM), str(library), f"-Wl,-rpath,{library.parent}"]
+    subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program)], check=True)
+    return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+
+
+def main() -> None:
+    artifact = build(workloads.lstm(layers=2, length=6, features=24, hidden=32))
+    data = (np.arange(6 * 24) % 17).astype(np.float32).reshape(6, 1, 24) / 8 - 1
+    with TemporaryDirectory() as folder:
+        library = Path(folder) / "liblstm.so"
+        artifact.export_library(library, name="lstm")
+        print(f"{library.name} has {library.stat().st_size:,} bytes, {len(artifact.parameters):,} of them parameters")
+        print(f"from C: {run_from_c(library)}", end="")
+    (output,) = runtime.load(artifact).run({"data": data}).values()
+    print("from Python:", *(f"{value:.6f}" for value in output.numpy().reshape(-1)[-4:]))
+
+
+if __name__ == "__main__":
+    main()
