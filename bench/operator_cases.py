@@ -38,11 +38,9 @@ class Case:
     @property
     def title(self) -> str:
         """The operator, the shape of its data and what else tells it from others."""
-        shapes = " ".join("x".join(map(str, o.data.shape)) or "scalar" for o in self.operands if o and o.data.size > 8)
-        small = (f"{o.data.reshape(-1).tolist()}" for o in self.operands if o and o.data.size <= 8)
+        operands = " ".join(_described(o) for o in self.operands if o is not None)
         named = (f"{key} {value}" for key, value in self.attributes.items())
-        layout = "blocked by channels" if self.blocked else ""
-        return " ".join(filter(None, [self.operator, shapes, *small, *named, layout]))
+        return " ".join([self.operator, operands, *named, *(["blocked"] if self.blocked else [])])
 
     def model(self) -> onnx.ModelProto:
         """The network: inputs in0, in1, …, outputs out0, out1, …"""
@@ -62,6 +60,15 @@ class Case:
     def inputs(self) -> dict[str, Array]:
         """What is fed at run time."""
         return {f"in{i}": o.data for i, o in enumerate(self.operands) if o is not None and not o.constant}
+
+
+def _described(operand: Operand) -> str:
+    """Few round numbers as they are, other data by its shape."""
+    values = operand.data.reshape(-1)
+    if operand.constant and values.size <= 8 and np.all(values == np.round(values, 1)):
+        numbers = [f"{v:g}" for v in values.tolist()]
+        return numbers[0] if len(numbers) == 1 else f"[{', '.join(numbers)}]"
+    return "x".join(map(str, operand.data.shape)) or "scalar"
 
 
 def _info(name: str, data: Array) -> onnx.ValueInfoProto:
@@ -109,12 +116,11 @@ def cases() -> list[Case]:
     _add_windows(add)
     _add_movements(add)
     _add_convolutions(add)
-    for batch in (1, 16):
-        for operator, gates in (("LSTM", 4), ("GRU", 3)):
-            x, w, r, b = data(64, batch, 256), weight(1, 256 * gates, 256), weight(1, 256 * gates, 256), None
-            b = weight(1, 512 * gates)
-            add("recurrent", operator, x, w, r, b, hidden_size=256)
-    add("recurrent", "LSTM", data(64, 1, 512), weight(1, 2048, 512), weight(1, 2048, 512), weight(1, 4096), hidden_size=512)
+    for operator, gates, batch, n in (
+        ("LSTM", 4, 1, 256), ("GRU", 3, 1, 256), ("LSTM", 4, 16, 256), ("GRU", 3, 16, 256), ("LSTM", 4, 1, 512),
+    ):  # fmt: skip
+        weights = (weight(1, gates * n, n), weight(1, gates * n, n), weight(1, 2 * gates * n))
+        add("recurrent", operator, data(64, batch, n), *weights, hidden_size=n)
     return found
 
 
@@ -155,7 +161,7 @@ def _add_element_wise(add: Any) -> None:
 
 
 def _add_reductions(add: Any) -> None:
-    image, tokens, scores = (1, 512, 14, 14), (1, 128, 768), (1, 12, 128, 128)
+    image, tokens = (1, 512, 14, 14), (1, 128, 768)
     for operator in ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"):
         add("reduce", operator, data(*tokens), integers(2))
         add("reduce", operator, data(*tokens), integers(1))
@@ -252,27 +258,27 @@ def _add_movements(add: Any) -> None:
 
 
 def _add_convolutions(add: Any) -> None:
-    def conv(family: str, image: Sequence[int], kernel: Sequence[int], blocked: bool = False, **attributes: Any) -> None:
-        outputs = kernel[0]
-        add(family, "Conv", data(*image), weight(*kernel), weight(outputs), blocked=blocked, **attributes)
+    def conv(image: Sequence[int], kernel: Sequence[int], blocked: bool = False, **attributes: Any) -> None:
+        add("conv", "Conv", data(*image), weight(*kernel), weight(kernel[0]), blocked=blocked, **attributes)
 
-    same, half = {"pads": [1, 1, 1, 1]}, {"pads": [1, 1, 1, 1], "strides": [2, 2]}
-    conv("conv", (1, 64, 56, 56), (64, 64, 3, 3), True, **same)
-    conv("conv", (1, 3, 224, 224), (64, 3, 7, 7), True, pads=[3, 3, 3, 3], strides=[2, 2])
-    conv("conv", (1, 128, 28, 28), (256, 128, 3, 3), True, **half)
-    conv("conv", (1, 256, 14, 14), (1024, 256, 1, 1), True)
-    conv("conv", (1, 64, 28, 28), (64, 64, 3, 3), True, pads=[2, 2, 2, 2], dilations=[2, 2])
-    conv("conv", (1, 32, 112, 112), (32, 1, 3, 3), True, group=32, **same)
-    conv("conv", (1, 512, 14, 14), (512, 1, 3, 3), True, group=512, **same)
-    conv("conv", (1, 144, 56, 56), (144, 1, 5, 5), True, group=144, pads=[2, 2, 2, 2], strides=[2, 2])
-    conv("conv", (1, 128, 56, 56), (128, 4, 3, 3), True, group=32, **same)
-    conv("conv", (1, 1, 28, 28), (8, 1, 5, 5), pads=[2, 2, 2, 2])
-    conv("conv", (1, 16, 112, 112), (3, 16, 3, 3), **same)
-    conv("conv", (1, 80, 3000), (384, 80, 3), True, pads=[1, 1])
-    conv("conv", (1, 384, 3000), (384, 384, 3), True, pads=[1, 1], strides=[2])
-    conv("conv", (1, 1, 16000), (64, 1, 10), strides=[5])
-    conv("conv", (1, 16, 16, 56, 56), (32, 16, 3, 3, 3), True, pads=[1] * 6)
-    conv("conv", (1, 3, 16, 112, 112), (64, 3, 3, 7, 7), True, pads=[1, 3, 3, 1, 3, 3], strides=[1, 2, 2])
+    same: dict[str, Any] = {"pads": [1, 1, 1, 1]}
+    half = {**same, "strides": [2, 2]}
+    conv((1, 64, 56, 56), (64, 64, 3, 3), True, **same)
+    conv((1, 3, 224, 224), (64, 3, 7, 7), True, pads=[3, 3, 3, 3], strides=[2, 2])
+    conv((1, 128, 28, 28), (256, 128, 3, 3), True, **half)
+    conv((1, 256, 14, 14), (1024, 256, 1, 1), True)
+    conv((1, 64, 28, 28), (64, 64, 3, 3), True, pads=[2, 2, 2, 2], dilations=[2, 2])
+    conv((1, 32, 112, 112), (32, 1, 3, 3), True, group=32, **same)
+    conv((1, 512, 14, 14), (512, 1, 3, 3), True, group=512, **same)
+    conv((1, 144, 56, 56), (144, 1, 5, 5), True, group=144, pads=[2, 2, 2, 2], strides=[2, 2])
+    conv((1, 128, 56, 56), (128, 4, 3, 3), True, group=32, **same)
+    conv((1, 1, 28, 28), (8, 1, 5, 5), pads=[2, 2, 2, 2])
+    conv((1, 16, 112, 112), (3, 16, 3, 3), **same)
+    conv((1, 80, 3000), (384, 80, 3), True, pads=[1, 1])
+    conv((1, 384, 3000), (384, 384, 3), True, pads=[1, 1], strides=[2])
+    conv((1, 1, 16000), (64, 1, 10), strides=[5])
+    conv((1, 16, 16, 56, 56), (32, 16, 3, 3, 3), True, pads=[1] * 6)
+    conv((1, 3, 16, 112, 112), (64, 3, 3, 7, 7), True, pads=[1, 3, 3, 1, 3, 3], strides=[1, 2, 2])
 
     for image, kernel, blocked, attributes in (
         ((1, 64, 28, 28), (64, 32, 4, 4), True, half), ((1, 32, 56, 56), (32, 3, 4, 4), False, half),

@@ -4,11 +4,45 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from weft import runtime
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of a table. `value` is met where it is at least (or, with `at_most`, at most) `asked`."""
+
+    name: str
+    asked: float
+    value: float
+    spread: float
+    unit: str
+    detail: str = ""
+    at_most: bool = False
+
+    @property
+    def verdict(self) -> str:
+        miss = self.value - self.asked if self.at_most else self.asked - self.value
+        return "met" if miss <= 0 else "not resolved" if miss < self.spread else "missed"
+
+    def cells(self) -> list[str]:
+        sign = "≤" if self.at_most else "≥"
+        return [
+            self.name, f"{sign} {self.asked:g} {self.unit}", f"{self.value:.3g} {self.unit}", f"{self.spread:.2g}",
+            self.verdict, self.detail,
+        ]  # fmt: skip
+
+    def row(self) -> str:
+        return f"| {' | '.join(self.cells())} |"
+
+
+def write_figures(name: str, figures: Sequence[Figure]) -> None:
+    """Replace the figures of a benchmark."""
+    write_part(name, table(["figure", "asked", "measured", "spread", "verdict", ""], [f.cells() for f in figures]))
 
 
 def write_part(name: str, lines: Sequence[str]) -> None:

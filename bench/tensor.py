@@ -7,15 +7,13 @@ ratios. A figure that misses by less than its spread is not resolved.
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from page import Figure, write_figures
 from schedules import (
     F2,
     F4,
@@ -37,34 +35,6 @@ from weft.tensor_ir.ir.expr import FLOAT32, Var, const
 from weft.tensor_ir.ir.stmt import For, Function, LoopKind, Store
 
 Array = np.ndarray[Any, Any]
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-MARK = "<!-- tensor -->"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table. `value` is met where it is at least (or, with `at_most`, at most) `asked`."""
-
-    name: str
-    asked: float
-    value: float
-    spread: float
-    unit: str
-    detail: str = ""
-    at_most: bool = False
-
-    @property
-    def verdict(self) -> str:
-        miss = self.value - self.asked if self.at_most else self.asked - self.value
-        return "met" if miss <= 0 else "not resolved" if miss < self.spread else "missed"
-
-    def row(self) -> str:
-        sign = "≤" if self.at_most else "≥"
-        cells = [
-            self.name, f"{sign} {self.asked:g} {self.unit}", f"{self.value:.3g} {self.unit}", f"{self.spread:.2g}",
-            self.verdict, self.detail,
-        ]  # fmt: skip
-        return f"| {' | '.join(cells)} |"
 
 
 class Kernel:
@@ -316,24 +286,6 @@ def launch_figures() -> list[Figure]:
     ]
 
 
-def write_page(figures: Sequence[Figure]) -> None:
-    """Replace this benchmark's part of the page."""
-    head, _, rest = PAGE.read_text().partition(MARK)
-    _, _, tail = rest.partition(MARK)
-    table = [
-        "| figure | asked | measured | spread | verdict | |",
-        "|---|---|---|---|---|---|",
-        *(f.row() for f in figures),
-    ]
-    PAGE.write_text(f"{head}{MARK}\n{chr(10).join(table)}\n\nMeasured on {processor()}.\n{MARK}{tail}")
-
-
-def processor() -> str:
-    """The processor's name and flags that matter."""
-    target = runtime.Target.host()
-    return f"{platform.machine()}, {target.cpu or 'generic'}, Python {platform.python_version()}"
-
-
 def main() -> None:
     """Measure everything, print each line as it is known, write the page."""
     peak = PeakMeter()
@@ -345,7 +297,7 @@ def main() -> None:
         for figure in group():
             figures.append(figure)
             print(figure.row(), flush=True)
-    write_page(figures)
+    write_figures("tensor", figures)
 
 
 if __name__ == "__main__":

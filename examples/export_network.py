@@ -11,15 +11,15 @@ import numpy as np
 from weft import runtime
 from weft.graph_ir import build, workloads
 
-PROGRAM = Path(__file__).parent / "c" / "run_lstm.c"
+PROGRAM = Path(__file__).parent / "c" / "run_mlp.c"
 
 
 def run_from_c(library: Path) -> str:
-    """Compile examples/c/run_lstm.c against the library and its header, run it, and give what it prints."""
+    """Compile examples/c/run_mlp.c against the library and its header, run it, and give what it prints."""
     compiler = shutil.which("cc")
     if compiler is None:
         return "skipped, as there is no C compiler (cc) here\n"
-    program = library.with_name("run_lstm")
+    program = library.with_name("run_mlp")
     include = files("weft.runtime") / "include"
     sources = [f"-I{include}", f"-I{library.parent}", str(PROGRAM), str(library), f"-Wl,-rpath,{library.parent}"]
     subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program)], check=True)
@@ -27,15 +27,15 @@ def run_from_c(library: Path) -> str:
 
 
 def main() -> None:
-    artifact = build(workloads.lstm(layers=2, length=6, features=24, hidden=32))
-    data = (np.arange(6 * 24) % 17).astype(np.float32).reshape(6, 1, 24) / 8 - 1
+    artifact = build(workloads.mlp())
+    data = (np.arange(784) % 17).astype(np.float32).reshape(1, 784) / 16
     with TemporaryDirectory() as folder:
-        library = Path(folder) / "liblstm.so"
-        artifact.export_library(library, name="lstm")
+        library = Path(folder) / "libmlp.so"
+        artifact.export_library(library, name="mlp")
         print(f"{library.name} has {library.stat().st_size:,} bytes, {len(artifact.parameters):,} of them parameters")
-        print(f"from C: {run_from_c(library)}", end="")
-    (output,) = runtime.load(artifact).run({"data": data}).values()
-    print("from Python:", *(f"{value:.6f}" for value in output.numpy().reshape(-1)[-4:]))
+        print(f"from C:     {run_from_c(library)}", end="")
+    (probabilities,) = runtime.load(artifact).run({"data": data}).values()
+    print("from Python:", *(f"{value:.6f}" for value in probabilities.numpy()[0]))
 
 
 if __name__ == "__main__":

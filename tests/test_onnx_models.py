@@ -13,7 +13,9 @@ from onnx import TensorProto
 
 from weft.frontends import check_onnx, from_onnx
 from weft.frontends.onnx.tensors import ELEMENT_TYPES
+from weft.graph_ir import build
 from weft.graph_ir.graph import Graph
+from weft.runtime import load
 from weft.runtime.errors import FrontendError
 
 SHARED = Path(__file__).parents[2] / "shared"
@@ -112,6 +114,29 @@ def test_branches_and_recurrent_layers_with_a_bound_condition(name: str) -> None
         ("state", "float32[2, 1, 128]"),
     ]
     assert [str(v.type) for v in graph.outputs] == ["float32[1, 1]", "float32[2, 1, 128]"]
+
+
+@pytest.mark.parametrize("name", ["silero_vad", "silero_vad_op18_ifless"])
+def test_branches_of_a_condition_that_is_known_at_run_time_only(name: str) -> None:
+    path = shared(f"models/onnx/{name}.onnx")
+    peer = pytest.importorskip("onnxruntime").InferenceSession(path)
+    graph, _ = from_onnx(path, shapes={"input": (1, 256), "state": (2, 1, 128)})
+    assert "if" in [node.op.op_name() for node in graph.nodes]
+    network = load(build(graph))
+    random = np.random.default_rng(0)
+    data = {n: random.standard_normal(s).astype(np.float32) for n, s in (("input", (1, 256)), ("state", (2, 1, 128)))}
+    for rate in (16000, 8000):
+        inputs = {**data, "sr": np.array(rate)}
+        for value, expected in zip(graph.outputs, peer.run(None, inputs), strict=True):
+            found = network.run(inputs)[value.name].numpy()
+            assert np.abs(found - expected).max() <= 1e-4 * np.abs(expected).max()
+
+
+def test_a_branch_that_the_shapes_do_not_fit_says_which_condition_to_bind() -> None:
+    report = check_onnx(shared("models/onnx/silero_vad.onnx"), shapes={"input": (1, 512), "state": (2, 1, 128)})
+    (gap,) = report.gaps
+    assert "(LSTM): lstm: expects x [time, batch, in]" in gap.reason
+    assert gap.help == "bind the inputs of the model that decide 'Equal_0_C': constants={...}, --bind NAME=VALUE"
 
 
 def test_experimental_operators_of_old_models_are_read() -> None:

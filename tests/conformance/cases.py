@@ -23,6 +23,7 @@ SHAPE_DECIDING: Mapping[str, tuple[int, ...]] = {
     "BlackmanWindow": (0,),
     "CenterCropPad": (1,),
     "Col2Im": (1, 2),
+    "Compress": (1,),
     "ConstantOfShape": (0,),
     "CumProd": (1,),
     "CumSum": (1,),

@@ -15,6 +15,9 @@ Change = Callable[[ModelProto, Random, Files], None]
 _NEGATED = {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.INT32}
 _FIELDS = {TensorProto.FLOAT: "float_data", TensorProto.INT64: "int64_data", TensorProto.INT32: "int32_data"}
 
+_TAKEN = {1: "parameters", 2: "workspace", 3: "run", 4: "main", 5: "malloc"}
+"""Names that an artifact's code has, too."""
+
 
 def _opset(model: ModelProto) -> int:
     """The standard's operator set, 0 where the model does not import it."""
@@ -69,13 +72,12 @@ def spell_domain(model: ModelProto, rng: Random, _: Files) -> None:
 
 def rename_values(model: ModelProto, rng: Random, _: Files) -> None:
     """Every value of the graphs, but not of functions, whose names are their own."""
-    pattern = rng.choice(
-        ["v{}", "{}", "a/b:{}", "é ü {}", "line\n{}", "%{}", "input{}", 'quote"{}', "run{}", "\u202e{}"]
-    )
+    pattern = rng.choice(["v{}", "{}", "a/b:{}", "é ü {}", "%{}", "input{}", 'quote"{}', "{0} {0}", ""])
     names: dict[str, str] = {"": ""}
 
     def new(name: str) -> str:
-        return names.setdefault(name, pattern.format(len(names)))
+        number = len(names)
+        return names.setdefault(name, pattern.format(number) or _TAKEN.get(number, f"v{number}"))
 
     pending = [model.graph]
     while pending:

@@ -17,6 +17,7 @@ import numpy as np
 from weft import runtime
 from weft.graph_ir import Graph, GraphBuilder, build, interpret, workloads
 from weft.graph_ir.ops.broadcast import Add, And, Divide, Equal, Less, Modulo, Multiply, Where, Xor
+from weft.graph_ir.ops.control import If, Loop
 from weft.graph_ir.ops.conv import Conv
 from weft.graph_ir.ops.element_wise import Cast, HardSwish, Negative, Not, Relu, Tanh
 from weft.graph_ir.ops.gather import Gather
@@ -148,6 +149,33 @@ def resizing() -> Graph:
     return g.finish()
 
 
+def branches() -> Graph:
+    """Two choices between a product of matrices and a tanh, of which one takes each branch."""
+    one, other = GraphBuilder("product"), GraphBuilder("tanh")
+    weight = one.parameter("weight", np.random.default_rng(3).standard_normal((4, 4)).astype(np.float32))
+    one.output(one.add(Relu(), one.add(MatMul(), one.input("x", "float32", (3, 4)), weight)))
+    other.output(other.add(Tanh(), other.input("x", "float32", (3, 4))))
+    choose = If(one.finish(), other.finish())
+    g = GraphBuilder("branches")
+    condition, x = g.input("condition", "bool", ()), g.input("data", "float32", (3, 4))
+    chosen = g.add(choose, condition, g.add(Add(), x, x), name="chosen")
+    g.output(chosen, g.add(choose, g.add(Not(), condition), chosen, name="other"))
+    return g.finish()
+
+
+def loop() -> Graph:
+    """Iterations that hand on a value, read another, and give one each."""
+    body = GraphBuilder("body")
+    body.input("iteration", "int64", ())
+    state, step = body.input("state", "float32", (2, 3)), body.input("step", "float32", (2, 3))
+    following = body.add(Tanh(), body.add(Add(), state, step), name="following")
+    body.output(following, body.add(Multiply(), following, step, name="given"))
+    g = GraphBuilder("loop")
+    values = g.input("state", "float32", (2, 3)), g.input("step", "float32", (2, 3))
+    g.output(*g.add_all(Loop(body.finish(), count=5, carried=1), *values, names=("last", "all")))
+    return g.finish()
+
+
 def unknown_section() -> Graph:
     """The file has a section of a name that no reader knows, which is not required."""
     g = GraphBuilder("unknown_section")
@@ -171,6 +199,8 @@ NETWORKS: Mapping[str, Callable[[], Graph]] = {
         running_sum,
         sorting,
         resizing,
+        branches,
+        loop,
         unknown_section,
     )
 }

@@ -35,8 +35,8 @@ class Case:
     finding: Finding | None = None
     refusal: str = ""
     takes_pixels: bool = False
-    """Whether its inputs are pixels of 0 to 255: normally distributed noise around 0 would be a picture without contrast,
-    of which rounding errors of any computation in float32 are a large part."""
+    """Whether its inputs are pixels of 0 to 255: normally distributed noise around 0 is a picture without contrast, of
+    which rounding errors of any computation in float32 are a large part."""
 
 
 def top_label(output: Array, expected: str) -> str:

@@ -8,7 +8,6 @@ FOLDER holds the networks of the benchmarks.
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 import traceback
@@ -18,16 +17,15 @@ from pathlib import Path
 import numpy as np
 from catalogue import Case, light_models, models_of_others, networks_of_benchmarks, read_golden
 from double_judge import outputs_in_double
+from process_memory import PeakMemory
 
 from weft import runtime
 from weft.frontends import from_onnx
 from weft.frontends.command import peers
 from weft.frontends.command.arrays import random_inputs
 from weft.frontends.command.comparison import TOLERANCE, difference, tolerance_of
-from weft.graph_ir.build import build, default_pipeline
+from weft.graph_ir.build import build, default_pipeline, lower_network
 from weft.graph_ir.graph import Array, Graph
-from weft.graph_ir.memory import plan_memory
-from weft.graph_ir.passes.fuse import fuse
 from weft.runtime import Artifact, DType, Target, WeftError
 from weft.tensor_ir.codegen.workers import CompilerPool
 
@@ -36,7 +34,8 @@ WORKERS = 2
 
 @dataclass(slots=True)
 class Record:
-    """A row of the table. Times are from the start of reading; peak memory is that of this process and its workers."""
+    """A row of the table. Times are from the start of reading; peak memory is that of this process and its workers,
+    as far as it was sampled."""
 
     name: str
     nodes: int = 0
@@ -94,17 +93,16 @@ def _compiled(case: Case, inputs: dict[str, Array], record: Record) -> Artifact:
         return graph
 
     start = time.perf_counter()
-    with CompilerPool(WORKERS) as workers:
+    with PeakMemory() as memory, CompilerPool(WORKERS) as workers:
         graph, params = from_onnx(case.model, shapes=shapes, constants=constants)
         pipeline = (*default_pipeline(Target.of("llvm")), keep)
         artifact = build(graph, params=params, pipeline=pipeline, workers=workers)
     record.seconds = time.perf_counter() - start
-    own, child = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    record.peak_bytes = (own + WORKERS * child) * 1024
+    record.peak_bytes = memory.peak_bytes
     record.nodes = len(graph.nodes)
     record.library_bytes = len(artifact.library)
     record.workspace_bytes = artifact.workspace_bytes
-    record.least_bytes = plan_memory(fuse(optimised[0])).least_bytes
+    record.least_bytes = lower_network(optimised[0], Target.of("llvm")).plan.least_bytes
     return artifact
 
 

@@ -27,9 +27,10 @@ PAGE = """# Networks
 Measured by `nox -s models`, on {processors}: each network is compiled cold in a
 process of its own with two workers, run once and compared with a golden file or with onnxruntime. The error is
 max|y-r| / max|r| of the worst output; 1e-4 is allowed, four units in the last place where outputs are float16. Seconds
-are from reading the file to the artifact. The workspace holds all intermediate values; the bound is the most bytes of
-them that live at one time, which no plan goes below. Peak is an upper bound: the compiler's process and both workers,
-each at its largest. The weights of the light models are all equal, and so are their class scores.
+are from reading the file to the artifact. The workspace holds all intermediate values and the storage of kernels; the
+bound is the most bytes of them that live at one time, which no plan goes below. Peak is the memory of the compiler's
+process and both workers at its largest, sampled fifty times a second; what they share counts once. The weights of the
+light models are all equal, and so are their class scores.
 
 {right} of {all} are right.
 

@@ -76,3 +76,30 @@ def test_results_that_are_much_larger_are_not_folded(parse, monkeypatch, growth)
         output %y
     """)
     assert len(fold_constants(graph).nodes) == (1 if growth else 2)
+
+
+def test_what_folding_makes_in_all_is_bounded(parse, monkeypatch):
+    monkeypatch.setattr(module, "MOST_BYTES", 0)
+    doubling = "\n".join(f"%v{i + 1} = concat(%v{i}, %v{i}) {{axis=0}}" for i in range(12))
+    graph = parse(f"""
+        input %x: float32[1]
+        parameter %v0: float32[1] = [1.0]
+        {doubling}
+        %y = add(%x, %v12)
+        output %y
+    """)
+    folded = fold_constants(graph)
+    assert sum(data.nbytes for data in folded.parameters.values()) <= (module.MOST_TIMES + 1) * 4
+    assert len(folded.nodes) > 1
+
+
+def test_long_work_is_left_to_run_time(parse, monkeypatch):
+    monkeypatch.setattr(module, "MOST_POINTS_PER_BYTE", 0)
+    graph = parse("""
+        input %x: float32[2]
+        parameter %w: float32[2] = [1.0, -1.0]
+        %a = relu(%w)
+        %y = add(%x, %a)
+        output %y
+    """)
+    assert fold_constants(graph) is graph

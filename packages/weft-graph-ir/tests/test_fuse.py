@@ -8,6 +8,7 @@ from weft.graph_ir.interpreter import interpret
 from weft.graph_ir.ops.broadcast import Add, Multiply
 from weft.graph_ir.ops.conv import Conv
 from weft.graph_ir.ops.element_wise import Exp, Relu, Sigmoid
+from weft.graph_ir.ops.reduce import CumSum
 from weft.graph_ir.ops.shape import Concat, Transpose
 from weft.graph_ir.passes.fuse import fuse, separations
 from weft.graph_ir.pipeline import verify_graph
@@ -74,7 +75,24 @@ def test_what_is_inlined_again_and_again_is_cut(g):
     assert " ".join(found).split() == ["exp", "multiply"] * 12
 
 
+def test_a_concatenation_of_what_is_computed_in_place_stays_alone(g):
+    x = g.input("x", "float32", SHAPE)
+    both = g.add(Concat(1), g.add(Relu(), x), g.add(Exp(), x), name="both")
+    g.output(g.add(Sigmoid(), both))
+    graph = g.finish()
+    assert groups(graph) == ["relu", "exp", "concat", "sigmoid"]
+    reasons = separations(graph)
+    assert reasons[both] == "concat only puts values side by side"
+    assert {reasons[v] for v in graph.nodes[2].inputs} == {"computed where concat needs it"}
+
+
 def test_a_concatenation_is_no_epilogue(g):
     x = g.input("x", "float32", SHAPE)
     g.output(g.add(Concat(1), conv(g, x), x))
     assert groups(g.finish()) == ["conv", "concat"]
+
+
+def test_a_kernel_without_a_schedule_takes_nothing_behind_it(g):
+    x = g.input("x", "float32", SHAPE)
+    g.output(g.add(Add(), g.add(CumSum(1, False, False), x), x))
+    assert groups(g.finish()) == ["cum_sum", "add"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 import pytest
 
+from weft.graph_ir import memory
 from weft.graph_ir.build import build, lower_network
 from weft.graph_ir.graph import Array, Graph, GraphBuilder, Node, Value
 from weft.graph_ir.interpreter import interpret
@@ -159,31 +158,71 @@ def test_compiled_graphs_give_what_the_interpreter_gives(seed: int) -> None:
 
 
 def test_a_dense_block_is_computed_in_place() -> None:
-    """Each concatenation takes the one before and a new part: all lie in the last one's memory."""
+    """Each concatenation takes the one before and a part computed from that: all lie in the last one's memory."""
     builder = GraphBuilder("dense")
     value = first = builder.add(Exp(), builder.input("x", "float32", (1, 16, 8)))
     parts = []
     for _ in range(3):
-        parts.append(builder.add(MatMul(), builder.add(Relu(), value), builder.input("w", "float32", (8, 8))))
-        parts[-1] = builder.add(Slice((0, 0, 0), (1, 16, 8), (1, 1, 1)), parts[-1])
+        start = builder.add(Slice((0, 0, 0), (1, 16, 8), (1, 1, 1)), value)
+        parts.append(builder.add(Sigmoid(), start))
         value = builder.add(Concat(1), value, parts[-1])
-        parts[-1] = value
-    builder.output(builder.add(Exp(), value))
+    builder.output(builder.add(Relu(), value))
     graph = builder.finish()
     plan = plan_memory(graph)
-    assert {node.op for node in graph.nodes if isinstance(node.op, Concat)} <= {node.op for node in plan.free}
-    assert plan.views[first] == View(value, 0)
+    assert plan.free == {node for node in graph.nodes if isinstance(node.op, Concat | Slice)}
+    assert [plan.views[v] for v in (first, *parts)] == [View(value, 512 * i) for i in range(4)]
+    assert plan.workspace == {value: 0}
+    assert plan.workspace_bytes == plan.least_bytes == 4 * 512
 
 
-def test_the_place_of_an_input_that_dies_is_taken_where_the_kernel_allows_it() -> None:
+def chain() -> Graph:
     builder = GraphBuilder("chain")
-    a = builder.add(Exp(), builder.input("x", "float32", (64,)))
-    b = builder.add(Relu(), a)
-    c = builder.add(Sigmoid(), b)
-    builder.output(builder.add(Exp(), c), b)
-    graph = builder.finish()
-    relu, sigmoid, last = graph.nodes[1:]
-    plan = plan_memory(graph, overwritable={relu: [a], sigmoid: [b], last: [c]})
-    assert plan.views == {}, "b and the last value are outputs, which have memory of their own"
-    assert plan_memory(graph).workspace_bytes == 512
-    builder.output(builder.add(Relu(), builder.add(Relu(), c)))
+    a = builder.add(Exp(), builder.input("x", "float32", (64,)), name="a")
+    b = builder.add(Relu(), a, name="b")
+    c = builder.add(Sigmoid(), b, name="c")
+    builder.output(builder.add(Exp(), c, name="y"))
+    return builder.finish()
+
+
+def test_an_output_takes_the_place_of_an_input_that_nothing_else_needs() -> None:
+    graph = chain()
+    (a,), (b,), (c,), _ = (node.outputs for node in graph.nodes)
+    overwritable = {node: [v for v in node.inputs if v is not None] for node in graph.nodes}
+    assert plan_memory(graph).workspace_bytes == 2 * 256
+    plan = plan_memory(graph, overwritable=overwritable)
+    assert plan.views == {b: View(a, 0), c: View(a, 0)}, "the network's input and output keep their own memory"
+    assert plan.workspace_bytes == plan.least_bytes == 256
+
+
+def test_an_input_that_is_read_later_keeps_its_place() -> None:
+    graph = chain()
+    relu, last = graph.nodes[1], graph.nodes[3]
+    (a,) = graph.nodes[0].outputs
+    again = Node(Add(), (a, *last.inputs), last.outputs)
+    plan = plan_memory(Graph("later", graph.inputs, {}, (*graph.nodes[:3], again), graph.outputs), {}, {relu: [a]})
+    assert plan.views == {}
+
+
+def test_storage_of_kernels_is_part_of_the_workspace() -> None:
+    """The packed operand of a matrix product lies beside the values that live at the same time."""
+    builder = GraphBuilder("product")
+    x = builder.add(Relu(), builder.input("x", "float32", (2, 64, 48)))
+    builder.output(builder.add(MatMul(), x, builder.add(Relu(), builder.input("y", "float32", (2, 48, 64)))))
+    network = lower_network(builder.finish(), TARGET)
+    product = network.graph.nodes[-1]
+    (offset,) = network.plan.scratch[product]
+    ends = {v: place + v.type.bytes for v, place in network.plan.workspace.items()}
+    assert all(offset >= ends[v] or offset < network.plan.workspace[v] for v in product.inputs if v is not None)
+    kernel = next(f for f in network.kernels if f.name == network.calls[product])
+    assert [b.name for b in kernel.parameters[:3]] == ["input0", "input1", "matmul"]
+    assert len(kernel.parameters) == 4
+    assert "allocate" not in str(kernel).split("parallel")[0]
+
+
+def test_where_the_greedy_rule_leaves_a_hole_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, random = random_graph(14), np.random.default_rng(14)
+    scratch = {node: (256,) * int(random.integers(3)) for node in graph.nodes}
+    plan = plan_memory(graph, scratch)
+    assert plan.workspace_bytes == plan.least_bytes
+    monkeypatch.setattr(memory, "MOST_TRIES", 1)
+    assert plan_memory(graph, scratch).workspace_bytes > plan.least_bytes

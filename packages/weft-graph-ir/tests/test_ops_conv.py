@@ -36,6 +36,13 @@ def transposed(x, weight, stride):
     return y.astype("float32")
 
 
+def test_integers(check_op):
+    x, weight = RANDOM.integers(-255, 256, (1, 32, 5, 6), "int32"), RANDOM.integers(-255, 256, (16, 32, 3, 3), "int32")
+    bias = RANDOM.integers(-999, 999, 16, "int32")
+    expected = convolved(x, weight.astype("float64"), bias.astype("float64"), 1, 1)
+    check_op(Conv(pads=(1, 1, 1, 1)), [x, weight, bias], [expected.astype("int32")])
+
+
 def test_conv(check_op):
     x, weight, bias = normal(1, 2 * LANES, 7, 9), normal(LANES, 2 * LANES, 3, 3), normal(LANES)
     op = Conv(strides=(2, 2), pads=(1, 1, 1, 1))
@@ -120,5 +127,5 @@ def test_operands_that_don_t_fit_are_refused(op, shapes, message):
 
 def test_other_element_types_are_refused():
     types = [TensorType.of("float32", (1, 3, 8, 8)), TensorType.of("float16", (4, 3, 3, 3))]
-    with pytest.raises(InferenceError, match="one floating-point type, found float32 and float16"):
+    with pytest.raises(InferenceError, match="one floating-point type or int32, found float32 and float16"):
         Conv().infer(*types)

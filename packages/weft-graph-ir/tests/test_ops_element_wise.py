@@ -136,6 +136,14 @@ def test_cast(check_op, source, target):
     check_op(ops.Cast(dtype=DType.of(target)), [x], [x.astype(target)])
 
 
+def test_bits_as_another_type(check_op):
+    x = np.array([0.0, -1.5, np.inf, 3e-39], "float32")
+    check_op(ops.BitCast(dtype=DType.of("int32")), [x], [x.view("int32")])
+    check_op(ops.BitCast(dtype=DType.of("float32")), [x.view("uint32")], [x])
+    with pytest.raises(InferenceError, match="expects a type of as many bits as float32, found int64"):
+        ops.BitCast(dtype=DType.of("int64")).infer(TensorType.of("float32", (4,)))
+
+
 def test_scalars(check_op):
     check_op(ops.Exp(), [np.array(0, "float32")], [np.array(1, "float32")])
 

@@ -40,6 +40,23 @@ def test_gather_nd(check_op):
     check_op(ops.GatherND(batch_dims=1), [X, batched], [np.stack([X[i, batched[i, :, 0]] for i in range(3)])])
 
 
+@pytest.mark.parametrize("circular", [False, True])
+def test_updates_of_a_cache(check_op, circular):
+    cache, update = X.reshape(3, 2, 8, 5), -RANDOM.random((3, 2, 3, 5), "float32")
+    starts, expected = np.array([0, 6, 4]), cache.copy()
+    for b, t in np.ndindex(3, 3):
+        place = (starts[b] + t) % 8 if circular else starts[b] + t
+        if place < 8:
+            expected[b, :, place] = update[b, :, t]
+    check_op(ops.TensorScatter(axis=2, circular=circular), [cache, update, starts], [expected])
+    check_op(ops.TensorScatter(axis=2), [cache, update], [np.concatenate([update, cache[:, :, 3:]], 2)])
+
+
+def test_an_update_that_does_not_fit_its_cache_is_refused():
+    with pytest.raises(InferenceError, match=r"update float32\[3, 9\] does not fit cache float32\[3, 8\] along axis 1"):
+        ops.TensorScatter(axis=1).infer(TensorType.of("float32", (3, 8)), TensorType.of("float32", (3, 9)))
+
+
 def test_an_index_out_of_range_reads_the_nearest_element(check_op):
     check_op(ops.Gather(axis=0), [X, np.array([99, -99])], [X[[2, 0]]])
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from weft.graph_ir.ops.matmul import MatMul
+from weft.graph_ir.ops.matmul import Det, MatMul
 from weft.graph_ir.types import Symbol, TensorType
 from weft.runtime.errors import InferenceError
 
@@ -17,6 +17,15 @@ RANDOM = np.random.default_rng(0)
 def test_values(check_op, a, b, dtype):
     x, y = (RANDOM.integers(-9, 9, s).astype(dtype) for s in (a, b))
     check_op(MatMul(), [x, y], [x @ y])
+
+
+def test_determinants(check_op):
+    x = RANDOM.standard_normal((2, 3, 5, 5)).astype("float32")
+    x[0, 0, 0, 0] = 0
+    x[1, 1, 4] = x[1, 1, 3]
+    check_op(Det(), [x], [np.linalg.det(x.astype("float64")).astype("float32")])
+    with pytest.raises(InferenceError, match=r"det: expects square matrices \[..., n, n\] of known extents, found"):
+        Det().infer(TensorType.of("float32", (3, 4)))
 
 
 def test_a_matrix_on_the_right_comes_in_panels():

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from weft.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool
+from weft.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
 from weft.graph_ir.types import TensorType
 from weft.runtime.errors import InferenceError
 from weft.topi.layout import Layout
@@ -24,6 +24,24 @@ def test_windows(check_op):
     check_op(MaxPool(**attributes), [X], [windows(X, 1, -np.inf).max((4, 5))], BLOCKED)
     check_op(AveragePool(**attributes), [X], [np.nanmean(windows(X, 1, np.nan), (4, 5))], BLOCKED)
     check_op(AveragePool(**attributes, count_include_pad=True), [X], [windows(X, 1, 0).mean((4, 5))], BLOCKED)
+
+
+def test_maxima_and_their_places(check_op):
+    attributes = {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
+    values = windows(X, 1, -np.inf).max((4, 5))
+    places = np.searchsorted(np.sort(X.reshape(-1)), values)
+    rows = np.argsort(X.reshape(-1))[places]
+    check_op(MaxPoolIndices(**attributes), [X], [values, rows])
+    image = X.shape[2] * X.shape[3]
+    down, across = rows % image // X.shape[3], rows % X.shape[3]
+    columns = rows - rows % image + across * X.shape[2] + down
+    check_op(MaxPoolIndices(**attributes, column_major=True), [X], [values, columns])
+
+
+def test_of_equal_elements_the_first_is_the_maximum_and_nan_is_larger_than_all(check_op):
+    x = np.array([[[2, 2, np.nan, 1, np.nan, 3]]], "float32")
+    values, places = np.array([[[2, np.nan, np.nan]]], "float32"), np.array([[[0, 2, 4]]])
+    check_op(MaxPoolIndices((2,), (2,)), [x], [values, places])
 
 
 def test_a_last_window_may_stick_out():

@@ -114,6 +114,15 @@ def test_running_sums(check_op, shape, axis, dtype):
         check_op(op, [x], [expected.astype(dtype)])
 
 
+def test_running_products(check_op):
+    x = RANDOM.integers(1, 4, (3, 6, 5)).astype("int32")
+    for exclusive, reverse in itertools.product((False, True), repeat=2):
+        turned = np.flip(x, 1) if reverse else x
+        total = np.cumprod(turned, 1, dtype="int32") // (turned if exclusive else 1)
+        op = ops.CumProd(axis=1, exclusive=exclusive, reverse=reverse)
+        check_op(op, [x], [np.flip(total, 1) if reverse else total])
+
+
 @pytest.mark.parametrize(("shape", "axis"), [((7,), 0), ((2, 70), 1), ((3, 5, 6), 1)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_largest_elements_keep_the_order_of_equal_ones(check_op, shape, axis, dtype):

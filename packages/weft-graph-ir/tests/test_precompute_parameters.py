@@ -1,6 +1,17 @@
 """Pass precompute_parameters."""
 
+import numpy as np
+
+from weft.graph_ir.build import parameter_block
+from weft.graph_ir.graph import GraphBuilder, Node, Value
+from weft.graph_ir.memory import plan_memory
+from weft.graph_ir.ops.element_wise import Relu
+from weft.graph_ir.ops.layout import ConvertLayout
+from weft.graph_ir.ops.shape import Transpose
 from weft.graph_ir.passes.precompute_parameters import precompute_parameters
+from weft.graph_ir.types import TensorType
+from weft.topi.layout import Layout
+from weft.topi.layout_conversion import pack
 
 
 def test_parameters_are_converted_while_compiling(check):
@@ -52,3 +63,18 @@ def test_values_of_the_network_stay(check_unchanged):
         precompute_parameters,
         "input %x: float32[1, 3]\n%p = convert_layout(%x) {layout=@aB2b}\n%y = convert_layout(%p)\noutput %y",
     )
+
+
+def test_what_only_moves_elements_is_a_view_of_them():
+    builder = GraphBuilder("moved")
+    weight = np.arange(32, dtype="float32").reshape(4, 8)
+    turned = builder.add(Transpose((1, 0)), builder.parameter("w", weight))
+    packed = Value("packed", TensorType.of("float32", (8, 4), Layout.parse("Ba2b")))
+    builder.append(Node(ConvertLayout(packed.type.layout), (turned,), (packed,)))
+    builder.output(builder.add(Relu(), packed))
+    graph = precompute_parameters(builder.finish())
+    found = graph.parameters[packed]
+    assert np.shares_memory(found, weight)
+    assert np.array_equal(found, pack(weight.T, Layout.parse("Ba2b")))
+    block = parameter_block(graph, plan_memory(graph))
+    assert np.frombuffer(block, "float32", 32, plan_memory(graph).parameters[packed]).tolist() == found.ravel().tolist()

@@ -23,3 +23,9 @@ def test_a_report_shows_what_each_level_added_in_order() -> None:
 
 def test_a_report_without_notes_is_one_line() -> None:
     assert WeftError("expected a, found b").report() == "WeftError: expected a, found b"
+
+
+def test_a_report_escapes_what_can_not_be_printed() -> None:
+    error = WeftError("expected a\nfound \x1b[2J\u202eb")
+    error.add_note("in node 'c\nd'")
+    assert error.report() == "WeftError: expected a\nfound \\x1b[2J\\u202eb\n  in node 'c\\nd'"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from weft import runtime
-from weft.runtime import ArgumentError, Artifact, ArtifactError, DType, Parameter, Target
+from weft.runtime import ArgumentError, Artifact, ArtifactError, DType, Parameter, Target, TargetError
 from weft.runtime.network_header import network_header
 
 KEPT = Path(__file__).parent / "running_sum.weft"
@@ -113,6 +113,12 @@ def test_names_in_the_header_are_c_identifiers_of_their_own() -> None:
     assert "#define NET_OUT_SHAPE {2}" in header
 
 
+def test_a_target_that_would_end_the_comment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="expected an option of the form -name=value in target"):
+        replace(runtime.read_artifact(KEPT), target="llvm */ int x;").export_library(tmp_path / "a.so")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["", "3d", "a b", "for", "x;system"])
 def test_a_name_that_is_no_identifier_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=f"expected a C identifier as the name of the network, found {name!r}"):
@@ -130,10 +136,14 @@ def test_other_libraries_are_refused(tmp_path: Path, library: bytes) -> None:
     unnamed = kept.library.replace(b"weft_parameters_offset", b"weft_parameters_elsewh")
     far = bytearray(kept.library)
     struct.pack_into("<Q", far, 40, 1 << 60)
+    wide = bytearray(kept.library)
+    for at in range(64, 64 + 56 * struct.unpack_from("<H", wide, 56)[0], 56):
+        struct.pack_into("<Q", wide, at + 48, 1 << 60)
     for image, error in (
         (b"MZ" + bytes(100), "expected a 64-bit ELF library to export, found another kind"),
         (library, "expected a library of a network, found one without room for parameters; compile it again"),
         (unnamed, "expected a library of a network, found one without weft_parameters_offset; compile it again"),
+        (bytes(wide), f"expected segments on pages of up to 2097152 bytes, found {1 << 60}"),
         (bytes(far), "expected a whole ELF library to export, found tables that lie outside of it"),
     ):
         with pytest.raises(ArtifactError, match=error):

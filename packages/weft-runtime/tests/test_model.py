@@ -21,6 +21,7 @@ from weft.runtime import (
     DType,
     Metadata,
     Model,
+    NDArray,
     OutOfMemoryError,
     Parameter,
     Target,
@@ -130,6 +131,12 @@ def test_the_style_of_2017(model: Model) -> None:
 def test_wrong_inputs_are_refused(model: Model, given: dict[str, Any], error: str) -> None:
     with pytest.raises(ArgumentError, match=error):
         model.run(given)
+
+
+def test_an_input_on_another_device_is_refused(model: Model) -> None:
+    elsewhere = NDArray(4096, (2, 3), (3, 1), DType.of("float32"), runtime.cuda(0), owner=None, read_only=False)
+    with pytest.raises(ArgumentError, match=r"argument 0 \(x\): expected memory of device cpu, found cuda\(0\)"):
+        model.run(arguments(x=elsewhere))
 
 
 def test_wrong_outputs_are_refused(model: Model) -> None:

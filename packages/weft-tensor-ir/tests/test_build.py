@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.runtime import ArtifactError, CodegenError, ScheduleError, Target, TargetError, array
+from weft.runtime import ArgumentError, ArtifactError, CodegenError, ScheduleError, Target, TargetError, array
 from weft.runtime.abi import DLTensor, Status
 from weft.tensor_ir import build, build_functions, lower, te
 
@@ -199,3 +199,18 @@ def test_an_extent_may_be_a_quotient_or_a_remainder() -> None:
     b = np.zeros(1 - 1 + 3, np.float32)  # 7 % 3 + floor(-1 / 4) + 3
     f(np.ones(7, np.float32), b)
     assert (b == 1).all()
+
+
+def test_each_output_is_checked_against_every_other_argument() -> None:
+    A = te.placeholder((4,), name="A")
+    outputs = [te.compute((4,), lambda i, n=n: A[i] * float(n), name=f"B{n}") for n in range(60)]
+    function = lower(te.create_schedule(outputs), [A, *outputs], "many")
+    module = build_functions([function])
+    data = np.ones((62, 4), np.float32)
+    module["many"](data[0], *data[1:61])
+    np.testing.assert_array_equal(data[:61, 0], [1, *range(60)])
+    for place in (0, 1, 37, 58):
+        others = [data[place] if n == 59 else data[n + 1] for n in range(60)]
+        with pytest.raises(ArgumentError, match="expected memory of its own, found memory that another argument uses"):
+            module["many"](data[0], *others)
+    module["many"](data[0], *data[1:60], data[61])

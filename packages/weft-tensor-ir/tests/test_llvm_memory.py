@@ -120,6 +120,52 @@ def test_gathers_and_scatters_by_lane(index, guard):
         agree(store, values, positions, np.zeros(24, "float32"))
 
 
+@pytest.mark.parametrize("active", [16, 11])
+@pytest.mark.parametrize(
+    ("index", "place"),
+    [
+        ("i * 2", lambda i: i * 2), ("1 + i * 3", lambda i: 1 + i * 3), ("15 - i", lambda i: 15 - i),
+        ("i // 2", lambda i: i // 2), ("i % 4 * 16 + i // 4", lambda i: i % 4 * 16 + i // 4),
+        ("max(8 - i, i - 8)", lambda i: abs(8 - i)), ("i % 2 + i // 2 * 20", lambda i: i % 2 + i // 2 * 20),
+    ],
+)  # fmt: skip
+def test_places_that_are_known_while_compiling_need_no_gather_and_nothing_beyond_them(index, place, active):
+    values = before_nothing(np.arange(max(map(place, range(active))) + 1, dtype="float32"))
+    guard = f"if i < {active}:\n      " if active < 16 else ""
+    head = f"function f(a: float32[{values.size}], b: out float32[16])\n  vectorized i in [0, 16):\n    "
+    module = agree(f"{head}{guard}b[i] = a[{index}]\n", values, np.zeros(16, "float32"))
+    assert module.report.gathers == 0
+
+
+def test_places_in_a_constant_table_need_no_gather():
+    table = te.constant(np.array([3, 3, 15, 1, 0, 2, 9, 8, 7, 4, 4, 4, 12]), name="table")
+    A = te.placeholder((16,), name="A")
+    B = te.compute((13,), lambda i: A[table[i]], name="B")
+    s = te.create_schedule(B)
+    _, lane = s[B].split(B.op.axis[0], 16)
+    s[B].vectorize(lane)
+    values, found = np.arange(16, dtype="float32"), np.zeros(13, "float32")
+    module = build(s, [A, B])
+    module(values, found)
+    assert found.tolist() == [3, 3, 15, 1, 0, 2, 9, 8, 7, 4, 4, 4, 12]
+    assert module.report.gathers == 0
+
+
+def test_what_an_unrolled_loop_reads_across_memory_is_a_transposition():
+    module = agree(
+        """\
+function f(a: float32[8, 8], b: out float32[8, 8])
+  unrolled j in [0, 8):
+    vectorized i in [0, 8):
+      b[j, i] = a[i, j]
+""",
+        np.arange(64, dtype="float32").reshape(8, 8),
+        np.zeros((8, 8), "float32"),
+    )
+    assert module.report.gathers == 0
+    assert module.llvm_text().count("load <8 x float>") == 8
+
+
 def test_lanes_that_store_one_value_to_one_element_store_it_if_any_is_active():
     source = """\
 function f(p: int32[8], b: out int32[4])

@@ -1,5 +1,6 @@
-"""The schedule of injective groups: contiguous axes are one, transposed ones tiled."""
+"""The schedule of injective groups: contiguous axes are one, transposed ones go in squares."""
 
+import numpy as np
 import pytest
 
 from weft.tensor_ir import Machine, lower, te
@@ -37,11 +38,26 @@ def test_an_axis_in_a_condition_is_a_loop_of_its_own():
     assert [line.split(" in ")[1] for line in found[:2]] == ["[0, 4):", "[0, 10):"]
 
 
-def test_a_transposition_goes_in_tiles_of_a_cache_line():
+def test_a_transposition_goes_in_squares_with_fewer_of_them_in_the_inner_loop():
     x = placeholder((64, 48), "float32", "x")
     found = loops(shape.transpose(x, (1, 0)), [x])
-    assert [line.split(" in ")[1] for line in found] == ["[0, 3):", "[0, 4):", "[0, 16):", "[0, 16):"]
+    assert [line.split(" in ")[1] for line in found] == ["[0, 4):", "[0, 3):", "[0, 16):", "[0, 16):"]
+    assert found[-2].startswith("unrolled")
     assert found[-1].startswith("vectorized")
+
+
+@pytest.mark.parametrize("extents", [(64, 48), (19, 37), (2, 5, 21, 18), (3, 200), (1, 56, 56, 64)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_transpositions_of_any_extent(computed, extents, dtype):
+    x = np.arange(np.prod(extents)).reshape(extents).astype(dtype)
+    order = (0, *range(2, len(extents)), 1) if len(extents) > 2 else (1, 0)
+    np.testing.assert_array_equal(computed(lambda v: shape.transpose(v, order), x), x.transpose(order))
+
+
+def test_a_period_that_vectors_would_straddle_is_a_loop_of_its_own():
+    x = placeholder((40,), "float32", "x")
+    found = loops(shape.tile(x, (6,)), [x])
+    assert [line.split(" in ")[1] for line in found][:2] == ["[0, 6):", "[0, 2):"]
 
 
 def test_large_outputs_are_shared_among_threads():

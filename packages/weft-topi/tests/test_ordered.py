@@ -13,15 +13,15 @@ RANDOM = np.random.default_rng(0)
 )
 def test_running_sums(computed, shape, axis):
     x = RANDOM.integers(0, 9, shape).astype("float32")
-    np.testing.assert_array_equal(computed(lambda v: ordered.cumulative_sum(v, axis), x), np.cumsum(x, axis))
+    np.testing.assert_array_equal(computed(lambda v: ordered.cumulative(v, "sum", axis), x), np.cumsum(x, axis))
     backwards = np.flip(np.cumsum(np.flip(x, axis), axis), axis)
-    np.testing.assert_array_equal(computed(lambda v: ordered.cumulative_sum(v, axis, reverse=True), x), backwards)
-    np.testing.assert_array_equal(computed(lambda v: ordered.cumulative_sum(v, axis, True, True), x), backwards - x)
+    np.testing.assert_array_equal(computed(lambda v: ordered.cumulative(v, "sum", axis, reverse=True), x), backwards)
+    np.testing.assert_array_equal(computed(lambda v: ordered.cumulative(v, "sum", axis, True, True), x), backwards - x)
 
 
 def test_short_floats_are_added_in_float32(computed):
     x = np.ones(4000, "float16")
-    assert computed(lambda v: ordered.cumulative_sum(v, 0), x)[-1] == 4000
+    assert computed(lambda v: ordered.cumulative(v, "sum", 0), x)[-1] == 4000
 
 
 @pytest.mark.parametrize(

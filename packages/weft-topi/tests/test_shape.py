@@ -49,5 +49,12 @@ def test_moves_along_memory_are_no_gathers(compiled):
         lambda v: shape.split(v, 1, (2, 6)),
         lambda v: shape.pad(v, (0, 0, 1, 1), (0, 0, 1, 1)),
         lambda v: shape.reshape(v, (8, 1, 16, 64)),
+        lambda v: shape.transpose(v, (0, 2, 3, 1)),
+        lambda v: shape.transpose(v, (0, 1, 3, 2)),
+        lambda v: shape.strided_slice(v, (0, 0, 0, 0), (1, 8, 16, 64), (1, 1, 2, 2)),
+        lambda v: shape.strided_slice(v, (0, 0, 0, 63), (1, 8, 16, -1), (1, 1, 1, -1)),
+        lambda v: shape.pad(v, (0, 0, 2, 2), (0, 0, 2, 2), "reflect"),
+        lambda v: shape.depth_to_space(v, 2),
+        lambda v: shape.tile(v, (1, 1, 1, 3)),
     ):
         assert compiled(operator, (1, 8, 16, 64)).report.gathers == 0

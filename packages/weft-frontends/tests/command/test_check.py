@@ -26,8 +26,8 @@ def test_json_has_the_gaps_and_the_verdict(weft, unsupported):
 def test_open_dimensions_are_told_with_the_option_that_gives_them(weft, open_batch):
     ran = weft("check", open_batch)
     assert ran.status == 1
-    advice = "found data: float32[?batch, 3]; say what they are, such as --dim=batch=1"
-    assert ran.out.startswith(f"expected inputs of known dimensions, {advice}\n")
+    advice = "expected inputs of known dimensions, found data: float32[?batch, 3]; say what they are, such as"
+    assert ran.out.startswith(f"{advice}\n  weft check {open_batch} --dim batch=1\nwith these dimensions open:\n")
     assert weft("check", open_batch, "--dim=batch=1").status == 0
     assert weft("check", open_batch, "--shape", "data=4x3").status == 0
 

@@ -93,6 +93,12 @@ def test_what_is_for_models_is_refused_for_an_artifact(weft, artifact, option):
     assert "--passes, --dump and --kernel are for models" in ran.err
 
 
+def test_what_to_show_needs_a_kernel(weft, dense):
+    ran = weft("inspect", dense, "--show", "asm")
+    assert ran.status == 2
+    assert "--show is for --kernel NAME" in ran.err
+
+
 def test_one_view_is_shown_at_a_time(weft, dense):
     ran = weft("inspect", dense, "--passes", "--json")
     assert ran.status == 2

@@ -13,7 +13,7 @@ from weft.frontends.command.main import weft as group
 def test_help_tells_every_verb(weft):
     ran = weft("--help")
     assert ran.status == 0
-    for verb in ("bench", "check", "compile", "doctor", "inspect", "run", "verify"):
+    for verb in ("bench", "check", "compile", "doctor", "inspect", "profile", "run", "verify"):
         assert f"\n  {verb} " in ran.out
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from weft.frontends.command.labels import largest
 from weft.frontends.command.pictures import Normalisation, read_picture
-from weft.runtime import ArgumentError, DType, Parameter
+from weft.runtime import ArgumentError, DType, Parameter, Target
 
 
 @pytest.fixture
@@ -148,3 +148,16 @@ def test_a_table_in_a_pipe_has_no_spaces_at_the_ends_of_lines(weft, artifact):
     lines = weft("run", artifact, "--random", 0).out.splitlines()
     assert len(lines) == 2
     assert all(line == line.rstrip() for line in lines)
+
+
+def test_an_artifact_for_another_processor_is_refused_by_its_name(weft, dense):
+    target = (
+        "llvm -mtriple=aarch64-linux-gnu"
+        if Target.host().architecture == "x86_64"
+        else "llvm -mtriple=x86_64-linux-gnu"
+    )
+    assert weft("compile", dense, "-o", "other.weft", "--target", target).status == 0
+    for verb in ("run", "bench", "profile"):
+        ran = weft(verb, "other.weft")
+        assert ran.status == 1
+        assert ran.err.startswith("ArtifactError: other.weft: expected code for this machine, found some that needs ")

@@ -130,7 +130,7 @@ def test_bindings_that_name_or_contradict_nothing_of_the_model_are_refused() -> 
 def test_an_input_without_a_shape_needs_one() -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [1])})
     model.graph.input[0].type.tensor_type.ClearField("shape")
-    assert refusal(model) == "input 'x' declares no shape; give it: shapes={'x': (...)}"
+    assert refusal(model) == "input 'x' declares no shape; give it: shapes={'x': (...)}, or --shape x=..."
     assert from_onnx(model, shapes={"x": (2, 3)})[0].inputs[0].type.shape == (2, 3)
 
 
@@ -420,10 +420,6 @@ def test_if_with_a_known_condition_is_the_branch_that_it_takes(condition: bool, 
     assert [v.name for v in graph.inputs] == ["x"]
     assert graph.outputs[0].name == "y"
     assert graph.nodes[0].spans[0].node == "choose"
-
-
-def test_if_with_a_computed_condition_is_refused() -> None:
-    assert "If (opset 17): the condition is computed at run time" in refusal(choice())
 
 
 def test_a_function_of_the_model_is_expanded_with_its_attributes() -> None:

@@ -6,7 +6,7 @@ that iterations hand on lie where the node's outputs do: each iteration computes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.graph_ir.graph import Graph, Node, Value

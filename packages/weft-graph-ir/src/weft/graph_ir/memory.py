@@ -80,10 +80,10 @@ def plan_memory(
 ) -> MemoryPlan:
     """Place the values of a graph that are neither given to it nor its outputs, and the storage of its nodes.
 
-    `scratch` is the bytes that nodes need while they run; control nodes, whose bodies are planned with theirs, need what
-    these take, and memory for each value that iterations hand on. A node's output may lie in the memory of an `overwritable`
-    input of it that is as large; it does so if nothing else needs that memory any more. What lives at the same time
-    does not overlap otherwise.
+    `scratch` is the bytes that nodes need while they run. Control nodes, whose bodies are planned with them, need what
+    these take, and memory for each value that iterations hand on. A node's output may lie in the memory of an
+    `overwritable` input that is as large; it does so if nothing else needs that memory any more. What lives at the
+    same time does not overlap otherwise.
     """
     found = find_views(graph)
     views = dict(found.views)
@@ -168,8 +168,8 @@ def _blocks(graph: Graph, views: Mapping[Value, View]) -> dict[Value, _Block]:
 
 def _divided(parts: Sequence[_Part], size: int) -> Iterator[_Part]:
     """Parts that overlap as parts that do not, up to a multiple of the alignment."""
-    ends = sorted({0, _aligned(size), *(part.start for part in parts), *(part.end for part in parts if part.end < size)})
-    for start, end in pairwise(ends):
+    ends = {0, _aligned(size), *(part.start for part in parts), *(part.end for part in parts if part.end < size)}
+    for start, end in pairwise(sorted(ends)):
         here = [part for part in parts if part.start <= start < part.end]
         if here:
             yield _Part(start, end, min(part.first for part in here), max(part.last for part in here))

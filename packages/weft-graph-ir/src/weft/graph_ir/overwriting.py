@@ -24,9 +24,7 @@ def allow_overwriting(function: Function) -> tuple[Function, tuple[int, ...]]:
     if others or _most_stores(function, output) != output.size():
         return function, ()
     apart = {output, *_read_apart(function, output)}
-    found = {
-        i: b for i, b in enumerate(function.parameters) if b not in apart and b.dtype.bytes == output.dtype.bytes
-    }
+    found = {i: b for i, b in enumerate(function.parameters) if b not in apart and b.dtype.bytes == output.dtype.bytes}
     if not found:
         return function, ()
     return replace(function, aliased=frozenset({output, *found.values()})), tuple(found)

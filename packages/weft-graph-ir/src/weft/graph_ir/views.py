@@ -68,14 +68,16 @@ def place_of(value: Value, views: Mapping[Value, View]) -> View:
 def find_pieces(node: Node, graph: Graph, views: Mapping[Value, View]) -> list[View | None]:
     """For each input of a concatenation the value whose memory it is, and the byte at which that can lie in the output;
     None for what has its place already. Empty for other nodes, and where an input would not lie in one piece."""
-    offsets = _parts_of_output(node)
+    first, *others = _nodes_of(node)
+    offsets = None if others else first.op.parts_of_output(first.input_types, [v.type for v in first.outputs])
     if offsets is None:
         return []
+    outer = dict(zip(node.op.body.inputs, node.inputs, strict=True)) if isinstance(node.op, Fused) else {}
     taken = {*graph.inputs, *graph.parameters, *graph.outputs}
     pieces: list[View | None] = []
-    for v, offset in zip(node.inputs, offsets, strict=True):
+    for v, offset in zip(first.inputs, offsets, strict=True):
         assert v is not None
-        place = place_of(v, views)
+        place = place_of(outer.get(v) or v, views)
         is_whole = place.offset == 0 and place.source.type.bytes == v.type.bytes
         pieces.append(View(place.source, offset) if is_whole and place.source not in taken else None)
         taken.add(place.source)
@@ -100,8 +102,3 @@ def _parts_of_input(node: Node) -> Sequence[int] | None:
             return None
         offsets = [offsets[0] + part for part in parts]
     return offsets
-
-
-def _parts_of_output(node: Node) -> Sequence[int] | None:
-    first, *others = _nodes_of(node)
-    return None if others else first.op.parts_of_output(first.input_types, [v.type for v in first.outputs])

@@ -30,7 +30,8 @@ from weft.runtime.module import Function, Module, load_module
 from weft.runtime.ndarray import NDArray, array, empty, from_dlpack
 from weft.runtime.session import Session, SessionFunction, SessionModule
 from weft.runtime.signature import Metadata, Parameter, Signature
-from weft.runtime.steps import Step, time_steps
+from weft.runtime.step_timing import time_steps
+from weft.runtime.steps import Step
 from weft.runtime.target import Target
 from weft.runtime.timing import TimeResult, time_evaluator
 from weft.runtime.verified import VerifiedFiles

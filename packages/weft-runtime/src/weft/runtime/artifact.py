@@ -103,7 +103,8 @@ class Artifact:
         """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
 
         `name` begins what the header declares (docs/c.md). Raises ArgumentError for a name that is no C identifier,
-        ArtifactError for a library that is no ELF file and where there is no folder to write to.
+        ArtifactError for a library that is no ELF file and where there is no folder to write to, TargetError for a
+        target that this version does not know.
         """
         place = Path(path)
         header = network_header(self.signature, self.target, name)

@@ -111,7 +111,6 @@ def _manifest_bytes(view: memoryview) -> tuple[int, bytes]:
 
 def _sections(value: object, first: int, file_size: int) -> Mapping[str, _Section]:
     """The sections that this version knows: each in the file, on a page, apart from the others."""
-    found: dict[str, _Section] = {}
     places: list[_Section] = []
     for name, place in object_of(value, "the sections").items():
         what = f"section {name!r}"

@@ -18,6 +18,7 @@ _STRING_TABLE, _STRING_SIZE, _SONAME = 5, 10, 14
 _SLOT = "weft_parameters_offset"
 _SECTION = b".parameters\0"
 _ALIGNMENT = 64
+_LARGEST_PAGE = 1 << 21
 
 
 def with_parameters(library: bytes, parameters: bytes | memoryview, soname: str) -> bytes:
@@ -48,6 +49,8 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
     if symbols is None or unused is None or not loads:
         raise ArtifactError("expected a library of a network, found one without room for parameters; compile it again")
     page = max(segment[7] for segment in loads)
+    if not 0 < page <= _LARGEST_PAGE:
+        raise ArtifactError(f"expected segments on pages of up to {_LARGEST_PAGE} bytes, found {page}")
     place = _aligned(len(library), page)
     address = _aligned(max(segment[3] + segment[6] for segment in loads), page)
     slot = _address_of(library, sections, symbols, _SLOT)

@@ -9,6 +9,7 @@ from string import Template
 
 from weft.runtime.errors import ArgumentError
 from weft.runtime.signature import Parameter, Signature
+from weft.runtime.target import Target
 
 _HEADER = Template("""\
 /* A network, compiled by weft for
@@ -41,28 +42,28 @@ const void *weft_parameters(void);
  * need one each. host may be NULL. Returns 0, or a status for weft_status_message. */
 static inline int32_t ${name}_run(const weft_host *host, $arguments)
 {
-    DLTensor tensors[$count];
-    DLTensor *args[$count];
+    DLTensor weft_tensors[$count];
+    DLTensor *weft_args[$count];
 $shapes
-    static const uint8_t codes[$count] = {$codes};
-    static const uint8_t bits[$count] = {$bits};
-    static const int32_t ranks[$count] = {$ranks};
-    int64_t *const extents[$count] = {$extents};
-    const void *const data[$count] = {$data};
+    static const uint8_t weft_codes[$count] = {$codes};
+    static const uint8_t weft_bits[$count] = {$bits};
+    static const int32_t weft_ranks[$count] = {$ranks};
+    int64_t *const weft_extents[$count] = {$extents};
+    const void *const weft_data[$count] = {$data};
     for (int i = 0; i < $count; ++i) {
-        tensors[i].data = (void *)data[i];
-        tensors[i].device.device_type = kDLCPU;
-        tensors[i].device.device_id = 0;
-        tensors[i].ndim = ranks[i];
-        tensors[i].dtype.code = codes[i];
-        tensors[i].dtype.bits = bits[i];
-        tensors[i].dtype.lanes = 1;
-        tensors[i].shape = extents[i];
-        tensors[i].strides = NULL;
-        tensors[i].byte_offset = 0;
-        args[i] = &tensors[i];
+        weft_tensors[i].data = (void *)weft_data[i];
+        weft_tensors[i].device.device_type = kDLCPU;
+        weft_tensors[i].device.device_id = 0;
+        weft_tensors[i].ndim = weft_ranks[i];
+        weft_tensors[i].dtype.code = weft_codes[i];
+        weft_tensors[i].dtype.bits = weft_bits[i];
+        weft_tensors[i].dtype.lanes = 1;
+        weft_tensors[i].shape = weft_extents[i];
+        weft_tensors[i].strides = NULL;
+        weft_tensors[i].byte_offset = 0;
+        weft_args[i] = &weft_tensors[i];
     }
-    return $function(host, args, $count);
+    return $function(host, weft_args, $count);
 }
 
 #endif
@@ -77,11 +78,11 @@ _RESERVED = frozenset(
         register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
         and bool catch class delete explicit export false friend mutable namespace new not operator or private protected
         public template this throw true try typename using virtual xor
-        args bits codes data extents host i ranks tensors parameters workspace
+        DLTensor NULL host i int32_t int64_t kDLCPU run uint8_t workspace
         """,
     )
 )
-"""Words of C and C++, and the names that the function itself uses."""
+"""Words of C and C++, and names in the function that runs a network; its others begin with `weft`."""
 
 
 _C_FLOATS = {"float32": "float", "float64": "double"}
@@ -90,7 +91,8 @@ _C_FLOATS = {"float32": "float", "float64": "double"}
 def network_header(signature: Signature, target: str, name: str) -> str:
     """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
 
-    All that it defines begins with `name`. Raises ArgumentError where that is no C identifier.
+    All that it defines begins with `name`. Raises ArgumentError where that is no C identifier, TargetError where
+    `target` is no text of one.
     """
     if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
         raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
@@ -101,7 +103,7 @@ def network_header(signature: Signature, target: str, name: str) -> str:
     given = [*zip(arrays, names, strict=True), (workspace, "workspace")]
     sizes = [line for p, c in given[:-1] for line in _size_macros(f"{upper}_{c.upper()}", p)]
     return _HEADER.substitute(
-        target=target,
+        target=Target.parse(target),
         described="\n".join(f" *   {'out' if p.is_output else 'in '} {c}: {_type(p)}" for p, c in given),
         upper=upper,
         name=name,
@@ -116,12 +118,14 @@ def network_header(signature: Signature, target: str, name: str) -> str:
         arguments=", ".join([*(f"{_c_type(p)} *{c}" for p, c in given[:-1]), "void *workspace"]),
         count=len(all_of),
         shapes="\n".join(
-            f"    int64_t shape{i}[] = {{{', '.join(map(str, p.shape))}}};" for i, p in enumerate(all_of) if p.shape
+            f"    int64_t weft_shape{i}[] = {{{', '.join(map(str, p.shape))}}};"
+            for i, p in enumerate(all_of)
+            if p.shape
         ),
         codes=", ".join(str(int(p.dtype.code)) for p in all_of),
         bits=", ".join(str(p.dtype.bits) for p in all_of),
         ranks=", ".join(str(len(p.shape)) for p in all_of),
-        extents=", ".join(f"shape{i}" if p.shape else "NULL" for i, p in enumerate(all_of)),
+        extents=", ".join(f"weft_shape{i}" if p.shape else "NULL" for i, p in enumerate(all_of)),
         data=", ".join([*names, "weft_parameters()", "workspace"]),
     )
 
@@ -148,6 +152,7 @@ def _c_names(parameters: Sequence[Parameter]) -> list[str]:
     for p in parameters:
         name = re.sub(r"\W", "_", p.name, flags=re.ASCII)
         name = f"_{name}" if name[:1].isdigit() else name
+        name = f"_{name}" if name.startswith("weft") else name
         while name in _RESERVED or name.upper() in map(str.upper, names):
             name += "_"
         names.append(name)

@@ -45,6 +45,11 @@ def cast(x: View, dtype: DType | str, layout: Layout | None = None) -> Computati
 # Piecewise linear functions. Comparisons are written so that NaN stays.
 
 
+def bit_cast(x: View, dtype: DType, layout: Layout | None = None) -> Computation:
+    """The bits of each element as another type of the same width."""
+    return Computation((compute(x.shape, lambda *i: te.reinterpret(dtype, x(*i)), "bit_cast", layout or x.layout),))
+
+
 def relu(x: Expr) -> Expr:
     """max(x, 0)."""
     return te.maximum(x, te.const(0, x.dtype))

@@ -99,6 +99,25 @@ def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none"
     return _scatter(data, indices, updates, write)
 
 
+def tensor_scatter(
+    cache: View, update: View, starts: View | None, axis: int, circular: bool = False, layout: Layout | None = None
+) -> Computation:
+    """The cache with update[b, …, t, …] at [b, …, starts[b] + t, …], which is beyond the end of `axis` nowhere, or the
+    place that is as far behind its begin where `circular`."""
+    extent, length = cache.shape[axis], update.shape[axis]
+
+    def element(*index: Expr) -> Expr:
+        start = te.const(0) if starts is None else starts(index[0]).astype("int64")
+        t = (index[axis] - start) % extent if circular else index[axis] - start
+        place = te.minimum(te.maximum(t, 0), max(length - 1, 0))
+        old = cache(*index)
+        if length == 0:
+            return old
+        return te.select(te.all(t >= 0, t < length), update(*index[:axis], place, *index[axis + 1 :]), old)
+
+    return Computation((compute(cache.shape, element, "tensor_scatter", layout),))
+
+
 def _scatter(
     data: View, indices: View, updates: View,
     write: Callable[[IRBuilder, BufferPointer, BufferPointer, BufferPointer], None],

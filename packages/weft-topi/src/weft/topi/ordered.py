@@ -15,9 +15,10 @@ from weft.topi.operator import Computation
 from weft.topi.tiling import accumulator_type
 
 
-def cumulative_sum(x: View, axis: int, exclusive: bool = False, reverse: bool = False) -> Computation:
-    """The sum of the elements up to each one along an axis, without itself where `exclusive`; from the end where
-    `reverse`. Row-major. 16-bit floating point is added in float32."""
+def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: bool = False) -> Computation:
+    """The "sum" or "product" of the elements up to each one along an axis, without itself where `exclusive`; from the
+    end where `reverse`. Row-major. 16-bit floating point is added or multiplied in float32."""
+    is_sum = kind == "sum"
     state = accumulator_type(x.dtype)
     extent, inner = x.shape[axis], x.shape[axis + 1 :]
     lanes = min(vector_of(x), inner[-1]) if inner else 1
@@ -31,18 +32,19 @@ def cumulative_sum(x: View, axis: int, exclusive: bool = False, reverse: bool = 
             before, between = around[:axis], around[axis:]
             total = ib.allocate(state, (max(row, 1),), scope, "total")
             with loops(ib, (row,), lanes) as column:
-                total[column[0]] = te.const(0, state)
+                total[column[0]] = te.const(0 if is_sum else 1, state)
             with ib.for_range(0, extent, "k") as k, loops(ib, (row,), lanes) as column:
                 place = extent - 1 - k if reverse else k
                 at = (*before, place, *between, *(column if inner else ()))
                 if exclusive:
                     result[at] = total[column[0]].astype(x.dtype)
-                total[column[0]] = total[column[0]] + source[at].astype(state)
+                term = source[at].astype(state)
+                total[column[0]] = total[column[0]] + term if is_sum else total[column[0]] * term
                 if not exclusive:
                     result[at] = total[column[0]].astype(x.dtype)
         return ib.get()
 
-    tensor = te.extern(x.shape, [x.tensor], body, name="cumulative_sum", dtype=x.dtype)
+    tensor = te.extern(x.shape, [x.tensor], body, name=f"cumulative_{kind}", dtype=x.dtype)
     return Computation((View(tensor, x.shape, Layout.row_major(x.ndim)),))
 
 

@@ -9,8 +9,12 @@ from math import prod
 from weft.runtime.dtype import DType
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.ir.expr import Expr
+from weft.tensor_ir.te import ir_builder
+from weft.topi.injective import SERIAL_ELEMENTS
 from weft.topi.layout import Layout, View
+from weft.topi.loops import loops
 from weft.topi.operator import Computation
+from weft.topi.rows import flattened
 from weft.topi.tiling import (
     accumulator_type,
     balanced,
@@ -29,12 +33,48 @@ from weft.topi.window import Window
 COLUMNS = 8
 """Columns that are computed together, so that the chains of their reductions overlap."""
 UNROLLED_TAPS = 16
-"""Kernel columns that are written out."""
+"""Kernel columns, or rows times columns, that are written out."""
 
 
 def max_pool(data: View, window: Window, ceil_mode: bool = False, layout: Layout | None = None) -> Computation:
     """The maximum over windows of data [N, C, …]; padding does not take part."""
     return _window_pool(data, window, ceil_mode, data.dtype, layout, te.max, lambda value, _: value)
+
+
+def max_pool_indices(data: View, window: Window, ceil_mode: bool = False, column_major: bool = False) -> Computation:
+    """The maxima of windows of data [N, C, …] and their positions in it, row-major, or each image column by column.
+
+    Of equal elements the first is taken. The outputs are row-major.
+    """
+    n, c, *spatial = data.shape
+    output = window.output(spatial, ceil_mode)
+    shape = (n, c, *output)
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
+        parallel = "parallel" if prod(shape) * prod(window.kernel) >= SERIAL_ELEMENTS else "serial"
+        with loops(ib, shape, kind=parallel) as index:
+            found = ib.allocate("int64", (1,), "register", "found")
+            best = ib.allocate(data.dtype, (1,), "register", "best")
+            found[0] = te.const(-1)
+            best[0] = te.const(0, data.dtype)
+            with loops(ib, window.kernel) as taps:
+                at = [window.position(d, index[2 + d], k) for d, k in enumerate(taps)]
+                with ib.if_scope(window.inside(spatial, output, at)):
+                    value = ib.let("value", source[(*index[:2], *at)])
+                    better = te.any(found[0] < 0, value > best[0])
+                    if data.dtype.is_float:
+                        better = te.any(better, te.all(te.isnan(value), ~te.isnan(best[0])))
+                    with ib.if_scope(better):
+                        best[0] = value
+                        found[0] = flattened(at[::-1], spatial[::-1]) if column_major else flattened(at, spatial)
+            values[tuple(index)] = best[0]
+            places[tuple(index)] = (index[0] * c + index[1]) * prod(spatial) + found[0]
+        return ib.get()
+
+    tensors = te.extern([shape, shape], [data.tensor], body, name="max_pool_indices", dtype=[data.dtype, "int64"])
+    return Computation(tuple(View(t, shape, Layout.row_major(len(shape))) for t in tensors))
 
 
 def average_pool(
@@ -126,21 +166,18 @@ class _Plan:
             loops, inner = [*outer, xo], [lane]
         if self.clips[-1]:
             stage.pragma(xo, "partition")
-        written_out = prod(self.window.kernel) <= UNROLLED_TAPS
-        if written_out and not blocked:
-            for d, axis in enumerate(outer[2:]):
-                if self.clips[d]:
-                    stage.pragma(axis, "partition")
+        rows_too = not blocked and self.window.rank > 1 and prod(self.window.kernel[-2:]) <= UNROLLED_TAPS
+        if rows_too and self.clips[-2]:
+            stage.pragma(outer[-1], "partition")
         register_tile(stage, *inner)
         work = elements(self.master) * prod(self.window.kernel)
         s[tile].compute_at(stage, share_among_threads(stage, loops, work))
         part = s[tile]
         *data, last = part.axes
         terms = list(part.op.reduce_axis)
-        if written_out and not blocked:
-            for term in terms:
-                part.unroll(term)
-        elif extent_of(terms[-1].extent) <= UNROLLED_TAPS:
+        if rows_too:
+            part.unroll(terms[-2])
+        if rows_too or extent_of(terms[-1].extent) <= UNROLLED_TAPS:
             part.unroll(terms[-1])
         part.reorder(*terms, *data, last)
         register_tile(part, *data, last)

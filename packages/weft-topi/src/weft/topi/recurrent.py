@@ -1,7 +1,7 @@
 """Recurrent layers: LSTM, GRU and the simple RNN, as ONNX defines them.
 
 What all time steps take from the input is one matrix product. The recurrence is a loop over time around a product of
-the states of the batch with the recurrent weights, and the cell's update of each, in vectors along the hidden dimension.
+the states of the batch with the recurrent weights, and each cell's update, in vectors along the hidden dimension.
 """
 
 from __future__ import annotations
@@ -236,7 +236,8 @@ class _Step:
     def sequences(self) -> Iterator[tuple[Expr, Expr, Expr | int]]:
         """A loop over the batch: the sequence, the time at which this step reads it, its length."""
         with self.ib.for_range(0, self.layer.batch, "b") as b:
-            lengths, length = self.layer.inputs.lengths, self.layer.time
+            lengths = self.layer.inputs.lengths
+            length: Expr | int = self.layer.time
             if lengths is not None:
                 length = self.ib.let("length", _read(self.given, lengths, (b,)).astype("int64"))
             backwards = self.layer.settings.backwards[self.d]
@@ -245,9 +246,9 @@ class _Step:
     @contextmanager
     def active(self) -> Iterator[tuple[Expr, Expr]]:
         """A loop over those sequences that have not ended, and the time in each."""
-        with self.sequences() as (b, t, length):
-            with self.ib.if_scope(self.number < length) if self.layer.inputs.lengths is not None else nullcontext():
-                yield b, t
+        ends = self.layer.inputs.lengths is not None
+        with self.sequences() as (b, t, length), self.ib.if_scope(self.number < length) if ends else nullcontext():
+            yield b, t
 
     def limited(self, e: Expr) -> Expr:
         clip = self.layer.settings.clip
@@ -298,9 +299,12 @@ class _Step:
         sums = ib.allocate(self.gates.dtype, (rows, self.panel), Scope.REGISTER, "sums")
 
         def over(body: Callable[[Expr, Expr], None]) -> None:
-            with ib.for_range(0, rows, "row", "unrolled") as row, ib.for_range(0, self.panel // lanes, "v", "unrolled") as v:
-                with ib.for_range(0, lanes, "lane", "vectorized") as lane:
-                    body(row, v * lanes + lane)
+            with (
+                ib.for_range(0, rows, "row", "unrolled") as row,
+                ib.for_range(0, self.panel // lanes, "v", "unrolled") as v,
+                ib.for_range(0, lanes, "lane", "vectorized") as lane,
+            ):
+                body(row, v * lanes + lane)
 
         def clear(row: Expr, i: Expr) -> None:
             sums[row, i] = te.const(0, self.gates.dtype)

@@ -223,11 +223,11 @@ def reduce_in_vectors(
     stage.set_scope("register")
     stage.compute_at(host, place)
     if extent > 2 * LONGEST_CHAIN * width:
-        part, _ = stage.split(axis, LONGEST_CHAIN * width)
-        partial = s.rfactor(reduction, part, len(stage.axes))
-        (part,) = stage.op.reduce_axis
-        stage.pragma(part, "partition")
-        reduce_in_vectors(s, partial[0] if isinstance(partial, tuple) else partial, lanes, stage, part, accumulators)
+        parts, _ = stage.split(axis, LONGEST_CHAIN * width)
+        partial = s.rfactor(reduction, parts, len(stage.axes))
+        (parts,) = stage.op.reduce_axis
+        stage.pragma(parts, "partition")
+        reduce_in_vectors(s, partial[0] if isinstance(partial, tuple) else partial, lanes, stage, parts, accumulators)
         return
     while width > 1:
         _, inner = stage.split(axis, width)

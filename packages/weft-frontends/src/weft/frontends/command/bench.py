@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from weft import runtime
 from weft.frontends.command import peers
 from weft.frontends.command.arguments import FILE, json_option
 from weft.frontends.command.arrays import random_inputs
@@ -17,7 +16,7 @@ from weft.frontends.command.compilation import (
     Compilation,
     compilation_options,
     constants_of,
-    open_artifact,
+    load_model,
     read_graph,
     require_model,
 )
@@ -58,7 +57,7 @@ def bench(
     """
     if against:
         require_model(model)
-    loaded = runtime.load(open_artifact(model, compilation), threads=threads)
+    loaded = load_model(model, compilation, threads)
     inputs = random_inputs(loaded.inputs, 0)
     ours = {name: a.numpy() for name, a in loaded.run(inputs).items()}
     out = loaded.run(inputs)

@@ -37,11 +37,12 @@ def check(model: Path, compilation: Compilation, as_json: bool) -> int:
             constants=constants,
             operators=installed_operators(),
         )
-        advice = advice_on_dimensions(input_types_of(model, compilation))
+        advice = advice_on_dimensions(model, input_types_of(model, compilation))
     if as_json:
         show_json({**report.to_json(), "advice": advice, "supported": report.is_supported and not advice})
     else:
         if advice:
             click.echo(advice)
+            click.echo("with these dimensions open:")
         click.echo(str(report))
     return 0 if report.is_supported and not advice else 1

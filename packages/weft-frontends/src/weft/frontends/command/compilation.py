@@ -31,10 +31,12 @@ from weft.runtime import (
     ArtifactError,
     CodegenError,
     FrontendError,
+    Model,
     Target,
     VerifiedFiles,
     read_artifact,
 )
+from weft.runtime import load as load_artifact
 from weft.tensor_ir import ObjectCache
 from weft.tensor_ir.codegen.workers import CompilerPool
 
@@ -157,10 +159,10 @@ def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, A
             operators=installed_operators(),
         )
     except FrontendError:
-        if advice := advice_on_dimensions(input_types_of(path, compilation)):
+        if advice := advice_on_dimensions(path, input_types_of(path, compilation)):
             raise FrontendError(advice) from None  # what an operator can't do may be due to open dimensions alone
         raise
-    if advice := advice_on_dimensions({v.name: v.type for v in graph.inputs}):
+    if advice := advice_on_dimensions(path, {v.name: v.type for v in graph.inputs}):
         raise FrontendError(advice)
     return graph, parameters
 
@@ -173,14 +175,17 @@ def input_types_of(path: Path, compilation: Compilation) -> dict[str, TensorType
     return input_types([v for v in graph.input if v.name not in constant], shapes, compilation.dims)[0]
 
 
-def advice_on_dimensions(types: Mapping[str, TensorType]) -> str:
-    """What to add to the command line so that all dimensions of inputs are known; '' where they are."""
+def advice_on_dimensions(path: Path, types: Mapping[str, TensorType]) -> str:
+    """A command line with which all dimensions of a model's inputs are known; '' where they are."""
     names = dict.fromkeys(dim.name for t in types.values() for dim in t.shape if isinstance(dim, Symbol))
     if not names:
         return ""
     inputs = "; ".join(f"{name}: {t}" for name, t in types.items() if not t.is_static)
-    options = " ".join(shlex.quote(f"--dim={name}=1") for name in names)
-    return f"expected inputs of known dimensions, found {inputs}; say what they are, such as {options}"
+    context = click.get_current_context()
+    options = [word for name in names for word in ("--dim", f"{name}=1")]
+    output = ["-o", str(context.params["output"])] if context.info_name == "compile" else []
+    example = shlex.join([*context.command_path.split(), str(path), *output, *options])
+    return f"expected inputs of known dimensions, found {inputs}; say what they are, such as\n  {example}"
 
 
 def compile_model(
@@ -208,15 +213,28 @@ def compile_model(
             )
 
 
-def open_artifact(path: Path, compilation: Compilation, *, timed: bool = False) -> Artifact:
-    """The artifact in a file, or of a model in it, which `timed` compiles with timed steps."""
+def open_artifact(path: Path, compilation: Compilation) -> Artifact:
+    """The artifact in a file, or of a model in it."""
     if not is_artifact(path):
-        return compile_model(path, compilation, timed=timed)
+        return compile_model(path, compilation)
+    _require_default(path, compilation)
+    return read_artifact(path, verified=_verified_files())
+
+
+def load_model(path: Path, compilation: Compilation, threads: int, *, timed: bool = False) -> Model:
+    """The network in a file, an artifact or a model, which `timed` compiles with timed steps, ready to run here."""
+    if not is_artifact(path):
+        return load_artifact(compile_model(path, compilation, timed=timed), threads=threads)
+    _require_default(path, compilation)
+    return load_artifact(path, threads=threads, verified=_verified_files())
+
+
+def _require_default(path: Path, compilation: Compilation) -> None:
+    """Raises UsageError where the command line says how to compile what is compiled already."""
     if not compilation.is_default:
         raise click.UsageError(
             f"--target, --shape, --dim, --bind and --numerics are for models; {path} is compiled already"
         )
-    return read_artifact(path, verified=_verified_files())
 
 
 def object_cache(compilation: Compilation) -> ObjectCache | None:

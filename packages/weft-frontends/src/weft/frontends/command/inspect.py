@@ -38,8 +38,7 @@ class InspectedStep:
 @click.option(
     "--show",
     type=click.Choice(["graph", "ir", "asm"]),
-    default="ir",
-    show_default=True,
+    show_default="ir",
     help="What of --kernel: the nodes that it computes, its loops, its assembly.",
 )
 @compilation_options
@@ -49,7 +48,7 @@ def inspect(
     passes: bool,
     dump: Path | None,
     name: str | None,
-    show: str,
+    show: str | None,
     compilation: Compilation,
     as_json: bool,
 ) -> None:
@@ -59,8 +58,10 @@ def inspect(
     result must be in memory, and tells why.
     """
     chosen = passes + (dump is not None) + (name is not None)
-    if chosen + (as_json and chosen > 0) > 1:
+    if chosen + as_json > 1:
         raise click.UsageError("expected one of --passes, --dump, --kernel and --json")
+    if show is not None and name is None:
+        raise click.UsageError("--show is for --kernel NAME")
     if is_artifact(model):
         if chosen:
             raise click.UsageError(f"--passes, --dump and --kernel are for models; {model} is compiled already")
@@ -80,7 +81,7 @@ def inspect(
     else:
         kernels = compile_kernels(found.optimised, compilation)
         if name is not None:
-            click.echo(_kernel(kernels, name, show, compilation))
+            click.echo(_kernel(kernels, name, show or "ir", compilation))
         elif as_json:
             show_json(_model_summary(found, kernels, compilation))
         else:
@@ -104,9 +105,9 @@ def _kernel(kernels: Kernels, name: str, show: str, compilation: Compilation) ->
     if show == "asm":
         return build_functions([functions[name]], compilation.target).assembly()
     if show == "graph":
-        node = next(node for node, kernel in kernels.network.calls.items() if kernel == name)
-        assert isinstance(node.op, Fused)
-        return str(node.op.body)
+        op = kernels.nodes[name].op
+        assert isinstance(op, Fused)
+        return str(op.body)
     return str(functions[name])
 
 
@@ -159,7 +160,7 @@ def _row(position: int, s: InspectedStep) -> tuple[str, ...]:
         str(position),
         s.step.kernel,
         "" if s.code_bytes is None else size(s.code_bytes),
-        f"{s.step.operations / 1e6:.1f}" if s.step.operations else "",
+        f"{s.step.operations / 1e6:.3g}" if s.step.operations else "",
         size(s.step.bytes),
         ", ".join(s.step.outputs),
         s.ends_because,

@@ -8,10 +8,9 @@ from statistics import median
 
 import click
 
-from weft import runtime
 from weft.frontends.command.arguments import FILE, json_option
 from weft.frontends.command.arrays import random_inputs
-from weft.frontends.command.compilation import Compilation, compilation_options, open_artifact
+from weft.frontends.command.compilation import Compilation, compilation_options, load_model
 from weft.frontends.command.output import show_json, show_table
 from weft.frontends.command.progress import step
 from weft.runtime import Step, TimeResult, time_steps
@@ -57,7 +56,7 @@ def profile(model: Path, threads: int, samples: int, order: str, compilation: Co
     OUT.weft must be compiled with --timed. GFLOP/s count what a step takes by definition, so that Winograd's may pass
     the peak; GB/s count inputs and outputs once each, for steps that memory limits.
     """
-    loaded = runtime.load(open_artifact(model, compilation, timed=True), threads=threads)
+    loaded = load_model(model, compilation, threads, timed=True)
     with step(f"measuring {model.name}"):
         times = time_steps(loaded, random_inputs(loaded.inputs, 0), samples)
         meter = PeakMeter()

@@ -10,10 +10,9 @@ from time import perf_counter
 import click
 import numpy as np
 
-from weft import runtime
 from weft.frontends.command.arguments import FILE, NEW_FILE, by_name, json_option, named_file, numbers, threads_option
 from weft.frontends.command.arrays import is_array_file, random_inputs, read_array, split_key, write_arrays
-from weft.frontends.command.compilation import Compilation, compilation_options, open_artifact
+from weft.frontends.command.compilation import Compilation, compilation_options, load_model
 from weft.frontends.command.files import writing
 from weft.frontends.command.labels import Ranked, largest, read_labels
 from weft.frontends.command.output import finite, show_json, show_table
@@ -61,7 +60,7 @@ def run(
     as_json: bool,
 ) -> None:
     """Run a network once. A MODEL is compiled first, in memory."""
-    loaded = runtime.load(open_artifact(model, compilation), threads=threads)
+    loaded = load_model(model, compilation, threads)
     inputs = _inputs(loaded.inputs, given, seed, Normalisation(bgr, mean, std))
     start = perf_counter()
     outputs = {name: a.numpy() for name, a in loaded.run(inputs).items()}

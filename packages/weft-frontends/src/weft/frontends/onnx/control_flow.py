@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 
 from weft.frontends.onnx.emitter import Emitter, Operand, symbols_of, type_of
+from weft.frontends.onnx.loading import subgraphs
 from weft.frontends.onnx.node import ImportedNode, UnsupportedError, normal_axis, require_bound, static_extents
 from weft.frontends.onnx.tensors import Array
 from weft.graph_ir.graph import Graph, NodeSpan, Value
@@ -26,10 +27,12 @@ from weft.graph_ir.ops.shape import Concat, Reshape, Slice, Transpose
 from weft.graph_ir.types import TensorType
 from weft.runtime.errors import FrontendError
 
-MOST_UNROLLED = 64
-"""Iterations of a Loop that become nodes one after the other."""
+MOST_UNROLLED = 1024
+"""Nodes that a Loop may become by unrolling."""
 UNLIMITED = (1 << 63) - 1
 """Iterations of a Loop without a trip count."""
+MOST_ITERATIONS = 1 << 32
+"""Of a Loop that no condition ends."""
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +64,8 @@ class Body:
 
     def read_with(self, results: Sequence[Operand]) -> list[Value]:
         """The values around the node that its body reads, or that are among the results."""
-        read = {*results_of(results), *(v for node in self.emitter.finish().nodes for v in node.inputs)}
+        read = {v for node in self.emitter.finish().nodes for v in node.inputs}
+        read.update(result for result in results if isinstance(result, Value))
         return [outer for outer, inner in self.captured.items() if inner in read]
 
     def finish(self, results: Sequence[Operand], captured: Sequence[Value]) -> Graph:
@@ -75,10 +79,6 @@ class Body:
             self.emitter.output(value)
         inputs = (*self.inputs, *map(self.capture, captured))
         return replace(self.emitter.finish(), inputs=inputs)
-
-
-def results_of(results: Sequence[Operand]) -> list[Value]:
-    return [result for result in results if isinstance(result, Value)]
 
 
 class Bodies(Protocol):
@@ -101,12 +101,11 @@ def choose(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
     """The outputs of an If whose condition is computed at run time; None behind a gap."""
     then, otherwise = bodies.open(node.attribute("then_branch")), bodies.open(node.attribute("else_branch"))
     remedy = _binding(node, 0)
+    for branch in (then.proto, otherwise.proto):
+        require_branch(node, branch)
     one, other = (bodies.read(body, {}, remedy=remedy) for body in (then, otherwise))
     if one is None or other is None:
         return None
-    for body, results in ((then, one), (otherwise, other)):
-        if len(results) != len(node.outputs) or body.proto.input:
-            raise FrontendError(f"expected a branch of {len(node.outputs)} outputs, found {len(results)}")
     for declared, a, b in zip(then.proto.output, one, other, strict=True):
         require_bound(symbols_of(a) | symbols_of(b), f"output {declared.name!r} of a branch")
         if type_of(a) != type_of(b):
@@ -120,6 +119,15 @@ def choose(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
     return node.results(op, _scalar(node, 0), *captured, count=len(one))
 
 
+def require_branch(node: ImportedNode, branch: onnx.GraphProto) -> None:
+    """Raises FrontendError where a graph is no branch of an If."""
+    if len(branch.output) != len(node.outputs) or branch.input:
+        raise FrontendError(
+            f"expected branches of no inputs and {len(node.outputs)} outputs, "
+            f"found one of {len(branch.input)} and {len(branch.output)}"
+        )
+
+
 def loop(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
     """The outputs of a Loop; None behind a gap."""
     graph, states = node.attribute("body"), len(node.inputs) - 2
@@ -129,12 +137,22 @@ def loop(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
             f"found {len(graph.input)} and {len(graph.output)}"
         )
     most, start = _limit(node), _start(node)
-    if start is not True or not isinstance(most, int) or most > MOST_UNROLLED:
+    if start is not True or not isinstance(most, int) or most * _size(graph) > MOST_UNROLLED:
         return _looped(node, bodies, most, start, is_trial=False)
     try:
         return _looped(node, bodies, most, start, is_trial=True)
     except UnsupportedError as refusal:
         return _unrolled(node, bodies, most, refusal)
+
+
+def _size(graph: onnx.GraphProto) -> int:
+    """The number of nodes of a graph and of those within it; 1 at least."""
+    pending, size = [graph], 1
+    while pending:
+        nodes = pending.pop().node
+        size += len(nodes)
+        pending += [inner for node in nodes for inner in subgraphs(node)]
+    return size
 
 
 def _limit(node: ImportedNode) -> int | Value:
@@ -157,14 +175,15 @@ def _looped(
     body = bodies.open(node.attribute("body"))
     number, condition, *states = body.proto.input
     initial = [node.value(2 + i) for i in range(len(states))]
-    given = {number.name: _as_declared(body, number, body.input(number.name, NUMBER)), condition.name: np.array(True)}
+    iteration = _as_declared(body, number, body.input(number.name, NUMBER))
+    given: dict[str, Operand] = {number.name: iteration, condition.name: np.array(True)}
     given |= {state.name: body.input(state.name, v.type) for state, v in zip(states, initial, strict=True)}
     results = bodies.read(body, given, is_trial=is_trial)
     if results is None:
         return None
     goes_on, *results = results
     _require_state([v.name for v in states], initial, results)
-    is_endless = not isinstance(goes_on, Value) and bool(goes_on)
+    is_endless = _is_true(goes_on)
     if not is_endless and not node.has(1):
         raise UnsupportedError(
             "the body computes whether there is a next iteration, but there is no input cond: the standard ignores "
@@ -174,8 +193,8 @@ def _looped(
     if start is False or most == 0:
         return [*(node.operand(2 + i) for i in range(len(states))), *map(_nothing, results[len(states) :])]
     if is_endless and start is True and isinstance(most, int):
-        if most == UNLIMITED:
-            raise FrontendError("expected a loop that ends, found neither a trip count nor a condition")
+        if most > MOST_ITERATIONS:
+            raise FrontendError(f"expected a condition or at most {MOST_ITERATIONS} iterations, found neither")
         return _counted(node, body, most, initial, results)
     stacked = [name for name in node.outputs[len(states) :] if name]
     if stacked:
@@ -213,12 +232,12 @@ def _unrolled(node: ImportedNode, bodies: Bodies, most: int, refusal: Unsupporte
         if results is None:
             return None
         goes_on, *results = results
-        if isinstance(goes_on, Value) or not (goes_on.all() or node.has(1)):
+        if isinstance(goes_on, Value) or not (_is_true(goes_on) or node.has(1)):
             raise refusal
         states = results[: len(names)]
         for all_, one in zip(others, results[len(names) :], strict=True):
             all_.append(one)
-        if not goes_on.all():
+        if not _is_true(goes_on):
             break
     if not most:
         raise refusal
@@ -237,19 +256,18 @@ def scan(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
             f"found {len(graph.input)} and {len(graph.output)}"
         )
     axes = [
-        normal_axis(axis, node.rank(states + i))
-        for i, axis in enumerate(_per_value(node, "scan_input_axes", scanned))
+        normal_axis(axis, node.rank(states + i)) for i, axis in enumerate(_per_value(node, "scan_input_axes", scanned))
     ]
-    lengths = {
-        static_extents(node.shape(states + i), f"input {states + i}")[axis] for i, axis in enumerate(axes)
-    }
+    lengths = {static_extents(node.shape(states + i), f"input {states + i}")[axis] for i, axis in enumerate(axes)}
     if len(lengths) > 1:
         raise FrontendError(f"expected scanned inputs of one length, found {sorted(lengths)}")
     (count,) = lengths
     body = bodies.open(graph)
     number = body.input("iteration", NUMBER)
     initial = [node.value(i) for i in range(states)]
-    given = {state.name: body.input(state.name, v.type) for state, v in zip(graph.input, initial, strict=False)}
+    given: dict[str, Operand] = {
+        state.name: body.input(state.name, v.type) for state, v in zip(graph.input, initial, strict=False)
+    }
     for i, is_reversed in enumerate(_per_value(node, "scan_input_directions", scanned)):
         place = body.add(Subtract(), body.constant(np.array(count - 1)), number) if is_reversed else number
         given[graph.input[states + i].name] = body.add(Gather(axes[i]), body.capture(node.value(states + i)), place)
@@ -330,10 +348,16 @@ def _scalar(node: ImportedNode, index: int) -> Value:
     return value if value.type.rank == 0 else node.step(Reshape(()), value)
 
 
-def _as_scalar(body: Body, result: Operand) -> Value:
-    value = result if isinstance(result, Value) else body.constant(result)
-    if any(extent != 1 for extent in value.type.shape):
-        raise FrontendError(f"expected one element as the condition of the body, found {value.type}")
+def _is_true(goes_on: Operand) -> bool:
+    """Whether it is known that there is a next iteration. Raises FrontendError for what is no condition."""
+    type_ = type_of(goes_on)
+    if not type_.dtype.is_bool or any(extent != 1 for extent in type_.shape):
+        raise FrontendError(f"expected one bool as the condition that the body computes, found {type_}")
+    return not isinstance(goes_on, Value) and bool(goes_on)
+
+
+def _as_scalar(body: Body, goes_on: Operand) -> Value:
+    value = goes_on if isinstance(goes_on, Value) else body.constant(goes_on)
     return value if value.type.rank == 0 else body.add(Reshape(()), value)
 
 

@@ -23,7 +23,7 @@ Symbols, in an array of objects."""
 
 class Emitter:
     """A graph being built. `reserved` are the names of the model's own values, `outputs` those that only the node that
-    computes an output of the model may take. No tensor takes more than `tensor_bytes`, nor do all constants together."""
+    computes an output of the model may take. No tensor takes more than `tensor_bytes`, nor all constants together."""
 
     def __init__(self, name: str, reserved: Iterable[str], outputs: Iterable[str], tensor_bytes: int) -> None:
         self._builder = GraphBuilder(name)
@@ -56,7 +56,7 @@ class Emitter:
         if id(operand) not in self._parameters:
             self._constant_bytes -= operand.nbytes
             if self._constant_bytes < 0:
-                raise FrontendError(f"{name!r}: expected constants of at most {self._tensor_bytes} bytes in all, found more")
+                raise FrontendError(f"{name!r}: expected at most {self._tensor_bytes} bytes of constants, found more")
             chosen = name if own and name not in self._outputs else self.beside(name)
             self._parameters[id(operand)] = (operand, self._builder.parameter(chosen, np.asarray(operand, order="C")))
         return self._parameters[id(operand)][1]

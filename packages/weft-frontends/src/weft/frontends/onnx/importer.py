@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from weft.frontends.onnx.control_flow import Body, choose, loop, require_branch, scan
 from weft.frontends.onnx.converters import CONVERTERS
-from weft.frontends.onnx.control_flow import Body, choose, loop, scan
 from weft.frontends.onnx.custom import convert_custom, operator_named, schema_of_operator
 from weft.frontends.onnx.emitter import Emitter, Operand, type_of
 from weft.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
@@ -357,8 +357,7 @@ class _Importer:
             case _ if node.is_value(0):
                 return choose(node, bodies)
         graph = node.attribute("then_branch" if node.scalar(0) else "else_branch")
-        if len(graph.output) != len(node.outputs) or graph.input:
-            raise FrontendError(f"expected a branch of {len(node.outputs)} outputs, found {len(graph.output)}")
+        require_branch(node, graph)
         return bodies.take(graph)
 
     def _inside(

@@ -23,7 +23,7 @@ class Limits:
     """Of the file; a protobuf message holds no more."""
     nodes: int = 1_000_000
     """Of all graphs."""
-    expanded: int = 100_000
+    expanded: int = 50_000
     """Nodes that the calls of function bodies and branches come to; a few functions can call for any number."""
     nesting: int = 64
     """Graphs within graphs, functions within functions."""

@@ -13,6 +13,7 @@ from onnx.defs import OpSchema
 
 from weft.frontends.onnx.emitter import Emitter, Operand, symbols_of, type_of
 from weft.frontends.onnx.loading import text
+from weft.frontends.onnx.structure import MOST_ARGUMENTS
 from weft.frontends.onnx.tensors import SCHEMA_NAMES, Array
 from weft.graph_ir.graph import NodeSpan, Value
 from weft.graph_ir.op import Op
@@ -145,7 +146,7 @@ class ImportedNode:
         if isinstance(operand, Value):
             raise UnsupportedError(
                 f"{self._described(index)} must be known while compiling, but is computed at run time",
-                f"bind {operand.name!r} if it is an input: constants={{{operand.name!r}: ...}}",
+                f"bind {operand.name!r} if it is an input: constants={{{operand.name!r}: ...}}, or --bind {operand.name}=...",
             )
         return operand
 
@@ -304,6 +305,8 @@ class ImportedNode:
             raise FrontendError(
                 f"expected {self.schema.min_input} to {self.schema.max_input} inputs of {self.operator}, found {count}"
             )
+        if max(count, len(self.outputs)) > MOST_ARGUMENTS:
+            raise UnsupportedError(f"more than {MOST_ARGUMENTS} inputs or outputs of a node are not supported")
         if len(self.outputs) > self.schema.max_output:
             raise FrontendError(f"expected at most {self.schema.max_output} outputs, found {len(self.outputs)}")
         for index, operand in enumerate(self.inputs):
@@ -338,8 +341,10 @@ def require_bound(symbols: Iterable[Symbol], what: str) -> None:
     names = sorted({symbol.name for symbol in symbols})
     if names:
         binding = ", ".join(f"{name!r}: ..." for name in names)
+        options = " ".join(f"--dim {name}=..." for name in names)
         raise UnsupportedError(
-            f"{what} depends on dimensions without a number: {', '.join(names)}", f"bind them: dims={{{binding}}}"
+            f"{what} depends on dimensions without a number: {', '.join(names)}",
+            f"bind them: dims={{{binding}}}, or {options}",
         )
 
 

@@ -345,6 +345,7 @@ _FOLDS: dict[str, Fold] = {
     "ReduceMin": _reduction(np.min),
     "ReduceProd": _reduction(np.prod),
     "ReduceSum": _reduction(np.sum),
+    "Relu": _unary(lambda x: np.maximum(x, 0)),
     "Reshape": _reshape,
     "Slice": _slice,
     "Split": _split,

@@ -38,6 +38,8 @@ def _dimension(dim: onnx.TensorShapeProto.Dimension, name: str, axis: int) -> Di
             raise FrontendError(f"{name!r}: expected dimension {axis} of zero or more elements, found {dim.dim_value}")
         return dim.dim_value
     parameter = text(dim.dim_param, "a dimension")
+    if not parameter.isprintable():
+        raise FrontendError(f"{name!r}: expected the name of dimension {axis} as printable text, found {parameter!r}")
     return Symbol(f"{name}.{axis}" if parameter in _ANONYMOUS else parameter)
 
 
@@ -65,7 +67,7 @@ def input_types(
         if name in shapes:
             type_ = _with_shape(value, type_, shapes[name], bindings)
         if type_ is None:
-            raise FrontendError(f"input {name!r} declares no shape; give it: shapes={{{name!r}: (...)}}")
+            raise FrontendError(f"input {name!r} declares no shape; give it: shapes={{{name!r}: (...)}}, or --shape {name}=...")
         declared[name] = type_
     _require_known(dims, sorted(symbols), "dims", "dimensions")
     wrong = {name: extent for name, extent in bindings.items() if isinstance(extent, bool) or not extent > 0}

@@ -15,6 +15,12 @@ from onnx.defs import onnx_opset_version
 from weft.frontends.onnx.loading import Model, subgraphs, text
 from weft.runtime.errors import FrontendError, printable
 
+MOST_ARGUMENTS = 250
+"""Of a model or one of its nodes: a compiled function takes 255, whose status says which one is wrong
+(docs/design/abi.md)."""
+LONGEST_NAME = 512
+"""Of an input or output; artifacts hold no longer ones."""
+
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str, int]:
     """The version of each domain; the default domain is ''. Raises FrontendError for one above what is known."""
@@ -54,6 +60,15 @@ def check_structure(model: Model) -> dict[str, int]:
     _check_graph(proto.graph, (), model.name)
     constant = {tensor.name for tensor in proto.graph.initializer}
     inputs = {value.name for value in proto.graph.input if value.name not in constant}
+    if len(inputs) + len(proto.graph.output) > MOST_ARGUMENTS:
+        count = f"{len(inputs)} and {len(proto.graph.output)}"
+        raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {count}")
+    for name in (*inputs, *(value.name for value in proto.graph.output)):
+        if not (name.isprintable() and len(name) <= LONGEST_NAME):
+            raise FrontendError(
+                f"{model.name}: expected names of inputs and outputs as printable text of 1 to {LONGEST_NAME} "
+                f"characters, found {name[:LONGEST_NAME]!r}"
+            )
     for value in proto.graph.output:
         if value.name in inputs:
             raise FrontendError(
@@ -156,14 +171,19 @@ def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeP
 
 
 def reads(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that a node reads, those of the graphs within it included."""
-    pending = [node]
+    """The names that a node reads, those of the graphs within it included but for what these define themselves."""
+    pending: list[tuple[onnx.NodeProto, frozenset[str]]] = [(node, frozenset())]
     while pending:
-        current = pending.pop()
-        yield from current.input
+        current, own = pending.pop()
+        yield from (name for name in current.input if name not in own)
         for graph in subgraphs(current):
-            yield from (output.name for output in graph.output)
-            pending.extend(graph.node)
+            inner = own | _defined(graph)
+            yield from (output.name for output in graph.output if output.name not in inner)
+            pending.extend((within, inner) for within in graph.node)
+
+
+def _defined(graph: onnx.GraphProto) -> set[str]:
+    return {value.name for value in (*graph.input, *graph.initializer)} | {o for n in graph.node for o in n.output}
 
 
 def _require_defined(name: str, scopes: tuple[set[str], ...], what: str) -> None:

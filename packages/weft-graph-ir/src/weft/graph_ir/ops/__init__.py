@@ -13,6 +13,7 @@ from weft.graph_ir.ops import (
     recurrent,
     reduce,
     resize,
+    sampling,
     shape,
     softmax,
 )
@@ -33,6 +34,7 @@ OPS = _OpSet.of(
     *softmax.OPS,
     *resize.OPS,
     *recurrent.OPS,
+    *sampling.OPS,
     *control.OPS,
     ConvertLayout,
     Fused,

@@ -62,8 +62,9 @@ class Control(Op):
         return body.inputs[self.counted + len(self.state) :]
 
     def with_captures(self, body: Graph, captures: Iterable[Value]) -> Graph:
-        """The body with other inputs that stand for captured values."""
-        return replace(body, inputs=(*body.inputs[: self.counted + len(self.state)], *captures))
+        """The body with other inputs that stand for captured values; itself if they are the same."""
+        inputs = (*body.inputs[: self.counted + len(self.state)], *captures)
+        return body if inputs == body.inputs else replace(body, inputs=inputs)
 
     @abstractmethod
     def run(self, inputs: Sequence[Array], run: Run) -> list[Array]:
@@ -85,8 +86,9 @@ class Control(Op):
             computed = {v for node in body.nodes for v in node.outputs}
             own = len(set(body.outputs)) == len(body.outputs) and computed.issuperset(body.outputs)
             require(own, self, f"{name} must compute each of its outputs by a node of its own, such as identity")
-            row_major = all(v.type.layout is None for v in body.outputs)
-            require(row_major, self, f"{name} must give row-major outputs, found {_listed(v.type for v in body.outputs)}")
+            types = [v.type for v in body.outputs]
+            row_major = all(t.layout is None for t in types)
+            require(row_major, self, f"{name} must give row-major outputs, found {_listed(types)}")
 
     def _require_state(self, given: Sequence[TensorType]) -> None:
         """Raise InferenceError where an iteration hands on other types than it is given."""
@@ -122,8 +124,8 @@ class If(Control):
 class Loop(Control):
     """`count` iterations of a graph. Inputs: the first of `carried` values that iterations hand on, captured values.
 
-    The body takes the number of the iteration, int64[], before these; it gives the values that it hands on, then others.
-    Outputs: the values of the last iteration, then the others of all iterations, stacked along a new axis 0.
+    The body takes the number of the iteration, int64[], before these; it gives the values that it hands on, then
+    others. Outputs: the values of the last iteration, then the others of all iterations, stacked along a new axis 0.
     """
 
     body: Graph

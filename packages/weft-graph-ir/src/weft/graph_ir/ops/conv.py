@@ -34,8 +34,8 @@ class Conv(Op):
         require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
         outputs, per_group, *kernel = weight.static_shape
         require(
-            weight.dtype == data.dtype and data.dtype.is_float, self,
-            f"expects data and weight of one floating-point type, found {data.dtype} and {weight.dtype}",
+            weight.dtype == data.dtype and (data.dtype.is_float or str(data.dtype) == "int32"), self,
+            f"expects data and weight of one floating-point type or int32, found {data.dtype} and {weight.dtype}",
         )  # fmt: skip
         channels = data.shape[1]
         require(isinstance(channels, int), self, f"the channels of data must be known, found {channels}")
@@ -47,6 +47,7 @@ class Conv(Op):
             self.groups >= 1 and outputs % self.groups == 0, self,
             f"{outputs} output channels can't be divided into {self.groups} groups",
         )  # fmt: skip
+        require(outputs >= 1, self, f"weight {weight} gives no output channels")
         _require_bias(self, bias, outputs, data)
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         assert window.rank == rank
@@ -113,6 +114,7 @@ class ConvTranspose(Op):
             self.groups >= 1 and channels % self.groups == 0, self,
             f"{channels} channels can't be divided into {self.groups} groups",
         )  # fmt: skip
+        require(per_group >= 1, self, f"weight {weight} gives no output channels")
         _require_bias(self, bias, per_group * self.groups, data)
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         extra = self._extra(rank)

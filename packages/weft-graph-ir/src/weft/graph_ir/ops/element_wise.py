@@ -447,6 +447,31 @@ class Atanh(Unary):
 
 
 @dataclass(frozen=True, slots=True)
+class BitCast(Op):
+    """The bits of each element as another type of the same width (ONNX BitCast)."""
+
+    dtype: DType
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        for name, kind in (("data", data.dtype), ("dtype", self.dtype)):
+            require(kind.is_int or kind.is_float, self, f"{name} expects numbers, found {kind}")
+        same = data.dtype.bits == self.dtype.bits
+        require(same, self, f"expects a type of as many bits as {data.dtype}, found {self.dtype}")
+        return (TensorType(self.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return elementwise.bit_cast(data, self.dtype, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
+
+
+@dataclass(frozen=True, slots=True)
 class Not(Unary):
     """Logical negation."""
 
@@ -492,6 +517,6 @@ class IsInf(Predicate):
 OPS = (
     Identity, Cast, Relu, Clip, LeakyRelu, ThresholdedRelu, HardSigmoid, HardSwish, Shrink, Elu, Selu, Celu, Gelu,
     Sigmoid, Tanh, Softplus, Softsign, Mish, Reciprocal, Sqrt, Abs, Negative, Sign, Floor, Ceil, Round, Exp, Log, Erf,
-    Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Not, BitwiseNot, IsNaN, IsInf,
+    Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Not, BitCast, BitwiseNot, IsNaN, IsInf,
 )  # fmt: skip
 """The operators of this file."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weft.graph_ir.op import Op, require
 from weft.graph_ir.ops.element_kinds import ANY, INTEGERS, NUMBERS
-from weft.graph_ir.ops.shape import require_axis
+from weft.graph_ir.ops.shape import require_axis, require_static
 from weft.graph_ir.types import TensorType
 from weft.topi import gather
 from weft.topi.layout import View
@@ -173,5 +173,39 @@ class ScatterND(Scatter):
         return gather.scatter_nd(data, indices, updates, self.reduction)
 
 
-OPS = (Gather, GatherElements, GatherND, ScatterElements, ScatterND)
+@dataclass(frozen=True, slots=True)
+class TensorScatter(Op):
+    """A cache with updates written one behind the other along an axis (ONNX TensorScatter).
+
+    Inputs: cache, update of the same extents but along `axis`, perhaps starts [batch], where the first update goes.
+    With `circular`, writing goes on at the begin of the axis after its end; else what is beyond is left out.
+    """
+
+    axis: int = 1
+    circular: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        cache, update, *starts = inputs
+        ANY.check(self, "cache", cache)
+        require(cache.dtype == update.dtype, self, f"cache and update expect one type, found {cache} and {update}")
+        require_axis(self, self.axis, cache.rank)
+        require(self.axis >= 1, self, "expects an axis after the batch, found 0")
+        extents, others = require_static(self, cache), require_static(self, update)
+        fits = len(extents) == len(others) and all(
+            n <= m if d == self.axis else n == m for d, (n, m) in enumerate(zip(others, extents, strict=True))
+        )
+        require(fits, self, f"update {update} does not fit cache {cache} along axis {self.axis}")
+        for found in starts:
+            INTEGERS.check(self, "starts", found)
+            require(found.shape == extents[:1], self, f"expects starts [{extents[0]}], found {found}")
+        return (TensorType(cache.dtype, cache.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        cache, update, starts = (*inputs, None)[:3]
+        assert cache is not None
+        assert update is not None
+        return gather.tensor_scatter(cache, update, starts, self.axis, self.circular, outputs[0].memory_layout)
+
+
+OPS = (Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter)
 """The operators of this file."""

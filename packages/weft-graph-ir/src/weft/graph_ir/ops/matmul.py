@@ -9,6 +9,7 @@ from math import prod
 from weft.graph_ir.op import LayoutChoice, Op, require
 from weft.graph_ir.types import Dim, TensorType
 from weft.topi import matmul
+from weft.topi.determinant import determinant
 from weft.topi.layout import View
 from weft.topi.operator import Computation
 
@@ -56,5 +57,22 @@ class MatMul(Op):
         return 2 * prod(outputs[0].static_shape) * inputs[0].static_shape[-1]
 
 
-OPS = (MatMul,)
+@dataclass(frozen=True, slots=True)
+class Det(Op):
+    """The determinant of each matrix [..., n, n] (ONNX Det)."""
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
+        square = data.is_static and data.rank >= 2 and data.shape[-1] == data.shape[-2]
+        require(square, self, f"expects square matrices [..., n, n] of known extents, found {data}")
+        return (TensorType(data.dtype, data.shape[:-2]),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return determinant(data)
+
+
+OPS = (Det, MatMul)
 """The operators of this file."""

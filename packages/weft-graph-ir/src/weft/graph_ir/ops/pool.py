@@ -54,6 +54,37 @@ class MaxPool(ChannelWise):
 
 
 @dataclass(frozen=True, slots=True)
+class MaxPoolIndices(Op):
+    """MaxPool, and where each maximum is: its row-major position in data, int64 (ONNX MaxPool, both outputs).
+
+    With `column_major` positions count an image's columns instead of its rows (storage_order 1).
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    ceil_mode: bool = False
+    column_major: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        (values,) = self._pool.infer(data)
+        require(data.is_static, self, f"expects known extents, found {data}")
+        return values, TensorType.of("int64", values.shape)
+
+    @property
+    def _pool(self) -> MaxPool:
+        return MaxPool(self.kernel, self.strides, self.pads, self.dilations, self.ceil_mode)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        return pool.max_pool_indices(data, window, self.ceil_mode, self.column_major)
+
+
+@dataclass(frozen=True, slots=True)
 class AveragePool(ChannelWise):
     """The average over windows of data [N, C, …] (ONNX AveragePool); padding counts as zeros or not at all."""
 
@@ -120,5 +151,5 @@ class GlobalMaxPool(GlobalPool):
     kind: ClassVar[str] = "max"
 
 
-OPS = (AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool)
+OPS = (AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices)
 """The operators of this file."""

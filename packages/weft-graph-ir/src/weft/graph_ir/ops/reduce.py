@@ -204,13 +204,14 @@ class ArgMin(ArgExtremum):
     select_last_index: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CumSum(Op):
-    """The sum of the elements up to each one along an axis; without itself if `exclusive`, backwards if `reverse`."""
+class Cumulative(Op):
+    """What the elements up to each one along an axis give; without itself if `exclusive`, backwards if `reverse`."""
 
-    axis: int = 0
-    exclusive: bool = False
-    reverse: bool = False
+    __slots__ = ()
+    kind: ClassVar[str]
+    axis: int
+    exclusive: bool
+    reverse: bool
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         (data,) = inputs
@@ -221,7 +222,27 @@ class CumSum(Op):
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
         (data,) = inputs
         assert data is not None
-        return ordered.cumulative_sum(data, self.axis, self.exclusive, self.reverse)
+        return ordered.cumulative(data, self.kind, self.axis, self.exclusive, self.reverse)
+
+
+@dataclass(frozen=True, slots=True)
+class CumSum(Cumulative):
+    """The sum up to each element."""
+
+    kind = "sum"
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CumProd(Cumulative):
+    """The product up to each element."""
+
+    kind = "product"
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +275,6 @@ class TopK(Op):
 
 OPS = (
     ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceSumSquare, ReduceL1, ReduceL2, ReduceLogSum,
-    ReduceLogSumExp, ArgMax, ArgMin, CumSum, TopK,
+    ReduceLogSumExp, ArgMax, ArgMin, CumProd, CumSum, TopK,
 )  # fmt: skip
 """The operators of this file."""

@@ -12,7 +12,7 @@ from weft.topi.layout import View
 from weft.topi.operator import Computation
 
 
-LARGEST = 1 << 20
+LARGEST = 1 << 15
 """Of an extent: the positions along an axis are tables that are made while compiling."""
 
 
@@ -41,6 +41,8 @@ class Resize(Op):
         require(len(self.sizes) == rank, self, f"expects {rank} sizes, found {list(self.sizes)}")
         fits = all(1 <= n <= LARGEST for n in self.sizes)
         require(fits, self, f"expects sizes of 1 to {LARGEST}, found {list(self.sizes)}")
+        fits = not self.antialias or all(isinstance(n, int) and n <= LARGEST for n in data.shape)
+        require(fits, self, f"with antialias expects data of at most {LARGEST} along each axis, found {data}")
         require(len(self.scales) in (0, rank), self, f"expects {rank} scales, found {list(self.scales)}")
         require(all(s > 0 for s in self.scales), self, f"expects scales above 0, found {list(self.scales)}")
         for name, value, known in (

@@ -65,7 +65,9 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
             continue
         computed[node] = compute_node(node)
         is_master = computed[node].kind >= Kind.REDUCTION
-        group = _Group([node], node if is_master else None, computed[node].computation.takes_epilogue)
+        computation = computed[node].computation
+        takes_epilogue = computation.takes_epilogue and not (is_master and computation.schedule is None)
+        group = _Group([node], node if is_master else None, takes_epilogue)
         groups[node] = group
         pending = group.inputs()
         while pending:
@@ -73,7 +75,9 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
             producer = producers.get(value)
             if producer is None or groups[producer] is group or value in graph.outputs:
                 continue
-            reason = _why_free(producer, node, concatenations) or _why_apart(value, consumers[value], groups[producer], group, computed)
+            reason = _why_free(producer, node, concatenations) or _why_apart(
+                value, consumers[value], groups[producer], group, computed
+            )
             if reason:
                 reasons[value] = reason
             else:

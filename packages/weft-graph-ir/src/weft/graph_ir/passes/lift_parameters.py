@@ -31,15 +31,18 @@ def lift_parameters(graph: Graph) -> Graph:
             parameters[known[key]] = data
         return known[key]
 
-    nodes = []
-    for node in graph.nodes:
-        op = node.op.map_bodies(lift_parameters) if isinstance(node.op, Control) else node.op
-        if isinstance(op, Control) and any(body.parameters for body in op.bodies):
-            held = [(v, data) for body in op.bodies for v, data in body.parameters.items()]
-            captured = tuple(lifted(v, data) for v, data in held)
-            node = replace(node, op=op.map_bodies(_capturing(op, [v for v, _ in held])), inputs=(*node.inputs, *captured))
-        nodes.append(node)
-    return replace(graph, parameters=parameters, nodes=tuple(nodes)) if tuple(nodes) != graph.nodes else graph
+    def changed(node: Node) -> Node:
+        if not isinstance(node.op, Control):
+            return node
+        op = node.op.map_bodies(lift_parameters)
+        held = {v: data for body in op.bodies for v, data in body.parameters.items()}
+        if not held:
+            return node
+        captured = [lifted(v, data) for v, data in held.items()]
+        return replace(node, op=op.map_bodies(_capturing(op, list(held))), inputs=(*node.inputs, *captured))
+
+    nodes = tuple(map(changed, graph.nodes))
+    return replace(graph, parameters=parameters, nodes=nodes) if nodes != graph.nodes else graph
 
 
 def _capturing(op: Control, values: list[Value]) -> Callable[[Graph], Graph]:

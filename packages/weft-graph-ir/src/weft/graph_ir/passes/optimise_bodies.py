@@ -23,7 +23,7 @@ def optimise_bodies(graph: Graph, before: Pipeline, after: Pipeline) -> Graph:
     Parameters that a node captures become parameters of its bodies first, so that what depends on them only is
     evaluated. Captured values that no body reads then are dropped: remove_dead_nodes takes what computes them.
     """
-    passes = (*before, partial(optimise_bodies, before=before, after=after), *after)
+    passes: Pipeline = (*before, partial(optimise_bodies, before=before, after=after), *after)
     nodes = tuple(_optimised(node, graph.parameters, passes) for node in graph.nodes)
     return graph if nodes == graph.nodes else replace(graph, nodes=nodes)
 
@@ -52,4 +52,5 @@ def _with_constants(op: Control, body: Graph, data: list[Array | None]) -> Graph
     known = {v: d for v, d in zip(captures, data, strict=True) if d is not None}
     if not known:
         return body
-    return replace(op.with_captures(body, (v for v in captures if v not in known)), parameters={**body.parameters, **known})
+    left = op.with_captures(body, (v for v in captures if v not in known))
+    return replace(left, parameters={**body.parameters, **known})

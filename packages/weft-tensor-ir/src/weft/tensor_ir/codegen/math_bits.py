@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.runtime.dtype import DType
-from weft.tensor_ir.ir.expr import FLOAT32, Expr, as_expr, call, const, select
+from weft.tensor_ir.ir.expr import FLOAT32, Expr, as_expr, call, const, minimum, select
 
 INT32 = DType.of("int32")
 UINT64 = DType.of("uint64")
@@ -19,6 +19,7 @@ NAN = float("nan")
 SIGNIFICAND_BITS = 23
 SMALLEST_NORMAL = 2.0**-126
 SIGN = -(1 << 31)  # the sign bit as int32
+_INFINITY_BITS = 0x7F800000
 _ROOT_HALF = 0x3F3504F3  # the bits of √½
 
 
@@ -76,13 +77,13 @@ def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
 
 
 def scale(x: Expr, exponent: Expr) -> Expr:
-    """x·2^exponent, rounded once, for x in [½, 2) and an int32 exponent in [-190, 128]; 2·2^127 gives infinity.
+    """x·2^exponent, rounded once, for x in [½, 2) and an int32 exponent in [-190, 128]; infinity from 2^128 on.
 
     The exponent is added to the bits of x. Where the product may be subnormal it is first made 2^64 times as large.
     """
     is_tiny = exponent < -125
     lifted = exponent + select(is_tiny, const(64, INT32), const(0, INT32))
-    result = from_bits(bits(x) + shift_left(lifted, SIGNIFICAND_BITS))
+    result = from_bits(minimum(bits(x) + shift_left(lifted, SIGNIFICAND_BITS), const(_INFINITY_BITS, INT32)))
     return select(is_tiny, result * 2.0**-64, result)
 
 

@@ -8,17 +8,15 @@ The coefficients are derived in docs/design/elementary-functions.md.
 from __future__ import annotations
 
 from weft.tensor_ir.codegen.math_bits import (
-    INFINITY,
     SIGNIFICAND_BITS,
     absolute,
     bits,
     from_bits,
     polynomial,
-    scale,
     shift_left,
     with_sign_of,
 )
-from weft.tensor_ir.ir.expr import Expr, select
+from weft.tensor_ir.ir.expr import Expr, call, maximum, minimum, select
 
 _LOG2_E = 1.44269504
 LN2_HIGH = 0.693145751953125  # 15 bits: its products with integers up to 2^9 are exact, fused or not
@@ -26,8 +24,8 @@ LN2_LOW = 1.42860677e-06
 _ROUNDER = 1.5 * 2.0**23  # adding it rounds to an integer, which the low bits of the sum then hold
 _ROUNDER_BITS = 0x4B400000
 
-_LARGEST = 88.7228317  # e^x is finite up to here
-_SMALLEST = -103.972076  # and rounds to 0 below here, as it is less than 2^-150
+_LARGEST = 88.75  # e^x is infinite from 88.7228394 on
+_SMALLEST = -104.0  # and rounds to 0 below -103.972076, as it is less than 2^-150
 _LEAST_NORMAL = -87.3365  # and is a normal number down to here
 
 # (e^r - 1 - r) / r² on |r| ≤ ½ ln 2; the error of e^r - 1 is 2^-26.1 of it
@@ -62,10 +60,9 @@ def _one_minus_exp(x: Expr) -> Expr:
 
 
 def exp(x: Expr) -> Expr:
-    """e^x, within 1.1 ulp, subnormal results included."""
-    n, expm1 = _reduce(x)
-    in_range = select(x < _SMALLEST, 0.0, scale(1.0 + expm1, n))
-    return select(x <= _LARGEST, in_range, x + INFINITY)
+    """e^x, within 1.1 ulp, subnormal results included; beyond the limits as at them, which give 0 and infinity."""
+    n, expm1 = _reduce(minimum(maximum(x, _SMALLEST), _LARGEST))
+    return call("ldexp", [1.0 + expm1, n])
 
 
 def sigmoid(x: Expr) -> Expr:
@@ -74,8 +71,7 @@ def sigmoid(x: Expr) -> Expr:
     n, expm1 = _reduce(select(t < _LEAST_NORMAL, _LEAST_NORMAL, t))
     power = from_bits(shift_left(n + 127, SIGNIFICAND_BITS))
     decay = power * expm1 + power
-    small = select(x < _LEAST_NORMAL, 0.0, decay)
-    return select(x < 0.0, small, 1.0) / (1.0 + decay)
+    return select(x < _LEAST_NORMAL, 0.0, select(x < 0.0, decay, 1.0) / (1.0 + decay))
 
 
 def tanh(x: Expr) -> Expr:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from weft.tensor_ir.codegen import math_exponential, math_logarithm, math_trigonometric
-from weft.tensor_ir.codegen.math_bits import FLOAT64
+from weft.tensor_ir.codegen.math_bits import FLOAT64, scale
 from weft.tensor_ir.ir.expr import FLOAT32, Call, Expr, call, cast, select
 
 LIBM = "libm."
@@ -34,6 +34,12 @@ def _of_libm(name: str) -> Callable[..., Expr]:
     return lambda *args: call(LIBM + name, args)
 
 
+def _ldexp(e: Call) -> Expr | None:
+    """x·2^n for what `scale` takes, and for NaN: on processors that can't."""
+    x, n = e.args
+    return select(x.equal(x), scale(x, n), x) if e.dtype == FLOAT32 else None
+
+
 def _sigmoid_float64(x: Expr) -> Expr:
     decay = call("exp", [-call("fabs", [x])])
     return select(x < 0.0, decay, 1.0) / (1.0 + decay)
@@ -41,6 +47,7 @@ def _sigmoid_float64(x: Expr) -> Expr:
 
 MATH_RULES = {
     "exp": _rule("exp", math_exponential.exp, _of_libm("exp")),
+    "ldexp": _ldexp,
     "log": _rule("log", math_logarithm.log, _of_libm("log")),
     "sigmoid": _rule("sigmoid", math_exponential.sigmoid, _sigmoid_float64),
     "tanh": _rule("tanh", math_exponential.tanh, _of_libm("tanh")),
@@ -49,4 +56,4 @@ MATH_RULES = {
     "cos": _rule("cos", math_trigonometric.cos, _of_libm("cos")),
     "pow": _rule("pow", math_logarithm.pow, _of_libm("pow")),
 }
-"""Name to rule. A rule gives None for an element type that it does not serve."""
+"""Name to rule. A rule gives None for an element type that it does not serve. `ldexp` is what rules themselves call."""

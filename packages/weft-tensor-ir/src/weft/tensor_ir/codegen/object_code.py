@@ -37,8 +37,17 @@ def generate(
         check_public(name)
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
-    ready = [Function(f.name, f.parameters, f.outputs, lower_intrinsics(f.body, rules), f.aliased) for f in functions]
+    own = frozenset(name for name in _own_calls(target) if rules.rules.get(name) == DEFAULT_RULES.rules[name])
+    bodies = [lower_intrinsics(f.body, rules, own) for f in functions]
+    ready = [
+        Function(f.name, f.parameters, f.outputs, body, f.aliased) for f, body in zip(functions, bodies, strict=True)
+    ]
     return emit_module(ready, target.triple)
+
+
+def _own_calls(target: Target) -> frozenset[str]:
+    """The calls beyond the native ones that the target has instructions for."""
+    return frozenset({"ldexp"}) if target.has_feature("avx512f") else frozenset()
 
 
 def compile_functions(

@@ -9,7 +9,7 @@ from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis, stati
 from weft.graph_ir.graph import Value
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import broadcast as ops
-from weft.graph_ir.ops.matmul import MatMul
+from weft.graph_ir.ops.matmul import Det, MatMul
 from weft.graph_ir.ops.shape import Reshape, Transpose
 from weft.runtime.errors import FrontendError
 
@@ -69,6 +69,10 @@ def _parametric_relu(node: ImportedNode) -> Operand:
     return node.result(ops.PRelu(), data, slope)
 
 
+def _determinant(node: ImportedNode) -> Operand:
+    return node.result(Det(), node.value(0))
+
+
 def _matrix_product(node: ImportedNode) -> Operand:
     """A vector counts as a matrix of one row on the left, of one column on the right, that the result leaves out."""
     left, right = node.value(0), node.value(1)
@@ -120,6 +124,7 @@ BROADCAST: dict[str, Converter] = {
     "BitwiseAnd": _binary(lambda node: ops.BitwiseAnd()),
     "BitwiseOr": _binary(lambda node: ops.BitwiseOr()),
     "BitwiseXor": _binary(lambda node: ops.BitwiseXor()),
+    "Det": _determinant,
     "Div": _binary(lambda node: ops.Divide()),
     "Equal": _binary(lambda node: ops.Equal()),
     "Gemm": _gemm,

@@ -9,6 +9,7 @@ import numpy as np
 from weft.frontends.onnx.emitter import Operand
 from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from weft.frontends.onnx.shape_arithmetic import cast_target
+from weft.frontends.onnx.tensors import dtype_of
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops import element_wise as ops
 from weft.graph_ir.ops.broadcast import Add, Maximum, Minimum, Multiply
@@ -54,6 +55,17 @@ def _cast_like(node: ImportedNode) -> Operand:
     return node.result(ops.Cast(dtype=dtype, saturate=node.flag("saturate")), node.value(0))
 
 
+def _bit_cast(node: ImportedNode) -> Operand:
+    """A bool is a byte of 0 or 1."""
+    dtype = dtype_of(node.integer("to"), "BitCast")
+    if dtype == node.dtype(0):
+        return node.operand(0)
+    if node.dtype(0).is_bool:
+        whole = node.step(ops.Cast(dtype=DType.of("uint8")), node.value(0))
+        return whole if dtype == whole.type.dtype else node.result(ops.BitCast(dtype=dtype), whole)
+    return node.result(ops.BitCast(dtype=dtype), node.value(0))
+
+
 def _scaled(node: ImportedNode, op: Op) -> Operand:
     """alpha * op(beta * x), as experimental operators have it."""
     data = node.value(0)
@@ -97,6 +109,7 @@ ELEMENT_WISE: dict[str, Converter] = {
     "Asinh": _unary(lambda node: ops.Asinh()),
     "Atan": _unary(lambda node: ops.Atan()),
     "Atanh": _unary(lambda node: ops.Atanh()),
+    "BitCast": _bit_cast,
     "BitwiseNot": _unary(lambda node: ops.BitwiseNot()),
     "Cast": _cast,
     "CastLike": _cast_like,

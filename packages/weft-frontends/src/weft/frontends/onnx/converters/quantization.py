@@ -1,9 +1,10 @@
-"""Linear quantisation to integers of 8 and 16 bits, and products of quantised matrices, by plain arithmetic."""
+"""Linear quantisation to integers of 8 and 16 bits, and products of quantised tensors, by plain arithmetic."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from weft.frontends.onnx.converters.window import convolution
 from weft.frontends.onnx.emitter import Operand
 from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
 from weft.frontends.onnx.tensors import dtype_of
@@ -74,6 +75,37 @@ def _quantized_matrix_product(node: ImportedNode) -> Operand:
     return _rounded(node, node.step(Multiply(), product, scale), _scalar(node, 7), node.dtype(7))
 
 
+def _convolution_of_integers(node: ImportedNode) -> Operand:
+    return node.result(convolution(node), _centred_image(node, 0, 2), _centred_image(node, 1, 3))
+
+
+def _quantized_convolution(node: ImportedNode) -> Operand:
+    """The exact convolution of the centred integers with its bias, scaled in float32, perhaps by output channel."""
+    if node.dtype(7) not in _NARROW:
+        raise UnsupportedError(f"quantisation to {node.dtype(7)} is not supported")
+    bias = [node.value(8)] if node.has(8) else []
+    total = node.step(convolution(node, weight=3), _centred_image(node, 0, 2), _centred_image(node, 3, 5), *bias)
+    scales = _by_channel(node, 4, node.rank(3) - 2)
+    factors = node.step(Divide(), node.step(Multiply(), _scalar(node, 1), scales), _scalar(node, 6))
+    scaled = node.step(Multiply(), _as(node, _FLOAT, total), factors)
+    return _rounded(node, scaled, _scalar(node, 7), node.dtype(7))
+
+
+def _centred_image(node: ImportedNode, index: int, zero_index: int) -> Value:
+    """Data or weight of integers less its zero point, one for all or one per output channel of a weight."""
+    data = _as(node, _INT, node.value(index))
+    if not node.has(zero_index):
+        return data
+    return node.step(Subtract(), data, _as(node, _INT, _by_channel(node, zero_index, node.rank(index) - 1)))
+
+
+def _by_channel(node: ImportedNode, index: int, inner: int) -> Value:
+    """A scalar, or a vector along an axis that has `inner` axes behind it."""
+    if _is_single(node, index):
+        return _scalar(node, index)
+    return node.step(Reshape(shape=(*node.static_shape(index), *[1] * inner)), node.value(index))
+
+
 def _centred(node: ImportedNode, index: int, zero_index: int, *, rows: bool) -> Value:
     """A matrix of integers less its zero point, one for all or one per row (per column)."""
     data = _as(node, _INT, node.value(index))
@@ -128,8 +160,10 @@ def _type_named(node: ImportedNode, attribute: str, default: DType) -> DType:
 
 
 QUANTIZATION: dict[str, Converter] = {
+    "ConvInteger": _convolution_of_integers,
     "DequantizeLinear": _dequantize,
     "MatMulInteger": _matrix_product_of_integers,
+    "QLinearConv": _quantized_convolution,
     "QLinearMatMul": _quantized_matrix_product,
     "QuantizeLinear": _quantize,
 }

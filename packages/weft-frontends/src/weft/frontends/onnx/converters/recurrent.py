@@ -57,6 +57,8 @@ def _recurrent(node: ImportedNode, kind: type[Recurrent], **own: bool) -> tuple[
     """With layout 1 the batch comes before time, and before directions in the states."""
     activations = _activations(node, kind)
     hidden = node.attribute("hidden_size")
+    if node.rank(2) != 3:
+        raise FrontendError(f"expected R of 3 dimensions, found {list(node.shape(2))}")
     op = kind(  # type: ignore[call-arg]  # a dataclass, as all subclasses are
         hidden_size=node.shape(2)[-1] if hidden is None else hidden,
         direction=node.text("direction"),

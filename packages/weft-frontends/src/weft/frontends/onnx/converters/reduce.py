@@ -61,9 +61,10 @@ def _hard_max(node: ImportedNode) -> Operand:
     return node.result(Reshape(shape=extents), node.step(OneHot(depth=depth, axis=axis), index, values))
 
 
-def _cumulative_sum(node: ImportedNode) -> Operand:
+def _cumulative(node: ImportedNode) -> Operand:
     axis = normal_axis(int(node.scalar(1)), node.rank(0))
-    op = ops.CumSum(axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+    kind = ops.CumSum if node.operator == "CumSum" else ops.CumProd
+    op = kind(axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
     return node.result(op, node.value(0))
 
 
@@ -85,7 +86,8 @@ def _top_k(node: ImportedNode) -> tuple[Operand, ...]:
 REDUCE: dict[str, Converter] = {
     "ArgMax": _arg_max,
     "ArgMin": _arg_min,
-    "CumSum": _cumulative_sum,
+    "CumProd": _cumulative,
+    "CumSum": _cumulative,
     "Hardmax": _hard_max,
     "ReduceL1": _reduction(lambda axes, keepdims: ops.ReduceL1(axes=axes, keepdims=keepdims)),
     "ReduceL2": _reduction(lambda axes, keepdims: ops.ReduceL2(axes=axes, keepdims=keepdims)),

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from weft.frontends.onnx.emitter import Operand
-from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis
+from weft.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
 from weft.frontends.onnx.shape_arithmetic import (
     arange,
     resolved_shape,
@@ -19,7 +19,10 @@ from weft.frontends.onnx.shape_arithmetic import (
     unsqueezed_axes,
 )
 from weft.graph_ir.ops import shape as ops
-from weft.graph_ir.ops.gather import Gather, GatherElements, GatherND, ScatterElements, ScatterND
+from weft.graph_ir.ops.broadcast import Less, Subtract, Where
+from weft.graph_ir.ops.element_wise import Cast
+from weft.graph_ir.ops.gather import Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter
+from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
 
 
@@ -108,14 +111,25 @@ def _pad(node: ImportedNode) -> Operand:
     full = [0] * (2 * rank)
     for i, axis in enumerate(axes):
         full[axis], full[rank + axis] = pads[i], pads[len(axes) + i]
+    is_computed = not node.knows("value") and node.is_value(2) and node.text("mode") == "constant"
     if node.knows("value"):
         value = node.number("value")
     else:
-        value = node.scalar(2) if node.has(2) else 0
+        value = node.scalar(2) if node.has(2) and not is_computed else 0
     mode = node.text("mode")
     if mode not in {"constant", "reflect", "edge", "wrap"}:
         raise FrontendError(f"expected mode constant, reflect, edge or wrap, found {mode!r}")
+    if is_computed:
+        return _padded_with(node, ops.Pad(mode=mode, pads=tuple(full)))
     return node.result(ops.Pad(mode=mode, pads=tuple(full), value=value), node.value(0))
+
+
+def _padded_with(node: ImportedNode, op: ops.Pad) -> Operand:
+    """Data padded with a number that is computed at run time, which goes to where a padded mask of ones has zeros."""
+    ones = node.step(ops.BroadcastTo(shape=node.static_shape(0)), node.literal(1, DType.of("uint8")))
+    inside = node.step(Cast(dtype=DType.of("bool")), node.step(op, ones))
+    value = node.value(2) if not node.rank(2) else node.step(ops.Reshape(shape=()), node.value(2))
+    return node.result(Where(), inside, node.step(op, node.value(0)), value)
 
 
 def _expand(node: ImportedNode) -> Operand:
@@ -171,6 +185,44 @@ def _space_to_depth(node: ImportedNode) -> Operand:
     return node.result(ops.Reshape(shape=(batch, channels * block * block, rows, columns)), moved)
 
 
+def _reverse_sequence(node: ImportedNode) -> Operand:
+    """The first elements along time, as many as each sequence of the batch has, in reverse order."""
+    rank, extents = node.rank(0), node.static_shape(0)
+    time, batch = node.axis(rank, "time_axis"), node.axis(rank, "batch_axis")
+    if time == batch or node.shape(1) != (extents[batch],):
+        raise FrontendError(f"expected lengths of {extents[batch]} sequences, found {list(node.shape(1))}")
+    order = (batch, time, *(d for d in range(rank) if d not in (batch, time)))
+    lengths = node.step(ops.Reshape(shape=(extents[batch], 1, 1)), node.value(1))
+    steps = node.parameter(np.arange(extents[time])[:, None], "steps")
+    reversed_steps = node.step(Subtract(), node.step(Subtract(), lengths, node.literal(1, DType.of("int64"))), steps)
+    places = node.step(Where(), node.step(Less(), steps, lengths), reversed_steps, steps)
+    moved = node.step(ops.Transpose(permutation=order), node.value(0))
+    taken = node.step(GatherND(batch_dims=1), moved, places)
+    return node.result(ops.Transpose(permutation=tuple(order.index(d) for d in range(rank))), taken)
+
+
+def _compress(node: ImportedNode) -> Operand:
+    """The slices for which a known condition holds, which may be shorter than the axis."""
+    chosen = np.flatnonzero(node.constant(1))
+    given = node.attribute("axis")
+    data = node.value(0)
+    axis = 0 if given is None else normal_axis(given, node.rank(0))
+    if given is None:
+        data = node.step(ops.Reshape(shape=(prod(node.static_shape(0)),)), data)
+    extent = static_extents(data.type.shape, "the input")[axis]
+    if len(chosen) and chosen[-1] >= extent:
+        raise FrontendError(f"expected a condition of at most {extent} elements, found {list(node.shape(1))}")
+    return node.result(Gather(axis=axis), data, node.parameter(chosen, "places"))
+
+
+def _tensor_scatter(node: ImportedNode) -> Operand:
+    mode = node.text("mode")
+    if mode not in {"linear", "circular"}:
+        raise FrontendError(f"expected mode linear or circular, found {mode!r}")
+    op = TensorScatter(axis=node.axis(node.rank(0)), circular=mode == "circular")
+    return node.result(op, *(node.value(i) for i in range(2 + node.has(2))))
+
+
 def _triangle(node: ImportedNode) -> Operand:
     k = int(node.scalar(1)) if node.has(1) else 0
     return node.result(ops.Trilu(upper=node.flag("upper"), k=k), node.value(0))
@@ -208,6 +260,7 @@ def _reduction(node: ImportedNode) -> str:
 
 
 SHAPE: dict[str, Converter] = {
+    "Compress": _compress,
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
     "Crop": _crop,
@@ -221,6 +274,7 @@ SHAPE: dict[str, Converter] = {
     "Pad": _pad,
     "Range": lambda node: node.evaluated(arange(node)),
     "Reshape": _reshape,
+    "ReverseSequence": _reverse_sequence,
     "Scatter": _scatter_elements,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
@@ -230,6 +284,7 @@ SHAPE: dict[str, Converter] = {
     "SpaceToDepth": _space_to_depth,
     "Split": _split,
     "Squeeze": _squeeze,
+    "TensorScatter": _tensor_scatter,
     "Tile": _tile,
     "Transpose": _transpose,
     "Trilu": _triangle,

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from weft.frontends.onnx.emitter import Operand
 from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from weft.graph_ir.graph import Value
+from weft.graph_ir.ops.broadcast import Multiply, Power
 from weft.graph_ir.ops.conv import Conv, ConvTranspose
-from weft.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool
+from weft.graph_ir.ops.element_wise import Abs, Sqrt
+from weft.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
+from weft.graph_ir.ops.reduce import ReduceL1, ReduceL2
+from weft.graph_ir.ops.shape import Pad
 from weft.runtime.errors import FrontendError
+from weft.topi.window import Window as TopiWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +90,25 @@ def _strides(node: ImportedNode, window: Window, pads: tuple[int, ...]) -> tuple
     )
 
 
-def _kernel_of_weight(node: ImportedNode) -> tuple[int, ...]:
-    kernel = node.static_shape(1)[2:]
+def _kernel_of_weight(node: ImportedNode, index: int = 1) -> tuple[int, ...]:
+    kernel = node.static_shape(index)[2:]
     given = node.optional_integers("kernel_shape")
     if given is not None and given != kernel:
         raise FrontendError(f"kernel_shape is {list(given)}, but the weight has {list(kernel)}")
     return kernel
 
 
-def _conv(node: ImportedNode) -> Operand:
-    window = _window(node, _kernel_of_weight(node))
+def convolution(node: ImportedNode, weight: int = 1) -> Conv:
+    """The convolution of input 0 with the weight that is input `weight`, as the attributes have it."""
+    window = _window(node, _kernel_of_weight(node, weight))
     pads = _pads(node, window)
-    op = Conv(
+    return Conv(
         strides=_strides(node, window, pads), pads=pads, dilations=window.dilations, groups=node.integer("group")
     )
-    return node.result(op, *node.present_values())
+
+
+def _conv(node: ImportedNode) -> Operand:
+    return node.result(convolution(node), *node.present_values())
 
 
 def _conv_transpose(node: ImportedNode) -> Operand:
@@ -141,9 +152,8 @@ def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[i
     )
 
 
-def _max_pool(node: ImportedNode) -> Operand:
-    if len(node.outputs) > 1 and node.outputs[1]:
-        raise UnsupportedError("the indices of the maxima are not supported", "drop the second output")
+def _max_pool(node: ImportedNode) -> Operand | tuple[Operand, ...]:
+    """The second output are positions, as if all of the data were one row."""
     window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)
     op = MaxPool(
@@ -153,6 +163,54 @@ def _max_pool(node: ImportedNode) -> Operand:
         dilations=window.dilations,
         ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
     )
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return node.result(op, node.value(0))
+    column_major = node.knows("storage_order") and node.flag("storage_order")
+    both = MaxPoolIndices(op.kernel, op.strides, op.pads, op.dilations, op.ceil_mode, column_major)
+    return node.results(both, node.value(0), count=2)
+
+
+def _lp_pool(node: ImportedNode) -> Operand:
+    """The p-norm of each window: the average of |x|^p, padding counted, times the number of elements, to the 1/p."""
+    window, data, dtype = _window(node, node.integers("kernel_shape")), node.value(0), node.dtype(0)
+    pads = _pads(node, window)
+    if node.flag("ceil_mode") and _auto_pad(node) == "NOTSET":
+        pads = _widened(pads, window, node.static_shape(0)[2:])
+    pool = AveragePool(kernel=window.kernel, strides=_strides(node, window, pads), dilations=window.dilations)
+    size = node.literal(prod(window.kernel), dtype)
+    padded = _padded(node, data, pads)
+    p = node.integer("p") if node.version > 1 else int(node.number("p"))
+    if p < 1:
+        raise FrontendError(f"expected a norm of order 1 or more, found {p}")
+    if p == 1:
+        return node.result(Multiply(), node.step(pool, node.step(Abs(), padded)), size)
+    powers = node.step(Power(), node.step(Abs(), padded), node.literal(p, dtype))
+    total = node.step(Multiply(), node.step(pool, powers), size)
+    if p == 2:
+        return node.result(Sqrt(), total)
+    return node.result(Power(), total, node.literal(1 / p, dtype))
+
+
+def _widened(pads: tuple[int, ...], window: Window, spatial: tuple[int, ...]) -> tuple[int, ...]:
+    """Pads with what a last window of ceil_mode reaches beyond them."""
+    rank, shape = len(spatial), TopiWindow(window.kernel, window.strides, pads, window.dilations)
+    ends = [
+        max(pads[rank + d], (count - 1) * window.strides[d] + window.reaches[d] - pads[d] - spatial[d])
+        for d, count in enumerate(shape.output(spatial, ceil_mode=True))
+    ]
+    return (*pads[:rank], *ends)
+
+
+def _padded(node: ImportedNode, data: Value, pads: tuple[int, ...]) -> Value:
+    rank = len(pads) // 2
+    return node.step(Pad(pads=(0, 0, *pads[:rank], 0, 0, *pads[rank:])), data) if any(pads) else data
+
+
+def _global_lp_pool(node: ImportedNode) -> Operand:
+    p, axes = int(node.number("p")), tuple(range(2, node.rank(0)))
+    if p not in {1, 2}:
+        raise UnsupportedError(f"a norm of order {p} over all positions is not supported")
+    op = ReduceL1(axes=axes, keepdims=True) if p == 1 else ReduceL2(axes=axes, keepdims=True)
     return node.result(op, node.value(0))
 
 
@@ -177,5 +235,7 @@ WINDOW: dict[str, Converter] = {
     "ConvTranspose": _conv_transpose,
     "GlobalAveragePool": lambda node: node.result(GlobalAveragePool(), node.value(0)),
     "GlobalMaxPool": lambda node: node.result(GlobalMaxPool(), node.value(0)),
+    "GlobalLpPool": _global_lp_pool,
+    "LpPool": _lp_pool,
     "MaxPool": _max_pool,
 }

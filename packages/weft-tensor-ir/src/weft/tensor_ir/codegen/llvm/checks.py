@@ -154,18 +154,85 @@ def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var
 
 
 def _check_overlaps(w: _Writer, function: Function, sizes: Sequence[tuple[str, str]]) -> None:
-    """An output shares memory with no other argument, unless it is declared to."""
-    for i, b in enumerate(function.parameters):
-        for j, other in enumerate(function.parameters):
-            unordered = other in function.outputs and j < i
-            if b not in function.outputs or i == j or unordered or b in function.aliased or other in function.aliased:
-                continue
-            (a, n), (c, m) = sizes[i], sizes[j]
-            before = w.emit(f"icmp ule i64 {w.emit(f'add i64 {a}, {n}')}, {c}")
-            after = w.emit(f"icmp ule i64 {w.emit(f'add i64 {c}, {m}')}, {a}")
-            nothing = w.emit(f"icmp eq i64 {n}, 0")
-            either = w.emit(f"or i1 {before}, {after}")
-            w.require(w.emit(f"or i1 {either}, {nothing}"), Status.OVERLAP | i << 8)
+    """An output shares memory with no other argument, unless it is declared to: a loop over pairs, of which there may
+    be thousands."""
+    roles = [_role(function, b) for b in function.parameters]
+    if _OUTPUT not in roles:
+        return
+    count = len(roles)
+    columns = [("i64", [address for address, _ in sizes]), ("i64", [size for _, size in sizes]), ("i8", roles)]
+    tables = []
+    for kind, values in columns:
+        table = w.emit(f"alloca [{count} x {kind}]")
+        for i, value in enumerate(values):
+            w.lines.append(f"  store {kind} {value}, ptr {w.emit(f'getelementptr {kind}, ptr {table}, i64 {i}')}")
+        tables.append(table)
+    address, size, role = tables
+    kinds = {"output": _OUTPUT, "shared": _SHARED, "status": Status.OVERLAP.value}
+    w.lines.append(_OVERLAPS.format(address=address, size=size, role=role, count=count, **kinds))
+
+
+_INPUT, _OUTPUT, _SHARED = range(3)
+
+
+def _role(function: Function, b: Buffer) -> int:
+    """How an argument takes part in the check of overlaps."""
+    return _SHARED if b in function.aliased else _OUTPUT if b in function.outputs else _INPUT
+
+
+_OVERLAPS = """\
+  br label %overlaps
+overlaps:
+  br label %outer
+outer:
+  %i = phi i64 [ 0, %overlaps ], [ %i.next, %outer.end ]
+  %i.role = getelementptr i8, ptr {role}, i64 %i
+  %i.kind = load i8, ptr %i.role
+  %i.written = icmp eq i8 %i.kind, {output}
+  br i1 %i.written, label %pairs, label %outer.end
+pairs:
+  %i.place = getelementptr i64, ptr {address}, i64 %i
+  %i.begin = load i64, ptr %i.place
+  %i.size.place = getelementptr i64, ptr {size}, i64 %i
+  %i.size = load i64, ptr %i.size.place
+  %i.end = add i64 %i.begin, %i.size
+  br label %inner
+inner:
+  %j = phi i64 [ 0, %pairs ], [ %j.next, %inner.end ]
+  %j.role = getelementptr i8, ptr {role}, i64 %j
+  %j.kind = load i8, ptr %j.role
+  %j.written = icmp eq i8 %j.kind, {output}
+  %j.done = icmp ule i64 %j, %i
+  %j.checked = and i1 %j.written, %j.done
+  %j.shared = icmp eq i8 %j.kind, {shared}
+  %j.left = or i1 %j.checked, %j.shared
+  %j.place = getelementptr i64, ptr {address}, i64 %j
+  %j.begin = load i64, ptr %j.place
+  %j.size.place = getelementptr i64, ptr {size}, i64 %j
+  %j.size = load i64, ptr %j.size.place
+  %j.end = add i64 %j.begin, %j.size
+  %before = icmp ule i64 %i.end, %j.begin
+  %after = icmp ule i64 %j.end, %i.begin
+  %nothing = icmp eq i64 %i.size, 0
+  %either = or i1 %before, %after
+  %apart = or i1 %either, %nothing
+  %fine = or i1 %apart, %j.left
+  br i1 %fine, label %inner.end, label %overlapping, !prof !0
+overlapping:
+  %index = trunc i64 %i to i32
+  %shifted = shl i32 %index, 8
+  %overlap = or i32 %shifted, {status}
+  ret i32 %overlap
+inner.end:
+  %j.next = add i64 %j, 1
+  %j.more = icmp ult i64 %j.next, {count}
+  br i1 %j.more, label %inner, label %outer.end
+outer.end:
+  %i.next = add i64 %i, 1
+  %i.more = icmp ult i64 %i.next, {count}
+  br i1 %i.more, label %outer, label %apart.all
+apart.all:"""
+"""Compares each output with every argument but the outputs before it."""
 
 
 _WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}

@@ -550,7 +550,11 @@ class Expressions(Windows):
             name = f"@llvm.{word}.sat.{kind}.{intrinsic_suffix(value)}"
             self.module.declarations[f"declare {kind} {name}({value.type})"] = None
             return self.emit(f"call {kind} {name}({value.typed})", kind)
-        lanes, least, most = value.lanes, self._like(value, float(low)), self._like(value, _float_below(high, value.kind))
+        lanes, least, most = (
+            value.lanes,
+            self._like(value, float(low)),
+            self._like(value, _float_below(high, value.kind)),
+        )
         inside = value
         for order, bound in (("ogt", least), ("olt", most)):
             fits = self.emit(f"fcmp {order} {inside.typed}, {bound.text}", "i1", lanes)
@@ -583,6 +587,12 @@ class Expressions(Windows):
         if e.name == "shift_right":
             word = "lshr" if ex.int_range(e.dtype)[0] == 0 else "ashr"
             return self.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
+        if e.name == "ldexp":
+            suffix = f"{intrinsic_suffix(first)}.{intrinsic_suffix(arguments[1])}"
+            types = f"{first.type}, {arguments[1].type}"
+            self.module.declarations[f"declare {first.type} @llvm.ldexp.{suffix}({types})"] = None
+            operands = f"{first.typed}, {arguments[1].typed}"
+            return self.emit(f"call {first.type} @llvm.ldexp.{suffix}({operands})", first.kind, first.lanes)
         if e.name == "popcount":
             return self.emit(self.intrinsic("ctpop", first.type, first), first.kind, first.lanes)
         if e.name == "reinterpret":

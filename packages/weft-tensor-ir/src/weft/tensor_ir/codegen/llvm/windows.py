@@ -112,7 +112,7 @@ class Windows(Registers):
         if isinstance(e, Load):
             return self._table_numbers(e)
         rule = _NUMBERS.get(type(e))
-        if rule is None or not isinstance(e, ex.Binary):
+        if rule is None or not isinstance(e, ex.Binary) or e.dtype != ex.INT64:  # shorter integers wrap
             return None
         a, b = self._lane_numbers(e.a), self._lane_numbers(e.b)
         if a is None or b is None or (rule in (np.floor_divide, np.remainder) and not np.all(b)):
@@ -120,7 +120,7 @@ class Windows(Registers):
         return rule(a, b)
 
     def _table_numbers(self, e: Load) -> Numbers | None:
-        """What lanes read from constant data."""
+        """What lanes read from constant data; lanes that are masked may point beyond it."""
         data = e.buffer.data
         if data is None or not e.dtype.is_int:
             return None
@@ -131,7 +131,8 @@ class Windows(Registers):
             if numbers is None:
                 return None
             places = places + numbers * coefficient
-        return data.reshape(-1)[places + form.constant].astype(np.int64)
+        inside: Numbers = np.clip(places + form.constant, 0, data.size - 1)
+        return data.reshape(-1)[inside].astype(np.int64)
 
     def _picked(self, parts: Sequence[Value], starts: Sequence[int], size: int, offsets: Sequence[int]) -> Value:
         """Each lane's element out of the window that it is in: two windows at a time, then two of those."""

@@ -1,0 +1,81 @@
+"""ONNX files of the networks that weft.graph_ir.workloads builds, so that others read them too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from weft.graph_ir import Graph, Node, workloads
+from weft.graph_ir.ops.broadcast import Add
+from weft.graph_ir.ops.conv import Conv
+from weft.graph_ir.ops.element_wise import Relu
+from weft.graph_ir.ops.matmul import MatMul
+from weft.graph_ir.ops.norm import BatchNormalization
+from weft.graph_ir.ops.pool import GlobalAveragePool, MaxPool
+from weft.graph_ir.ops.shape import Concat, Reshape
+from weft.graph_ir.ops.softmax import Softmax
+
+OPSET, IR_VERSION = 17, 8
+
+NETWORKS: dict[str, Callable[[], Graph]] = {
+    "resnet18": workloads.resnet,
+    "resnet50": lambda: workloads.resnet(50),
+    "squeezenet": workloads.squeezenet,
+    "vgg16": workloads.vgg,
+}
+
+
+def network_file(name: str, folder: Path, models: Path | None = None) -> Path:
+    """The first file of `models` whose name begins with `name`; without one, a workload written to `folder`."""
+    if models is not None and (found := sorted(models.glob(f"{name}*.onnx"))):
+        return found[0]
+    path = folder / f"{name}.onnx"
+    if not path.exists():
+        write_onnx(NETWORKS[name](), path)
+    return path
+
+
+def write_onnx(graph: Graph, path: Path) -> None:
+    """Write a network of float32 and the operators below."""
+    constants: dict[str, onnx.TensorProto] = {
+        v.name: numpy_helper.from_array(np.asarray(a), v.name) for v, a in graph.parameters.items()
+    }
+    nodes = [_node(node, constants) for node in graph.nodes]
+    inputs, outputs = (
+        [helper.make_tensor_value_info(v.name, TensorProto.FLOAT, v.type.static_shape) for v in values]
+        for values in (graph.inputs, graph.outputs)
+    )
+    proto = helper.make_graph(nodes, graph.name, inputs, outputs, list(constants.values()))
+    opsets = [helper.make_opsetid("", OPSET)]
+    onnx.save(helper.make_model(proto, opset_imports=opsets, ir_version=IR_VERSION), str(path))
+
+
+def _node(node: Node, constants: dict[str, onnx.TensorProto]) -> onnx.NodeProto:
+    names = ["" if v is None else v.name for v in node.inputs]
+    attributes: dict[str, Any] = {}
+    match node.op:
+        case Conv(strides=strides, pads=pads, dilations=dilations, groups=groups):
+            kind, attributes = "Conv", {"strides": strides, "pads": pads, "dilations": dilations, "group": groups}
+        case MaxPool(kernel=kernel, strides=strides, pads=pads, ceil_mode=ceil_mode):
+            attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads, "ceil_mode": int(ceil_mode)}
+            kind = "MaxPool"
+        case BatchNormalization(epsilon=epsilon):
+            kind, attributes = "BatchNormalization", {"epsilon": epsilon}
+        case Reshape(shape=shape):
+            kind, name = "Reshape", f"{node.outputs[0].name}_shape"
+            constants[name] = numpy_helper.from_array(np.array(shape, np.int64), name)
+            names.append(name)
+        case Concat(axis=axis) | Softmax(axis=axis):
+            kind, attributes = type(node.op).__name__, {"axis": axis}
+        case Relu() | Add() | MatMul() | GlobalAveragePool():
+            kind = type(node.op).__name__
+        case _:
+            raise NotImplementedError(f"no ONNX form of {node.op} is written here")
+    while names and not names[-1]:
+        names.pop()
+    return helper.make_node(kind, names, [v.name for v in node.outputs], **attributes)
