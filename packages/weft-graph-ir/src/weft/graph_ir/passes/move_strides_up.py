@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from weft.graph_ir.graph import Graph, GraphRewriter, Node, Value
+from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.conv import Conv
 from weft.graph_ir.ops.shape import Slice
 from weft.graph_ir.passes.fuse import compute_node
@@ -69,7 +70,7 @@ def _movable(graph: Graph) -> set[Node]:
 
 def _is_elementwise(node: Node) -> bool:
     """Whether operands have the shape of the result, whose element they map, or one element per channel at most."""
-    if len(node.outputs) != 1 or node.outputs[0].type.rank < 3:
+    if isinstance(node.op, Control) or len(node.outputs) != 1 or node.outputs[0].type.rank < 3:
         return False
     computed = compute_node(node)
     shape = node.outputs[0].type.shape
