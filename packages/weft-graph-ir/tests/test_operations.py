@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from weft.graph_ir.graph import GraphBuilder
-from weft.graph_ir.ops.conv import Conv, ConvTranspose
+from weft.graph_ir.ops.conv import Conv, ConvTranspose, WinogradConv
 from weft.graph_ir.ops.element_wise import Relu
 from weft.graph_ir.ops.matmul import MatMul
 from weft.graph_ir.ops.recurrent import LSTM
+from weft.graph_ir.passes.choose_convolutions import choose_convolutions
 from weft.graph_ir.passes.fuse import fuse
-from weft.graph_ir.passes.use_winograd import use_winograd
+from weft.tensor_ir import Machine
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,6 @@ def test_neither_fusion_nor_winograd_changes_the_count():
     w = g.parameter("w", np.ones((32, 32, 3, 3), np.float32))
     g.output(g.add(Relu(), g.add(Conv(pads=(1, 1, 1, 1)), x, w)))
     graph = g.finish()
-    fast = use_winograd(graph, lanes=16)
-    assert fast is not graph
+    fast = choose_convolutions(graph, Machine(64, 32, 32 << 10, 1 << 20, 32 << 20))
+    assert any(isinstance(node.op, WinogradConv) for node in fast.nodes)
     assert graph.operations() == fast.operations() == fuse(fast).operations() == 2 * (32 * 56 * 56) * (32 * 9)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.tensor_ir import Machine, te
+from weft.tensor_ir import te
 from weft.topi import winograd
 from weft.topi.layout import Layout, compute
 from weft.topi.window import Window
@@ -31,7 +31,7 @@ def direct(x, weight, bias, w):
     return np.sum(parts, axis=0) + bias.reshape(-1, 1, 1)
 
 
-def convolved(run_views, view, random, shape, outputs, pads, m, lanes, machine=None, stride=1):
+def convolved(run_views, view, random, shape, outputs, pads, m, lanes, block=(), stride=1):
     x = random.standard_normal(shape).astype("float32")
     weight = (random.standard_normal((outputs, shape[1], 3, 3)) * 0.1).astype("float32")
     bias = random.standard_normal(outputs).astype("float32")
@@ -39,15 +39,15 @@ def convolved(run_views, view, random, shape, outputs, pads, m, lanes, machine=N
     u = winograd.transformed(weight, f)
     blocked = Layout.blocked(4, 1, lanes)
     operands = [
-        view(x, "x", blocked), view(u, "u", winograd.weight_layout(outputs, lanes)),
+        view(x, "x", blocked), view(u, "u", winograd.weight_layout(lanes, 2)),
         view(bias, "b", Layout.blocked(1, 0, lanes)),
     ]  # fmt: skip
-    computation = winograd.winograd_conv(*operands, f, window(pads, stride))
+    computation = winograd.winograd_conv(*operands, f, window(pads, stride), block)
 
     def relu(v):
         return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu", v.layout)
 
-    (y,) = run_views(computation, operands, [x, u, bias], relu, machine)
+    (y,) = run_views(computation, operands, [x, u, bias], relu)
     return y, np.maximum(direct(x, weight, bias, window(pads, stride)), 0)
 
 
@@ -70,10 +70,11 @@ def test_values_of_stride_2(run_views, view, error, random, lanes, shape, pads):
     assert error(y, expected) < 2e-6
 
 
-@pytest.mark.parametrize("shape", [(1, 32, 32, 32), (2, 32, 20, 30), (1, 32, 8, 105)])
-def test_blocks_give_the_same(run_views, view, error, random, lanes, shape):
-    small = Machine(lanes * 4, 32, 32 << 10, 150 << 10, 4 << 20)
-    y, expected = convolved(run_views, view, random, shape, 32, (1, 1, 1, 1), 4, lanes, small)
+@pytest.mark.parametrize(
+    ("shape", "block"), [((1, 32, 32, 32), (2, 8)), ((2, 32, 20, 30), (1, 8)), ((1, 32, 8, 105), (1, 9))]
+)
+def test_blocks_give_the_same(run_views, view, error, random, lanes, shape, block):
+    y, expected = convolved(run_views, view, random, shape, 32, (1, 1, 1, 1), 4, lanes, block)
     assert error(y, expected) < 2e-5
 
 
@@ -86,19 +87,5 @@ def test_row_major_is_computed_as_defined(run_views, view, error, random):
     assert error(y, direct(x, weight, np.zeros(2), window((1, 1, 1, 1)))) < 1e-5
 
 
-def test_the_tile_is_chosen_by_what_it_saves():
-    def tile(shape, outputs, kernel=(3, 3), strides=(1, 1), groups=1):
-        pads = (kernel[0] // 2,) * 4
-        w = Window(kernel, strides, pads, (1, 1))
-        return winograd.best_tile(shape, (outputs, shape[1] // groups, *kernel), w, groups, 16)
-
-    assert tile((1, 64, 56, 56), 64) == 4
-    assert tile((1, 256, 14, 14), 256) == 4
-    assert tile((1, 512, 7, 7), 512) == 2
-    assert tile((1, 512, 2, 2), 512) is None
-    assert tile((1, 64, 56, 56), 128, strides=(2, 2)) == 2
-    assert tile((1, 64, 56, 56), 128, strides=(2, 1)) is None
-    assert tile((1, 64, 56, 56), 64, kernel=(5, 5)) is None
-    assert tile((1, 64, 56, 56), 64, groups=2) is None
-    assert tile((1, 16, 56, 56), 64) == 4
-    assert tile((1, 3, 56, 56), 64) is None
+def test_blocks_are_all_tiles_whole_rows_or_parts_of_a_row():
+    assert list(winograd.blocks((16, 64), winograd.F4)) == [(4, 16), (1, 16), (2, 16), (1, 8)]

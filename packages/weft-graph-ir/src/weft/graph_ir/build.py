@@ -21,6 +21,7 @@ from weft.graph_ir.op_set import OpSet
 from weft.graph_ir.ops import OPS
 from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.passes.choose_convolutions import choose_convolutions
 from weft.graph_ir.passes.choose_layouts import choose_layouts
 from weft.graph_ir.passes.fold_constants import fold_constants
 from weft.graph_ir.passes.fold_scale_axis import fold_scale_axis
@@ -36,7 +37,6 @@ from weft.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from weft.graph_ir.passes.simplify import simplify
 from weft.graph_ir.passes.simplify_inference import simplify_inference
 from weft.graph_ir.passes.use_lowerings import use_lowerings
-from weft.graph_ir.passes.use_winograd import use_winograd
 from weft.graph_ir.pipeline import Observer, Pipeline, run_pipeline
 from weft.graph_ir.steps import steps_of
 from weft.graph_ir.views import find_views
@@ -72,8 +72,7 @@ def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
     """
     if numerics not in NUMERICS:
         raise TargetError(f"expected numerics {' or '.join(NUMERICS)}, found {numerics!r}")
-    lanes = Machine.of(target).lanes()
-    fast: Pipeline = (partial(use_winograd, lanes=lanes),) if numerics == "default" else ()
+    machine = Machine.of(target)
     before: Pipeline = (
         infer_types,
         simplify_inference,
@@ -83,10 +82,10 @@ def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
         move_strides_up,
         share_equal_nodes,
         remove_dead_nodes,
-        *fast,
+        partial(choose_convolutions, machine=machine, strict=numerics == "strict"),
     )
     after: Pipeline = (
-        partial(choose_layouts, lanes=lanes),
+        partial(choose_layouts, lanes=machine.lanes()),
         precompute_parameters,
         remove_dead_nodes,
         separate_concat_inputs,

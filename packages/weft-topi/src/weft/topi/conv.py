@@ -50,12 +50,19 @@ class Layouts:
 
 
 def blocked_layouts(
-    data: Sequence[int], data_layout: Layout | None, weight: Sequence[int], width: int, groups: int, lanes: int
+    data: Sequence[int],
+    data_layout: Layout | None,
+    weight: Sequence[int],
+    width: int,
+    groups: int,
+    lanes: int,
+    vectors: int = 0,
 ) -> Layouts | None:
     """Layouts in which vectors of `lanes` output channels are computed; None where row-major is better.
 
     `data` and `weight` are shapes, `width` is the last output extent. Inputs with fewer channels than lanes stay as
-    they are. Weights are packed in panels of as many output channels as a register tile has, in the order of reading.
+    they are. Weights are packed in panels of as many output channels as a register tile has, in the order of reading:
+    `vectors` of them, or as many as suit the width.
     """
     channels, outputs, rank = data[1], weight[0], len(data)
     depthwise = groups == channels == outputs and groups > 1
@@ -67,7 +74,7 @@ def blocked_layouts(
         return None
     kernel = tuple(range(2, rank))
     inner = gcd(weight[1], block)
-    panel = lanes if depthwise else lanes * _vectors(-(-outputs // groups // lanes), width)
+    panel = lanes if depthwise else lanes * (vectors or _vectors(-(-outputs // groups // lanes), width))
     packed = Layout((0, 1, *kernel, *([Block(1, inner)] if inner > 1 else []), Block(0, panel)))
     return Layouts(given, packed, Layout.blocked(1, 0, lanes), Layout.blocked(rank, 1, lanes))
 
@@ -79,9 +86,13 @@ def _vectors(blocks: int, width: int) -> int:
 
 
 def conv(
-    data: View, weight: View, bias: View | None, window: Window, groups: int = 1, layout: Layout | None = None
-) -> Computation:
-    """data [N, C, …] * weight [O, C/groups, …] + bias [O], as ONNX Conv; sums in float32 where data is shorter."""
+    data: View, weight: View, bias: View | None, window: Window, groups: int = 1, layout: Layout | None = None,
+    tile: Sequence[int] = (),
+) -> Computation:  # fmt: skip
+    """data [N, C, …] * weight [O, C/groups, …] + bias [O], as ONNX Conv; sums in float32 where data is shorter.
+
+    `tile` are rows and columns of the output that registers hold at a time, where its layout is blocked.
+    """
     n, _, *spatial = data.shape
     outputs, per_group, *_ = weight.shape
     shape = (n, outputs, *window.output(spatial))
@@ -107,12 +118,17 @@ def conv(
         result = te.compute(
             master.shape, lambda *p: _finished(master(*p), bias, layout.logical_index(p)[1], data.dtype), name="biased"
         )
-    plan = _Plan(master, result, channel, axes, window, groups, weight, layout, source)
+    plan = _Plan(master, result, channel, axes, window, groups, weight, layout, source, tuple(tile))
     return Computation((View(result, shape, layout),), plan.schedule_planar if planar else plan.schedule_blocked)
 
 
 def _finished(value: Expr, bias: View | None, channel: Expr, dtype: DType) -> Expr:
     return (value if bias is None else value + bias(channel).astype(value.dtype)).astype(dtype)
+
+
+def reads_padding(window: Window, spatial: Sequence[int], output: Sequence[int]) -> bool:
+    """Whether some window sticks out of the input."""
+    return any(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
 
 
 def _is_wide(window: Window, spatial: Sequence[int], output: Sequence[int]) -> bool:
@@ -130,7 +146,7 @@ class _Source:
     def __init__(self, data: View, window: Window, output: Sequence[int], copied: bool) -> None:
         self.data, self.window, self.output = data, window, tuple(output)
         spatial = data.shape[2:]
-        self.is_conditional = any(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
+        self.is_conditional = reads_padding(window, spatial, output)
         self.copy: te.Tensor | None = None
         self.columns = output[-1]
         if self.columns > COLUMN_MULTIPLE // 2:
@@ -199,6 +215,7 @@ class _Plan:
     weight: View
     layout: Layout
     source: _Source
+    tile: tuple[int, ...]
 
     @property
     def work(self) -> int:
@@ -228,12 +245,12 @@ class _Plan:
         most = (machine.vector_registers - 1 - vectors) // vectors
         if self._block == 1 and self.window.kernel[-1] > 1:
             most //= 2  # neighbouring columns share elements of the input, which take registers too
-        columns = balanced(width, most)
+        height, columns = self.tile or (0, balanced(width, most))
         obo, obi = stage.split(ob, vectors, tail="partition")
         xo, xi = stage.split(spatial[-1], columns, tail="partition")
         rows: list[IterVar] = []
         if len(spatial) > 1 and columns == width and not self.source.is_conditional:
-            height = balanced(extent_of(spatial[-2].extent), most // columns)
+            height = height or balanced(extent_of(spatial[-2].extent), most // columns)
             yo, yi = stage.split(spatial[-2], height, tail="partition")
             spatial, rows = [*spatial[:-2], yo, xo], [yi]
         else:

@@ -11,7 +11,7 @@ Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,6 @@ from weft.topi.tiling import (
     balanced,
     elements,
     host_of,
-    largest_divisor,
     register_tile,
     share_among_threads,
 )
@@ -36,14 +35,10 @@ Array = np.ndarray[Any, Any]
 Matrix = tuple[tuple[float, ...], ...]
 
 KERNEL = 3
-TERMS_PER_BYTE = 2.5
-"""Multiply-adds that a core does in the time in which it reads a byte of weights from memory."""
-TRANSFORM_TERMS = 7.5
-"""Multiply-adds that a core does in the time in which it transforms one element of a tile."""
-GAIN = 0.85
-"""Winograd is chosen where it is estimated to take at most this part of the direct method's time."""
-LEAST_BLOCK = 12
-"""Tiles that a block has at least: as many as keep a register tile of products full."""
+LEAST_BLOCK = 8
+"""Tiles that a part of a row has at least."""
+MOST_BLOCK = 256
+"""Tiles that a block of rows has at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +95,23 @@ TRANSFORMS = {(f.m, f.stride): f for f in (F2, F4, F2_STRIDE_2)}
 """By outputs per tile, m, and stride."""
 
 
-def best_tile(data: Sequence[int], weight: Sequence[int], window: Window, groups: int, lanes: int) -> int | None:
-    """The m with which F(m x m) is the fastest way to convolve, by an estimate; None where the direct method is.
+def fits(weight: Sequence[int], window: Window) -> bool:
+    """Whether there is a transform for a weight [O, C, 3, 3] and a window, in one group."""
+    square = tuple(weight[2:]) == (KERNEL, KERNEL) and all(d == 1 for d in window.dilations)
+    return square and any(window.strides == (f.stride, f.stride) for f in TRANSFORMS.values())
 
-    `data` [N, C, H, W] and `weight` [O, C, 3, 3] are shapes.
-    """
-    outputs, channels, *kernel = weight
-    if tuple(kernel) != (KERNEL, KERNEL) or any(d != 1 for d in window.dilations) or groups != 1 or lanes == 1:
-        return None
-    if channels % lanes or outputs % lanes:
-        return None
-    n, height, width = data[0], *window.output(data[2:])
 
-    def cost(terms: float, weights: int) -> float:
-        return terms + TERMS_PER_BYTE * 4 * weights
+def blocks(output: Sequence[int], f: Transform) -> Iterator[tuple[int, int]]:
+    """Rows and columns of tiles that may be computed at a time: all, whole rows, or parts of one row."""
+    down, across = (-(-extent // f.m) for extent in output)
+    yield down, across
+    yield from ((rows, across) for rows in range(1, down) if down % rows == 0 and rows * across <= MOST_BLOCK)
+    yield from ((1, columns) for columns in range(LEAST_BLOCK, across) if across % columns == 0)
 
-    def cost_of(f: Transform) -> float:
-        tiles = n * -(-height // f.m) * -(-width // f.m)
-        return cost(f.n**2 * tiles * (1 + TRANSFORM_TERMS * (1 / channels + 1 / outputs)), f.weights**2)
 
-    fitting = [f for f in TRANSFORMS.values() if (f.stride, f.stride) == window.strides]
-    if not fitting:
-        return None
-    best = min(fitting, key=cost_of)
-    return best.m if cost_of(best) <= GAIN * cost(KERNEL**2 * n * height * width, KERNEL**2) else None
+def tiles_at_a_time(count: int, vectors: int, machine: Machine) -> int:
+    """Tiles whose products registers hold, for a number of vectors of output channels."""
+    return balanced(count, (machine.vector_registers - 1 - vectors) // vectors)
 
 
 def transformed(weight: Array, f: Transform) -> Array:
@@ -133,18 +121,20 @@ def transformed(weight: Array, f: Transform) -> Array:
     return result.astype(weight.dtype)
 
 
-def weight_layout(outputs: int, lanes: int) -> Layout:
+def weight_layout(lanes: int, vectors: int) -> Layout:
     """The layout of a transformed weight: panels of as many output channels as a register tile has."""
-    vectors = next((v for v in (2, 3, 5, 7) if outputs // lanes % v == 0), 1)
     return Layout((0, 2, 3, 1, Block(0, lanes * vectors)))
 
 
-def winograd_conv(data: View, weight: View, bias: View | None, f: Transform, window: Window) -> Computation:
+def winograd_conv(
+    data: View, weight: View, bias: View | None, f: Transform, window: Window, block: Sequence[int] = ()
+) -> Computation:
     """data [N, C, H, W] * transformed weight [O, C, k, k] + bias [O], in the layout of data.
 
-    Blocked by channels is the layout for speed; row-major is computed as it is defined, element by element.
+    `block` are rows and columns of tiles that are computed at a time, by default all. Blocked by channels is the layout
+    for speed; row-major is computed as it is defined, element by element.
     """
-    return _Winograd(data, weight, bias, f, window).computation()
+    return _Winograd(data, weight, bias, f, window, tuple(block)).computation()
 
 
 def _product(matrix: te.Tensor, row: Expr, r: IterVar, e: Expr, where: Expr | None = None) -> Expr:
@@ -156,7 +146,9 @@ def _product(matrix: te.Tensor, row: Expr, r: IterVar, e: Expr, where: Expr | No
 class _Winograd:
     """The stages, along a tile's rows and columns i and j, channel blocks, tiles t and channels of a block."""
 
-    def __init__(self, data: View, weight: View, bias: View | None, f: Transform, window: Window) -> None:
+    def __init__(
+        self, data: View, weight: View, bias: View | None, f: Transform, window: Window, block: tuple[int, ...]
+    ) -> None:
         self.data, self.weight, self.bias, self.f, self.window = data, weight, bias, f, window
         batch, self.channels, *spatial = data.shape
         self.outputs = weight.shape[0]
@@ -165,6 +157,7 @@ class _Winograd:
         self.lanes = data.layout.block_of(1)
         self.down, self.across = -(-height // f.m), -(-width // f.m)
         self.count = batch * self.down * self.across
+        self.block = block or (self.down, self.across)
 
     def computation(self) -> Computation:
         f, n, m, lanes, count, weights = self.f, self.f.n, self.f.m, self.lanes, self.count, self.f.weights
@@ -231,7 +224,7 @@ class _Winograd:
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Per block of tiles: transform the input; per group of output channels, multiply and transform the output.
 
-        What a block takes stays in the L2 cache; the weight is read in its order, once per block.
+        The weight is read in its order, once per block.
         """
         if self.data.layout.is_row_major:
             if output is not self.result:
@@ -243,7 +236,7 @@ class _Winograd:
         host = host_of(s, self.result, output, machine)
         if host is not self.result:
             s[self.result].compute_inline()
-        rows, columns = self._block(machine)
+        rows, columns = self.block
         stage = s[host]
         b, ob, y, x, oi = stage.axes
         og, ob = stage.split(ob, self.vectors)
@@ -270,28 +263,11 @@ class _Winograd:
         """Vectors of output channels in a panel of the weight."""
         return max(1, self.weight.layout.block_of(0) // self.lanes)
 
-    def _block(self, machine: Machine) -> tuple[int, int]:
-        """Rows and columns of a block of tiles: parts of one row or whole rows.
-
-        Transformed inputs and products of a block take half of the L2 cache. All tiles are one block where there are
-        few, or where the weight is so large that it is better read once.
-        """
-        weight_bytes = self.f.weights**2 * self.channels * self.outputs * 4
-        tile_bytes = self.f.n**2 * (self.channels + self.lanes * self.vectors) * 4
-        most = max(LEAST_BLOCK, machine.l2_bytes // 2 // tile_bytes)
-        if self.count <= 2 * most or weight_bytes > machine.l3_bytes // 2:
-            return self.down, self.across
-        if most >= self.across:
-            return largest_divisor(self.down, most // self.across), self.across
-        part = largest_divisor(self.across, most)
-        return 1, part if part >= LEAST_BLOCK else self.across
-
     def _schedule_products(self, s: te.Schedule, machine: Machine, host: te.Stage, og: IterVar, count: int) -> None:
         tile = s.cache_write(self.products, "register")
         stage = s[self.products]
         i, j, ob, t, oi = stage.axes
-        most = (machine.vector_registers - 1 - self.vectors) // self.vectors
-        to, ti = stage.split(t, balanced(count, most), tail="shift")
+        to, ti = stage.split(t, tiles_at_a_time(count, self.vectors, machine), tail="shift")
         stage.reorder(i, j, to, ti, ob, oi)
         register_tile(stage, ti, ob, oi)
         stage.compute_at(host, og)

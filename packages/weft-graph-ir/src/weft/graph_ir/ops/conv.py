@@ -19,13 +19,15 @@ from weft.topi.window import Window
 class Conv(Op):
     """data [N, C, …] * weight [O, C/groups, …] + bias [O], which may be absent (ONNX Conv).
 
-    Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
+    Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0. `tile` are rows, columns and vectors of
+    output channels that registers hold at a time (weft.topi.convolution.Direct); empty ones suit the shapes.
     """
 
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
     groups: int = 1
+    tile: tuple[int, ...] = ()
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         data, weight, *bias = inputs
@@ -49,6 +51,10 @@ class Conv(Op):
         )  # fmt: skip
         require(outputs >= 1, self, f"weight {weight} gives no output channels")
         _require_bias(self, bias, outputs, data)
+        require(
+            len(self.tile) in (0, 3) and all(extent > 0 for extent in self.tile), self,
+            f"expects a tile of rows, columns and vectors, found {list(self.tile)}",
+        )  # fmt: skip
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         assert window.rank == rank
         return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, window, data))),)
@@ -58,7 +64,7 @@ class Conv(Op):
         assert data is not None
         assert weight is not None
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
-        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout)
+        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, self.tile[:2])
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
@@ -66,7 +72,7 @@ class Conv(Op):
         data, weight, *bias = inputs
         found = conv.blocked_layouts(
             data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
-            lanes * 4 // max(4, data.dtype.bytes),
+            lanes * 4 // max(4, data.dtype.bytes), *self.tile[2:],
         )  # fmt: skip
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
@@ -107,9 +113,7 @@ class ConvTranspose(Op):
             weight.dtype == data.dtype and data.dtype.is_float, self,
             f"expects data and weight of one floating-point type, found {data.dtype} and {weight.dtype}",
         )  # fmt: skip
-        require(
-            data.shape[1] == channels, self, f"data has {data.shape[1]} channels but weight expects {channels}"
-        )
+        require(data.shape[1] == channels, self, f"data has {data.shape[1]} channels but weight expects {channels}")
         require(
             self.groups >= 1 and channels % self.groups == 0, self,
             f"{channels} channels can't be divided into {self.groups} groups",
@@ -143,18 +147,14 @@ class ConvTranspose(Op):
         assert weight is not None
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         spatial = outputs[0].static_shape[2:]
-        return conv_transpose.conv_transpose(
-            data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout
-        )
+        return conv_transpose.conv_transpose(data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
         lanes = lanes * 4 // max(4, data.dtype.bytes)
-        found = conv_transpose.blocked_layouts(
-            data.static_shape, data.layout, weight.static_shape, self.groups, lanes
-        )
+        found = conv_transpose.blocked_layouts(data.static_shape, data.layout, weight.static_shape, self.groups, lanes)
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
         yield LayoutChoice((None,) * len(inputs), (None,))
@@ -165,14 +165,17 @@ class ConvTranspose(Op):
 
 @dataclass(frozen=True, slots=True)
 class WinogradConv(Op):
-    """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass use_winograd makes of Conv.
+    """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_convolutions makes of Conv.
 
-    Inputs: data [N, C, H, W], weight [O, C, k, k] (weft.topi.winograd.transformed), bias [O] or none.
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (weft.topi.winograd.transformed), bias [O] or none. `block` are rows
+    and columns of tiles that are computed at a time, by default all; `vectors` of output channels are in registers.
     """
 
     tile: int
     stride: int = 1
     pads: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    vectors: int = 1
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         data, weight, *bias = inputs
@@ -206,15 +209,15 @@ class WinogradConv(Op):
         data, weight, bias = (*inputs, None)[:3]
         assert data is not None
         assert weight is not None
-        return winograd.winograd_conv(data, weight, bias, self._transform(), self._window())
+        return winograd.winograd_conv(data, weight, bias, self._transform(), self._window(), self.block)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
     ) -> Iterable[LayoutChoice]:
         _, weight, *bias = inputs
         channels, blocked = weight.static_shape[1], Layout.blocked(4, 1, lanes)
-        if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % lanes == 0:
-            packed = winograd.weight_layout(weight.static_shape[0], lanes)
+        if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * self.vectors) == 0:
+            packed = winograd.weight_layout(lanes, self.vectors)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
         yield LayoutChoice((None,) * len(inputs), (None,))
 

@@ -1,0 +1,58 @@
+"""What register tiles cost: an estimate in cycles of one core, to choose between ways to compute the same.
+
+The core issues two vector loads and 64 bytes of multiply-adds a cycle, each of which takes four cycles, as Zen and
+Skylake and their successors do within a factor that all candidates share. Only ratios of estimates mean something.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from weft.tensor_ir import Machine
+
+MULTIPLY_ADD_BYTES = 64
+"""Bytes of accumulators that a cycle updates."""
+LATENCY = 4
+"""Cycles until a multiply-add can follow another one on the same accumulator."""
+LOAD_CYCLES = 0.55
+"""Of one load of 32 bytes or a broadcast: nearly two a cycle."""
+STEP_CYCLES = 0.3
+"""What a step of a reduction costs beside its arithmetic."""
+TILE_CYCLES = 10
+"""What a tile costs to begin and to end."""
+CACHE_BYTES_PER_CYCLE = (64.0, 24.0, 14.0)
+"""What a core reads of its first, second and third cache."""
+MEMORY_BYTES_PER_CYCLE = 6.4
+"""What a core reads of memory that is in no cache."""
+
+
+def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine) -> float:
+    """Cycles of a register tile of `positions` x `vectors` accumulators: a sum of `terms`, then it is stored.
+
+    Each term takes a row of `vectors` from a panel that all tiles read, and a broadcast element for each position.
+    Infinite where the tile, such a row and a broadcast do not fit into the registers.
+    """
+    if positions * vectors + vectors + 1 > machine.vector_registers:
+        return inf
+    row_bytes = vectors * machine.vector_bytes
+    loads = positions + vectors * max(1, machine.vector_bytes // 32)
+    step = max(
+        positions * row_bytes / MULTIPLY_ADD_BYTES,
+        loads * LOAD_CYCLES,
+        row_bytes / bytes_per_cycle(terms * row_bytes, machine),
+        LATENCY,
+    )
+    return terms * (step + STEP_CYCLES) + 2 * positions * vectors + TILE_CYCLES
+
+
+def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Machine) -> float:
+    """Cycles of the tiles along an extent, the last of which may be smaller."""
+    whole, rest = divmod(extent, tile)
+    cycles = whole * tile_cycles(tile, vectors, terms, machine) if whole else 0.0
+    return cycles + (tile_cycles(rest, vectors, terms, machine) if rest else 0.0)
+
+
+def bytes_per_cycle(size: int, machine: Machine) -> float:
+    """What a core reads per cycle of data of `size` bytes that it reads again and again."""
+    levels = zip((machine.l1_bytes, machine.l2_bytes, machine.l3_bytes), CACHE_BYTES_PER_CYCLE, strict=True)
+    return next((rate for held, rate in levels if size <= held // 2), MEMORY_BYTES_PER_CYCLE)
