@@ -8,8 +8,8 @@ import pytest
 from weft.graph_ir.graph import GraphBuilder
 from weft.graph_ir.interpreter import interpret
 from weft.graph_ir.ops.conv import Conv, WinogradConv
-from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from weft.graph_ir.passes.choose_convolutions import choose_convolutions
+from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from weft.graph_ir.pipeline import verify_graph
 from weft.tensor_ir import Machine
 from weft.topi.convolution import Direct, Winograd

@@ -33,7 +33,8 @@ def choose_convolutions(
         problem = problem_of(node)
         method = None
         if problem is not None:
-            direct = strict or rewriter.constant(rewriter.value(node.inputs[1])) is None
+            _, weight, *_ = rewriter.values(node.inputs)
+            direct = strict or rewriter.constant(weight) is None
             method = known(problem) or best_method(problem, machine, direct)
         if isinstance(node.op, Conv) and method is not None:
             rewriter.replace(node, _computed(rewriter, node, node.op, method))
