@@ -103,9 +103,14 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON, default=False)
 def fuzz(session: nox.Session) -> None:
-    """2,000 random schedules against their definitions, and 200 that must be refused."""
+    """2,000 random schedules, 200 that must be refused, and 10,000 damaged models; `nox -s fuzz -- schedules|models
+    [OPTION...]` runs one of these programs."""
+    programs = {"schedules": "run.py", "models": "onnx_mutants.py"}
+    if session.posargs and session.posargs[0] not in programs:
+        session.error(f"expected {' or '.join(programs)} before options, found {session.posargs[0]}")
     install(session, "test")
-    session.run("python", "tests/fuzz/run.py", *session.posargs)
+    for name in session.posargs[:1] or programs:
+        session.run("python", f"tests/fuzz/{programs[name]}", *session.posargs[1:])
 
 
 @nox.session(python=PYTHON, default=False)

@@ -1,16 +1,23 @@
-"""A few of the mutants of fuzz/onnx_mutants.py: each is read or refused, those that change nothing are read."""
+"""A few of the mutants of fuzz/onnx_mutants.py: each is refused, or compiled and right.
+
+Those that mean what their model means are compiled and give the same.
+"""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("onnxruntime")
 MUTANTS = Path(__file__).parent / "fuzz" / "onnx_mutants.py"
 
 
-def test_damaged_models_are_read_or_refused() -> None:
+def test_damaged_models_are_refused_or_right() -> None:
     done = subprocess.run(
-        [sys.executable, str(MUTANTS), "--count", "500"], capture_output=True, text=True, check=False, timeout=100
+        [sys.executable, str(MUTANTS), "--count", "150"], capture_output=True, text=True, check=False, timeout=110
     )
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"neutral 50, read \d+, refused \d+", done.stdout.strip()), done.stdout
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+    assert re.search(r"^ +15 neutral run$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^150 mutants, 0 at fault, \d+ s$", done.stdout, re.MULTILINE), done.stdout

@@ -130,6 +130,10 @@ DATA, INDICES = ("float32", (2, 3)), ("int64", (2, 3))
         ),
         (ops.GatherND(), types(DATA, INDICES), "gather_nd: the last axis of indices expects 1 to 2 elements, found 3"),
         (
+            ops.GatherND(batch_dims=-1), types(DATA, ("int64", (2, 1))),
+            "gather_nd: expects batch_dims of at least 0, found -1",
+        ),
+        (
             ops.GatherND(batch_dims=1), types(DATA, ("int64", (3, 1))),
             "gather_nd: the first 1 axes of data float32[2, 3] and indices int64[3, 1] differ",
         ),

@@ -1,6 +1,7 @@
 """Indices out of range stay within memory; rows are copied in vectors."""
 
 import numpy as np
+import pytest
 
 from weft.tensor_ir import Machine, build, te
 from weft.topi import gather
@@ -37,3 +38,26 @@ def test_updates_out_of_range_are_left_out(computed):
     expected = X.copy()
     expected[0, [5, 19]] = -1
     np.testing.assert_array_equal(computed(lambda *v: gather.scatter_elements(*v, 1), X, indices, updates), expected)
+
+
+HOSTILE = [-(2**63), -(2**63) + 1, -(2**31), -61, -4, 3, 60, 2**31, 2**62, 2**63 - 1]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint64"])
+def test_hostile_indices_read_and_write_within_the_data(computed, dtype):
+    """Natively, and by the definition, whose oracle traps every access out of bounds."""
+    bounds = np.iinfo(dtype)
+    indices = np.array([min(max(i, bounds.min), bounds.max) for i in HOSTILE]).astype(dtype)
+    rows = computed(lambda x, i: gather.gather(x, i, 0), X, indices)
+    assert set(rows[:, 0].tolist()) <= {0.0, 40.0}
+    elements = computed(lambda x, i: gather.gather_elements(x, i, 0), X, indices.reshape(-1, 1))
+    assert set(elements.ravel().tolist()) <= {0.0, 40.0}
+    points = computed(gather.gather_nd, X, np.stack([indices, indices], -1))
+    assert set(points.tolist()) <= {0.0, 19.0, 40.0, 59.0, *X[2].tolist(), *X[0].tolist()}
+    far = indices[np.abs(indices.astype(np.float64)) > 60]
+    updates = np.full((len(far), 1), -1, "float32")
+    np.testing.assert_array_equal(
+        computed(lambda *v: gather.scatter_elements(*v, 0), X, far.reshape(-1, 1), updates), X
+    )
+    updates = np.full((len(far), 20), -1, "float32")
+    np.testing.assert_array_equal(computed(gather.scatter_nd, X, far.reshape(-1, 1), updates), X)

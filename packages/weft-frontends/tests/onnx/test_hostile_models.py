@@ -1,4 +1,4 @@
-"""Models that ask for too much, or for what has no meaning: each is refused with a reason, soon and in little memory."""
+"""Models that ask for too much, or for what has no meaning: refused with a reason, soon and in little memory."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -171,7 +171,7 @@ def test_a_branch_may_define_a_name_again() -> None:
     assert [n.op.op_name() for n in graph.nodes] == ["relu"]
 
 
-def test_a_constant_truth_value_is_read(tmp_path: Path) -> None:
+def test_a_constant_truth_value_is_read() -> None:
     condition = helper.make_tensor("c", TensorProto.BOOL, [], b"\x01", raw=True)
     leaf = helper.make_graph(
         [helper.make_node("Relu", ["x"], ["r"])], "leaf", [], [helper.make_empty_tensor_value_info("r")]

@@ -20,6 +20,8 @@ ALIGNMENT = 64
 """Of every block, in bytes: a cache line, and the widest vector."""
 MOST_TRIES = 16
 """More gained nothing on the networks that we measure."""
+MOST_PAIRS = 4_000_000
+"""Of blocks, compared in all tries but the first: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def _place(blocks: Sequence[_Block]) -> dict[_Block, int]:
     """An offset for each block: the best of several tries. Each gives way to what ended highest in the one before."""
     order = sorted(blocks, key=lambda b: (-b.size, b.first, b.last))
     least, best, total = _most_alive(blocks), dict[_Block, int](), inf
-    for _ in range(MOST_TRIES):
+    for _ in range(max(1, min(MOST_TRIES, MOST_PAIRS // max(len(blocks), 1) ** 2))):
         places: dict[_Block, int] = {}
         for block in order:
             places[block] = _lowest_place(block, places)

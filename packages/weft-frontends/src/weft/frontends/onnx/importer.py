@@ -21,6 +21,7 @@ from weft.frontends.onnx.emitter import Emitter, Operand, type_of
 from weft.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
 from weft.frontends.onnx.loading import Model, load, text
 from weft.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from weft.frontends.onnx.refusals import REFUSALS
 from weft.frontends.onnx.report import Gap, Report
 from weft.frontends.onnx.schemas import schema_of
 from weft.frontends.onnx.shape_arithmetic import EVALUATED, fold
@@ -292,7 +293,8 @@ class _Importer:
             return UnsupportedError(f"ONNX has no operator of this name in {known}", remedy)
         is_known = proto.op_type in CONTROL_FLOW or proto.op_type in EVALUATED
         if _converter_of(proto, domain) is None and not (is_known and not domain) and not has_standard_body(schema):
-            return UnsupportedError("weft has no such operator")
+            unknown = ("weft has no such operator", "")
+            return UnsupportedError(*(unknown if domain else REFUSALS.get(proto.op_type, unknown)))
         return None
 
     def _converted(

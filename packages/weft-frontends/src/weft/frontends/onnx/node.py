@@ -144,9 +144,10 @@ class ImportedNode:
         """As `constant`, but the data may hold Symbols."""
         operand = self.operand(index)
         if isinstance(operand, Value):
+            name = operand.name
             raise UnsupportedError(
                 f"{self._described(index)} must be known while compiling, but is computed at run time",
-                f"bind {operand.name!r} if it is an input: constants={{{operand.name!r}: ...}}, or --bind {operand.name}=...",
+                f"bind {name!r} if it is an input: constants={{{name!r}: ...}}, or --bind {name}=...",
             )
         return operand
 

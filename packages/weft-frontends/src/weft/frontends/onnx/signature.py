@@ -67,7 +67,9 @@ def input_types(
         if name in shapes:
             type_ = _with_shape(value, type_, shapes[name], bindings)
         if type_ is None:
-            raise FrontendError(f"input {name!r} declares no shape; give it: shapes={{{name!r}: (...)}}, or --shape {name}=...")
+            raise FrontendError(
+                f"input {name!r} declares no shape; give it: shapes={{{name!r}: (...)}}, or --shape {name}=..."
+            )
         declared[name] = type_
     _require_known(dims, sorted(symbols), "dims", "dimensions")
     wrong = {name: extent for name, extent in bindings.items() if isinstance(extent, bool) or not extent > 0}

@@ -86,6 +86,7 @@ class GatherND(Op):
         ANY.check(self, "data", data)
         INTEGERS.check(self, "indices", indices)
         batch = self.batch_dims
+        require(batch >= 0, self, f"expects batch_dims of at least 0, found {batch}")
         require(indices.rank > batch, self, f"indices expect more than {batch} axes, found {indices}")
         require(data.rank > batch, self, f"data expects more than {batch} axes, found {data}")
         same = data.shape[:batch] == indices.shape[:batch]

@@ -8,7 +8,6 @@ from weft.frontends.onnx.converters.normalization import NORMALIZATION
 from weft.frontends.onnx.converters.quantization import QUANTIZATION
 from weft.frontends.onnx.converters.recurrent import RECURRENT
 from weft.frontends.onnx.converters.reduce import REDUCE
-from weft.frontends.onnx.converters.refusals import REFUSALS
 from weft.frontends.onnx.converters.resize import RESIZE
 from weft.frontends.onnx.converters.sampling import SAMPLING
 from weft.frontends.onnx.converters.shape import SHAPE
@@ -25,7 +24,6 @@ CONVERTERS: dict[str, Converter] = (
     | QUANTIZATION
     | RECURRENT
     | REDUCE
-    | REFUSALS
     | RESIZE
     | SAMPLING
     | SHAPE

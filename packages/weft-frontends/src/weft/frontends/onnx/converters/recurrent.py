@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from weft.frontends.onnx.emitter import Operand
 from weft.frontends.onnx.node import Converter, ImportedNode
 from weft.graph_ir.graph import Value
+from weft.graph_ir.op import Op
+from weft.graph_ir.ops.element_wise import Cast
 from weft.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
 from weft.graph_ir.ops.shape import Transpose
+from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
 
 _PARAMETERS = {
@@ -54,7 +57,7 @@ def _consumed(values: Sequence[float] | None, activations: Sequence[str], which:
 
 
 def _recurrent(node: ImportedNode, kind: type[Recurrent], **own: bool) -> tuple[Operand, ...]:
-    """With layout 1 the batch comes before time, and before directions in the states."""
+    """With layout 1 the batch comes before time, and before directions in the states; 16-bit types are widened."""
     activations = _activations(node, kind)
     hidden = node.attribute("hidden_size")
     if node.rank(2) != 3:
@@ -69,13 +72,33 @@ def _recurrent(node: ImportedNode, kind: type[Recurrent], **own: bool) -> tuple[
         **own,
     )
     inputs = [node.value(i) if node.has(i) else None for i in range(len(node.inputs))]
-    if not node.flag("layout"):
+    swaps, narrow = node.flag("layout"), node.dtype(0).bits < 32
+    if not swaps and not narrow:
         return node.results(op, *inputs, count=1 + kind.states)
-    states = range(5, 5 + kind.states)
-    swapped = [_swapped(node, value) if i == 0 or i in states else value for i, value in enumerate(inputs)]
-    y, *last = node.steps(op, *swapped, count=1 + kind.states)
-    first = node.result(Transpose(permutation=(2, 0, 1, 3)), y)
-    return first, *(node.result(Transpose(permutation=(1, 0, 2)), s, output=i) for i, s in enumerate(last, 1))
+    if swaps:
+        states = range(5, 5 + kind.states)
+        inputs = [_swapped(node, value) if i == 0 or i in states else value for i, value in enumerate(inputs)]
+    if narrow:
+        inputs = [_widened(node, value) for value in inputs]
+    outputs = node.steps(op, *inputs, count=1 + kind.states)
+    return tuple(_finished(node, value, i, swaps, narrow) for i, value in enumerate(outputs))
+
+
+def _finished(node: ImportedNode, value: Value, output: int, swaps: bool, narrow: bool) -> Operand:
+    """An output with the batch first, in the type of the input."""
+    permutation = (2, 0, 1, 3) if output == 0 else (1, 0, 2)
+    steps: list[Op] = [Transpose(permutation=permutation)] * swaps + [Cast(dtype=node.dtype(0))] * narrow
+    *before, last = steps
+    for op in before:
+        value = node.step(op, value)
+    return node.result(last, value, output=output)
+
+
+def _widened(node: ImportedNode, value: Value | None) -> Value | None:
+    """Floating-point numbers in float32: states of 16 bits would lose digits from step to step."""
+    if value is None or not value.type.dtype.is_float:
+        return value
+    return node.step(Cast(dtype=DType.of("float32")), value)
 
 
 def _swapped(node: ImportedNode, value: Value | None) -> Value | None:

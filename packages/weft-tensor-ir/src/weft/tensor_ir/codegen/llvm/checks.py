@@ -160,7 +160,8 @@ def _check_overlaps(w: _Writer, function: Function, sizes: Sequence[tuple[str, s
     if _OUTPUT not in roles:
         return
     count = len(roles)
-    columns = [("i64", [address for address, _ in sizes]), ("i64", [size for _, size in sizes]), ("i8", roles)]
+    addresses, lengths = zip(*sizes, strict=True)
+    columns: list[tuple[str, Sequence[object]]] = [("i64", addresses), ("i64", lengths), ("i8", roles)]
     tables = []
     for kind, values in columns:
         table = w.emit(f"alloca [{count} x {kind}]")

@@ -1,9 +1,9 @@
 """Vector loads of elements that are not neighbours, where each lane's place is known while compiling.
 
-A few loads of neighbours, the windows, cover what the lanes read; shuffles put it in order. Strides, reversals, repeated
-and interleaved elements, and look-ups in constant tables become this instead of a gather. Where an unrolled loop reads
-the neighbours of what the lanes read, each window has the elements of a lane for all its iterations: the transposition
-of the windows is what the iterations read.
+A few loads of neighbours, the windows, cover what the lanes read; shuffles put it in order. Strides, reversals,
+repeated and interleaved elements, and look-ups in constant tables become this instead of a gather. Where an unrolled
+loop reads the neighbours of what the lanes read, each window has the elements of a lane for all its iterations: the
+transposition of the windows is what the iterations read.
 """
 
 from __future__ import annotations
