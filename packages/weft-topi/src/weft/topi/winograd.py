@@ -117,8 +117,11 @@ def tiles_at_a_time(count: int, vectors: int, machine: Machine) -> int:
 def transformed(weight: Array, f: Transform) -> Array:
     """A weight [O, C, 3, 3] as [O, C, k, k]: G w Gᵀ without rows and columns that repeat, computed in float64."""
     g = np.array(list(dict.fromkeys(f.weight)))
-    result: Array = np.einsum("ip,ocpq,jq->ocij", g, weight.astype(np.float64), g, optimize=True)
-    return result.astype(weight.dtype)
+    both = np.kron(g, g).T  # [9, k²]
+    result = np.empty((*weight.shape[:2], len(g), len(g)), weight.dtype)
+    for taps, tile in zip(weight, result, strict=True):  # one output channel at a time, to keep float64 copies small
+        tile[...] = (taps.reshape(-1, KERNEL**2).astype(np.float64) @ both).reshape(tile.shape)
+    return result
 
 
 def weight_layout(lanes: int, vectors: int) -> Layout:
