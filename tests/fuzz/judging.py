@@ -29,7 +29,7 @@ from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError, WeftError
 from weft.tensor_ir import ObjectCache
 
-Arrays = list[np.ndarray[Any, Any]]
+Array = np.ndarray[Any, Any]
 
 MOST_BYTES = 1 << 26
 """Of the inputs, outputs and workspace of a model that is run."""
@@ -52,8 +52,8 @@ class Outcome:
 
     kind: str
     text: str = ""
-    inputs: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
-    outputs: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    inputs: dict[str, Array] = field(default_factory=dict)
+    outputs: dict[str, Array] = field(default_factory=dict)
 
 
 class Compiler:
@@ -100,28 +100,28 @@ def _refusal(kind: str, error: WeftError) -> Outcome:
     return Outcome(kind, words)
 
 
-def _run(artifact: Artifact, inputs: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, np.ndarray[Any, Any]]:
+def _run(artifact: Artifact, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The outputs for inputs behind each of which lies memory that nothing may read."""
     given = {name: guarded(array, at_end=True) for name, array in inputs.items()}
     return {name: np.array(array.numpy()) for name, array in load(artifact, threads=1).run(given).items()}
 
 
-Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
+Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], Array]
 
 
-def drawn_inputs(artifact: Artifact, seed: int, draw: Draw) -> dict[str, np.ndarray[Any, Any]]:
+def drawn_inputs(artifact: Artifact, seed: int, draw: Draw) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     return {p.name: draw(rng, tuple(map(int, p.shape)), p.dtype.numpy) for p in artifact.inputs}
 
 
-def _usual(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _usual(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Normally distributed numbers; integers that may be indices."""
     if dtype.kind in "iu":
         return rng.integers(0, 3, shape).astype(dtype)
     return rng.integers(0, 2, shape).astype(bool) if dtype.kind == "b" else rng.standard_normal(shape).astype(dtype)
 
 
-def _hostile(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _hostile(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers that are no indices, no sizes and no arguments of functions."""
     if dtype.kind in "iu":
         bounds = np.iinfo(dtype)
@@ -133,7 +133,7 @@ def _hostile(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
         return rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e38, -1e38, 1e-45], shape).astype(dtype)
 
 
-def verdict(model: bytes, inputs: Mapping[str, Any], found: Mapping[str, np.ndarray[Any, Any]]) -> tuple[str, str]:
+def verdict(model: bytes, inputs: Mapping[str, Any], found: Mapping[str, Array]) -> tuple[str, str]:
     """Whether a result is right, by which judge: ("right", judge), ("wrong", how), ("unjudged", why), or ("undefined",
     why) where a judge says that ONNX gives these data no meaning."""
     remarks, by_judge = [], {}
@@ -160,7 +160,7 @@ def verdict(model: bytes, inputs: Mapping[str, Any], found: Mapping[str, np.ndar
     return "wrong", "; ".join(remarks)
 
 
-def disagreement(found: Mapping[str, np.ndarray[Any, Any]], expected: Mapping[str, Any]) -> str:
+def disagreement(found: Mapping[str, Array], expected: Mapping[str, Any]) -> str:
     """The first output that differs by more than its type allows; '' if none does."""
     for name, ours in found.items():
         theirs = _narrowed(np.asarray(expected[name]), ours)
@@ -171,12 +171,12 @@ def disagreement(found: Mapping[str, np.ndarray[Any, Any]], expected: Mapping[st
     return ""
 
 
-def _narrowed(theirs: np.ndarray[Any, Any], ours: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _narrowed(theirs: Array, ours: Array) -> Array:
     """Float64 as the float type of ours."""
     return theirs.astype(ours.dtype) if theirs.dtype == np.float64 and ours.dtype.kind in "fV" else theirs
 
 
-def _is_near(found: Mapping[str, np.ndarray[Any, Any]], runtime: Mapping[str, Any], exact: Mapping[str, Any]) -> bool:
+def _is_near(found: Mapping[str, Array], runtime: Mapping[str, Any], exact: Mapping[str, Any]) -> bool:
     """Whether every output is at most four times as far from float64 as onnxruntime's is."""
     return all(
         difference(ours, _narrowed(np.asarray(exact[name]), ours))
@@ -253,7 +253,7 @@ def _widen(tensor: TensorProto) -> None:
         tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
 
 
-def unequal(outputs: Sequence[np.ndarray[Any, Any]], originals: Sequence[np.ndarray[Any, Any]]) -> str:
+def unequal(outputs: Sequence[Array], originals: Sequence[Array]) -> str:
     """How the first outputs of a neutral mutant differ from those of its model; '' if they do not."""
     for index, (ours, expected) in enumerate(zip(outputs, originals, strict=False)):
         apart = difference(ours, expected)

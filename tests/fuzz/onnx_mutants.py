@@ -92,10 +92,11 @@ class Examiner:
         subject = mutant(seed, self._seeds)
         try:
             found = self._compile(subject.model, subject.files, seed)
+            original = None if subject.origin is None else self._compile(subject.origin, {}, seed)
         except EndedError as error:
             return Finding(seed, str(error).splitlines()[0], str(error), is_fault=True)
-        if subject.origin is not None:
-            return self._compared(seed, subject.origin, found)
+        if original is not None:
+            return _compared(seed, original, found)
         if found.kind != "run":
             return Finding(seed, found.kind, found.text, is_fault=found.kind in {"fault", "late"})
         try:
@@ -105,13 +106,13 @@ class Examiner:
         named = f"right by {why}" if outcome == "right" else outcome
         return Finding(seed, named, why, is_fault=outcome == "wrong")
 
-    def _compared(self, seed: int, origin: bytes, found: Outcome) -> Finding:
-        """A neutral mutant against its model, which was compiled before it was damaged."""
-        original = self._compile(origin, {}, seed)
-        if original.kind != found.kind:
-            return Finding(seed, "neutral refused", f"{original.kind} became {found.kind}: {found.text}", is_fault=True)
-        wrong = unequal(list(found.outputs.values()), list(original.outputs.values()))
-        return Finding(seed, "neutral wrong" if wrong else f"neutral {found.kind}", wrong, is_fault=bool(wrong))
+
+def _compared(seed: int, original: Outcome, found: Outcome) -> Finding:
+    """A neutral mutant against its model."""
+    if original.kind != found.kind:
+        return Finding(seed, "neutral refused", f"{original.kind} became {found.kind}: {found.text}", is_fault=True)
+    wrong = unequal(list(found.outputs.values()), list(original.outputs.values()))
+    return Finding(seed, "neutral wrong" if wrong else f"neutral {found.kind}", wrong, is_fault=bool(wrong))
 
 
 def examine_all(seeds: list[Seed], numbers: Iterable[int], jobs: int) -> Iterator[Finding]:
@@ -162,7 +163,9 @@ def main() -> int:
                 save(options.save, finding.seed, mutant(finding.seed, seeds))
     say("\n".join(f"{count:6} {outcome}" for outcome, count in sorted(outcomes.items())))
     say(f"{outcomes.total()} mutants, {faults} at fault, {time.monotonic() - start:.0f} s")
-    return 1 if faults else 0
+    if outcomes.total() < len(numbers):
+        say(f"expected {len(numbers)} mutants: a process of this program ended early")
+    return 1 if faults or outcomes.total() < len(numbers) else 0
 
 
 def save(folder: Path, seed: int, subject: Mutant) -> None:

@@ -54,7 +54,7 @@ def test_strict_numerics_are_direct():
 
 @pytest.mark.parametrize("method", [Direct(1, 4, 1), Winograd(2, 8, 8, 1)])
 def test_what_is_known_is_taken(method):
-    (node,) = remove_dead_nodes(transform(network(), known=lambda problem: method)).nodes
+    (node,) = remove_dead_nodes(transform(network(), known=lambda problem: (method,))).nodes
     if isinstance(method, Direct):
         assert node.op == Conv((1, 1), (1, 1, 1, 1), tile=(1, 4, 1))
     else:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -79,3 +80,12 @@ def test_bytes_that_are_no_model_are_refused(weft, tmp_path):
     ran = weft("check", "model.onnx")
     assert ran.status == 1
     assert "expected an ONNX model" in ran.err
+
+
+@pytest.mark.parametrize("verb", ["check", "run", "verify", "inspect"])
+def test_a_pipe_or_a_device_in_place_of_a_file_is_refused(weft, tmp_path, verb):
+    os.mkfifo(tmp_path / "pipe.onnx")
+    for path in ("pipe.onnx", "/dev/zero"):
+        ran = weft(verb, path)
+        assert ran.status == 1
+        assert f"expected a file with an ONNX model or an artifact of weft, found '{path}'" in ran.err

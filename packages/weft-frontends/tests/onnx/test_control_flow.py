@@ -279,6 +279,8 @@ def test_scans_that_are_refused() -> None:
     assert "expected a body of 2 inputs, 3 of them scanned" in refusal(
         SCAN.replace("num_scan_inputs = 1", "num_scan_inputs = 3")
     )
+    more = SCAN.replace("y, z = Scan", "y, z, more = Scan")
+    assert "expected a body of 2 inputs, 1 of them scanned, and 3 outputs or more, found 2 and 2" in refusal(more)
     text = SCAN.replace("num_scan_inputs = 1,", "num_scan_inputs = 1, scan_input_axes = [0, 1],")
     assert "expected 1 integers as scan_input_axes, found [0, 1]" in refusal(text)
     model = model_of(SCAN.replace("(s, x)", "(, s, x)"))

@@ -128,6 +128,15 @@ def test_k_of_two_numbers_is_refused() -> None:
     assert "expected one number as k, found [1, 2]" in refusal(model_of([node], constants={"k": np.int64([1, 2])}))
 
 
+def test_weights_of_too_few_dimensions_or_elements_are_refused() -> None:
+    conv = helper.make_node("Conv", ["x", "w"], ["y"])
+    model = model_of([conv], [1, 3, 8, 8], {"w": np.ones((0, 3, 3, 3), np.float32)})
+    assert "weight float32[0, 3, 3, 3] gives no output channels" in refusal(model)
+    lstm = helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=1)
+    model = model_of([lstm], [1, 1, 2], {"w": np.ones((1, 4, 2), np.float32), "r": np.float32(1)})
+    assert "expected R of 3 dimensions, found []" in refusal(model)
+
+
 @pytest.mark.parametrize("arrangement", ["Split", "Concat"])
 def test_nodes_of_too_many_values_are_refused(arrangement: str) -> None:
     parts = [f"p{i}" for i in range(251)]

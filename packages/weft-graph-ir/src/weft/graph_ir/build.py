@@ -21,7 +21,7 @@ from weft.graph_ir.op_set import OpSet
 from weft.graph_ir.ops import OPS
 from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
-from weft.graph_ir.passes.choose_convolutions import choose_convolutions
+from weft.graph_ir.passes.choose_convolutions import Chooser, choose_convolutions, nothing_known
 from weft.graph_ir.passes.choose_layouts import choose_layouts
 from weft.graph_ir.passes.fold_constants import fold_constants
 from weft.graph_ir.passes.fold_scale_axis import fold_scale_axis
@@ -38,6 +38,7 @@ from weft.graph_ir.passes.simplify import simplify
 from weft.graph_ir.passes.simplify_inference import simplify_inference
 from weft.graph_ir.passes.use_lowerings import use_lowerings
 from weft.graph_ir.pipeline import Observer, Pipeline, run_pipeline
+from weft.graph_ir.records import Records
 from weft.graph_ir.steps import steps_of
 from weft.graph_ir.views import find_views
 from weft.runtime import Artifact, Parameter, Target, TargetError
@@ -65,10 +66,10 @@ EXPORTS = (
 NUMERICS = ("default", "strict")
 
 
-def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
+def default_pipeline(target: Target, numerics: str = "default", known: Chooser = nothing_known) -> Pipeline:
     """The passes that `build` runs before fusion; with `numerics` strict, only methods that keep each sum as it is.
 
-    Raises TargetError for other numerics.
+    `known` tells the convolutions that were measured (Records.best). Raises TargetError for other numerics.
     """
     if numerics not in NUMERICS:
         raise TargetError(f"expected numerics {' or '.join(NUMERICS)}, found {numerics!r}")
@@ -82,7 +83,7 @@ def default_pipeline(target: Target, numerics: str = "default") -> Pipeline:
         move_strides_up,
         share_equal_nodes,
         remove_dead_nodes,
-        partial(choose_convolutions, machine=machine, strict=numerics == "strict"),
+        partial(choose_convolutions, machine=machine, strict=numerics == "strict", known=known),
     )
     after: Pipeline = (
         partial(choose_layouts, lanes=machine.lanes()),
@@ -166,6 +167,7 @@ def build(
     params: Mapping[str, Any] | None = None,
     *,
     numerics: str = "default",
+    records: Records | None = None,
     pipeline: Pipeline | None = None,
     operators: OpSet = OPS,
     observer: Observer | None = None,
@@ -176,14 +178,16 @@ def build(
     """Compile a graph into an artifact.
 
     `params` gives data to inputs of the graph by name: they become constants. `numerics` strict keeps to direct
-    methods: no Winograd. `pipeline` replaces the passes that optimise the graph, `operators` has lowerings in place of
+    methods: no Winograd. `records` are measurements by which convolutions are chosen; the artifact's options have their
+    digest. `pipeline` replaces the passes that optimise the graph, `operators` has lowerings in place of
     ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a clock after each of its
     steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps their object code;
     neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node.
     """
     complete = Target.of(target)
     bound = bind_parameters(graph, params or {})
-    passes = default_pipeline(complete, numerics) if pipeline is None else pipeline
+    known = nothing_known if records is None else records.best(complete)
+    passes = default_pipeline(complete, numerics, known) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=complete.kind)
     optimised = run_pipeline(bound, (*passes, last), observer)
     compiler = KernelCompiler(complete, workers, cache)
@@ -200,6 +204,7 @@ def build(
         network.plan.workspace_bytes,
         library,
         parameter_block(network.graph, network.plan),
+        options={} if records is None else {"records": records.digest},
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
     )
 

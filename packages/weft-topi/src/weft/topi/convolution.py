@@ -24,6 +24,10 @@ EXPOSED = 0.5
 STREAMED = 0.3
 """The part of it that remains for weights, which are read in their order and so fetched ahead."""
 
+_NUMBER = r"([0-9]{1,9})"
+_NUMBERS = r"([0-9]{1,9}(?:x[0-9]{1,9}){0,5})"
+_PROBLEM = re.compile(rf"{_NUMBERS} \* {_NUMBERS} strides {_NUMBERS} pads {_NUMBERS} dilations {_NUMBERS}")
+
 
 @dataclass(frozen=True, slots=True)
 class Direct:
@@ -55,11 +59,11 @@ Method = Direct | Winograd
 
 def parse_method(text: str) -> Method:
     """What `str` writes so. Raises ArgumentError for other text."""
-    if match := re.fullmatch(r"direct (\d+)x(\d+)x(\d+)", text):
+    if match := re.fullmatch(rf"direct {_NUMBER}x{_NUMBER}x{_NUMBER}", text):
         return Direct(*map(int, match.groups()))
-    if match := re.fullmatch(r"winograd (\d+) (\d+)x(\d+)x(\d+)", text):
+    if match := re.fullmatch(rf"winograd {_NUMBER} {_NUMBER}x{_NUMBER}x{_NUMBER}", text):
         return Winograd(*map(int, match.groups()))
-    raise ArgumentError(f"expected a method such as 'direct 1x14x2' or 'winograd 4 1x14x2', found {text!r}")
+    raise ArgumentError(f"expected a method such as 'direct 1x14x2' or 'winograd 4 1x14x2', found {text!r:.80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,34 @@ class Problem:
     def output(self) -> tuple[int, ...]:
         """The spatial extents of the result."""
         return self.window.output(self.data[2:])
+
+    def __str__(self) -> str:
+        """1x64x56x56 * 64x64x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"""
+        data, weight, strides, pads, dilations = (
+            "x".join(map(str, numbers))
+            for numbers in (self.data, self.weight, self.window.strides, self.window.pads, self.window.dilations)
+        )
+        return f"{data} * {weight} strides {strides} pads {pads} dilations {dilations}"
+
+
+def parse_problem(text: str) -> Problem:
+    """What `str` writes so. Raises ArgumentError for other text, and for numbers that are no convolution."""
+    match = _PROBLEM.fullmatch(text)
+    if match is None:
+        example = "1x64x56x56 * 64x64x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"
+        raise ArgumentError(f"expected a convolution such as {example!r}, found {text!r:.160}")
+    data, weight, strides, pads, dilations = (tuple(map(int, part.split("x"))) for part in match.groups())
+    rank = len(data) - 2
+    problem = Problem(data, weight, Window(weight[2:], strides, pads, dilations))
+    if (
+        not 1 <= rank <= 3
+        or (len(weight), len(strides), len(pads), len(dilations)) != (rank + 2, rank, 2 * rank, rank)
+        or min((*data, *weight, *strides, *dilations)) < 1
+        or data[1] != weight[1]
+        or min(problem.output) < 1
+    ):
+        raise ArgumentError(f"expected shapes and a window that fit each other, found {text!r:.160}")
+    return problem
 
 
 def candidates(problem: Problem, machine: Machine) -> list[Candidate]:

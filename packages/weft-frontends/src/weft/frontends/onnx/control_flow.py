@@ -249,10 +249,11 @@ def scan(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
     if node.version < 9:
         raise UnsupportedError("Scan has a batch before operator set 9", "export with operator set 9 or above")
     graph, scanned = node.attribute("body"), node.integer("num_scan_inputs")
-    states, others = len(node.inputs) - scanned, len(graph.output) - (len(node.inputs) - scanned)
-    if not 0 < scanned <= len(node.inputs) == len(graph.input) or others < 0:
+    states = len(node.inputs) - scanned
+    others, least = len(graph.output) - states, max(states, len(node.outputs))
+    if not 0 < scanned <= len(node.inputs) == len(graph.input) or len(graph.output) < least:
         raise FrontendError(
-            f"expected a body of {len(node.inputs)} inputs, {scanned} of them scanned, and {states} outputs or more, "
+            f"expected a body of {len(node.inputs)} inputs, {scanned} of them scanned, and {least} outputs or more, "
             f"found {len(graph.input)} and {len(graph.output)}"
         )
     axes = [

@@ -89,7 +89,7 @@ def resolved_slice(node: ImportedNode) -> tuple[list[int], list[int], list[int]]
     rank = node.rank(0)
     starts, ends = node.required_setting("starts", 1), node.required_setting("ends", 2)
     given = node.setting("axes", 3)
-    axes = tuple(range(len(starts))) if given is None else tuple(normal_axis(axis, rank) for axis in given)
+    axes = tuple(normal_axis(axis, rank) for axis in (range(len(starts)) if given is None else given))
     strides = node.setting("steps", 4) if node.version >= 10 else None
     steps = (1,) * len(starts) if strides is None else strides
     if not len(starts) == len(ends) == len(axes) == len(steps) == len(set(axes)):

@@ -191,7 +191,7 @@ class WinogradConv(Op):
             data.dtype == weight.dtype and str(data.dtype) == "float32", self,
             f"expects float32, found {data.dtype} and {weight.dtype}",
         )  # fmt: skip
-        outputs, k = weight.static_shape[0], self._transform().weights
+        outputs, k = weight.static_shape[0], self.transform.weights
         require(
             weight.static_shape == (outputs, data.shape[1], k, k), self,
             f"expects a weight [O, {data.shape[1]}, {k}, {k}], found {weight}",
@@ -199,7 +199,8 @@ class WinogradConv(Op):
         _require_bias(self, bias, outputs, data)
         return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, self._window(), data))),)
 
-    def _transform(self) -> winograd.Transform:
+    @property
+    def transform(self) -> winograd.Transform:
         return winograd.TRANSFORMS[self.tile, self.stride]
 
     def _window(self) -> Window:
@@ -209,7 +210,7 @@ class WinogradConv(Op):
         data, weight, bias = (*inputs, None)[:3]
         assert data is not None
         assert weight is not None
-        return winograd.winograd_conv(data, weight, bias, self._transform(), self._window(), self.block)
+        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), self.block)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int

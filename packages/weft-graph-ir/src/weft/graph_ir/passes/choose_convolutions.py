@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from weft.graph_ir.graph import Graph, GraphRewriter, Node, Value
+from weft.graph_ir.op import Op
 from weft.graph_ir.ops.conv import Conv, WinogradConv
 from weft.graph_ir.ops.window import window_of
 from weft.tensor_ir import Machine
 from weft.topi import winograd
-from weft.topi.convolution import Direct, Method, Problem, candidates
+from weft.topi.convolution import Direct, Method, Problem, Winograd, candidates
 
-Chooser = Callable[[Problem], Method | None]
-"""What is known of a convolution beforehand, by measurement; None where nothing is."""
+Chooser = Callable[[Problem], Sequence[Method]]
+"""The methods of a convolution that were measured, fastest first."""
+
+
+def nothing_known(problem: Problem) -> Sequence[Method]:  # noqa: ARG001  # the signature is that of a Chooser
+    """Where nothing was measured."""
+    return ()
 
 
 def choose_convolutions(
-    graph: Graph, machine: Machine, *, strict: bool = False, known: Chooser = lambda problem: None
+    graph: Graph, machine: Machine, *, strict: bool = False, known: Chooser = nothing_known
 ) -> Graph:
     """Give each convolution its tile, or turn it into WinogradConv, as is known or else estimated to be fastest.
 
@@ -26,7 +32,8 @@ def choose_convolutions(
             %y = winograd_conv(%x, %w.1, %b) {tile=4, pads=(1, 1, 1, 1), block=(2, 14), vectors=2}
 
     Winograd's method takes constant weights. Its errors grow from 1e-6 to about 2e-5 of the largest output, so `strict`
-    numerics leave it out. Requires: static types. Runs before choose_layouts. Source: weft.topi.convolution.
+    numerics leave it out. Of the methods that are known, those that are no candidates of the problem do not count.
+    Requires: static types. Runs before choose_layouts. Source: weft.topi.convolution.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
@@ -35,17 +42,13 @@ def choose_convolutions(
         if problem is not None:
             _, weight, *_ = rewriter.values(node.inputs)
             direct = strict or rewriter.constant(weight) is None
-            method = known(problem) or best_method(problem, machine, direct)
+            possible = [c.method for c in candidates(problem, machine) if not direct or isinstance(c.method, Direct)]
+            method = next((m for m in (*known(problem), *possible) if m in possible), None)
         if isinstance(node.op, Conv) and method is not None:
             rewriter.replace(node, _computed(rewriter, node, node.op, method))
         else:
             rewriter.keep(node)
     return rewriter.finish()
-
-
-def best_method(problem: Problem, machine: Machine, direct: bool) -> Method | None:
-    """The method of the least estimate; with `direct`, of the direct ones."""
-    return next((c.method for c in candidates(problem, machine) if not direct or isinstance(c.method, Direct)), None)
 
 
 def problem_of(node: Node) -> Problem | None:
@@ -60,15 +63,32 @@ def problem_of(node: Node) -> Problem | None:
     return Problem(data.static_shape, weight.static_shape, window)
 
 
+def operator_of(op: Conv, method: Method) -> Conv | WinogradConv:
+    """The operator that computes a convolution by a method."""
+    if isinstance(method, Direct):
+        return replace(op, tile=(method.rows, method.columns, method.vectors))
+    stride = op.strides[0] if op.strides else 1
+    return WinogradConv(method.tile, stride, op.pads, (method.rows, method.columns), method.vectors)
+
+
+def method_of(op: Op) -> Method | None:
+    """The method that an operator was given by this pass, if it was."""
+    match op:
+        case Conv(tile=(rows, columns, vectors)):
+            return Direct(rows, columns, vectors)
+        case WinogradConv(block=(rows, columns)):
+            return Winograd(op.tile, rows, columns, op.vectors)
+        case _:
+            return None
+
+
 def _computed(rewriter: GraphRewriter, node: Node, op: Conv, method: Method) -> Value:
     """The result of a convolution, computed by a method."""
     data, weight, *bias = rewriter.values(node.inputs)
-    name, spans = node.outputs[0].name, node.spans
-    constant = rewriter.constant(weight)
-    if isinstance(method, Direct) or constant is None or weight is None:
-        tile = (method.rows, method.columns, method.vectors) if isinstance(method, Direct) else ()
-        return rewriter.insert(replace(op, tile=tile), data, weight, *bias, name=name, spans=spans)
-    stride = op.strides[0] if op.strides else 1
-    packed = rewriter.parameter(weight.name, winograd.transformed(constant, winograd.TRANSFORMS[method.tile, stride]))
-    operator = WinogradConv(method.tile, stride, op.pads, (method.rows, method.columns), method.vectors)
-    return rewriter.insert(operator, data, packed, *bias, name=name, spans=spans)
+    operator = operator_of(op, method)
+    if isinstance(operator, WinogradConv):
+        constant = rewriter.constant(weight)
+        assert weight is not None
+        assert constant is not None
+        weight = rewriter.parameter(weight.name, winograd.transformed(constant, operator.transform))
+    return rewriter.insert(operator, data, weight, *bias, name=node.outputs[0].name, spans=node.spans)
