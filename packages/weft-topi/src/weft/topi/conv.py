@@ -264,7 +264,7 @@ class _Plan:
 
     def _vectors_of_tile(self, blocks: int, lanes: int) -> int:
         """As many as a panel of weights has."""
-        if self.channel is None:
+        if self.channel is None and self.groups > 1:
             return 1
         panel = self.weight.layout.block_of(0)
         return panel // lanes if panel >= lanes and blocks % (panel // lanes) == 0 else 1
