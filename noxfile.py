@@ -98,7 +98,9 @@ def bench(session: nox.Session) -> None:
         session.error(f"expected the name of a benchmark, one of {known}")
     install(session, "test")
     name, *options = session.posargs
-    session.run("python", f"bench/{name}.py", *options)
+    if name == "models":
+        session.install("-e", "packages/weft-frontends[opponents]")
+    session.run("python", f"bench/{name}.py", *options, env={"PYTHONPATH": str(ROOT / "tests" / "models")})
 
 
 @nox.session(python=PYTHON, default=False)

@@ -10,20 +10,17 @@ medians of samples that are taken in turns.
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time, sleep, thread_time
+from time import perf_counter, process_time, thread_time
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime  # type: ignore[import-untyped]
+from compile_process import Compilation
 from onnx import TensorProto, helper
 from page import Figure, write_figures
 from workload_files import IR_VERSION, OPSET, network_file
@@ -35,9 +32,7 @@ from weft.graph_ir.build import lower_network
 from weft.graph_ir.ops.element_wise import Relu
 from weft.runtime import Target, VerifiedFiles
 
-WEFT = Path(sys.executable).with_name("weft")
 MEGABYTE = 1 << 20
-SAMPLING_SECONDS = 0.05
 
 CONVOLUTIONAL: dict[str, Callable[[], Graph]] = {
     "alexnet": workloads.alexnet,
@@ -58,45 +53,6 @@ def spread(samples: list[float]) -> float:
     """The distance between the quartiles."""
     low, _, high = quantiles(samples, n=4)
     return high - low
-
-
-class Compilation:
-    """One run of `weft compile` in a process of its own."""
-
-    def __init__(self, model: Path, output: Path, cache: Path) -> None:
-        command = [str(WEFT), "compile", str(model), "-o", str(output)]
-        start, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
-        process = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, stdout=subprocess.DEVNULL)
-        self.most_bytes = 0
-        while process.poll() is None:
-            self.most_bytes = max(self.most_bytes, sum(map(_resident_bytes, _tree(process.pid))))
-            sleep(SAMPLING_SECONDS)
-        after = getrusage(RUSAGE_CHILDREN)
-        self.seconds = perf_counter() - start
-        self.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        if process.returncode != 0:
-            raise SystemExit(f"weft compile {model} failed with status {process.returncode}")
-
-
-def _tree(root: int) -> Iterator[int]:
-    """A process and all that it has started."""
-    yield root
-    for task in Path(f"/proc/{root}/task").glob("*/children"):
-        try:
-            children = task.read_text().split()
-        except OSError:  # the task has ended since
-            continue
-        for child in children:
-            yield from _tree(int(child))
-
-
-def _resident_bytes(process: int) -> int:
-    """The process's part of the memory, as Linux divides pages among those that share them."""
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except OSError:  # the process has ended since
-        return 0
-    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)
 
 
 def compile_figures(file: Callable[[str], Path], folder: Path) -> Iterator[Figure]:

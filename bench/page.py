@@ -32,8 +32,8 @@ class Figure:
     def cells(self) -> list[str]:
         sign = "≤" if self.at_most else "≥"
         return [
-            self.name, f"{sign} {self.asked:g} {self.unit}", f"{self.value:.3g} {self.unit}", f"{self.spread:.2g}",
-            self.verdict, self.detail,
+            self.name, f"{sign} {self.asked:g} {self.unit}".rstrip(), f"{self.value:.3g} {self.unit}".rstrip(),
+            f"{self.spread:.2g}", self.verdict, self.detail,
         ]  # fmt: skip
 
     def row(self) -> str:
@@ -51,6 +51,18 @@ def write_part(name: str, lines: Sequence[str]) -> None:
     head, _, rest = PAGE.read_text().partition(mark)
     _, _, tail = rest.partition(mark)
     PAGE.write_text(f"{head}{mark}\n{chr(10).join(lines)}\n\nMeasured on {processor()}.\n{mark}{tail}")
+
+
+def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Replace the rows of a table that tell of what `rows` tell of: the first cell, up to a comma."""
+    kept = PAGE.read_text().partition(f"<!-- {name} -->")[2].partition(f"<!-- {name} -->")[0].splitlines()
+    told = [[cell.strip() for cell in line.strip("|").split("|")] for line in kept if line.startswith("|")][2:]
+    new = {_subject(row) for row in rows}
+    write_part(name, table(head, sorted([*(row for row in told if _subject(row) not in new), *rows], key=_subject)))
+
+
+def _subject(row: Sequence[str]) -> str:
+    return row[0].partition(",")[0]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

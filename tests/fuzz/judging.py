@@ -37,9 +37,9 @@ MOST_REPORT = 1 << 16
 """Characters of an error that a user may be shown."""
 EXTENT = 3
 """Of dimensions that a model leaves open."""
-_RIGHT_SINCE = {"AveragePool": 7}
+_RIGHT_SINCE = {"AveragePool": 7, "OneHot": 1 << 31}
 """Operator sets before which the evaluator of the onnx package is wrong: it counts padding, which onnx's own version
-converter does not."""
+converter does not; and it takes indices of floating point as they are, where the standard makes them integers first."""
 RUNTIME_OPSET, RUNTIME_IR = 26, 13
 """The newest that the judge onnxruntime takes."""
 NEAR = 1e-6
@@ -136,6 +136,8 @@ def _hostile(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[A
 def verdict(model: bytes, inputs: Mapping[str, Any], found: Mapping[str, Array]) -> tuple[str, str]:
     """Whether a result is right, by which judge: ("right", judge), ("wrong", how), ("unjudged", why), or ("undefined",
     why) where a judge says that ONNX gives these data no meaning."""
+    if _has_odd_length(ModelProto.FromString(model), inputs):
+        return "undefined", "a sequence is empty or longer than its data"
     remarks, by_judge = [], {}
     for name, judge in (("onnxruntime", by_onnxruntime), ("reference", by_reference), ("double", in_double)):
         try:
@@ -158,6 +160,17 @@ def verdict(model: bytes, inputs: Mapping[str, Any], found: Mapping[str, Array])
     if {"onnxruntime", "double"} <= by_judge.keys() and _is_near(found, by_judge["onnxruntime"], by_judge["double"]):
         return "right", "being as near to double as onnxruntime"
     return "wrong", "; ".join(remarks)
+
+
+def _has_odd_length(model: ModelProto, inputs: Mapping[str, Any]) -> bool:
+    """Whether an input gives a recurrent layer a length of which the standard says nothing: 0, or beyond the time."""
+    for node in model.graph.node:
+        x, lengths = ([*node.input, *[""] * 5][i] for i in (0, 4))
+        if node.op_type in {"LSTM", "GRU", "RNN"} and {x, lengths} <= inputs.keys():
+            batch_first = any(a.name == "layout" and a.i == 1 for a in node.attribute)
+            if not np.all((inputs[lengths] > 0) & (inputs[lengths] <= inputs[x].shape[batch_first])):
+                return True
+    return False
 
 
 def disagreement(found: Mapping[str, Array], expected: Mapping[str, Any]) -> str:

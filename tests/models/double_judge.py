@@ -17,14 +17,14 @@ from onnx.reference.op_run import OpRun
 from weft.graph_ir.graph import Array
 
 
-class Affine(OpRun):  # type: ignore[misc]
+class Affine(OpRun):
     """An experimental operator of old models: alpha x + beta."""
 
     def _run(self, x: Array, alpha: float = 1.0, beta: float = 0.0) -> tuple[Array]:
         return (alpha * x + beta,)
 
 
-class Crop(OpRun):  # type: ignore[misc]
+class Crop(OpRun):
     """An experimental operator of old models: takes left, top, right and bottom borders off."""
 
     def _run(self, x: Array, border: tuple[int, ...] = (), scale: tuple[int, ...] = ()) -> tuple[Array]:
@@ -33,14 +33,14 @@ class Crop(OpRun):  # type: ignore[misc]
         return (x[:, :, top : x.shape[2] - bottom, left : x.shape[3] - right],)
 
 
-class ImageScaler(OpRun):  # type: ignore[misc]
+class ImageScaler(OpRun):
     """An experimental operator of old models: scale x + bias, a bias per channel."""
 
     def _run(self, x: Array, bias: tuple[float, ...] = (), scale: float = 1.0) -> tuple[Array]:
         return (scale * x + np.asarray(bias)[:, None, None],)
 
 
-class Conv(OpRun):  # type: ignore[misc]
+class Conv(OpRun):
     """The standard operator in two dimensions: a matrix product for each element of the window, faster than theirs."""
 
     def _run(
@@ -73,7 +73,7 @@ class Conv(OpRun):  # type: ignore[misc]
         return (y if bias is None else y + bias[:, None, None],)
 
 
-class ConvTranspose(OpRun):  # type: ignore[misc]
+class ConvTranspose(OpRun):
     """The standard operator in two dimensions without groups, pads and dilations; rows that it adds are the bias."""
 
     def _run(

@@ -5,8 +5,12 @@ import re
 import numpy as np
 import pytest
 
+from weft.graph_ir.build import build
+from weft.graph_ir.graph import GraphBuilder
+from weft.graph_ir.ops.element_wise import Relu
 from weft.graph_ir.ops.matmul import Det, MatMul
 from weft.graph_ir.types import Symbol, TensorType
+from weft.runtime import load
 from weft.runtime.errors import InferenceError
 
 RANDOM = np.random.default_rng(0)
@@ -60,3 +64,13 @@ def test_other_types_are_refused():
         MatMul().infer(TensorType.of("float32", (2, 2)), TensorType.of("float64", (2, 2)))
     with pytest.raises(InferenceError, match="expects numbers, found bool"):
         MatMul().infer(TensorType.of("bool", (2, 2)), TensorType.of("bool", (2, 2)))
+
+
+@pytest.mark.parametrize("columns", [1, 40])
+def test_a_product_of_no_rows_compiles(columns):
+    network = GraphBuilder("empty")
+    x = network.input("x", "float32", (0, 5))
+    product = network.add(MatMul(), x, network.parameter("w", np.ones((5, columns), "float32")))
+    network.output(network.add(Relu(), product, name="y"))
+    found = load(build(network.finish())).run({"x": np.zeros((0, 5), "float32")})["y"]
+    assert found.numpy().shape == (0, columns)

@@ -4,7 +4,7 @@ import pytest
 
 from weft.runtime import ArgumentError
 from weft.tensor_ir import Machine
-from weft.topi.convolution import Direct, Problem, Winograd, candidates, parse_method
+from weft.topi.convolution import Direct, Problem, Winograd, candidates, parse_method, parse_problem
 from weft.topi.window import Window
 
 AVX512 = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
@@ -63,3 +63,30 @@ def test_methods_are_read_back_from_their_text(method):
 def test_other_text_is_refused():
     with pytest.raises(ArgumentError, match="expected a method such as 'direct 1x14x2' or 'winograd 4 1x14x2', found"):
         parse_method("fft 8")
+
+
+@pytest.mark.parametrize("given", [problem(64, 96, 56), problem(64, 128, 55, kernel=1, stride=2, dilation=3)])
+def test_problems_are_read_back_from_their_text(given):
+    assert parse_problem(str(given)) == given
+
+
+def test_other_text_is_no_problem():
+    with pytest.raises(ArgumentError, match=r"expected a convolution such as '1x64x56x56 .* found 'conv'"):
+        parse_problem("conv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1x64 * 64x64 strides 1 pads 1x1 dilations 1",
+        "1x64x8 * 64x64x3x3 strides 1 pads 1x1 dilations 1",
+        "1x64x8 * 64x64x3 strides 1x1 pads 1x1 dilations 1",
+        "1x64x8 * 64x64x3 strides 1 pads 1x1x1x1 dilations 1",
+        "1x64x8 * 64x64x3 strides 0 pads 1x1 dilations 1",
+        "1x64x8 * 64x32x3 strides 1 pads 1x1 dilations 1",
+        "1x64x8 * 64x64x9 strides 1 pads 0x0 dilations 1",
+    ],
+)
+def test_numbers_that_are_no_convolution_are_refused(text):
+    with pytest.raises(ArgumentError, match="expected shapes and a window that fit each other, found"):
+        parse_problem(text)

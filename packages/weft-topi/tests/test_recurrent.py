@@ -116,3 +116,15 @@ def test_activations(run_views, view, error, random, name):
     settings = Settings(((Activation(name, 0.7, 0.2),),), (False,))
     y, _ = run_views(rnn(Inputs(*operands), settings), operands, given)
     assert error(y[0, 0], activated(x[0].astype(np.float64) @ weight[0].T, name)) < 1e-6
+
+
+def test_lengths_beyond_the_time_end_with_it(run_views, view, error, random, lanes):
+    a = arrays(random, "rnn", 4, 3, 7, 5, 2, ("bias", "hidden", "lengths"))
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(lanes))
+    views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
+    computation = rnn(Inputs(**views), Settings(tuple((Activation("Tanh"),) for _ in BOTH), BOTH, None))
+    far = a | {"lengths": np.array([-(2**31), 9, 2**31 - 1], "int32")}
+    near = a | {"lengths": np.array([0, 4, 4], "int32")}
+    found = run_views(computation, list(views.values()), list(far.values()))
+    for y, expected in zip(found, reference("rnn", near, BOTH), strict=True):
+        assert error(y, expected) < 1e-5

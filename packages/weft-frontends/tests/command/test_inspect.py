@@ -86,11 +86,11 @@ def test_the_code_of_a_target_in_another_format_has_no_known_size(weft, dense):
     assert json.loads(ran.out)["code_bytes"] == {"k0_mat_mul": None}
 
 
-@pytest.mark.parametrize("option", [["--passes"], ["--dump", "graphs"], ["--kernel", "k0"]])
+@pytest.mark.parametrize("option", [["--passes"], ["--candidates"], ["--dump", "graphs"], ["--kernel", "k0"]])
 def test_what_is_for_models_is_refused_for_an_artifact(weft, artifact, option):
     ran = weft("inspect", artifact, *option)
     assert ran.status == 2
-    assert "--passes, --dump and --kernel are for models" in ran.err
+    assert "--passes, --candidates, --dump and --kernel are for models" in ran.err
 
 
 def test_what_to_show_needs_a_kernel(weft, dense):
@@ -102,4 +102,4 @@ def test_what_to_show_needs_a_kernel(weft, dense):
 def test_one_view_is_shown_at_a_time(weft, dense):
     ran = weft("inspect", dense, "--passes", "--json")
     assert ran.status == 2
-    assert "expected one of --passes, --dump, --kernel and --json" in ran.err
+    assert "expected one of --passes, --candidates, --dump, --kernel and --json" in ran.err

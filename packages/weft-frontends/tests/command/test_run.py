@@ -87,7 +87,7 @@ def test_inputs_that_do_not_fit_are_refused(weft, artifact, data, tmp_path, argu
 def test_options_of_compilation_do_not_apply_to_an_artifact(weft, artifact):
     ran = weft("run", artifact, "--random", 1, "--dim", "batch=1")
     assert ran.status == 2
-    assert "--target, --shape, --dim, --bind and --numerics are for models; " in ran.err
+    assert "--target, --shape, --dim, --bind, --numerics and --records are for models; " in ran.err
 
 
 def test_a_damaged_artifact_is_refused(weft, artifact):

@@ -208,3 +208,25 @@ def test_graphs_two_hundred_deep_are_refused() -> None:
         graph = field(1, field(1, b"c") + field(2, b"r") + field(4, b"If") + field(5, attribute))
     with pytest.raises(FrontendError, match="expected an ONNX model, found what protobuf can't parse"):
         from_onnx(b"\x08\x08" + field(7, graph))
+
+
+@pytest.mark.parametrize("operator", ["MatMul", "Softmax", "LayerNormalization"])
+def test_what_has_no_elements_is_not_computed(operator: str) -> None:
+    constants = {"MatMul": np.ones((5, 4), np.float32), "LayerNormalization": np.ones(5, np.float32)}
+    given = {"w": constants[operator]} if operator in constants else {}
+    node = helper.make_node(operator, ["x", *given], ["y"])
+    graph, _ = from_onnx(model_of([node], [0, 5], given))
+    assert [n.op.op_name() for n in graph.nodes] == ["identity"]
+    assert graph.outputs[0].type.shape == (0, 4 if operator == "MatMul" else 5)
+
+
+def test_a_transposed_convolution_whose_padding_would_be_negative_is_refused() -> None:
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], auto_pad="SAME_UPPER", strides=[2, 7])
+    model = model_of([node], [1, 1, 3, 3], {"w": np.ones((1, 2, 3, 3), np.float32)})
+    assert "the strides [2, 7] leave gaps between windows of [3, 3]" in refusal(model)
+
+
+def test_products_of_no_terms_are_refused() -> None:
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    model = model_of([node], [2, 0], {"w": np.ones((0, 4), np.float32)})
+    assert "expects operands with at least one column and row" in refusal(model)

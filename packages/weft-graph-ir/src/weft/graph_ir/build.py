@@ -41,7 +41,7 @@ from weft.graph_ir.pipeline import Observer, Pipeline, run_pipeline
 from weft.graph_ir.records import Records
 from weft.graph_ir.steps import steps_of
 from weft.graph_ir.views import find_views
-from weft.runtime import Artifact, Parameter, Target, TargetError
+from weft.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
 from weft.runtime.signature import Metadata
 from weft.tensor_ir import Machine, ObjectCache
 from weft.tensor_ir.codegen.llvm import companion_text
@@ -178,14 +178,17 @@ def build(
     """Compile a graph into an artifact.
 
     `params` gives data to inputs of the graph by name: they become constants. `numerics` strict keeps to direct
-    methods: no Winograd. `records` are measurements by which convolutions are chosen; the artifact's options have their
-    digest. `pipeline` replaces the passes that optimise the graph, `operators` has lowerings in place of
-    ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a clock after each of its
+    methods: no Winograd. `records` are measurements by which convolutions are chosen; the artifact's options name
+    their digest. `pipeline` replaces the passes that optimise the graph, `operators` has lowerings in place of ours
+    (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a clock after each of its
     steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps their object code;
-    neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node.
+    neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node,
+    and ArgumentError for records beside a pipeline.
     """
     complete = Target.of(target)
     bound = bind_parameters(graph, params or {})
+    if records is not None and pipeline is not None:
+        raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_convolutions takes them")
     known = nothing_known if records is None else records.best(complete)
     passes = default_pipeline(complete, numerics, known) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=complete.kind)

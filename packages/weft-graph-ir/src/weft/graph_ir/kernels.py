@@ -99,7 +99,9 @@ def _lower(body: Graph, name: str, machine: Machine) -> tuple[Function, list[te.
     for _, computation in computations:
         if computation.schedule is None and computation is not last:
             schedule[computation.view.tensor].compute_inline()
-    if scheduled:
+    if all(0 in v.type.static_shape for v in body.outputs):
+        pass  # no loop runs, and tiles of nothing have no size
+    elif scheduled:
         (master,) = scheduled
         assert master.schedule is not None
         master.schedule(schedule, outputs[0], machine)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +23,8 @@ MOST_BYTES = 64 << 20
 """Of a file of records."""
 MOST_LINE_BYTES = 4096
 """Of one record."""
+LARGEST = 1e18
+"""Of its numbers."""
 
 V = TypeVar("V")
 
@@ -97,8 +98,7 @@ def _read(fields: Mapping[str, object], name: str, parse: Callable[[str], V], de
 
 def _number(fields: Mapping[str, object], name: str, default: float | None = None) -> float:
     value = fields.get(name, default)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < 1e18 or not isfinite(value):
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < LARGEST:
         raise ArgumentError(f"expected {name} as a number of 0 or more, found {value!r:.64}")
     return float(value)
 

@@ -47,7 +47,7 @@ def weight_layout(rows: int, columns: int, rank: int, lanes: int) -> Layout | No
 
     `rows` are those of the left operand, `columns` those of the right one.
     """
-    if columns == 1 or lanes == 1:
+    if rows == 0 or columns <= 1 or lanes == 1:
         return None
     panel = lanes * _vectors(rows, -(-columns // lanes), registers=32)
     return Layout((*range(rank - 2), rank - 1, rank - 2, Block(rank - 1, panel)))

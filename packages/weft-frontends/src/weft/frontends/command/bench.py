@@ -2,73 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 
 import click
 
-from weft.frontends.command import peers
 from weft.frontends.command.arguments import FILE, json_option
 from weft.frontends.command.arrays import random_inputs
-from weft.frontends.command.comparison import TOLERANCE, difference
+from weft.frontends.command.comparison import TOLERANCE
 from weft.frontends.command.compilation import (
     Compilation,
     compilation_options,
     constants_of,
-    load_model,
+    open_artifact,
     read_graph,
     require_model,
 )
 from weft.frontends.command.files import is_artifact
-from weft.frontends.command.output import show_json, show_table
+from weft.frontends.command.output import finite, show_json, show_table, size
+from weft.frontends.command.peers import PEERS, require, write_for_peers
 from weft.frontends.command.progress import step
-from weft.graph_ir.graph import Array
-from weft.runtime import TimeResult, time_evaluator
+from weft.frontends.command.turns import OURS, Contender, measure_in_turns
+from weft.runtime import ArgumentError
 from weft.tensor_ir import PeakMeter
 
-SHORTEST_SAMPLE = 0.01
-"""Seconds; calls that are shorter are repeated within a sample."""
 
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """Who runs the network, and how far its outputs are from ours."""
-
-    name: str
-    run: Callable[[], object]
-    difference: float
+def peer_names(text: str) -> tuple[str, ...]:
+    """NAME[,NAME...] of peers."""
+    names = tuple(text.split(","))
+    for name in names:
+        if name not in PEERS:
+            raise click.BadParameter(f"expected {', '.join(PEERS)}, found {name!r}")
+    return names
 
 
 @click.command(short_help="How fast a network runs, beside others.")
 @click.argument("model", type=FILE, metavar="MODEL|OUT.weft")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Most threads to use.")
-@click.option("--against", multiple=True, type=click.Choice(["onnxruntime"]), help="Who else runs the MODEL.")
+@click.option(
+    "--against",
+    multiple=True,
+    type=peer_names,
+    metavar="NAME[,NAME...]",
+    help=f"Who else runs the MODEL: {', '.join(PEERS)}.",
+)
 @click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Measurements of each.")
 @compilation_options
 @json_option
 def bench(
-    model: Path, threads: int, against: tuple[str, ...], samples: int, compilation: Compilation, as_json: bool
+    model: Path,
+    threads: int,
+    against: tuple[tuple[str, ...], ...],
+    samples: int,
+    compilation: Compilation,
+    as_json: bool,
 ) -> None:
     """Measure a network on random inputs: the median of samples taken in turns, and how far half of them spread.
 
-    GFLOP/s count what convolutions, matrix products and recurrent layers of a MODEL take by definition. The peak is
-    that of float32 multiply-adds in registers, measured on one core in the same turns, times the threads.
+    Each engine has a process of its own, and waits while another runs. GFLOP/s count what convolutions, matrix products
+    and recurrent layers of a MODEL take by definition. The peak is that of float32 multiply-adds in registers, measured
+    on one core in the same turns, times the threads. Memory is what engine and network add to a process of Python.
     """
-    if against:
+    names = list(dict.fromkeys(name for given in against for name in given))
+    if names:
         require_model(model)
-    loaded = load_model(model, compilation, threads)
-    inputs = random_inputs(loaded.inputs, 0)
-    ours = {name: a.numpy() for name, a in loaded.run(inputs).items()}
-    out = loaded.run(inputs)
-    contenders = [Contender("weft", lambda: loaded.run(inputs, out=out), 0.0)]
-    fed = {**inputs, **constants_of(model, compilation)} if against else {}
-    if "onnxruntime" in against:
-        contenders.append(_peer("onnxruntime", peers.onnxruntime(model, threads), fed, ours))
-    with step(f"measuring {model.name}"):
-        times, peak = _measure(contenders, samples)
-    peak *= threads
+    for name in names:
+        require(name)
+    artifact = open_artifact(model, compilation)
+    inputs = random_inputs(artifact.inputs, 0)
+    peaks: list[float] = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        compiled, readable = folder / "network.weft", folder / "network.onnx"
+        artifact.save(compiled)
+        if names:
+            shapes = {given: array.shape for given, array in inputs.items()}
+            write_for_peers(model, readable, shapes, constants_of(model, compilation))
+        contenders = []
+        for name in (OURS, *names):
+            with step(f"loading {model.name} in {name}"):
+                contender = Contender(name, compiled if name == OURS else readable, threads, inputs)
+            contenders.append(stack.enter_context(contender))
+        if contenders[0].refusal:
+            raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
+        with step(f"measuring {model.name}"):
+            meter = PeakMeter()
+            measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
+    _show(model, threads, contenders, count, median(peaks) * threads, as_json)
+
+
+def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int, peak: float, as_json: bool) -> None:
+    expected = contenders[0].outputs
     if as_json:
         show_json(
             {
@@ -76,51 +104,42 @@ def bench(
                 "threads": threads,
                 "gflop": count / 1e9,
                 "peak_gflops": peak,
-                "results": [_to_json(c, t, count) for c, t in zip(contenders, times, strict=True)],
+                "results": [_to_json(c, c.difference(expected), count) for c in contenders],
             }
         )
         return
     work = f"{count / 1e9:.3g} GFLOP, " if count else ""
     click.echo(f"{model.name}: {work}{threads} thread{'s' * (threads > 1)}, peak {peak:.0f} GFLOP/s")
-    show_table(
-        ("", "median ms", "spread", "GFLOP/s", "of peak", "difference"),
-        [_row(c, t, count, peak) for c, t in zip(contenders, times, strict=True)],
-        right=("median ms", "spread", "GFLOP/s", "of peak", "difference"),
-    )
+    columns = ("median ms", "spread", "GFLOP/s", "of peak", "memory", "difference")
+    rows = [_row(c, c.difference(expected), count, peak) for c in contenders if not c.refusal]
+    show_table(("", *columns), rows, right=columns)
+    for c in contenders:
+        if c.refusal:
+            click.echo(f"{c.name} does not run it: {c.refusal}")
+        elif c.difference(expected) > TOLERANCE:
+            click.echo(f"{c.name} computes something else: the times can't be compared")
 
 
-def _peer(name: str, run: peers.Run, inputs: Mapping[str, Array], ours: Mapping[str, Array]) -> Contender:
-    theirs = run(inputs)
-    return Contender(name, lambda: run(inputs), max(difference(ours[key], theirs[key]) for key in ours))
-
-
-def _measure(contenders: list[Contender], samples: int) -> tuple[list[TimeResult], float]:
-    """The times of each contender, and the median peak of one core in GFLOP/s."""
-    meter = PeakMeter()
-    numbers = [time_evaluator(c.run, repeat=1, min_seconds=SHORTEST_SAMPLE).number for c in contenders]
-    rounds: list[list[float]] = [[] for _ in contenders]
-    peaks = []
-    for _ in range(samples):
-        peaks.append(meter.sample())
-        for c, number, samples_of in zip(contenders, numbers, rounds, strict=True):
-            samples_of.extend(time_evaluator(c.run, number=number, repeat=1).samples)
-    times = [TimeResult(tuple(seconds), number) for seconds, number in zip(rounds, numbers, strict=True)]
-    return times, sorted(peaks)[len(peaks) // 2]
-
-
-def _row(c: Contender, time: TimeResult, count: int, peak: float) -> tuple[str, ...]:
+def _row(c: Contender, apart: float, count: int, peak: float) -> tuple[str, ...]:
+    time = c.time
     rate = count / time.median / 1e9
     speed = (f"{rate:.1f}", f"{rate / peak:.1%}") if count else ("", "")
-    apart = "" if c.name == "weft" else f"{c.difference:.1e}"
-    return c.name, f"{time.median * 1e3:.3f}", f"{time.spread:.1%}", *speed, apart
+    memory = size(c.memory_bytes) if c.memory_bytes else ""
+    told = "" if c.name == OURS else f"{apart:.1e}"
+    return c.name, f"{time.median * 1e3:.3f}", f"{time.spread:.1%}", *speed, memory, told
 
 
-def _to_json(c: Contender, time: TimeResult, count: int) -> dict[str, object]:
+def _to_json(c: Contender, apart: float, count: int) -> dict[str, object]:
+    if c.refusal:
+        return {"name": c.name, "refusal": c.refusal}
+    time = c.time
     return {
         "name": c.name,
         "median_seconds": time.median,
         "spread": time.spread,
         "samples": list(time.samples),
         "gflops": count / time.median / 1e9,
-        "right": c.difference <= TOLERANCE,
+        "memory_bytes": c.memory_bytes,
+        "difference": finite(apart),
+        "right": apart <= TOLERANCE,
     }

@@ -14,7 +14,7 @@ import click
 import numpy as np
 import platformdirs
 
-from weft.frontends.command.arguments import by_name, named, named_extent, named_shape
+from weft.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
 from weft.frontends.command.arrays import read_array
 from weft.frontends.command.files import is_artifact
 from weft.frontends.command.progress import step
@@ -24,6 +24,7 @@ from weft.frontends.onnx.signature import declared_type, input_types
 from weft.graph_ir.build import NUMERICS, build
 from weft.graph_ir.graph import Array, Graph
 from weft.graph_ir.installed import installed_operators
+from weft.graph_ir.records import Records
 from weft.graph_ir.types import Symbol, TensorType
 from weft.runtime import (
     ArgumentError,
@@ -54,11 +55,12 @@ class Compilation:
     bindings: Mapping[str, str]
     use_cache: bool
     numerics: str
+    records: Path | None = None
 
     @property
     def is_default(self) -> bool:
         chosen = self.shapes or self.dims or self.bindings or self.target != "llvm" or self.numerics != NUMERICS[0]
-        return not chosen
+        return not chosen and self.records is None
 
 
 def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,6 +87,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="strict: only methods that keep each sum as it is, so no Winograd.",
     )
+    @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `weft tune` to choose convolutions by.")
     @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
     @functools.wraps(verb)
     def collected(
@@ -94,10 +97,11 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         bind: tuple[tuple[str, str], ...],
         cache: bool,
         numerics: str,
+        records: Path | None,
         **others: Any,
     ) -> Any:
         given = Compilation(
-            target, by_name("--shape", shape), by_name("--dim", dim), by_name("--bind", bind), cache, numerics
+            target, by_name("--shape", shape), by_name("--dim", dim), by_name("--bind", bind), cache, numerics, records
         )
         return verb(compilation=given, **others)
 
@@ -107,6 +111,11 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 def check_target(compilation: Compilation) -> None:
     """Raises TargetError for a target that does not exist, before a model is read."""
     Target.of(compilation.target)
+
+
+def records_of(compilation: Compilation) -> Records | None:
+    """The records that the command line names. Raises ArgumentError for a file that has other lines."""
+    return None if compilation.records is None else Records.read(compilation.records)
 
 
 def constants_of(path: Path, compilation: Compilation) -> dict[str, Array]:
@@ -197,6 +206,7 @@ def compile_model(
 ) -> Artifact:
     """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are."""
     check_target(compilation)
+    records = records_of(compilation)
     cache = object_cache(compilation)
     with CompilerPool(WORKERS) as workers:
         with step(f"reading {path.name}"):
@@ -207,6 +217,7 @@ def compile_model(
                 target=compilation.target,
                 params=parameters,
                 numerics=compilation.numerics,
+                records=records,
                 timed=timed,
                 workers=workers,
                 cache=cache,
@@ -233,7 +244,7 @@ def _require_default(path: Path, compilation: Compilation) -> None:
     """Raises UsageError where the command line says how to compile what is compiled already."""
     if not compilation.is_default:
         raise click.UsageError(
-            f"--target, --shape, --dim, --bind and --numerics are for models; {path} is compiled already"
+            f"--target, --shape, --dim, --bind, --numerics and --records are for models; {path} is compiled already"
         )
 
 

@@ -149,6 +149,9 @@ _CHECKS: tuple[Callable[[], Finding], ...] = (
     _operators,
     _package("pictures as inputs", "PIL", "pillow", "pictures"),
     _package("bench, verify against", "onnxruntime", "onnxruntime", "peers"),
+    _package("bench against", "openvino", "openvino", "opponents"),
+    _package("bench against", "ncnn", "ncnn", "opponents"),
+    _package("bench against ncnn", "pnnx", "pnnx", "opponents"),
 )
 
 

@@ -12,13 +12,21 @@ import click
 from weft.frontends.command.arguments import FILE, NEW_FOLDER, json_option
 from weft.frontends.command.compilation import Compilation, check_target, compilation_options, open_artifact
 from weft.frontends.command.files import is_artifact, writing
-from weft.frontends.command.inspection import Kernels, Passes, compile_kernels, run_passes
+from weft.frontends.command.inspection import (
+    ChosenConvolution,
+    Kernels,
+    Passes,
+    chosen_convolutions,
+    compile_kernels,
+    run_passes,
+)
 from weft.frontends.command.output import show_json, show_table, size
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.passes.fuse import separations
 from weft.graph_ir.steps import steps_of
 from weft.runtime import ArgumentError, Artifact, Step, Target
 from weft.tensor_ir import build_functions
+from weft.topi.convolution import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,7 @@ class InspectedStep:
 @click.command(short_help="What an artifact holds, or a model becomes.")
 @click.argument("model", type=FILE, metavar="MODEL|OUT.weft")
 @click.option("--passes", is_flag=True, help="Of a MODEL, the passes: their times, and the nodes that they leave.")
+@click.option("--candidates", is_flag=True, help="Of a MODEL, how its convolutions are computed, and other ways.")
 @click.option("--dump", type=NEW_FOLDER, metavar="FOLDER", help="Write the graph of a MODEL after each pass to a file.")
 @click.option("--kernel", "name", metavar="NAME", help="Show one kernel of a MODEL.")
 @click.option(
@@ -46,6 +55,7 @@ class InspectedStep:
 def inspect(
     model: Path,
     passes: bool,
+    candidates: bool,
     dump: Path | None,
     name: str | None,
     show: str | None,
@@ -57,14 +67,16 @@ def inspect(
     A step calls a kernel, which computes one or more nodes of the model; equal steps share one. A step ends where its
     result must be in memory, and tells why.
     """
-    chosen = passes + (dump is not None) + (name is not None)
+    chosen = passes + candidates + (dump is not None) + (name is not None)
     if chosen + as_json > 1:
-        raise click.UsageError("expected one of --passes, --dump, --kernel and --json")
+        raise click.UsageError("expected one of --passes, --candidates, --dump, --kernel and --json")
     if show is not None and name is None:
         raise click.UsageError("--show is for --kernel NAME")
     if is_artifact(model):
         if chosen:
-            raise click.UsageError(f"--passes, --dump and --kernel are for models; {model} is compiled already")
+            raise click.UsageError(
+                f"--passes, --candidates, --dump and --kernel are for models; {model} is compiled already"
+            )
         artifact = open_artifact(model, compilation)
         if as_json:
             show_json(_artifact_summary(artifact))
@@ -75,6 +87,8 @@ def inspect(
     found = run_passes(model, compilation)
     if passes:
         _show_passes(found)
+    elif candidates:
+        _show_candidates(chosen_convolutions(found, compilation))
     elif dump is not None:
         with writing(dump):
             _dump(found, dump)
@@ -86,6 +100,42 @@ def inspect(
             show_json(_model_summary(found, kernels, compilation))
         else:
             _show_model(model, found, kernels, compilation)
+
+
+def _show_candidates(convolutions: list[ChosenConvolution]) -> None:
+    """A line for each convolution: 1000 cycles by estimate, and what records say of its time."""
+
+    def text(candidate: Candidate) -> str:
+        return f"{candidate.method} ({candidate.cycles / 1e3:.1f})"
+
+    show_table(
+        ("nodes", "convolution", "chosen", "kcycles", "measured us", "rejected (kcycles)"),
+        [
+            (
+                " + ".join(c.nodes),
+                str(c.problem),
+                str(c.chosen.method),
+                f"{c.chosen.cycles / 1e3:.1f}",
+                f"{c.seconds[c.chosen.method] * 1e6:.1f}" if c.chosen.method in c.seconds else "",
+                ", ".join(map(text, c.rejected)),
+            )
+            for c in convolutions
+        ],
+        right=("kcycles", "measured us"),
+    )
+
+
+def _convolution_to_json(c: ChosenConvolution) -> dict[str, object]:
+    def to_json(candidate: Candidate) -> dict[str, object]:
+        seconds = c.seconds.get(candidate.method)
+        return {"method": str(candidate.method), "cycles": candidate.cycles, "measured_seconds": seconds}
+
+    return {
+        "nodes": list(c.nodes),
+        "problem": str(c.problem),
+        "chosen": to_json(c.chosen),
+        "rejected": [to_json(r) for r in c.rejected],
+    }
 
 
 def _dump(passes: Passes, folder: Path) -> None:
@@ -185,6 +235,7 @@ def _model_summary(passes: Passes, kernels: Kernels, compilation: Compilation) -
             {"name": r.name, "nodes": len(r.after.nodes), "changed": r.after is not r.before, "seconds": r.seconds}
             for r in passes.runs
         ],
+        "convolutions": [_convolution_to_json(c) for c in chosen_convolutions(passes, compilation)],
         "steps": [{**s.step.to_json(), "code_bytes": s.code_bytes, "ends_because": s.ends_because} for s in steps],
     }
 

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from weft.frontends.command.compilation import WORKERS, Compilation, object_cache, read_graph
+from weft.frontends.command.compilation import WORKERS, Compilation, object_cache, read_graph, records_of
 from weft.frontends.command.progress import step
 from weft.graph_ir.build import LoweredNetwork, bind_parameters, default_pipeline, lower_network
 from weft.graph_ir.graph import Graph, Node
 from weft.graph_ir.kernel_compiler import KernelCompiler
+from weft.graph_ir.passes.choose_convolutions import (
+    choose_convolutions,
+    method_of,
+    nothing_known,
+    problem_of,
+)
 from weft.graph_ir.passes.fuse import fuse
 from weft.graph_ir.pipeline import PassRun, run_pipeline
 from weft.runtime import LinkError, Target
+from weft.tensor_ir import Machine
 from weft.tensor_ir.codegen.workers import CompilerPool
 from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.link.object_file import read_object
+from weft.topi.convolution import Candidate, Method, Problem, candidates
+
+REJECTED = 3
+"""Candidates beside the chosen one that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +56,51 @@ class Kernels:
     code_bytes: Mapping[str, int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenConvolution:
+    """The nodes of the model that a convolution came from, how it is computed, and the next best ways by estimate.
+
+    Among these is the best of the other algorithm, if there is one. `seconds` are measurements by method, of records.
+    """
+
+    nodes: tuple[str, ...]
+    problem: Problem
+    chosen: Candidate
+    rejected: tuple[Candidate, ...]
+    seconds: Mapping[Method, float]
+
+
 def run_passes(path: Path, compilation: Compilation) -> Passes:
     """All passes that `weft compile` runs on a model, fusion included."""
+    target, records = Target.of(compilation.target), records_of(compilation)
     imported = bind_parameters(*read_graph(path, compilation))
     runs: list[PassRun] = []
     with step(f"optimising {path.name}"):
-        passes = default_pipeline(Target.of(compilation.target), compilation.numerics)
+        known = nothing_known if records is None else records.best(target)
+        passes = default_pipeline(target, compilation.numerics, known)
         run_pipeline(imported, (*passes, fuse), runs.append)
     return Passes(imported, tuple(runs))
+
+
+def chosen_convolutions(passes: Passes, compilation: Compilation) -> list[ChosenConvolution]:
+    """The convolutions for which there was a choice, in order; not those of bodies of control flow."""
+    target, records = Target.of(compilation.target), records_of(compilation)
+    machine, measured = Machine.of(target), {} if records is None else records.of(target)
+    run = next(run for run in passes.runs if run.name == choose_convolutions.__name__)
+    found = []
+    for node, after in zip(run.before.nodes, run.after.nodes, strict=True):
+        problem, method = problem_of(node), method_of(after.op)
+        if problem is None or method is None:
+            continue
+        possible = candidates(problem, machine)
+        chosen = next(c for c in possible if c.method == method)
+        others = [c for c in possible if c is not chosen]
+        other_algorithm = (c for c in others if type(c.method) is not type(method))
+        rejected = dict.fromkeys([*others[:REJECTED], *islice(other_algorithm, 1)])
+        seconds = {r.method: r.seconds for r in measured.get(problem, ())}
+        names = tuple(dict.fromkeys(span.node for span in node.spans)) or (node.outputs[0].name,)
+        found.append(ChosenConvolution(names, problem, chosen, tuple(rejected), seconds))
+    return found
 
 
 def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:

@@ -21,6 +21,7 @@ from weft.frontends.command.doctor import doctor
 from weft.frontends.command.inspect import inspect
 from weft.frontends.command.profile import profile
 from weft.frontends.command.run import run
+from weft.frontends.command.tune import tune
 from weft.frontends.command.verify import verify
 from weft.runtime import WeftError
 
@@ -34,7 +35,7 @@ def weft() -> None:
     """
 
 
-for verb in (check, compile_, run, verify, bench, profile, inspect, doctor):
+for verb in (check, compile_, run, verify, bench, profile, inspect, tune, doctor):
     weft.add_command(verb)
 
 

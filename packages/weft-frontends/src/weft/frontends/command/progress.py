@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 
 @contextmanager
@@ -20,3 +28,19 @@ def step(text: str, console: Console | None = None) -> Iterator[None]:
     with Progress(*columns, console=shown, transient=True) as progress:
         progress.add_task(text, total=None)
         yield
+
+
+@contextmanager
+def steps(total: int, console: Console | None = None) -> Iterator[Callable[[str, int], None]]:
+    """As `step`, for work of `total` parts, with a bar and the time that is left.
+
+    The block tells what it is at, and how many parts are done, by calling what it is given.
+    """
+    shown = Console(stderr=True) if console is None else console
+    if not shown.is_terminal:
+        yield lambda text, done: None
+        return
+    columns = BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False)
+    with Progress(*columns, console=shown, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda text, done: progress.update(task, description=text, completed=done)

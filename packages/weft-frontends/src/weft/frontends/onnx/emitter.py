@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from weft.frontends.onnx.tensors import Array
-from weft.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value
+from weft.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value, infer
 from weft.graph_ir.op import Op
+from weft.graph_ir.ops.element_wise import Identity
 from weft.graph_ir.types import Symbol, TensorType
 from weft.runtime.dtype import DType
 from weft.runtime.errors import FrontendError
@@ -71,11 +72,17 @@ class Emitter:
     def add(
         self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
     ) -> tuple[Value, ...]:
-        """Apply an operator; its first outputs are called `names`."""
-        results = self._builder.add_all(op, *inputs, names=names, spans=spans)
-        for value in results:
-            self._require_fit(value.name, value.type)
-        return results
+        """Apply an operator; its first outputs are called `names`. What has no elements is not computed."""
+        types = infer(op, inputs)
+        for name, type_ in zip(names, types, strict=False):
+            self._require_fit(name, type_)
+        if names and all(0 in type_.shape and type_.is_static for type_ in types[: len(names)]):
+            return tuple(self._empty(name, t, spans) for name, t in zip(names, types, strict=False))
+        return self._builder.add_all(op, *inputs, names=names, spans=spans)
+
+    def _empty(self, name: str, type_: TensorType, spans: tuple[NodeSpan, ...]) -> Value:
+        data = np.empty(type_.static_shape, type_.dtype.numpy)
+        return self._builder.add(Identity(), self.value(data, f"{name}.empty"), name=name, spans=spans)
 
     def _require_fit(self, name: str, type_: TensorType) -> None:
         """Raises FrontendError for a tensor that no machine is meant to hold, which a small model can ask for."""

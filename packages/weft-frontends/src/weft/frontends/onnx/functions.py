@@ -10,7 +10,7 @@ from onnx.defs import OpSchema
 
 from weft.frontends.onnx.emitter import Operand, type_of
 from weft.frontends.onnx.loading import subgraphs
-from weft.frontends.onnx.node import ImportedNode
+from weft.frontends.onnx.node import ImportedNode, UnsupportedError
 from weft.frontends.onnx.tensors import ELEMENT_TYPES
 from weft.graph_ir.types import Symbol
 
@@ -34,9 +34,12 @@ def standard_body(node: ImportedNode) -> onnx.FunctionProto | None:
     if not dependent:
         return None
     types = [_type_proto(operand).SerializeToString() for operand in node.inputs]
-    data = schema.get_context_dependent_function_with_opset_version(
-        max(dependent), node.proto.SerializeToString(), types
-    )
+    try:
+        data = schema.get_context_dependent_function_with_opset_version(
+            max(dependent), node.proto.SerializeToString(), types
+        )
+    except RuntimeError as error:  # onnx writes some bodies as text, into which names must fit
+        raise UnsupportedError(f"onnx can't make the body of this {node.operator}: {error}") from None
     body.ParseFromString(data)
     return body if body.node else None
 

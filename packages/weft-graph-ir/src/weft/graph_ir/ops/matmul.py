@@ -27,6 +27,7 @@ class MatMul(Op):
             a.shape[-1] == b.shape[-2], self,
             f"the inner dimensions differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right",
         )  # fmt: skip
+        require(a.shape[-1] != 0, self, f"expects operands with at least one column and row, found {a} and {b}")
         return (TensorType(a.dtype, (*self._batch(a, b), a.shape[-2], b.shape[-1])),)
 
     def _batch(self, a: TensorType, b: TensorType) -> tuple[Dim, ...]:

@@ -49,6 +49,7 @@ class Recurrent(Op):
         require(x.dtype.is_float and x.dtype.bits >= 32, self, f"expects float32 or float64, found {x.dtype}")
         require(self.clip is None or self.clip > 0, self, f"expects a clip above 0, found {self.clip}")
         time, batch, features = x.shape
+        require(0 not in x.shape, self, f"expects x with elements, found {x}")
         count, hidden, width = len(DIRECTIONS[self.direction]), self.hidden_size, self.gates * self.hidden_size
         require(hidden >= 1, self, f"expects a hidden size of at least 1, found {hidden}")
         state = (count, batch, hidden)

@@ -11,7 +11,6 @@ from weft.topi import resize
 from weft.topi.layout import View
 from weft.topi.operator import Computation
 
-
 LARGEST = 1 << 15
 """Of an extent: the positions along an axis are tables that are made while compiling."""
 

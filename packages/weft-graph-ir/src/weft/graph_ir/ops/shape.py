@@ -87,7 +87,7 @@ class Concat(Op):
         require_axis(self, self.axis, first.rank)
         total = 0
         for x in inputs:
-            fits = x.dtype == first.dtype and self._others(x) == self._others(first)
+            fits = x.dtype == first.dtype and x.rank == first.rank and self._others(x) == self._others(first)
             require(fits, self, f"inputs {first} and {x} differ in more than axis {self.axis}")
             extent = x.shape[self.axis]
             require(isinstance(extent, int), self, f"axis {self.axis} expects known extents, found {x}")

@@ -127,6 +127,12 @@ def _conv_transpose(node: ImportedNode) -> Operand:
         wanted = wanted[-rank:]
         if len(wanted) != rank or min(wanted) < 1:
             raise FrontendError(f"expected an output_shape of {rank} extents, found {list(wanted)}")
+        if mode.startswith("SAME") and any(whole < part for whole, part in zip(full, wanted, strict=True)):
+            raise UnsupportedError(
+                f"with auto_pad {mode} the strides {list(window.strides)} leave gaps between windows of "
+                f"{list(window.reaches)}, which evaluators fill differently",
+                "give pads and output_padding",
+            )
         totals = [max(whole - part, 0) for whole, part in zip(full, wanted, strict=True)]
         pads = _shared(totals, mode == "SAME_UPPER")
         output_padding = tuple(

@@ -1,0 +1,124 @@
+"""The estimate of convolutions against measurements: `nox -s bench -- candidates [--log LOG]`.
+
+A seeded sample of the convolutions of weft.graph_ir.workloads, on this machine with all that it has and as plain
+x86-64-v3. Of each, 64 candidates are measured, where there are as many: four fifths are those of the best estimates,
+the others drawn. A layer has met its goal where the estimate's choice runs at 0.9 of the speed of
+the fastest. With --log, records are kept there and not measured again. Without --layers and --trials the page is
+written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from statistics import geometric_mean
+
+from page import table, write_part
+
+from weft.graph_ir import Graph, workloads
+from weft.graph_ir.measuring import MeasuringProcess
+from weft.graph_ir.records import Records
+from weft.graph_ir.tuning import Tuning, convolutions_of, tuning_of
+from weft.runtime import Target
+from weft.tensor_ir import Machine
+from weft.topi.convolution import Problem, candidates
+
+TARGETS = {"this machine": "llvm", "x86-64-v3": "llvm -mcpu=x86-64-v3"}
+NETWORKS: tuple[Callable[[], Graph], ...] = (
+    workloads.alexnet,
+    workloads.densenet,
+    workloads.googlenet,
+    workloads.inception_v3,
+    workloads.mobilenet,
+    workloads.mobilenet_v2,
+    workloads.nin,
+    lambda: workloads.resnet(50),
+    workloads.resnet,
+    workloads.squeezenet,
+    workloads.vgg,
+)
+LAYERS, TRIALS, GOAL = 24, 64, 0.9
+
+
+def sampled(count: int, target: Target) -> list[Problem]:
+    """As many of the networks' convolutions, drawn with a seed."""
+    found = dict.fromkeys(p for network in NETWORKS for p in convolutions_of(network(), target))
+    return random.Random(0).sample(list(found), min(count, len(found)))
+
+
+def tuned(problem: Problem, target: Target, trials: int, process: MeasuringProcess, log: Path | None) -> Tuning:
+    """A convolution, measured."""
+    known = Records.read(log).of(target) if log is not None and log.exists() else {}
+    tuning = tuning_of(problem, target, -(-trials * 4 // 5), known.get(problem, ()))
+    with nullcontext() if log is None else log.open("a") as file:
+        for record in tuning.run(process):
+            if record is not None and file is not None:
+                file.write(f"{record}\n")
+                file.flush()
+    return tuning
+
+
+def row(name: str, t: Tuning) -> list[str]:
+    """The cells of a layer."""
+    assert t.fastest is not None
+    possible = len(candidates(t.problem, Machine.of(t.target)))
+    choice, ratio = t.estimated, t.ratio
+    return [
+        name,
+        str(t.problem),
+        f"{len(t.records)} of {possible}",
+        str(t.estimate.method),
+        "failed" if choice is None else f"{choice.seconds * 1e6:.1f}",
+        str(t.fastest.method),
+        f"{t.fastest.seconds * 1e6:.1f}",
+        "" if ratio is None else f"{ratio:.3f}",
+        f"{t.fastest.spread:.3f}",
+        "met" if ratio is not None and ratio >= GOAL else "missed",
+    ]
+
+
+def main() -> None:
+    """Measure all layers on all targets, print each line as it is known, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--layers", type=int, metavar="N", help=f"convolutions; default {LAYERS}")
+    parser.add_argument("--trials", type=int, metavar="N", help=f"candidates of each; default {TRIALS}")
+    parser.add_argument("--log", type=Path, metavar="LOG", help="a file of records, to go on from and to append to")
+    options = parser.parse_args()
+    problems = sampled(options.layers or LAYERS, Target.host())
+    head = [
+        "target",
+        "convolution",
+        "measured",
+        "estimate chooses",
+        "us",
+        "fastest",
+        "us",
+        "ratio",
+        "spread",
+        "verdict",
+    ]
+    rows, lines = [], []
+    for name, text in TARGETS.items():
+        target, ratios = Target.of(text), []
+        with MeasuringProcess(target) as process:
+            for problem in problems:
+                tuning = tuned(problem, target, options.trials or TRIALS, process, options.log)
+                rows.append(row(name, tuning))
+                ratios.append(tuning.ratio or 0.0)
+                print(f"| {' | '.join(rows[-1])} |", flush=True)
+        met = sum(ratio >= GOAL for ratio in ratios)
+        mean = geometric_mean([ratio for ratio in ratios if ratio] or [0.0])
+        lines.append(
+            f"{name}: {met} of {len(ratios)} at {GOAL:g} of the fastest or better, {mean:.3f} in the mean, "
+            f"{min(ratios):.3f} at the least."
+        )
+    print("\n".join(lines))
+    if options.layers is None and options.trials is None:
+        write_part("candidates", [*lines, "", *table(head, rows)])
+
+
+if __name__ == "__main__":
+    main()

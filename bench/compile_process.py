@@ -1,0 +1,53 @@
+"""`weft compile` in a process of its own: how long it takes, and how much memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from time import perf_counter, sleep
+
+WEFT = Path(sys.executable).with_name("weft")
+SAMPLING_SECONDS = 0.05
+
+
+class Compilation:
+    """One run; `most_bytes` is the largest sum over the processes of the tree, pages that they share counted once."""
+
+    def __init__(self, model: Path, output: Path, cache: Path, *options: str) -> None:
+        command = [str(WEFT), "compile", str(model), "-o", str(output), *options]
+        start, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
+        process = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, stdout=subprocess.DEVNULL)
+        self.most_bytes = 0
+        while process.poll() is None:
+            self.most_bytes = max(self.most_bytes, sum(map(_resident_bytes, _tree(process.pid))))
+            sleep(SAMPLING_SECONDS)
+        after = getrusage(RUSAGE_CHILDREN)
+        self.seconds = perf_counter() - start
+        self.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        if process.returncode != 0:
+            raise SystemExit(f"weft compile {model} failed with status {process.returncode}")
+
+
+def _tree(root: int) -> Iterator[int]:
+    """A process and all that it has started."""
+    yield root
+    for task in Path(f"/proc/{root}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except OSError:  # the task has ended since
+            continue
+        for child in children:
+            yield from _tree(int(child))
+
+
+def _resident_bytes(process: int) -> int:
+    """The process's part of the memory, as Linux divides pages among those that share them."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:  # the process has ended since
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:")), 0)

@@ -1,0 +1,186 @@
+"""Whole networks beside every opponent: `nox -s bench -- models --models FOLDER [--only NAME...] [--samples N]`.
+
+FOLDER holds ONNX files with static inputs. An artifact is compiled by `weft compile` in a process of its own with an
+empty cache, three times. With one thread and with two there are three runs, each with new processes of all engines,
+which take their samples in turns. A time is the median of the medians of the runs; a ratio is the median of the ratios
+of the runs, its spread their range. Engines that compute something else are no opponents. Errors are those against the
+model in float64. A network's rows are written as soon as they are known, those of others stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from compile_process import Compilation
+from double_judge import outputs_in_double
+from page import Figure, update_table
+
+from weft import runtime
+from weft.frontends.command.arrays import random_inputs
+from weft.frontends.command.comparison import TOLERANCE, difference
+from weft.frontends.command.peers import PEERS, require, write_for_peers
+from weft.frontends.command.turns import OURS, Contender, measure_in_turns
+from weft.graph_ir.graph import Array
+
+ENGINES = (OURS, *PEERS)
+RUNS = 3
+THREADS = (1, 2)
+MEGABYTE = 1e6
+
+FASTEST = "the fastest"
+ASKED = {
+    "resnet50_v1": 1.25,
+    "vgg16": 1.3,
+    "inceptionv3": 1.15,
+    "densenet121": 1.15,
+    "mobilenetv2_1.0": 1.10,
+    "squeezenet1.1": 1.10,
+    "mobilenet1.0": 1.03,
+    "efficientnet_b0": 1.12,
+    "bert_base_128": 1.10,
+}
+"""The fastest opponent's time over ours."""
+ASKED_OF_RESNET18 = {1: {"ncnn": 1.35, "onnxruntime": 2.0, "openvino": 1.8}, 2: {"ncnn": 1.4}}
+LEAST = 0.8
+"""What is asked of other networks."""
+COMPILE_SECONDS = {"resnet50_v1": 8, "bert_base_128": 8, "vgg16": 6}
+"""At most, cold."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What an engine did in one run; `seconds` is None where it refused the network or computed something else."""
+
+    seconds: float | None
+    memory_bytes: int
+    outputs: Sequence[Array]
+    note: str = ""
+
+
+Run = Mapping[str, Engine]
+
+
+class Network:
+    """A network with all that is measured of it, in a folder for the files that this takes."""
+
+    def __init__(self, model: Path, folder: Path, samples: int) -> None:
+        self.name = model.stem
+        self.artifact = folder / "network.weft"
+        self.compilations = [Compilation(model, self.artifact, folder / f"cache{i}") for i in range(RUNS)]
+        loaded = runtime.read_artifact(self.artifact)
+        self.inputs = random_inputs(loaded.inputs, 0)
+        exact = outputs_in_double(model, self.inputs)
+        self._exact = [exact[p.name].astype(p.dtype.numpy) for p in loaded.outputs]
+        strict = folder / "strict.weft"
+        Compilation(model, strict, folder / "cache0", "--numerics", "strict")
+        self.strict_error = self._error([a.numpy() for a in runtime.load(strict).run(self.inputs).values()])
+        readable = folder / "network.onnx"
+        write_for_peers(model, readable, {name: array.shape for name, array in self.inputs.items()}, {})
+        self.runs = {n: [self._run(readable, n, samples) for _ in range(RUNS)] for n in THREADS}
+        self.error = self._error(self.runs[THREADS[0]][0][OURS].outputs)
+
+    def _run(self, readable: Path, threads: int, samples: int) -> Run:
+        with ExitStack() as stack:
+            contenders = [
+                stack.enter_context(Contender(e, self.artifact if e == OURS else readable, threads, self.inputs))
+                for e in ENGINES
+            ]
+            measure_in_turns(contenders, samples)
+            return {c.name: self._result(c) for c in contenders}
+
+    def _result(self, contender: Contender) -> Engine:
+        if contender.refusal and contender.name == OURS:
+            raise SystemExit(f"{self.name}: {contender.refusal}")
+        if contender.refusal:
+            print(f"{self.name}: {contender.name} refuses: {contender.refusal}", flush=True)
+            return Engine(None, 0, (), "refuses")
+        if contender.difference(self._exact) > TOLERANCE:
+            return Engine(None, contender.memory_bytes, contender.outputs, "other numbers")
+        return Engine(contender.time.median, contender.memory_bytes, contender.outputs)
+
+    def _error(self, found: Sequence[Array]) -> float:
+        return max(difference(y, r) for y, r in zip(found, self._exact, strict=True))
+
+    def times(self) -> Iterator[list[str]]:
+        """A row for each number of threads: milliseconds of every engine."""
+        for threads, runs in self.runs.items():
+            yield [self.name, str(threads), *(_milliseconds([run[name] for run in runs]) for name in ENGINES)]
+
+    def figures(self) -> Iterator[Figure]:
+        """What is asked, and what was found."""
+        for threads, runs in self.runs.items():
+            for opponent, ratio in self._asked(threads).items():
+                ratios = [_seconds(run, opponent) / _seconds(run, OURS) for run in runs]
+                name = f"{self.name}, {threads} thread{'s' * (threads > 1)}, {opponent} over ours"
+                yield Figure(name, ratio, median(ratios), max(ratios) - min(ratios), "")
+        if self.name in COMPILE_SECONDS:
+            seconds = [c.seconds for c in self.compilations]
+            detail = f"{median(c.cpu_seconds for c in self.compilations):.1f} s of processor time"
+            width = max(seconds) - min(seconds)
+            name = f"{self.name}, ONNX to artifact, cold"
+            yield Figure(name, COMPILE_SECONDS[self.name], median(seconds), width, "s", detail, at_most=True)
+
+    def costs(self) -> list[str]:
+        """A row: compile time and memory, the artifact's size, memory of each engine when it runs, errors."""
+        first = self.runs[THREADS[0]][0]
+        return [
+            self.name,
+            f"{median(c.seconds for c in self.compilations):.1f}",
+            f"{max(c.most_bytes for c in self.compilations) / MEGABYTE:.0f}",
+            f"{self.artifact.stat().st_size / MEGABYTE:.1f}",
+            *(f"{first[name].memory_bytes / MEGABYTE:.0f}" if first[name].memory_bytes else "" for name in ENGINES),
+            f"{self.error:.1e}",
+            f"{self.strict_error:.1e}",
+        ]
+
+    def _asked(self, threads: int) -> Mapping[str, float]:
+        if self.name == "resnet18_v1":
+            return ASKED_OF_RESNET18[threads]
+        return {FASTEST: ASKED.get(self.name, LEAST)}
+
+
+def _seconds(run: Run, name: str) -> float:
+    """The time of an engine, or of the fastest opponent; infinite where it has none."""
+    names = tuple(PEERS) if name == FASTEST else (name,)
+    return min((s for n in names if (s := run[n].seconds) is not None), default=float("inf"))
+
+
+def _milliseconds(results: Sequence[Engine]) -> str:
+    seconds = [r.seconds for r in results if r.seconds is not None]
+    return f"{1e3 * median(seconds):.2f}" if len(seconds) == len(results) else results[-1].note
+
+
+def main() -> None:
+    """Measure the networks, print each line as it is known, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=Path, metavar="FOLDER", required=True, help="where the ONNX files are")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these, without .onnx; the default is all")
+    parser.add_argument("--samples", type=int, default=10, help="of each engine in each run")
+    given = parser.parse_args()
+    for peer in PEERS:
+        require(peer)
+    files = {path.stem: path for path in sorted(given.models.glob("*.onnx"))}
+    names = given.only or list(files)
+    if unknown := [name for name in names if name not in files]:
+        parser.error(f"expected networks of {given.models}, one of {', '.join(files)}; found {', '.join(unknown)}")
+    for name in names:
+        with TemporaryDirectory() as folder:
+            network = Network(files[name], Path(folder), given.samples)
+            times, figures, costs = list(network.times()), [f.cells() for f in network.figures()], [network.costs()]
+        for row in (*times, *figures, *costs):
+            print(" | ".join(row), flush=True)
+        update_table("network times", ["network", "threads", *(f"{e} ms" for e in ENGINES)], times)
+        update_table("network figures", ["figure", "asked", "measured", "spread", "verdict", ""], figures)
+        engines = [f"{e} MB" for e in ENGINES]
+        head = ["network", "compile s", "compile MB", "artifact MB", *engines, "error", "error, strict"]
+        update_table("network costs", head, costs)
+
+
+if __name__ == "__main__":
+    main()
