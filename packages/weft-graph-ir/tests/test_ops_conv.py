@@ -96,7 +96,10 @@ def test_layouts_follow_the_channels():
         (Conv(), [(1, 3, 8, 8), (4, 3, 3, 3), (5,)], "conv: expects a bias float32[4], found float32[5]"),
         (Conv(strides=(1,)), [(1, 3, 8, 8), (4, 3, 3, 3)], "conv: expects 2 strides, found [1]"),
         (Conv(pads=(1, 1)), [(1, 3, 8, 8), (4, 3, 3, 3)], "conv: expects 4 pads (begin…, end…), found [1, 1]"),
-        (Conv(dilations=(0, 1)), [(1, 3, 8, 8), (4, 3, 3, 3)], "conv: expects dilations of 1 to 16777216, found [0, 1]"),
+        (
+            Conv(dilations=(0, 1)), [(1, 3, 8, 8), (4, 3, 3, 3)],
+            "conv: expects dilations of 1 to 16777216, found [0, 1]",
+        ),
         (
             Conv(), [(1, 3, 2, 8), (4, 3, 3, 3)],
             "conv: a window of 3 does not fit into dimension 2 of data, which is 2 with pads 0 and 0",

@@ -28,6 +28,7 @@ from weft.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from weft.graph_ir.passes.fuse import fuse
 from weft.graph_ir.passes.infer_types import infer_types
 from weft.graph_ir.passes.lift_parameters import lift_parameters
+from weft.graph_ir.passes.move_pools_up import move_pools_up
 from weft.graph_ir.passes.move_strides_up import move_strides_up
 from weft.graph_ir.passes.optimise_bodies import optimise_bodies
 from weft.graph_ir.passes.precompute_parameters import precompute_parameters
@@ -74,6 +75,7 @@ def default_pipeline(target: Target, numerics: str = "default", known: Chooser =
     if numerics not in NUMERICS:
         raise TargetError(f"expected numerics {' or '.join(NUMERICS)}, found {numerics!r}")
     machine = Machine.of(target)
+    strict = numerics == "strict"
     before: Pipeline = (
         infer_types,
         simplify_inference,
@@ -81,9 +83,10 @@ def default_pipeline(target: Target, numerics: str = "default", known: Chooser =
         simplify,
         fold_scale_axis,
         move_strides_up,
+        *(() if strict else (move_pools_up,)),
         share_equal_nodes,
         remove_dead_nodes,
-        partial(choose_convolutions, machine=machine, strict=numerics == "strict", known=known),
+        partial(choose_convolutions, machine=machine, strict=strict, known=known),
     )
     after: Pipeline = (
         partial(choose_layouts, lanes=machine.lanes()),
