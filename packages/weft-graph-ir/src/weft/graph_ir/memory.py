@@ -183,8 +183,13 @@ def _place(blocks: Sequence[_Block]) -> dict[_Block, int]:
     least, best, total = _most_alive(blocks), dict[_Block, int](), inf
     for _ in range(max(1, min(MOST_TRIES, MOST_PAIRS // max(len(blocks), 1) ** 2))):
         places: dict[_Block, int] = {}
+        alive: dict[int, list[_Block]] = {}
         for block in order:
-            places[block] = _lowest_place(block, places)
+            lifetime = range(block.first, block.last + 1)
+            beside = dict.fromkeys(other for node in lifetime for other in alive.get(node, ()))
+            places[block] = _lowest_place(block, {other: places[other] for other in beside})
+            for node in lifetime:
+                alive.setdefault(node, []).append(block)
         end = _end(places)
         if end < total:
             best, total = places, end
@@ -200,6 +205,7 @@ def _end(places: Mapping[_Block, int]) -> int:
 
 
 def _lowest_place(block: _Block, places: Mapping[_Block, int]) -> int:
+    """The lowest offset at which no part of a block overlaps one of those that are placed, while both live."""
     barred = sorted(
         (place + other.start - part.end, place + other.end - part.start)
         for busy, place in places.items()

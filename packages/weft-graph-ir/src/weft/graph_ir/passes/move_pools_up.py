@@ -25,9 +25,8 @@ def move_pools_up(graph: Graph) -> Graph:
     for node in graph.nodes:
         data = node.inputs[0] if node.inputs else None
         convolution = producers.get(data) if data is not None else None
-        if data in graph.outputs or convolution is None or len(consumers[convolution.outputs[0]]) != 1:
-            rewriter.keep(node)
-        elif _commute(convolution, node):
+        alone = data is not None and data not in graph.outputs and len(consumers[data]) == 1
+        if convolution is not None and alone and _commute(convolution, node):
             rewriter.replace(node, _exchanged(rewriter, convolution, node))
         else:
             rewriter.keep(node)
