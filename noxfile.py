@@ -6,7 +6,7 @@ import nox
 
 ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml("pyproject.toml")
-PACKAGES = sorted(path.name for path in (ROOT / "packages").iterdir())
+PACKAGES = sorted(path.parent.name for path in (ROOT / "packages").glob("*/pyproject.toml"))
 TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").rglob("test_*.py"))]
 EXTRAS = {"weft-runtime": "[ml-dtypes]", "weft-tensor-ir": "[ml-dtypes,opencl]", "weft-frontends": "[peers,pictures]"}
 WHEEL_EXTRAS = {"weft-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
