@@ -17,7 +17,7 @@ from weft.frontends.command.compilation import (
     Compilation,
     compilation_options,
     constants_of,
-    open_artifact,
+    load_model,
     read_graph,
     require_model,
 )
@@ -71,7 +71,8 @@ def bench(
         require_model(model)
     for name in names:
         require(name)
-    artifact = open_artifact(model, compilation)
+    with load_model(model, compilation, threads) as network:
+        artifact = network.artifact  # an artifact for another machine is refused by its own name
     inputs = random_inputs(artifact.inputs, 0)
     peaks: list[float] = []
     with ExitStack() as stack:
