@@ -2,9 +2,8 @@
 
 A seeded sample of the convolutions of weft.graph_ir.workloads, on this machine with all that it has and as plain
 x86-64-v3. Of each, 64 candidates are measured, where there are as many: four fifths are those of the best estimates,
-the others drawn. A layer has met its goal where the estimate's choice runs at 0.9 of the speed of
-the fastest. With --log, records are kept there and not measured again. Without --layers and --trials the page is
-written.
+the others drawn. A layer has met its goal where the estimate's choice runs at 0.9 of the speed of the fastest. With
+--log, records are kept there and not measured again. Without --layers and --trials the page is written.
 """
 
 from __future__ import annotations
@@ -110,7 +109,8 @@ def main() -> None:
                 ratios.append(tuning.ratio or 0.0)
                 print(f"| {' | '.join(rows[-1])} |", flush=True)
         met = sum(ratio >= GOAL for ratio in ratios)
-        mean = geometric_mean([ratio for ratio in ratios if ratio] or [0.0])
+        known = [ratio for ratio in ratios if ratio]
+        mean = geometric_mean(known) if known else 0.0
         lines.append(
             f"{name}: {met} of {len(ratios)} at {GOAL:g} of the fastest or better, {mean:.3f} in the mean, "
             f"{min(ratios):.3f} at the least."

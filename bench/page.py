@@ -71,6 +71,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def processor() -> str:
-    """The processor's name and flags that matter."""
+    """The processor's architecture and name, and the version of Python."""
     target = runtime.Target.host()
     return f"{platform.machine()}, {target.cpu or 'generic'}, Python {platform.python_version()}"

@@ -271,6 +271,14 @@ SHRINKING = "graph body\n  input %i: int64[]\n" + SUM.split("\n", 1)[1]
 UNCONDITIONAL = "graph body\n  input %i: int64[]\n" + RELU.split("\n", 1)[1]
 
 
+BLOCKED = """
+graph blocked
+  input %x: float32[3]
+  %y: float32[3]@A2a = convert_layout(%x) {layout=@A2a}
+  output %y
+"""
+
+
 @pytest.mark.parametrize(
     ("then_branch", "else_branch", "inputs", "message"),
     [
@@ -284,6 +292,7 @@ UNCONDITIONAL = "graph body\n  input %i: int64[]\n" + RELU.split("\n", 1)[1]
             "if: else_branch must compute each of its outputs by a node of its own, such as",
         ),
         (TWICE, RELU, [BOOL, VECTOR], "if: then_branch must compute each of its outputs by a node of its own, such as"),
+        (BLOCKED, RELU, [BOOL, VECTOR], "if: then_branch must give row-major outputs, found float32[3]@A2a"),
     ],
 )
 def test_if_refuses(then_branch: str, else_branch: str, inputs: Sequence[TensorType], message: str) -> None:

@@ -121,6 +121,14 @@ def test_layouts_follow_the_channels():
             WinogradConv(4), [(1, 3, 8, 8), (4, 3, 4, 4)],
             "winograd_conv: expects a weight [O, 3, 6, 6], found float32[4, 3, 4, 4]",
         ),
+        (
+            Conv(tile=(1, 14)), [(1, 3, 8, 8), (4, 3, 3, 3)],
+            "conv: expects a tile of rows, columns and vectors, found [1, 14]",
+        ),
+        (
+            Conv(), [(1, Symbol("c"), 8, 8), (4, 3, 3, 3)],
+            "conv: the channels of data must be known, found ?c",
+        ),
     ],
 )  # fmt: skip
 def test_operands_that_don_t_fit_are_refused(op, shapes, message):

@@ -122,6 +122,7 @@ def test_symbols_pass_where_extents_are_not_needed():
 
 
 DATA = TensorType.of("float32", (2, 3))
+OPEN = TensorType.of("float32", (Symbol("n"),))
 PICTURE = TensorType.of("float32", (1, 6, 3, 4))
 
 
@@ -131,7 +132,7 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
         (ops.Reshape(shape=(5,)), (DATA,), "reshape: shape [5] has 5 elements, data float32[2, 3] has 6"),
         (ops.Reshape(shape=(-1,)), (DATA,), "reshape: shape expects extents of at least 0, found [-1]"),
         (
-            ops.Reshape(shape=(6,)), (TensorType.of("float32", (Symbol("n"),)),),
+            ops.Reshape(shape=(6,)), (OPEN,),
             "reshape: data expects known extents, found float32[?n]",
         ),
         (
@@ -153,6 +154,11 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
             "slice: steps expects other numbers than 0, found [1, 0]",
         ),
         (ops.Slice(starts=(0,)), (DATA,), "slice: starts expects 2 values, one per axis, found 1"),
+        (
+            ops.Slice(starts=(0,), ends=(1,), steps=(1,)), (OPEN,),
+            "slice: axis 0 expects a known extent, found float32[?n]",
+        ),
+        (ops.Pad(pads=(1, 0)), (OPEN,), "pad: axis 0 expects a known extent, found float32[?n]"),
         (ops.Pad(mode="mirror"), (DATA,), "pad: mode expects one of constant, edge, reflect, wrap, found 'mirror'"),
         (ops.Pad(pads=(1, 1)), (DATA,), "pad: pads expects 4 values, a begin and an end per axis, found 2"),
         (

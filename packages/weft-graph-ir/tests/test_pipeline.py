@@ -6,14 +6,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-from weft.graph_ir.build import build
+from weft.graph_ir.build import bind_parameters, build
 from weft.graph_ir.graph import Graph, Node, NodeSpan, Value
 from weft.graph_ir.ops.element_wise import Relu
 from weft.graph_ir.passes.infer_types import infer_types
 from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from weft.graph_ir.pipeline import run_pipeline, verify_graph
 from weft.graph_ir.types import TensorType
-from weft.runtime.errors import InferenceError
+from weft.runtime import load
+from weft.runtime.errors import ArgumentError, InferenceError
 
 TEXT = "input %x: float32[2]\n%a = relu(%x)\n%y = exp(%x)\noutput %y"
 
@@ -42,6 +43,18 @@ def retype(graph: Graph, shape: tuple[int, ...]) -> Graph:
     outputs = (Value("a", TensorType.of("float32", shape)),)
     wrong = Node(first.op, first.inputs, outputs, (NodeSpan("net", "n", "Relu"),))
     return replace(graph, nodes=(wrong, *graph.nodes[1:]))
+
+
+def test_params_make_inputs_constant_and_replace_the_data_of_parameters(parse):
+    text = "input %x: float32[2]\ninput %v: float32[2]\nparameter %w: float32[2] = [1.0, 2.0]\n"
+    graph = parse(text + "%a = multiply(%x, %w)\n%y = add(%a, %v)\noutput %y")
+    data = {"w": np.float32([3, 4]), "v": np.float32([5, 6])}
+    model = load(build(graph, params=data))
+    assert [p.name for p in model.inputs] == ["x"]
+    assert model.run({"x": np.float32([10, 20])})["y"].numpy().tolist() == [35.0, 86.0]
+    assert bind_parameters(graph, {v.name: a for v, a in graph.parameters.items()}) is graph
+    with pytest.raises(ArgumentError, match=r"params: %w expects float32\[2\], found float64\[3\]"):
+        build(graph, params={"w": np.zeros(3)})
 
 
 def test_an_error_names_the_pass_and_the_node(parse):

@@ -39,6 +39,15 @@ function everything[n](A: float32[n, 4] strides [8, 1] align 4, B: out float32[n
 """
 
 
+ENTRY = """\
+function run(x: float32[4], y: out float32[4], clock: out int64[2] align 8, workspace: out uint8[64])
+  timestamp clock[0]
+  for i in [0, 3):
+    invoke k0_relu(x + 0, workspace + i * 16 + 16)
+  invoke k1_empty()
+  timestamp clock[1]"""
+
+
 def is_round_trip(function):
     again = parse_function(str(function))
     assert str(again) == str(function)
@@ -48,6 +57,12 @@ def is_round_trip(function):
 def test_every_construct():
     function = parse_function(PROGRAM)
     assert str(function) == PROGRAM.replace("        pass\n", "").rstrip()
+    is_round_trip(function)
+
+
+def test_the_entry_of_a_network():
+    function = parse_function(ENTRY)
+    assert str(function) == ENTRY
     is_round_trip(function)
 
 
@@ -177,6 +192,9 @@ def test_errors_in_a_header(text, message):
         ("thread warp i in [0, 4):", 10, "a thread axis (blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, "),
         ("barrier A", 11, "a scope, found 'A'"),
         ("prefetch 1", 12, "an element of a buffer, found '1'"),
+        ("invoke f(1)", 12, "a buffer, found '1'"),
+        ("invoke f(A)", 13, "'+', found ')'"),
+        ("timestamp n[0]", 13, "a buffer, found 'n'"),
         ("allocate A: int16[4]", 15, "the type that buffer 'A' was allocated with before, found 'int16'"),
         ('constant W: int8[4] = "AA=="', 25, "4 bytes in base64, found '\"AA==\"'"),
         ('constant W: int8[4] = "?"', 25, "data in base64, found '\"?\"'"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import onnx
 import pytest
 
 
@@ -65,6 +66,15 @@ def test_a_kernel_is_shown_as_nodes_loops_or_assembly(weft, dense, what, begins)
     ran = weft("inspect", dense, "--kernel", "k0_mat_mul", "--show", what)
     assert ran.status == 0
     assert ran.out.startswith(begins)
+
+
+def test_names_that_can_not_be_printed_are_escaped(weft, dense):
+    model = onnx.load(dense)
+    model.graph.node[0].name = "product\n\x1b[2J"
+    onnx.save(model, dense)
+    ran = weft("inspect", dense)
+    assert "product\\n\\x1b[2J" in ran.out
+    assert all(c.isprintable() or c == "\n" for c in ran.out)
 
 
 def test_an_unknown_kernel_is_refused_with_those_that_are_there(weft, dense):

@@ -283,6 +283,9 @@ def test_scans_that_are_refused() -> None:
     assert "expected a body of 2 inputs, 1 of them scanned, and 3 outputs or more, found 2 and 2" in refusal(more)
     text = SCAN.replace("num_scan_inputs = 1,", "num_scan_inputs = 1, scan_input_axes = [0, 1],")
     assert "expected 1 integers as scan_input_axes, found [0, 1]" in refusal(text)
+    apart = SCAN.replace("float[5, 2] x)", "float[5, 2] x, float[4, 2] w)").replace("inputs = 1", "inputs = 2")
+    apart = apart.replace("float[2] v)", "float[2] v, float[2] u)").replace("(s, x)", "(s, x, w)")
+    assert "expected scanned inputs of one length, found [4, 5]" in refusal(apart)
     model = model_of(SCAN.replace("(s, x)", "(, s, x)"))
     model.opset_import[0].version = 8
     with pytest.raises(FrontendError, match="Scan has a batch before operator set 9"):

@@ -115,3 +115,28 @@ def test_what_no_compiled_model_can_do_is_refused_with_its_reason(
     with pytest.raises(FrontendError) as caught:
         run_node(operator, {name: np.zeros(shape, "float32") for name, shape in inputs.items()}, **attributes)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "text"),
+    [
+        (
+            "ReverseSequence",
+            {"x": np.zeros((4, 3), "float32"), "n": np.zeros(4, "int64")},
+            {},
+            "expected lengths of 3 sequences, found [4]",
+        ),
+        (
+            "TensorScatter",
+            {"c": np.zeros((1, 4, 2), "float32"), "u": np.zeros((1, 1, 2), "float32")},
+            {"mode": "round", "opset": 24},
+            "expected mode linear or circular, found 'round'",
+        ),
+    ],
+)
+def test_inputs_and_modes_that_do_not_fit_are_refused(
+    run_node: Callable[..., list[Array]], operator: str, inputs: dict[str, Array], attributes: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(FrontendError) as caught:
+        run_node(operator, inputs, **attributes)
+    assert text in str(caught.value)

@@ -112,6 +112,12 @@ def test_maxima_and_where_they_are(run_node: Callable[..., list[Array]], storage
             "roi_align: expects rois [regions, 4], found float32[5, 3]",
         ),
         (
+            "RoiAlign",
+            {"x": X, "r": X[0, 0, :, :4], "b": np.zeros(5, np.int64)},
+            {"coordinate_transformation_mode": "pixel"},
+            "expected half_pixel or output_half_pixel, found 'pixel'",
+        ),
+        (
             "MaxUnpool",
             {"x": X, "i": X.astype("int64")},
             {"kernel_shape": [2]},

@@ -65,6 +65,12 @@ def test_windows_of_a_signal(run_node: Callable[..., list[Array]]) -> None:
             ("s",),
             "expected a window or frame_length, found neither",
         ),
+        (
+            "STFT",
+            {"x": np.zeros((1, 9, 3), "f"), "s": np.array(2)},
+            ("s",),
+            "expected a signal [batch, elements, 1 or 2], found [1, 9, 3]",
+        ),
     ],
 )
 def test_transforms_that_make_no_sense_are_refused(

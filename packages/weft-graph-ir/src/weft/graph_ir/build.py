@@ -180,16 +180,16 @@ def build(
 ) -> Artifact:
     """Compile a graph into an artifact.
 
-    `params` gives data to inputs of the graph by name: they become constants. `numerics` strict keeps to direct
-    methods: no Winograd. `records` are measurements by which convolutions are chosen; the artifact's options name
-    their digest. `pipeline` replaces the passes that optimise the graph, `operators` has lowerings in place of ours
-    (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a clock after each of its
-    steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps their object code;
-    neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each telling the node,
-    and ArgumentError for records beside a pipeline.
+    `params` gives data by name, to inputs of the graph, which become constants, and to parameters in place of theirs.
+    `numerics` strict keeps to direct methods: no Winograd. `records` are measurements by which convolutions are chosen;
+    the artifact's options name their digest. `pipeline` replaces the passes that optimise the graph, `operators` has
+    lowerings in place of ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a
+    clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps
+    their object code; neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each
+    telling the node, and ArgumentError for `params` of another type and for records beside a pipeline.
     """
     complete = Target.of(target)
-    bound = bind_parameters(graph, params or {})
+    bound = bind_parameters(graph, {} if params is None else params)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_convolutions takes them")
     known = nothing_known if records is None else records.best(complete)
@@ -216,9 +216,16 @@ def build(
 
 
 def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
-    """Inputs that `params` names, as constants."""
-    data = {v: np.asarray(params[v.name]) for v in graph.inputs if v.name in params}
-    if not data:
+    """Inputs that `params` names, as constants, and parameters that it names with its data.
+
+    Raises ArgumentError for data of another type.
+    """
+    named = [v for v in (*graph.inputs, *graph.parameters) if v.name in params]
+    data = {v: np.asarray(params[v.name]) for v in named}
+    for v, array in data.items():
+        if array.dtype != v.type.dtype.numpy or array.shape != v.type.physical_shape:
+            raise ArgumentError(f"params: {v} expects {v.type}, found {array.dtype}{list(array.shape)}")
+    if all(graph.parameters.get(v) is array for v, array in data.items()):
         return graph
     inputs = tuple(v for v in graph.inputs if v not in data)
     return replace(graph, inputs=inputs, parameters={**graph.parameters, **data})

@@ -15,7 +15,17 @@ from itertools import pairwise
 from math import prod
 from pathlib import Path
 
-from weft.runtime.artifact import FORMAT_VERSION, HEADER, LEAF_BYTES, MAGIC, PAGE, SECTIONS, Artifact, leaf_digests
+from weft.runtime.artifact import (
+    ENTRY,
+    FORMAT_VERSION,
+    HEADER,
+    LEAF_BYTES,
+    MAGIC,
+    PAGE,
+    SECTIONS,
+    Artifact,
+    leaf_digests,
+)
 from weft.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, object_of, parse, text_of, texts_of
 from weft.runtime.errors import ArtifactError
 from weft.runtime.signature import Parameter
@@ -180,8 +190,8 @@ def _workspace_bytes(value: object) -> int:
     if len(variants) != 1:
         raise ArtifactError(f"expected one variant of the network, found {len(variants)}; renew weft-runtime")
     variant = fields_of(variants[0], "a variant", ("dims", "entry", "workspace"))
-    if object_of(variant["dims"], "the dims of a variant") or variant["entry"] != "run":
-        raise ArtifactError("expected a variant of fixed dimensions whose entry is 'run'; renew weft-runtime")
+    if object_of(variant["dims"], "the dims of a variant") or variant["entry"] != ENTRY:
+        raise ArtifactError(f"expected a variant of fixed dimensions whose entry is {ENTRY!r}; renew weft-runtime")
     workspace = fields_of(variant["workspace"], "the workspace", ("cpu",))
     return integer_of(workspace["cpu"], "the size of the workspace", 0, _MOST_BYTES)
 

@@ -42,12 +42,12 @@ def cast(x: View, dtype: DType | str, layout: Layout | None = None) -> Computati
     return Computation((compute(x.shape, lambda *i: te.cast(dtype, x(*i)), "cast", layout or x.layout),))
 
 
-# Piecewise linear functions. Comparisons are written so that NaN stays.
-
-
 def bit_cast(x: View, dtype: DType, layout: Layout | None = None) -> Computation:
     """The bits of each element as another type of the same width."""
     return Computation((compute(x.shape, lambda *i: te.reinterpret(dtype, x(*i)), "bit_cast", layout or x.layout),))
+
+
+# Piecewise linear functions. Comparisons are written so that NaN stays.
 
 
 def relu(x: Expr) -> Expr:

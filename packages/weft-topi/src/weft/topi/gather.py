@@ -134,4 +134,3 @@ def _scatter(
     inputs = [data.tensor, indices.tensor, updates.tensor]
     tensor = te.extern(data.shape, inputs, body, name="scatter", dtype=data.dtype)
     return Computation((View(tensor, data.shape, Layout.row_major(data.ndim)),))
-

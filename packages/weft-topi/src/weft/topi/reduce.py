@@ -16,11 +16,10 @@ from weft.tensor_ir import Machine, te
 from weft.tensor_ir.te import Expr
 from weft.topi.broadcast import divide
 from weft.topi.elementwise import absolute
-from weft.topi.injective import SERIAL_ELEMENTS
+from weft.topi.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS
 from weft.topi.layout import Block, Layout, View, compute
 from weft.topi.operator import Computation
 from weft.topi.tiling import (
-    ENOUGH_ITERATIONS,
     accumulator_type,
     balanced,
     elements,

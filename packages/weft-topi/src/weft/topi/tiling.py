@@ -16,11 +16,9 @@ from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir.expr import Call, Const, Expr, IterVar, Read, Reduce, is_const
 from weft.tensor_ir.ir.visit import walk
 from weft.tensor_ir.te.tensor import ComputeOp, reads
-from weft.topi.injective import SERIAL_ELEMENTS, schedule_injective
+from weft.topi.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS, schedule_injective
 
 FLOAT32 = DType.of("float32")
-ENOUGH_ITERATIONS = 16
-"""A parallel loop this long is shared evenly enough."""
 FEW_ITERATIONS = 4
 """A shorter loop stays serial where the loop inside of it can be parallel."""
 LONGEST_CHAIN = 128

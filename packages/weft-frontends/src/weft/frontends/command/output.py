@@ -10,6 +10,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from weft.runtime.errors import printable
+
 _UNBOUNDED = 10_000  # columns; a pipe has no width to wrap at
 
 
@@ -19,12 +21,15 @@ def show_json(value: object) -> None:
 
 
 def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """Write rows under their header; columns that `right` names are aligned to the right."""
+    """Write rows under their header; columns that `right` names are aligned to the right.
+
+    What can't be printed is escaped: cells may hold names of a user's model.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in header:
         table.add_column(name, justify="right" if name in right else "left", no_wrap=name in right)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     console = Console(markup=False, highlight=False, emoji=False)
     if not console.is_terminal:
         console.width = _UNBOUNDED

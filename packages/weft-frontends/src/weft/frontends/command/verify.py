@@ -15,6 +15,7 @@ from weft.frontends.command.comparison import Comparison
 from weft.frontends.command.compilation import Compilation, compilation_options, open_artifact, require_model
 from weft.frontends.command.output import finite, show_json, show_table
 from weft.frontends.command.verification import Verification, compare_outputs, run_artifact
+from weft.runtime.errors import printable
 
 
 @click.command(short_help="Are the numbers right, and if not, from which layer on?")
@@ -108,7 +109,7 @@ def _show(judge: str, outputs: Sequence[Comparison], layers: Sequence[Comparison
         _show_table("layer", layers)
         wrong = [c for c in layers if not c.is_right]
         first = f"first wrong layer: {wrong[0].layer}, value {wrong[0].value}" if wrong else "no layer is wrong"
-        click.echo(f"{first}, where the result of each is kept\n")
+        click.echo(f"{printable(first)}, where the result of each is kept\n")
     _show_table("", outputs)
     click.echo(f"{'right' if _all_right(outputs) else 'wrong'} against {judge}")
 

@@ -42,7 +42,7 @@ class GridSample(Op):
         require(rank >= 1, self, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
         require(min(extents[2:]) >= 1, self, f"expects data with elements, found {data}")
         fits = grid.rank == rank + 2 and grid.shape[0] == extents[0] and grid.shape[-1] == rank
-        require(fits, self, f"expects grid [{extents[0]}, {'…, ' if rank else ''}{rank}] for data {data}, found {grid}")
+        require(fits, self, f"expects grid [{extents[0]}, …, {rank}] for data {data}, found {grid}")
         return (TensorType(data.dtype, (*extents[:2], *grid.shape[1:-1])),)
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
@@ -97,7 +97,9 @@ class DeformableColumns(Op):
 class RoiAlign(Op):
     """Regions of data [N, C, H, W] pooled to `shape`: [regions, C, *shape] (ONNX RoiAlign).
 
-    Inputs: data, rois [regions, 4] as x1, y1, x2, y2, batch [regions], the image of each. `kind`: avg or max.
+    Inputs: data, rois [regions, 4] as x1, y1, x2, y2, batch [regions], the image of each. `kind`: avg or max, of
+    `samples` x `samples` points per bin, 0 for as many as it has elements. Coordinates times `scale` are in elements,
+    whose centres are at 0.5 with `half_pixel`.
     """
 
     shape: tuple[int, ...] = (1, 1)

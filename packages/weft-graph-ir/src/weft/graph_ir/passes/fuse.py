@@ -31,15 +31,15 @@ class _Group:
 
 
 def fuse(graph: Graph) -> Graph:
-    """Make every node part of a group: prologue, master, epilogue (DESIGN 4.6).
+    """Make every node part of a group: prologue, master, epilogue (docs/design/network.md).
 
         %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b)
         =>  %c = fused(%x, %w, %bias) { %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b) }
 
     A group joins the one that holds all readers of its result. Injective nodes join each other; behind a master, whose
     schedule the group takes, only nodes that map its elements one to one. A concatenation whose inputs can be computed
-    where they lie in its output (`find_views`) stays alone. Requires: static types. Guarantees: every
-    node of the result is `fused` or runs bodies that are fused so, in topological order.
+    where they lie in its output (`find_views`) stays alone. Requires: static types. Guarantees: every node of the
+    result is `fused` or runs bodies that are fused so, in topological order.
     """
     return _rebuild(graph, _gather(graph)[0])
 

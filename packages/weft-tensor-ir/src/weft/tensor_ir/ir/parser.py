@@ -26,11 +26,13 @@ from weft.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Invoke,
     Let,
     LoopKind,
     Prefetch,
     Stmt,
     Store,
+    Timestamp,
     While,
     sequence,
 )
@@ -274,6 +276,7 @@ class _Parser:
         rule: Callable[[int], Stmt] | None = {
             "let": self.let, "allocate": self.allocate, "if": self.branch, "while": self.repeat,
             "prefetch": self.prefetch, "barrier": self.barrier, "pass": self.nothing,
+            "invoke": self.invoke, "timestamp": self.timestamp,
             **dict.fromkeys(_LOOPS, self.loop),
         }.get(token.text)  # fmt: skip
         if rule is None:
@@ -378,6 +381,35 @@ class _Parser:
             self.fail("a scope")
         self.end_of_line()
         return Barrier(scope)
+
+    def invoke(self, _: int) -> Stmt:
+        callee = self.new_name()
+        self.expect("(")
+        arguments: list[tuple[Buffer, Expr | int]] = []
+        while not self.accept(")"):
+            if arguments:
+                self.expect(",")
+            buffer = self.known_buffer()
+            self.expect("+")
+            offset = self.expr()
+            arguments.append((buffer, int(offset.value) if isinstance(offset, ex.Const) else offset))
+        self.end_of_line()
+        return Invoke(callee, tuple(arguments))
+
+    def timestamp(self, _: int) -> Stmt:
+        buffer = self.known_buffer()
+        self.expect("[")
+        index = self.integer()
+        self.expect("]")
+        self.end_of_line()
+        return Timestamp(buffer, index)
+
+    def known_buffer(self) -> Buffer:
+        token = self.next()
+        buffer = self.names.get(token.text)
+        if not isinstance(buffer, Buffer):
+            self.fail("a buffer", token)
+        return buffer
 
     def nothing(self, _: int) -> Stmt:
         self.end_of_line()

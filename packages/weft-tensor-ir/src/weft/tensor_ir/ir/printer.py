@@ -41,8 +41,8 @@ from weft.tensor_ir.ir.visit import walk
 RESERVED = frozenset(
     {
         "aliased", "align", "allocate", "and", "barrier", "constant", "else", "false", "for", "function", "if",
-        "in", "inff", "inout", "let", "max", "min", "nanf", "not", "or", "out", "parallel", "pass", "piecewise",
-        "prefetch", "select", "strides", "thread", "true", "unrolled", "vectorized", "while",
+        "in", "inff", "inout", "invoke", "let", "max", "min", "nanf", "not", "or", "out", "parallel", "pass",
+        "piecewise", "prefetch", "select", "strides", "thread", "timestamp", "true", "unrolled", "vectorized", "while",
     }
 )  # fmt: skip
 """Words of the text form, which are no names."""

@@ -6,6 +6,7 @@ Status codes are those of docs/design/abi.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from weft.runtime.abi import ABI_VERSION, Status
 from weft.runtime.device import DeviceKind
@@ -52,82 +53,110 @@ def public_function(function: Function, layout: AbiLayout) -> str:
     w = _Writer(layout)
     count = len(function.parameters)
     w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
-    symbols: dict[Var, str] = {}
-    pointers, sizes = [], []
-    pending: list[tuple[int, int, Expr, str]] = []
-    tensors = []
     if count:
         w.require(w.emit("icmp ne ptr %args, null"), Status.NULL_ARGUMENT)
+    symbols: dict[Var, str] = {}
+    pending: list[_Extent] = []
+    tensors, places = [], []
     for i, b in enumerate(function.parameters):
-        tensor = w.field("%args", layout.pointer_bytes * i, "ptr")
-        w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT | i << 8)
-        tensors.append(tensor)
-        w.require(
-            w.emit(f"icmp eq i32 {w.field(tensor, layout.device, 'i32')}, {DeviceKind.CPU.value}"),
-            Status.DEVICE | i << 8,
-        )
-        word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.dtype, 'i32')}, {word}"), Status.DTYPE | i << 8)
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, layout.rank, 'i32')}, {len(b.shape)}"), Status.RANK | i << 8)
-        shape = w.field(tensor, layout.shape, "ptr") if b.shape else ""
-        if shape:
-            w.require(w.emit(f"icmp ne ptr {shape}, null"), Status.NULL_ARGUMENT | i << 8)
-        for d, extent in enumerate(b.shape):
-            found = w.field(shape, 8 * d, "i64")
-            if isinstance(extent, Var) and extent not in symbols:
-                symbols[extent] = found
-                w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.SHAPE | i << 8 | d << 16)
-            else:
-                pending.append((i, d, extent, found))
+        tensors.append(_check_type(w, i, b))
+        pending += _bind_symbols(w, i, b, tensors[-1], symbols)
     for i, d, extent, found in pending:
         w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE | i << 8 | d << 16)
     for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
         _check_strides(w, i, b, tensor, symbols)
-        data = w.field(tensor, layout.data, "ptr")
-        offset = w.field(tensor, layout.byte_offset, "i64")
-        pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {offset}")
-        address = w.emit(f"ptrtoint ptr {pointer} to i64")
-        low = w.emit(f"and i64 {address}, {b.alignment - 1}")
-        w.require(w.emit(f"icmp eq i64 {low}, 0"), Status.ALIGNMENT | i << 8)
-        pointers.append(pointer)
-        last: Expr = ex.const(1)
-        for extent, stride in zip(b.shape, b.stride_exprs(), strict=True):
-            last = last + (extent - 1) * stride
-        empty: Expr = ex.const(1)
-        for extent in b.shape:
-            empty = empty * ex.minimum(extent, 1)
-        size = _integer(w, last * empty * b.dtype.bytes, symbols)
-        given, nothing = w.emit(f"icmp ne ptr {data}, null"), w.emit(f"icmp eq i64 {size}, 0")
-        w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT | i << 8)
-        sizes.append((address, size))
-    _check_overlaps(w, function, sizes)
-    arguments = ", ".join(
-        ["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {symbols[v]}" for v in symbols_of(function))]
-    )
-    return "\n".join(
-        [
-            f"define i32 @{function.name}(ptr %host, ptr %args, i32 %n) #0 {{",
-            "entry:",
-            "  %no.host = icmp eq ptr %host, null",
-            "  br i1 %no.host, label %default, label %ready",
-            "default:",
-            "  %own = call ptr @weft_default_host()",
-            "  br label %ready",
-            "ready:",
-            "  %h = phi ptr [ %host, %entry ], [ %own, %default ]",
-            "  %version = load i32, ptr %h",
-            f"  %known = icmp eq i32 %version, {ABI_VERSION}",
-            "  br i1 %known, label %start, label %unknown",
-            "unknown:",
-            f"  ret i32 {Status.ABI_VERSION.value}",
-            "start:",
-            *w.lines,
-            f"  %result = call i32 @{function.name}.kernel({arguments})",
-            "  ret i32 %result",
-            "}",
-            "",
-        ]
-    )
+        places.append(_check_data(w, i, b, tensor, symbols))
+    _check_overlaps(w, function, places)
+    pointers, integers = (p.pointer for p in places), (symbols[v] for v in symbols_of(function))
+    arguments = ", ".join(["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {n}" for n in integers)])
+    return _FUNCTION.format(
+        name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
+        other_version=Status.ABI_VERSION.value,
+    )  # fmt: skip
+
+
+_FUNCTION = """\
+define i32 @{name}(ptr %host, ptr %args, i32 %n) #0 {{
+entry:
+  %no.host = icmp eq ptr %host, null
+  br i1 %no.host, label %default, label %ready
+default:
+  %own = call ptr @weft_default_host()
+  br label %ready
+ready:
+  %h = phi ptr [ %host, %entry ], [ %own, %default ]
+  %version = load i32, ptr %h
+  %known = icmp eq i32 %version, {version}
+  br i1 %known, label %start, label %unknown
+unknown:
+  ret i32 {other_version}
+start:
+{checks}
+  %result = call i32 @{name}.kernel({arguments})
+  ret i32 %result
+}}
+"""
+
+_Extent = tuple[int, int, Expr, str]
+"""The extent that an argument must have in a dimension, and the operand that holds what it has."""
+
+
+class _Place(NamedTuple):
+    """Operands: where an argument's elements begin, as a pointer and as an integer, and their bytes."""
+
+    pointer: str
+    address: str
+    size: str
+
+
+def _check_type(w: _Writer, i: int, b: Buffer) -> str:
+    """The pointer to argument i, whose device, element type and rank are right."""
+    tensor = w.field("%args", w.layout.pointer_bytes * i, "ptr")
+    w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT | i << 8)
+    word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
+    for offset, expected, status in (
+        (w.layout.device, DeviceKind.CPU.value, Status.DEVICE),
+        (w.layout.dtype, word, Status.DTYPE),
+        (w.layout.rank, len(b.shape), Status.RANK),
+    ):
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, offset, 'i32')}, {expected}"), status | i << 8)
+    return tensor
+
+
+def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> list[_Extent]:
+    """Take the symbols that stand alone as extents of an argument for the first time; the other extents."""
+    shape = w.field(tensor, w.layout.shape, "ptr") if b.shape else ""
+    if shape:
+        w.require(w.emit(f"icmp ne ptr {shape}, null"), Status.NULL_ARGUMENT | i << 8)
+    others: list[_Extent] = []
+    for d, extent in enumerate(b.shape):
+        found = w.field(shape, 8 * d, "i64")
+        if isinstance(extent, Var) and extent not in symbols:
+            symbols[extent] = found
+            w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.SHAPE | i << 8 | d << 16)
+        else:
+            others.append((i, d, extent, found))
+    return others
+
+
+def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> _Place:
+    """The memory of an argument: aligned, and there unless it has no elements."""
+    data = w.field(tensor, w.layout.data, "ptr")
+    offset = w.field(tensor, w.layout.byte_offset, "i64")
+    pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {offset}")
+    address = w.emit(f"ptrtoint ptr {pointer} to i64")
+    low = w.emit(f"and i64 {address}, {b.alignment - 1}")
+    w.require(w.emit(f"icmp eq i64 {low}, 0"), Status.ALIGNMENT | i << 8)
+    last: Expr = ex.const(1)
+    for extent, stride in zip(b.shape, b.stride_exprs(), strict=True):
+        last = last + (extent - 1) * stride
+    empty: Expr = ex.const(1)
+    for extent in b.shape:
+        empty = empty * ex.minimum(extent, 1)
+    size = _integer(w, last * empty * b.dtype.bytes, symbols)
+    given, nothing = w.emit(f"icmp ne ptr {data}, null"), w.emit(f"icmp eq i64 {size}, 0")
+    w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT | i << 8)
+    return _Place(pointer, address, size)
 
 
 def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> None:
@@ -153,14 +182,14 @@ def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var
         w.lines.append(f"compact{own}:")
 
 
-def _check_overlaps(w: _Writer, function: Function, sizes: Sequence[tuple[str, str]]) -> None:
+def _check_overlaps(w: _Writer, function: Function, places: Sequence[_Place]) -> None:
     """An output shares memory with no other argument, unless it is declared to: a loop over pairs, of which there may
     be thousands."""
     roles = [_role(function, b) for b in function.parameters]
     if _OUTPUT not in roles:
         return
     count = len(roles)
-    addresses, lengths = zip(*sizes, strict=True)
+    _, addresses, lengths = zip(*places, strict=True)
     columns: list[tuple[str, Sequence[object]]] = [("i64", addresses), ("i64", lengths), ("i8", roles)]
     tables = []
     for kind, values in columns:

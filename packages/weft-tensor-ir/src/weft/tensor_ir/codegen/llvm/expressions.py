@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from weft.runtime.dtype import DType, TypeCode
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.arith import Linear
 from weft.tensor_ir.codegen.llvm.addresses import Terms
+from weft.tensor_ir.codegen.llvm.conversions import Conversions
 from weft.tensor_ir.codegen.llvm.values import (
     Value,
     intrinsic_suffix,
     literal,
     scalar_type,
-    splat_literal,
     storage_type,
     vector_literal,
 )
-from weft.tensor_ir.codegen.llvm.windows import Windows
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Scope
 from weft.tensor_ir.ir.expr import INT64, Expr, Load, Var
@@ -43,18 +39,11 @@ LIBM = {"exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", 
 """Calls `libm.NAME`, lane by lane, and the C library's function of each (double; with an f behind it, float)."""
 
 
-def _float_below(number: int, kind: str) -> float:
-    """The largest floating-point number that is at most an integer."""
-    type_ = np.float64 if kind == "double" else np.float32
-    nearest = type_(number)
-    return float(nearest if int(nearest) <= number else np.nextafter(nearest, type_(0)))
-
-
 def _texts(terms: Terms) -> tuple[tuple[str, int], ...]:
     return tuple((v.text, c) for v, c in terms)
 
 
-class Expressions(Windows):
+class Expressions(Conversions):
     """`value(e)` is the operand that an expression evaluates to."""
 
     def value(self, e: Expr) -> Value:
@@ -165,48 +154,7 @@ class Expressions(Windows):
         )
         return self.widen(raw, e.dtype)
 
-    def widen(self, raw: Value, dtype: DType) -> Value:
-        """From the type in memory to the type in registers."""
-        if dtype.is_bool:
-            zero = self._like(raw, 0)
-            return self.emit(f"icmp ne {raw.typed}, {zero.text}", "i1", raw.lanes)
-        if dtype.code is TypeCode.BFLOAT:
-            wide = self._convert("zext", raw, "i32")
-            shifted = self.emit(f"shl {wide.typed}, {self._like(wide, 16).text}", "i32", raw.lanes)
-            return self._convert("bitcast", shifted, "float")
-        if dtype.is_float and dtype.bits == 16:
-            return self._convert("fpext", raw, "float")
-        return raw
-
-    def narrow(self, value: Value, dtype: DType) -> Value:
-        """From the type in registers to the type in memory; bfloat16 rounds to nearest, ties to even."""
-        if dtype.is_bool:
-            return self._convert("zext", value, "i8")
-        if dtype.code is TypeCode.BFLOAT:
-            bits = self._convert("bitcast", value, "i32")
-            odd = self.emit(f"lshr {bits.typed}, {self._like(bits, 16).text}", "i32", value.lanes)
-            odd = self.emit(f"and {odd.typed}, {self._like(odd, 1).text}", "i32", value.lanes)
-            bias = self.emit(f"add {odd.typed}, {self._like(odd, 0x7FFF).text}", "i32", value.lanes)
-            rounded = self.emit(f"add {bits.typed}, {bias.text}", "i32", value.lanes)
-            nan = self.emit(f"fcmp uno {value.typed}, {value.text}", "i1", value.lanes)
-            quiet = self.emit(f"or {bits.typed}, {self._like(bits, 0x400000).text}", "i32", value.lanes)
-            chosen = self.emit(f"select {nan.typed}, {quiet.typed}, {rounded.typed}", "i32", value.lanes)
-            high = self.emit(f"lshr {chosen.typed}, {self._like(chosen, 16).text}", "i32", value.lanes)
-            return self._convert("trunc", high, "i16")
-        if dtype.is_float and dtype.bits == 16:
-            return self._convert("fptrunc", value, "half")
-        return value
-
     # Arithmetic.
-
-    def _like(self, shape: Value, number: ex.Scalar) -> Value:
-        """A literal of the type and width of `shape`."""
-        scalar = literal(number, shape.kind)
-        return splat_literal(scalar, shape.lanes) if shape.lanes else scalar
-
-    def _convert(self, operation: str, value: Value, kind: str) -> Value:
-        target = f"<{value.lanes} x {kind}>" if value.lanes else kind
-        return self.emit(f"{operation} {value.typed} to {target}", kind, value.lanes)
 
     def match_widths(self, *values: Value) -> list[Value]:
         """The operands, scalars repeated in every lane if one of them is a vector."""
@@ -262,7 +210,7 @@ class Expressions(Windows):
 
     def _negated_factor(self, value: Value) -> Value:
         if value.literal is not None:
-            return self._like(value, -value.literal)
+            return self.like(value, -value.literal)
         return self._negate(value)
 
     def _mul(self, e: ex.Mul) -> Value:
@@ -277,7 +225,7 @@ class Expressions(Windows):
             if x.literal == -1.0:
                 return self._negate(y)
         if a.literal is not None and b.literal is not None:
-            return self._like(a if a.lanes else b, a.literal * b.literal)
+            return self.like(a if a.lanes else b, a.literal * b.literal)
         return self._binary("fmul contract", a, b)
 
     def _div(self, e: ex.Div) -> Value:
@@ -294,11 +242,11 @@ class Expressions(Windows):
         unsigned = ex.int_range(e.dtype)[0] == 0
         if a.literal is not None and b.literal is not None and b.literal != 0:
             x, y = int(a.literal), int(b.literal)
-            return self._like(a, x // y if quotient else x % y)
+            return self.like(a, x // y if quotient else x % y)
         positive = b.literal is not None and b.literal > 0
         if positive and (unsigned or self._is_nonnegative(e.a)):
             return self.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {b.text}", a.kind, a.lanes)
-        zero, one = self._like(a, 0), self._like(a, 1)
+        zero, one = self.like(a, 0), self.like(a, 1)
         if not positive:
             return self._checked_division(a, b, unsigned, quotient)
         remainder = self.emit(f"srem {a.typed}, {b.text}", a.kind, a.lanes)
@@ -312,13 +260,13 @@ class Expressions(Windows):
 
     def _checked_division(self, a: Value, b: Value, unsigned: bool, quotient: bool) -> Value:
         """Any divisor: x // 0 and x % 0 are 0, the smallest integer // -1 wraps; neither traps."""
-        zero, one = self._like(a, 0), self._like(a, 1)
+        zero, one = self.like(a, 0), self.like(a, 1)
         is_zero = self.emit(f"icmp eq {b.typed}, {zero.text}", "i1", a.lanes)
         divisor = self.emit(f"select {is_zero.typed}, {one.typed}, {b.typed}", a.kind, a.lanes)
         if unsigned:
             result = self.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {divisor.text}", a.kind, a.lanes)
             return self.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
-        minus = self.emit(f"icmp eq {b.typed}, {self._like(a, -1).text}", "i1", a.lanes)
+        minus = self.emit(f"icmp eq {b.typed}, {self.like(a, -1).text}", "i1", a.lanes)
         divisor = self.emit(f"select {minus.typed}, {one.typed}, {divisor.typed}", a.kind, a.lanes)
         remainder = self.emit(f"srem {a.typed}, {divisor.text}", a.kind, a.lanes)
         unlike = self.emit(f"xor {remainder.typed}, {b.text}", a.kind, a.lanes)
@@ -348,7 +296,7 @@ class Expressions(Windows):
         a, b = self.value(e.a), self.value(e.b)
         smallest = isinstance(e, ex.Min)
         if a.literal is not None and b.literal is not None and not e.dtype.is_float:
-            return self._like(a if a.lanes else b, (min if smallest else max)(a.literal, b.literal))
+            return self.like(a if a.lanes else b, (min if smallest else max)(a.literal, b.literal))
         if not e.dtype.is_float:
             a, b = self.match_widths(a, b)
             sign = "u" if ex.int_range(e.dtype)[0] == 0 and not e.dtype.is_bool else "s"
@@ -373,7 +321,7 @@ class Expressions(Windows):
                 return mask
         a, b = self.match_widths(self.value(e.a), self.value(e.b))
         if a.literal is not None and b.literal is not None:
-            return self._like(Value("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
+            return self.like(Value("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
         if e.a.dtype.is_float:
             return self.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
         unsigned = e.a.dtype.is_bool or ex.int_range(e.a.dtype)[0] == 0
@@ -409,8 +357,8 @@ class Expressions(Windows):
     def _not(self, e: ex.Not) -> Value:
         value = self.value(e.value)
         if value.literal is not None:
-            return self._like(value, not value.literal)
-        return self.emit(f"xor {value.typed}, {self._like(value, True).text}", "i1", value.lanes)
+            return self.like(value, not value.literal)
+        return self.emit(f"xor {value.typed}, {self.like(value, True).text}", "i1", value.lanes)
 
     def _and(self, e: ex.And) -> Value:
         return self._choose(e.a, lambda: self.value(e.b), lambda: literal(False, "i1"), e.b)
@@ -460,7 +408,7 @@ class Expressions(Windows):
     def inverted(self, mask: Value) -> Value:
         if mask.elements is not None:
             return vector_literal([literal(not lane, "i1") for lane in mask.elements])
-        return self.emit(f"xor {mask.typed}, {self._like(mask, True).text}", "i1", mask.lanes)
+        return self.emit(f"xor {mask.typed}, {self.like(mask, True).text}", "i1", mask.lanes)
 
     def under(self, condition: Value, function: Callable[[], Value]) -> Value:
         """Evaluate with the lane mask narrowed by a condition."""
@@ -516,64 +464,7 @@ class Expressions(Windows):
     # Conversions and calls.
 
     def _cast(self, e: ex.Cast) -> Value:
-        value, source, target = self.value(e.value), e.value.dtype, e.dtype
-        kind = scalar_type(target)
-        if target.is_float and target.bits == 16:
-            wide = self._to_float(value, source, "float")
-            return self.widen(self.narrow(wide, target), target)
-        if target.is_float:
-            return self._to_float(value, source, kind)
-        if target.is_bool:
-            test = "fcmp une" if source.is_float else "icmp ne"
-            return self.emit(f"{test} {value.typed}, {self._like(value, 0).text}", "i1", value.lanes)
-        if source.is_float:
-            return self._truncated(value, target)
-        if value.literal is not None:
-            return self._like(Value("", kind, value.lanes), ex.wrap(int(value.literal), target))
-        if source.is_bool or ex.int_range(source)[0] == 0:
-            widen = "zext"
-        else:
-            widen = "sext"
-        if kind == value.kind:
-            return value
-        return self._convert("trunc" if int(kind[1:]) < int(value.kind[1:]) else widen, value, kind)
-
-    def _truncated(self, value: Value, target: DType) -> Value:
-        """To an integer, saturated; NaN gives 0 (docs/semantics.md, conversions).
-
-        LLVM's own saturating conversion takes vectors apart, so what is in range is converted and the rest selected.
-        """
-        low, high = ex.int_range(target)
-        kind = scalar_type(target)
-        word = "fptoui" if low == 0 else "fptosi"
-        if not value.lanes:
-            name = f"@llvm.{word}.sat.{kind}.{intrinsic_suffix(value)}"
-            self.module.declarations[f"declare {kind} {name}({value.type})"] = None
-            return self.emit(f"call {kind} {name}({value.typed})", kind)
-        lanes, least, most = (
-            value.lanes,
-            self._like(value, float(low)),
-            self._like(value, _float_below(high, value.kind)),
-        )
-        inside = value
-        for order, bound in (("ogt", least), ("olt", most)):
-            fits = self.emit(f"fcmp {order} {inside.typed}, {bound.text}", "i1", lanes)
-            inside = self.emit(f"select {fits.typed}, {inside.typed}, {bound.typed}", value.kind, lanes)
-        result = self._convert(word, inside, kind)
-        for order, bound, number in (("ogt", most, high), ("uno", value, 0)):
-            found = self.emit(f"fcmp {order} {value.typed}, {bound.text}", "i1", lanes)
-            result = self.emit(f"select {found.typed}, {self._like(result, number).typed}, {result.typed}", kind, lanes)
-        return result
-
-    def _to_float(self, value: Value, source: DType, kind: str) -> Value:
-        if value.literal is not None:
-            return self._like(Value("", kind, value.lanes), float(value.literal))
-        if source.is_float:
-            if value.kind == kind:
-                return value
-            return self._convert("fpext" if kind == "double" else "fptrunc", value, kind)
-        signed = not source.is_bool and ex.int_range(source)[0] < 0
-        return self._convert("sitofp" if signed else "uitofp", value, kind)
+        return self.cast(self.value(e.value), e.value.dtype, e.dtype)
 
     def _call(self, e: ex.Call) -> Value:
         arguments = self.match_widths(*(self.value(a) for a in e.args))
@@ -596,19 +487,12 @@ class Expressions(Windows):
         if e.name == "popcount":
             return self.emit(self.intrinsic("ctpop", first.type, first), first.kind, first.lanes)
         if e.name == "reinterpret":
-            return self._reinterpret(first, e.args[0].dtype, e.dtype)
+            return self.reinterpret(first, e.args[0].dtype, e.dtype)
         if e.name.startswith("libm.") and e.name[5:] in LIBM:
             return self._libm(LIBM[e.name[5:]], arguments)
         raise CodegenError(
             f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give an intrinsic rule for it"
         )
-
-    def _reinterpret(self, value: Value, source: DType, target: DType) -> Value:
-        bits = value if source.is_int else self._convert("bitcast", self.narrow(value, source), f"i{source.bits}")
-        if target.is_int:
-            return bits
-        raw = bits if storage_type(target) == bits.kind else self._convert("bitcast", bits, storage_type(target))
-        return self.widen(raw, target)
 
     def _libm(self, name: str, arguments: list[Value]) -> Value:
         """A call of the C library, once per lane."""
