@@ -53,6 +53,8 @@ def test_params_make_inputs_constant_and_replace_the_data_of_parameters(parse):
     assert [p.name for p in model.inputs] == ["x"]
     assert model.run({"x": np.float32([10, 20])})["y"].numpy().tolist() == [35.0, 86.0]
     assert bind_parameters(graph, {v.name: a for v, a in graph.parameters.items()}) is graph
+    with pytest.raises(ArgumentError, match=r"params: bias, weight are not in the graph, whose inputs are %"):
+        bind_parameters(graph, {"weight": 1, "bias": 2})
     with pytest.raises(ArgumentError, match=r"params: %w expects float32\[2\], found float64\[3\]"):
         build(graph, params={"w": np.zeros(3)})
 

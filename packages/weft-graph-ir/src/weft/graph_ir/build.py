@@ -218,9 +218,13 @@ def build(
 def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
     """Inputs that `params` names, as constants, and parameters that it names with its data.
 
-    Raises ArgumentError for data of another type.
+    Raises ArgumentError for data of another type, and for a name that is neither's.
     """
     named = [v for v in (*graph.inputs, *graph.parameters) if v.name in params]
+    unknown = params.keys() - {v.name for v in named}
+    if unknown:
+        known = ", ".join(str(v) for v in graph.inputs) or "none"
+        raise ArgumentError(f"params: {', '.join(sorted(unknown))} are not in the graph, whose inputs are {known}")
     data = {v: np.asarray(params[v.name]) for v in named}
     for v, array in data.items():
         if array.dtype != v.type.dtype.numpy or array.shape != v.type.physical_shape:
