@@ -6,8 +6,11 @@ import re
 import numpy as np
 import pytest
 
+from weft.graph_ir.build import build
+from weft.graph_ir.graph import GraphBuilder
 from weft.graph_ir.ops import element_wise as ops
 from weft.graph_ir.types import TensorType
+from weft.runtime import load
 from weft.runtime.dtype import DType
 from weft.runtime.errors import InferenceError
 from weft.topi.layout import Layout
@@ -167,3 +170,17 @@ def test_scalars(check_op):
 def test_types_that_do_not_fit_are_refused(op, dtype, message):
     with pytest.raises(InferenceError, match=f"^{re.escape(message)}$"):
         op.infer(TensorType.of(dtype, (2,)))
+
+
+@pytest.mark.parametrize(
+    ("op", "reference"),
+    [
+        (ops.Erf(), np.vectorize(math.erf)), (ops.Tanh(), np.tanh), (ops.Sinh(), np.sinh), (ops.Exp(), np.exp),
+        (ops.Log(), np.log), (ops.Sin(), np.sin), (ops.Cos(), np.cos), (ops.Tan(), np.tan), (ops.Sigmoid(), sigmoid),
+    ],
+)  # fmt: skip
+def test_networks_of_float64_find_their_functions_in_the_c_library(op, reference):
+    g = GraphBuilder("net")
+    g.output(g.add(op, g.input("x", "float64", (5,)), name="y"))
+    x = np.array([0.1, 0.5, 1.0, 1.5, 3.0])
+    np.testing.assert_allclose(load(build(g.finish())).run({"x": x})["y"].numpy(), reference(x), rtol=1e-14)

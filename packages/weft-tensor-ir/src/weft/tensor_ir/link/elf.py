@@ -32,7 +32,9 @@ _LIBC = (
     "aligned_alloc close free madvise malloc memcpy memmove memset mmap munmap open posix_memalign "
     "pthread_sigmask read sched_getaffinity sched_getcpu strlen strtol syscall write writev"
 )
-_LIBM = "acos asin atan atan2 ceil cos exp exp2 fabs floor fma fmod log log10 log2 pow rint round sin sqrt tan trunc"
+_LIBM = (
+    "acos asin atan atan2 ceil cos erf exp exp2 fabs floor fma fmod log log10 log2 pow rint round sin sqrt tan tanh trunc"
+)
 
 C_LIBRARY: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(_LIBC.split(), "libc.so.6")
