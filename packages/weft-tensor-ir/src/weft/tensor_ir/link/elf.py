@@ -33,7 +33,8 @@ _LIBC = (
     "pthread_sigmask read sched_getaffinity sched_getcpu strlen strtol syscall write writev"
 )
 _LIBM = (
-    "acos asin atan atan2 ceil cos erf exp exp2 fabs floor fma fmod log log10 log2 pow rint round sin sqrt tan tanh trunc"
+    "acos asin atan atan2 ceil cos erf exp exp2 fabs floor fma fmod log log10 log2 pow rint round sin sqrt tan tanh "
+    "trunc"
 )
 
 C_LIBRARY: Mapping[str, str] = MappingProxyType(
