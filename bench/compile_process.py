@@ -15,16 +15,20 @@ SAMPLING_SECONDS = 0.05
 
 
 class Compilation:
-    """One run; `most_bytes` is the largest sum over the processes of the tree, pages that they share counted once."""
+    """One run; `most_bytes` is the largest sum over the processes of the tree, pages that they share counted once.
 
-    def __init__(self, model: Path, output: Path, cache: Path, *options: str) -> None:
+    Sampling memory holds the processes up, so that who wants to know the seconds leaves it out.
+    """
+
+    def __init__(self, model: Path, output: Path, cache: Path, *options: str, sampled: bool = True) -> None:
         command = [str(WEFT), "compile", str(model), "-o", str(output), *options]
         start, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
         process = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, stdout=subprocess.DEVNULL)
         self.most_bytes = 0
-        while process.poll() is None:
+        while sampled and process.poll() is None:
             self.most_bytes = max(self.most_bytes, sum(map(_resident_bytes, _tree(process.pid))))
             sleep(SAMPLING_SECONDS)
+        process.wait()
         after = getrusage(RUSAGE_CHILDREN)
         self.seconds = perf_counter() - start
         self.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

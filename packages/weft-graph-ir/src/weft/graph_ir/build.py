@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -238,9 +239,13 @@ def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
 def parameter_block(graph: Graph, plan: MemoryPlan) -> memoryview:
     """All parameters in the memory that the plan gives them, read-only."""
     block = np.zeros(max(plan.parameter_bytes, 64), np.uint8)
-    for value, offset in plan.parameters.items():
+
+    def fill(value: Value, offset: int) -> None:
         place = block[offset : offset + value.type.bytes].view(value.type.dtype.numpy)
         place.reshape(value.type.physical_shape)[...] = graph.parameters[value]
+
+    with ThreadPoolExecutor() as threads:  # copying packs weights and takes as long as memory does
+        list(threads.map(fill, plan.parameters.keys(), plan.parameters.values()))
     return block.data.toreadonly()
 
 
