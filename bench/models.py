@@ -18,12 +18,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from compile_process import Compilation
-from double_judge import outputs_in_double
 from page import Figure, update_table
 
 from weft import runtime
 from weft.frontends.command.arrays import random_inputs
 from weft.frontends.command.comparison import TOLERANCE, difference
+from weft.frontends.command.double import outputs_in_double
 from weft.frontends.command.peers import PEERS, require, write_for_peers
 from weft.frontends.command.turns import OURS, Contender, measure_in_turns
 from weft.graph_ir.graph import Array

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 from catalogue import Case, light_models, models_of_others, networks_of_benchmarks, read_golden
-from double_judge import outputs_in_double
 from process_memory import PeakMemory
 
 from weft import runtime
@@ -24,6 +23,7 @@ from weft.frontends import from_onnx
 from weft.frontends.command import peers
 from weft.frontends.command.arrays import random_inputs
 from weft.frontends.command.comparison import TOLERANCE, difference, tolerance_of
+from weft.frontends.command.double import outputs_in_double
 from weft.graph_ir.build import build, default_pipeline, lower_network
 from weft.graph_ir.graph import Array, Graph
 from weft.runtime import Artifact, DType, Target, WeftError

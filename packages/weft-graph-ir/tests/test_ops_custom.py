@@ -1,13 +1,13 @@
 """Operators of other packages in graphs: inferred, printed, interpreted, laid out, fused and compiled as ours."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from weft.graph_ir.build import build, lower_network
-from weft.graph_ir.graph import GraphBuilder
+from weft.graph_ir.graph import GraphBuilder, NodeSpan
 from weft.graph_ir.interpreter import interpret
 from weft.graph_ir.ops import OPS, Custom
 from weft.graph_ir.ops.broadcast import Add
@@ -238,6 +238,8 @@ class Faulty(Operator):
         match self.fault:
             case "computes nothing":
                 return None
+            case "raises in compute":
+                return x.nothing
             case "gives an input":
                 return Computation((x,))
         return unary(x, lambda e: e, "faulty")
@@ -260,7 +262,20 @@ def test_an_operator_that_breaks_the_contract_is_named(fault, message):
 def test_what_an_operator_raises_tells_whose_code_it_is():
     with pytest.raises(AttributeError) as caught:
         one(Faulty("raises"), (2,))
-    assert caught.value.__notes__ == [f"in operator 'acme.Faulty', {__name__}.Faulty"]
+    assert caught.value.__notes__ == [f"in operator 'acme.Faulty', {__name__}.Faulty", "  %x0: float32[2]"]
+
+
+def test_what_a_computation_raises_tells_whose_code_it_is_and_the_node():
+    graph = one(Faulty("raises in compute"), (2,))
+    (node,) = graph.nodes
+    graph = replace(graph, nodes=(replace(node, spans=(NodeSpan("net", "n", "Faulty"),)),))
+    whose = f"in operator 'acme.Faulty', {__name__}.Faulty"
+    for use in (build, lambda g: interpret(g, {"x0": np.zeros(2, np.float32)})):
+        with pytest.raises(AttributeError) as caught:
+            use(graph)
+        assert caught.value.__notes__[:3] == [
+            whose, "in node 'n' (Faulty) of model 'net'", "  %x0: float32[2]"
+        ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

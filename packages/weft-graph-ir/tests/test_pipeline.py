@@ -14,7 +14,7 @@ from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from weft.graph_ir.pipeline import run_pipeline, verify_graph
 from weft.graph_ir.types import TensorType
 from weft.runtime import load
-from weft.runtime.errors import ArgumentError, InferenceError
+from weft.runtime.errors import ArgumentError, InferenceError, TargetError
 
 TEXT = "input %x: float32[2]\n%a = relu(%x)\n%y = exp(%x)\noutput %y"
 
@@ -68,9 +68,36 @@ def test_an_error_names_the_pass_and_the_node(parse):
     )
 
 
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_pass_that_returns_no_graph_is_named(parse, verify):
+    def forget(graph):
+        graph.nodes[0].op.op_name()
+
+    with pytest.raises(InferenceError, match="expected forget to return a Graph, found NoneType"):
+        run_pipeline(parse(TEXT), (forget,), verify=verify)
+
+
+def test_a_fault_of_a_pass_tells_the_pass(parse):
+    def divide(graph):
+        return len(graph.nodes) // 0
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_pipeline(parse(TEXT), (divide,))
+    assert caught.value.__notes__ == ["while running divide"]
+
+
 def test_results_are_not_verified_when_that_is_not_asked_for(parse):
     result = run_pipeline(parse(TEXT), (partial(retype, shape=(3,)),), verify=False)
     assert result.nodes[0].outputs[0].type.shape == (3,)
+
+
+@pytest.mark.parametrize("kind", ["c", "opencl", "cuda", "metal"])
+def test_a_kind_of_target_that_networks_are_not_compiled_for_is_refused_before_any_pass(parse, kind):
+    runs = []
+    message = f"expected a target of kind llvm, for which networks are compiled, found '{kind}'"
+    with pytest.raises(TargetError, match=message):
+        build(parse(TEXT), kind, observer=runs.append)
+    assert not runs
 
 
 def value(name, *shape):

@@ -1,5 +1,6 @@
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,7 @@ def test_a_table_of_another_abi_is_refused() -> None:
         HostPool().offer(*offer(context=1, version=2))
 
 
-def test_a_negative_number_of_threads_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="expected a number of threads, 0 for all, found -1"):
-        HostPool().host(-1)
+@pytest.mark.parametrize("threads", [-1, 1.5, "2", None])
+def test_what_is_no_number_of_threads_is_refused(threads: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"expected a number of threads, 0 for all, found {threads!r}"):
+        HostPool().host(threads)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from time import thread_time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -131,6 +131,32 @@ def test_the_style_of_2017(model: Model) -> None:
 def test_wrong_inputs_are_refused(model: Model, given: dict[str, Any], error: str) -> None:
     with pytest.raises(ArgumentError, match=error):
         model.run(given)
+
+
+def test_arrays_without_names_are_refused(model: Model) -> None:
+    unnamed: Any = X
+    with pytest.raises(
+        ArgumentError,
+        match=r"run: expected a mapping from the names of inputs to arrays, for x: float32\[2, 3\], total: .*; found n",
+    ):
+        model.run(unnamed)
+    with pytest.raises(
+        ArgumentError, match=r"run: expected a mapping from the names of outputs to arrays, for y: .*; found list"
+    ):
+        model.run(arguments(), out=cast(Any, [X]))
+
+
+@pytest.mark.parametrize("source", [None, 7])
+def test_a_source_that_is_neither_artifact_nor_path_is_refused(source: Any) -> None:
+    found = type(source).__name__
+    with pytest.raises(ArgumentError, match=f"expected an artifact, its bytes or the path of its file, found {found}"):
+        runtime.load(source)
+
+
+@pytest.mark.parametrize("threads", ["2", None, 1.5])
+def test_threads_that_are_no_number_are_refused(threads: Any) -> None:
+    with pytest.raises(ArgumentError, match=f"expected a number of threads, 0 for all, found {threads!r}"):
+        runtime.load(KEPT, threads=threads)
 
 
 def test_an_input_on_another_device_is_refused(model: Model) -> None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from weft.runtime.errors import InferenceError
+from weft.runtime.errors import ExpressionError, InferenceError
 from weft.tensor_ir import te
-from weft.topi import Kind, Layout, LayoutChoice, Operator, Symbol, TensorType, kind_of, placeholder
+from weft.topi import Computation, Kind, Layout, LayoutChoice, Operator, Symbol, TensorType, kind_of, placeholder
 from weft.topi.elementwise import unary
 
 
@@ -21,6 +21,16 @@ class Swish(Operator):
 
     def compute(self, x, *, outputs):
         return unary(x, lambda e: e * te.sigmoid(e * self.beta), "swish", outputs[0].layout)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "found"),
+    [(placeholder((2,), "float32", "x"), "View"), (None, "NoneType"), ((1, None), r"\(int, NoneType\)")],
+)
+def test_a_computation_of_what_is_no_tuple_of_views_is_refused(outputs, found):
+    message = rf"Computation: expected a tuple of a view for each output, as \(view,\), found {found}"
+    with pytest.raises(ExpressionError, match=message):
+        Computation(outputs)
 
 
 def test_operators_are_values():

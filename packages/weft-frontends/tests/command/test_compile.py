@@ -69,6 +69,7 @@ def test_a_bound_input_is_a_constant(weft, dense, tmp_path):
         ("--bind=other=1", "--bind other: the model's inputs are data"),
         ("--dim=other=1", "dims names 'other'"),
         ("--target=lvm", "did you mean llvm?"),
+        ("--target=cuda", "expected a target of kind llvm, for which networks are compiled, found 'cuda'"),
     ],
 )
 def test_options_that_do_not_fit_the_model_are_refused(weft, dense, option, words):
@@ -121,6 +122,27 @@ def test_a_place_that_can_not_be_written_to_is_refused_before_anything_is_compil
     ran = weft("compile", "model.onnx", "-o", place)
     assert ran.status == 2
     assert words in ran.err
+
+
+def test_what_is_no_regular_file_is_not_replaced(weft, dense, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link.weft").symlink_to("dense.weft")
+    for place, found in [("pipe", "no regular file"), ("link.weft", "a symbolic link")]:
+        ran = weft("compile", dense, "-o", place)
+        assert ran.status == 2
+        assert f"expected a new or a regular file, found {place}, {found}" in ran.err
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link.weft").is_symlink()
+
+
+def test_the_model_itself_is_not_replaced(weft, dense, tmp_path):
+    model = dense.read_bytes()
+    os.link(dense, tmp_path / "other.name")
+    for place in ("dense.onnx", "other.name"):
+        ran = weft("compile", dense, "-o", place)
+        assert ran.status == 2
+        assert f"expected another file than the model, found {place}" in ran.err
+    assert dense.read_bytes() == model
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write to every folder")

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from weft.frontends.command.output import decimal
+
 
 @pytest.fixture
 def timed(weft, two_products, tmp_path):
@@ -47,3 +49,11 @@ def test_a_step_that_memory_limits_is_measured_in_bytes(weft, picture_network):
     assert step["gflops"] is None
     assert step["bytes"] == 4 * (3 * 4 + 3)
     assert step["gigabytes_per_second"] > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.000"), (1234.5, "1234.500"), (0.123, "0.123"), (0.0123, "0.0123"), (4.2e-4, "0.000420")],
+)
+def test_small_numbers_are_told_with_three_digits(value, text):
+    assert decimal(value, 3) == text

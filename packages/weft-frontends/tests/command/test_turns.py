@@ -112,6 +112,16 @@ def test_outputs_of_another_shape_with_as_many_elements_are_compared_in_order(co
         assert ours.difference([flat[0], flat[1] + 1]) > 0.01
 
 
+def test_outputs_may_differ_by_what_their_element_type_may(compiled, inputs):
+    with Contender(OURS, compiled, 1, inputs) as ours:
+        assert ours.is_right(ours.outputs)
+        assert not ours.is_right(ours.outputs[:1])
+        nearly = [y * np.float32(1 + 2e-3) for y in ours.outputs]
+        assert not ours.is_right(nearly)
+        ours.outputs = [y.astype(np.float16) for y in ours.outputs]
+        assert ours.is_right([y.astype(np.float16) for y in nearly])
+
+
 @pytest.mark.parametrize(("name", "extra"), [("onnxruntime", "peers"), ("openvino", "opponents")])
 def test_what_a_peer_needs_is_told(monkeypatch, name, extra):
     monkeypatch.setattr("weft.frontends.command.peers.find_spec", lambda package: None)

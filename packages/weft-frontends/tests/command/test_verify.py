@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from weft.frontends.command import verification
 from weft.frontends.command.comparison import compare, difference, tolerance_of
+from weft.frontends.command.double import outputs_in_double
 from weft.runtime import DType
 
 
@@ -47,6 +51,108 @@ def test_the_first_wrong_layer_is_named(weft, dense, monkeypatch):
     assert ran.status == 1
     assert "first wrong layer: node 'sum' (Add) of model 'dense.onnx', value sum" in ran.out
     assert ran.out.endswith("wrong against reference\n")
+
+
+def _judge_that_adds(monkeypatch, amount):
+    judge = verification.reference
+
+    def inexact(path, keep=()):
+        return lambda inputs: {k: v + np.float32(amount) for k, v in judge(path, keep)(inputs).items()}
+
+    monkeypatch.setattr(verification, "reference", inexact)
+
+
+def test_where_the_judge_is_inexact_float64_says_that_we_are_right(weft, dense, monkeypatch):
+    _judge_that_adds(monkeypatch, 1e-3)
+    ran = weft("verify", dense, "--against", "reference", "--layers")
+    assert ran.status == 0
+    assert re.fullmatch(r"right by float64; weft is \S+ off, reference \S+e-0[34]", ran.out.splitlines()[-1])
+    told = json.loads(weft("verify", dense, "--against", "reference", "--json").out)["outputs"][0]
+    assert told["right"]
+    assert told["error"] < 1e-6
+    assert told["judge_error"] > 1e-4
+
+
+def test_where_we_are_inexact_float64_says_that_we_are_wrong(weft, dense, monkeypatch):
+    run = verification.run_artifact
+    monkeypatch.setattr(
+        verification, "run_artifact", lambda *given: {k: v + np.float32(1e-3) for k, v in run(*given).items()}
+    )
+    ran = weft("verify", dense, "--against", "reference")
+    assert ran.status == 1
+    assert ran.out.splitlines()[-1].startswith("wrong by float64; weft is ")
+
+
+def test_what_float64_can_not_run_is_told_and_the_judge_decides(weft, dense, monkeypatch):
+    def fail(*_):
+        raise NotImplementedError("no such operator")
+
+    _judge_that_adds(monkeypatch, 1e-3)
+    monkeypatch.setattr(verification, "outputs_in_double", fail)
+    ran = weft("verify", dense, "--against", "reference")
+    assert ran.status == 1
+    assert "float64 can't tell who is right: no such operator\n" in ran.err
+    assert ran.out.endswith("wrong against reference\n")
+
+
+def _one_node(path, node, x_shape, w):
+    graph = helper.make_graph(
+        [node],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x_shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w, "w")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("judge", ["onnxruntime", "reference"])
+def test_a_judge_that_fails_while_it_runs_is_told_with_its_message(weft, tmp_path, monkeypatch, judge):
+    def fail(*_, **__):
+        def run(_):
+            raise RuntimeError("index 7 is out of bounds\nfor axis 0")
+
+        return run
+
+    monkeypatch.setattr(verification, "reference", fail)
+    monkeypatch.setattr(verification.peers, "onnxruntime", fail)
+    model = _one_node(tmp_path / "net.onnx", helper.make_node("Add", ["x", "w"], ["y"]), (3,), np.ones(3, "f"))
+    ran = weft("verify", model, "--against", judge)
+    assert ran.status == 1
+    assert (
+        f"{judge} can't run net.onnx: index 7 is out of bounds for axis 0; where these inputs are at fault," in ran.err
+    )
+    assert "fault of weft itself" not in ran.err
+
+
+def test_a_convolution_that_onnxruntime_does_not_run_is_no_fault_of_weft(weft, tmp_path):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], output_shape=[60, 60], strides=[1, 1])
+    model = _one_node(tmp_path / "net.onnx", node, (1, 2, 42, 42), np.ones((2, 3, 5, 5), "f"))
+    ran = weft("verify", model, "--against", "onnxruntime")
+    assert ran.status == 1
+    assert "onnxruntime can't run net.onnx: " in ran.err
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("Conv", {}),
+        ("Conv", {"pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]}),
+        ("Conv", {"auto_pad": "SAME_UPPER"}),
+        ("ConvTranspose", {"strides": [2, 2]}),
+        ("ConvTranspose", {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ("ConvTranspose", {"group": 2}),
+    ],
+)
+def test_convolutions_in_float64_are_those_of_the_reference(tmp_path, operator, attributes):
+    generator = np.random.default_rng(0)
+    x, w = generator.standard_normal((1, 4, 9, 9), "f"), generator.standard_normal((4, 4, 3, 3), "f")
+    model = _one_node(tmp_path / "net.onnx", helper.make_node(operator, ["x", "w"], ["y"], **attributes), x.shape, w)
+    exact, expected = outputs_in_double(model, {"x": x})["y"], verification.reference(model)({"x": x})["y"]
+    assert exact.dtype == np.float64
+    np.testing.assert_allclose(exact, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.usefixtures("recorded")

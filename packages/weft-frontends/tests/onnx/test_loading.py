@@ -48,6 +48,12 @@ def test_a_file_that_is_absent_is_refused(tmp_path: Path) -> None:
     assert "can't read the model" in refusal(tmp_path / "none.onnx")
 
 
+def test_what_is_neither_path_nor_bytes_nor_message_is_refused() -> None:
+    nothing: Any = None
+    with pytest.raises(FrontendError, match="expected an ONNX model: a path, its bytes or its message, found NoneType"):
+        from_onnx(nothing)
+
+
 def test_bytes_that_are_no_model_are_refused() -> None:
     assert "expected an ONNX model" in refusal(b"\x80\x05not a model")
 

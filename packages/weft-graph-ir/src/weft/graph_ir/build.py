@@ -165,6 +165,14 @@ def _nodes_to_run(graph: Graph) -> Iterator[Node]:
                 yield from _nodes_to_run(body)
 
 
+def network_target(value: Target | str) -> Target:
+    """The complete target of a network. Raises TargetError for a kind that networks can't be compiled for."""
+    target = Target.of(value)
+    if target.kind != "llvm":
+        raise TargetError(f"expected a target of kind llvm, for which networks are compiled, found {target.kind!r}")
+    return target
+
+
 def build(
     graph: Graph,
     target: Target | str = "llvm",
@@ -187,9 +195,10 @@ def build(
     lowerings in place of ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a
     clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps
     their object code; neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each
-    telling the node, and ArgumentError for `params` of another type and for records beside a pipeline.
+    telling the node, TargetError for a kind of target other than llvm, and ArgumentError for `params` of another type
+    and for records beside a pipeline.
     """
-    complete = Target.of(target)
+    complete = network_target(target)
     bound = bind_parameters(graph, {} if params is None else params)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_convolutions takes them")

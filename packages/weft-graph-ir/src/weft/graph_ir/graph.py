@@ -17,7 +17,7 @@ import numpy as np
 from weft.graph_ir.op import Op
 from weft.graph_ir.types import TensorType
 from weft.runtime.dtype import DType
-from weft.runtime.errors import InferenceError, WeftError
+from weft.runtime.errors import InferenceError
 
 Array = np.ndarray[Any, Any]
 
@@ -200,7 +200,7 @@ def infer(op: Op, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
     return op.infer(*types)
 
 
-def note_node(error: WeftError, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:
+def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:
     """Add to an error the node that it is about: where it came from, and its inputs."""
     for span in spans:
         error.add_note(f"in {span}")
@@ -212,7 +212,7 @@ def note_node(error: WeftError, inputs: Iterable[Value | None], spans: Iterable[
 def _infer_at(op: Op, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]) -> tuple[TensorType, ...]:
     try:
         return infer(op, inputs)
-    except WeftError as error:
+    except Exception as error:
         note_node(error, inputs, spans)
         raise
 

@@ -17,7 +17,7 @@ from weft.graph_ir.ops.layout import ConvertLayout
 from weft.graph_ir.passes.bind_dims import bind_dims
 from weft.graph_ir.types import Symbol, TensorType
 from weft.runtime.dtype import DType
-from weft.runtime.errors import ArgumentError, WeftError
+from weft.runtime.errors import ArgumentError
 from weft.tensor_ir.interpret.te_oracle import evaluate
 from weft.topi.layout import placeholder
 from weft.topi.layout_conversion import unpack
@@ -51,7 +51,7 @@ def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
         computation = node.op.compute(*views, outputs=types)
         arrays = {v.tensor: a for v, a in zip(views, inputs, strict=True) if v is not None and a is not None}
         results = evaluate([v.tensor for v in computation.outputs], arrays)
-    except WeftError as error:
+    except Exception as error:
         note_node(error, node.inputs, node.spans)
         raise
     return [round_to(r, t.dtype) for r, t in zip(results, types, strict=True)]

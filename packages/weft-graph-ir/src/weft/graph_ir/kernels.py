@@ -14,7 +14,6 @@ from weft.graph_ir.ops.lowered import Lowered
 from weft.graph_ir.overwriting import allow_overwriting
 from weft.graph_ir.text import canonical_text
 from weft.graph_ir.types import TensorType
-from weft.runtime.errors import WeftError
 from weft.tensor_ir import Machine, lower, te
 from weft.tensor_ir.ir.stmt import Function
 from weft.tensor_ir.te.tensor import ComputeOp
@@ -70,12 +69,12 @@ def _lower_noting(node: Node, name: str, machine: Machine) -> tuple[Function, li
     assert isinstance(node.op, Fused)
     try:
         return _lower(node.op.body, name, machine)
-    except WeftError as error:
+    except Exception as error:
         note_group(error, node)
         raise
 
 
-def note_group(error: WeftError, node: Node) -> None:
+def note_group(error: Exception, node: Node) -> None:
     """Add to an error the group that it is about: where its nodes came from, its inputs and outputs."""
     assert isinstance(node.op, Fused)
     note_node(error, (*node.op.body.inputs, *node.op.body.outputs), node.spans)

@@ -75,7 +75,12 @@ def work_of(node: Node) -> int:
         None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
         for v in node.inputs
     ]
-    stack = [v.tensor for v in node.op.compute(*views, outputs=[v.type for v in node.outputs]).outputs]
+    try:
+        computation = node.op.compute(*views, outputs=[v.type for v in node.outputs])
+    except Exception as error:
+        note_node(error, node.inputs, node.spans)
+        raise
+    stack = [v.tensor for v in computation.outputs]
     done: set[Tensor] = set()
     total = 0
     while stack:

@@ -12,7 +12,7 @@ from time import perf_counter
 
 from weft.graph_ir.graph import Graph, Node, Pass, Value, infer, note_node
 from weft.graph_ir.text import format_type, subgraphs
-from weft.runtime.errors import InferenceError, WeftError
+from weft.runtime.errors import InferenceError
 
 Pipeline = tuple[Pass, ...]
 
@@ -33,16 +33,21 @@ Observer = Callable[[PassRun], None]
 def run_pipeline(
     graph: Graph, passes: Iterable[Pass], observer: Observer | None = None, *, verify: bool = True
 ) -> Graph:
-    """The graph after all passes. An error tells the pass; with `verify` each result is verified."""
+    """The graph after all passes. An error tells the pass; with `verify` each result is verified.
+
+    Raises InferenceError for a pass that returns no graph.
+    """
     for pass_ in passes:
         name = pass_name(pass_)
         start = perf_counter()
         try:
             after = pass_(graph)
             seconds = perf_counter() - start
+            if not isinstance(after, Graph):
+                raise InferenceError(f"expected {name} to return a Graph, found {type(after).__name__}")
             if verify and after is not graph:
                 verify_graph(after)
-        except WeftError as error:
+        except Exception as error:
             error.add_note(f"while running {name}")
             raise
         if observer is not None:
@@ -84,7 +89,7 @@ def verify_graph(graph: Graph) -> None:
             _verify_node(node, known)
             for body in subgraphs(node.op).values():
                 verify_graph(body)
-        except WeftError as error:
+        except Exception as error:
             note_node(error, node.inputs, node.spans)
             raise
         for v in node.outputs:

@@ -27,7 +27,7 @@ from weft.runtime.artifact import (
     leaf_digests,
 )
 from weft.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, object_of, parse, text_of, texts_of
-from weft.runtime.errors import ArtifactError
+from weft.runtime.errors import ArgumentError, ArtifactError
 from weft.runtime.signature import Parameter
 from weft.runtime.steps import Step
 from weft.runtime.verified import VerifiedFiles
@@ -43,10 +43,13 @@ def read_artifact(source: bytes | str | os.PathLike[str], *, verified: VerifiedF
     """The artifact in a file (mapped, not copied) or in bytes, verified.
 
     `verified` remembers files whose parameters were verified before. Raises ArtifactError for a file that can't be
-    read, is cut short, altered, of another version or not an artifact; it tells what to do.
+    read, is cut short, altered, of another version or not an artifact; it tells what to do. Raises ArgumentError for a
+    source that is neither a path nor bytes.
     """
     if isinstance(source, bytes):
         return _read(memoryview(source), "artifact")
+    if not isinstance(source, (str, os.PathLike)):
+        raise ArgumentError(f"expected an artifact, its bytes or the path of its file, found {type(source).__name__}")
     path = Path(source)
     try:
         with path.open("rb") as file:
@@ -197,10 +200,4 @@ def _workspace_bytes(value: object) -> int:
 
 
 def _steps(value: object) -> tuple[Step, ...]:
-    try:
-        return tuple(
-            Step.from_json(fields_of(item, "a step", ("kernel",), more=True))
-            for item in list_of(value, "the steps", 1 << 20)
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(f"expected a complete manifest, found {type(error).__name__}: {error}") from None
+    return tuple(map(Step.from_json, list_of(value, "the steps", 1 << 20)))

@@ -34,10 +34,10 @@ class HostPool:
     def host(self, threads: int = 0) -> WeftHost | None:
         """A table of the shared pool that uses at most `threads` threads at once, 0 for all; None before the first
         offer, when a function is given NULL and falls back on its own library's table. Raises ArgumentError for a
-        negative count.
+        negative count and for what is no integer.
         """
-        if threads < 0:
-            raise ArgumentError(f"expected a number of threads, 0 for all, found {threads}")
+        if not isinstance(threads, int) or threads < 0:
+            raise ArgumentError(f"expected a number of threads, 0 for all, found {threads!r}")
         if self._first is None:
             return None
         table = WeftHost.from_buffer_copy(self._first[0])

@@ -66,13 +66,15 @@ class Model:
         """Outputs by name: fresh ones, or those that `out` gives. Without `inputs`, those of `set_input` are taken.
 
         An array of `out` may be an input where `artifact.aliases` says so, and has memory of its own elsewhere. Raises
-        ArgumentError for an input that is missing, unknown or of another type, shape, strides or device, and for a
-        model that was closed.
+        ArgumentError for what is no mapping, for an input that is missing, unknown or of another type, shape, strides
+        or device, and for a model that was closed.
         """
         given = self._given if inputs is None else inputs
+        _require_mapping(given, "inputs", self.inputs)
         if given.keys() != self._input_names:
             raise self._wrong_names(given)
-        if out:
+        if out is not None:
+            _require_mapping(out, "outputs", self.outputs)
             self._check_outputs(out)
             results = {n: NDArray.of(out[n]) if n in out else make() for n, make in self._outputs.items()}
         else:
@@ -143,7 +145,8 @@ def load(
 
     `threads` caps the threads of a run, 0 for all; `verified` skips hashing parameters that it knows. A file is mapped,
     so while a model is in use it may be replaced (as `Artifact.save` does) but not written to. Raises ArtifactError for
-    an artifact that is damaged, of another version, or compiled for another processor or device.
+    an artifact that is damaged, of another version, or compiled for another processor or device, ArgumentError for a
+    source of another kind and for `threads` that are no count.
     """
     artifact = source if isinstance(source, Artifact) else read_artifact(source, verified=verified)
     name = "artifact" if isinstance(source, (Artifact, bytes)) else str(source)
@@ -185,6 +188,15 @@ def _entry(artifact: Artifact, module: Module) -> Function:
 
 def _forms(signature: Signature) -> list[tuple[object, ...]]:
     return [(p.dtype, p.shape, p.strides, p.alignment, p.device, p.is_output) for p in signature.parameters]
+
+
+def _require_mapping(given: object, what: str, parameters: tuple[Parameter, ...]) -> None:
+    """Raises ArgumentError unless arrays come by name."""
+    if not isinstance(given, Mapping):
+        raise ArgumentError(
+            f"run: expected a mapping from the names of {what} to arrays, for {_list(parameters)}; "
+            f"found {type(given).__name__}"
+        )
 
 
 def _shape(p: Parameter) -> tuple[int, ...]:

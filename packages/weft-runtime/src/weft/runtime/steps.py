@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+
+from weft.runtime.checked_json import fields_of, integer_of, list_of, text_of
+from weft.runtime.errors import ArtifactError
+
+_MOST = 1 << 20
+_MOST_CHARACTERS = 65_536
+_LARGEST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +36,33 @@ class Step:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Step:
-        """The step that JSON values say. Raises KeyError, TypeError or ValueError for any others."""
+    def from_json(value: object) -> Step:
+        """The step that JSON values say. Raises ArtifactError for anything but what `to_json` makes."""
+        names = ("kernel", "nodes", "operators", "inputs", "outputs", "operations", "bytes")
+        fields = fields_of(value, "a step", names, more=True)
+        kernel = text_of(fields["kernel"], "the kernel of a step", _MOST_CHARACTERS)
+        what = f"step {kernel!r:.64}"
+
+        def texts(name: str) -> tuple[str, ...]:
+            whose = f"the {name} of {what}"
+            return tuple(_text(item, whose) for item in list_of(fields[name], whose, _MOST))
+
+        def count(name: str) -> int:
+            return integer_of(fields[name], f"the {name} of {what}", 0, _LARGEST)
+
         return Step(
-            _text(value["kernel"]),
-            _texts(value["nodes"]),
-            _texts(value["operators"]),
-            _texts(value["inputs"]),
-            _texts(value["outputs"]),
-            _count(value["operations"]),
-            _count(value["bytes"]),
+            kernel,
+            texts("nodes"),
+            texts("operators"),
+            texts("inputs"),
+            texts("outputs"),
+            count("operations"),
+            count("bytes"),
         )
 
 
-def _texts(value: Sequence[object]) -> tuple[str, ...]:
-    return tuple(map(_text, value))
-
-
-def _text(value: object) -> str:
+def _text(value: object, what: str) -> str:
+    """Names in a user's model may hold anything."""
     if not isinstance(value, str):
-        raise TypeError(f"expected text, found {type(value).__name__}")
-    return value
-
-
-def _count(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"expected a count, found {value!r}")
+        raise ArtifactError(f"expected {what} as texts, found {value!r:.64}")
     return value

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar
 
+from weft.runtime.errors import ExpressionError
 from weft.tensor_ir import Machine, te
 from weft.tensor_ir.arith import Analyzer
 from weft.tensor_ir.ir.expr import IterVar, Read, Reduce, is_const
@@ -28,18 +29,32 @@ class Computation:
     """The outputs of an operator and the schedule of its stages.
 
     Without `schedule` the computation is injective: single stages without reductions, which may be inlined anywhere.
-    An operator with one takes element-wise consumers behind it, unless `takes_epilogue` is false.
+    An operator with one takes element-wise consumers behind it, unless `takes_epilogue` is false. Raises
+    ExpressionError for outputs that are no tuple of views.
     """
 
     outputs: tuple[View, ...]
     schedule: ScheduleFunction | None = None
     takes_epilogue: bool = True
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.outputs, tuple) or not all(isinstance(v, View) for v in self.outputs):
+            raise ExpressionError(
+                f"Computation: expected a tuple of a view for each output, as (view,), found {_kinds(self.outputs)}"
+            )
+
     @property
     def view(self) -> View:
         """The only output."""
         (view,) = self.outputs
         return view
+
+
+def _kinds(value: object) -> str:
+    """The type of a value, of a tuple the types of its elements."""
+    if isinstance(value, tuple):
+        return f"({', '.join(type(item).__name__ for item in value)})"
+    return type(value).__name__
 
 
 @dataclass(frozen=True, slots=True)

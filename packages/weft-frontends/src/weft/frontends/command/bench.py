@@ -12,7 +12,6 @@ import click
 
 from weft.frontends.command.arguments import FILE, json_option
 from weft.frontends.command.arrays import random_inputs
-from weft.frontends.command.comparison import TOLERANCE
 from weft.frontends.command.compilation import (
     Compilation,
     compilation_options,
@@ -22,10 +21,11 @@ from weft.frontends.command.compilation import (
     require_model,
 )
 from weft.frontends.command.files import is_artifact
-from weft.frontends.command.output import finite, show_json, show_table, size
+from weft.frontends.command.output import decimal, finite, show_json, show_table, size
 from weft.frontends.command.peers import PEERS, require, write_for_peers
 from weft.frontends.command.progress import step
 from weft.frontends.command.turns import OURS, Contender, measure_in_turns
+from weft.graph_ir.graph import Array
 from weft.runtime import ArgumentError
 from weft.tensor_ir import PeakMeter
 
@@ -105,7 +105,7 @@ def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int
                 "threads": threads,
                 "gflop": count / 1e9,
                 "peak_gflops": peak,
-                "results": [_to_json(c, c.difference(expected), count) for c in contenders],
+                "results": [_to_json(c, expected, count) for c in contenders],
             }
         )
         return
@@ -117,7 +117,7 @@ def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int
     for c in contenders:
         if c.refusal:
             click.echo(f"{c.name} does not run it: {c.refusal}")
-        elif c.difference(expected) > TOLERANCE:
+        elif not c.is_right(expected):
             click.echo(f"{c.name} computes something else: the times can't be compared")
 
 
@@ -127,10 +127,10 @@ def _row(c: Contender, apart: float, count: int, peak: float) -> tuple[str, ...]
     speed = (f"{rate:.1f}", f"{rate / peak:.1%}") if count else ("", "")
     memory = size(c.memory_bytes) if c.memory_bytes else ""
     told = "" if c.name == OURS else f"{apart:.1e}"
-    return c.name, f"{time.median * 1e3:.3f}", f"{time.spread:.1%}", *speed, memory, told
+    return c.name, decimal(time.median * 1e3, 3), f"{time.spread:.1%}", *speed, memory, told
 
 
-def _to_json(c: Contender, apart: float, count: int) -> dict[str, object]:
+def _to_json(c: Contender, expected: Sequence[Array], count: int) -> dict[str, object]:
     if c.refusal:
         return {"name": c.name, "refusal": c.refusal}
     time = c.time
@@ -141,6 +141,6 @@ def _to_json(c: Contender, apart: float, count: int) -> dict[str, object]:
         "samples": list(time.samples),
         "gflops": count / time.median / 1e9,
         "memory_bytes": c.memory_bytes,
-        "difference": finite(apart),
-        "right": apart <= TOLERANCE,
+        "difference": finite(c.difference(expected)),
+        "right": c.is_right(expected),
     }

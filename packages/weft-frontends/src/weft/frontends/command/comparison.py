@@ -13,6 +13,8 @@ from weft.runtime.dtype import DType
 
 TOLERANCE = 1e-4
 """What a network's outputs may differ by from those of a reference in higher precision."""
+MOST_ROUNDING = 0.1
+"""The largest difference that may be due to rounding alone, added up over a network in float32."""
 _LAST_PLACE = {"float16": 2**-10, "bfloat16": 2**-7, "float8_e4m3fn": 2**-3, "float8_e5m2": 2**-2}
 _LAST_PLACES = 4
 
@@ -45,17 +47,27 @@ def tolerance_of(dtype: DType) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if not told."""
+    """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if not told.
+
+    Where float64 has been asked, `error` is our difference from it and decides, and `judge_error` is the judge's.
+    """
 
     value: str
     layer: str
     shape: tuple[int, ...]
     difference: float
     tolerance: float
+    error: float | None = None
+    judge_error: float | None = None
 
     @property
     def is_right(self) -> bool:
-        return self.difference <= self.tolerance
+        return (self.difference if self.error is None else self.error) <= self.tolerance
+
+    @property
+    def may_be_rounding(self) -> bool:
+        """Whether a wrong value is so near to the judge's that either of both may be the inexact one."""
+        return not self.is_right and self.difference <= MOST_ROUNDING
 
 
 def compare(

@@ -21,7 +21,7 @@ from weft.frontends.command.progress import step
 from weft.frontends.onnx import from_onnx
 from weft.frontends.onnx.loading import load
 from weft.frontends.onnx.signature import declared_type, input_types
-from weft.graph_ir.build import NUMERICS, build
+from weft.graph_ir.build import NUMERICS, build, network_target
 from weft.graph_ir.graph import Array, Graph
 from weft.graph_ir.installed import installed_operators
 from weft.graph_ir.records import Records
@@ -33,7 +33,6 @@ from weft.runtime import (
     CodegenError,
     FrontendError,
     Model,
-    Target,
     VerifiedFiles,
     read_artifact,
 )
@@ -109,8 +108,8 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_target(compilation: Compilation) -> None:
-    """Raises TargetError for a target that does not exist, before a model is read."""
-    Target.of(compilation.target)
+    """Raises TargetError for a target that networks can't be compiled for, before a model is read."""
+    network_target(compilation.target)
 
 
 def records_of(compilation: Compilation) -> Records | None:

@@ -21,6 +21,7 @@ from weft.frontends.command.output import show_json, size
 @json_option
 def compile_(model: Path, output: Path, timed: bool, compilation: Compilation, as_json: bool) -> None:
     """Compile MODEL into the artifact OUT.weft, which `weft run` and weft-runtime run."""
+    _check_output(output, model)
     start = perf_counter()
     artifact = compile_model(model, compilation, timed=timed)
     with writing(output):
@@ -44,3 +45,12 @@ def compile_(model: Path, output: Path, timed: bool, compilation: Compilation, a
         f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
     )
     click.echo(f"for {artifact.target}")
+
+
+def _check_output(output: Path, model: Path) -> None:
+    """Raises BadParameter where the artifact, which replaces what is there, would replace what is no artifact."""
+    if output.is_symlink() or (output.exists() and not output.is_file()):
+        found = "a symbolic link" if output.is_symlink() else "no regular file"
+        raise click.BadParameter(f"expected a new or a regular file, found {output}, {found}", param_hint="-o")
+    if output.exists() and output.samefile(model):
+        raise click.BadParameter(f"expected another file than the model, found {output}", param_hint="-o")

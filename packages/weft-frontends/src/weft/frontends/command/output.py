@@ -43,6 +43,12 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def decimal(value: float, places: int) -> str:
+    """A number of 0 or more with so many places after the point, or as many as show three of its digits."""
+    wanted = 2 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:.{max(places, wanted)}f}"
+
+
 def size(count: int) -> str:
     """A number of bytes for people: 150 KB, 4.90 MB."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):

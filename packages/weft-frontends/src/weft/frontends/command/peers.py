@@ -91,7 +91,7 @@ def onnxruntime(path: Path, threads: int = 0, keep: Sequence[str] = ()) -> Run:
     runtime: Any = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.log_severity_level = 3  # errors
+    options.log_severity_level = 4  # none but fatal ones: errors are raised
     source = _with_outputs(path, keep).SerializeToString() if keep else str(path)
     try:
         session = runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])

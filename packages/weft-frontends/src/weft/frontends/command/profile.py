@@ -11,7 +11,7 @@ import click
 from weft.frontends.command.arguments import FILE, json_option
 from weft.frontends.command.arrays import random_inputs
 from weft.frontends.command.compilation import Compilation, compilation_options, load_model
-from weft.frontends.command.output import show_json, show_table
+from weft.frontends.command.output import decimal, show_json, show_table
 from weft.frontends.command.progress import step
 from weft.runtime import Step, TimeResult, time_steps
 from weft.tensor_ir import PeakMeter
@@ -80,7 +80,7 @@ def profile(model: Path, threads: int, samples: int, order: str, compilation: Co
         )
         return
     click.echo(
-        f"{model.name}: {len(steps)} steps in {total * 1e3:.3f} ms, {threads} thread{'s' * (threads > 1)}, "
+        f"{model.name}: {len(steps)} steps in {decimal(total * 1e3, 3)} ms, {threads} thread{'s' * (threads > 1)}, "
         f"peak {peak:.0f} GFLOP/s"
     )
     show_table(
@@ -97,7 +97,7 @@ def _row(s: TimedStep, peak: float) -> tuple[str, ...]:
         rates = "", "", "" if s.gigabytes is None else f"{s.gigabytes:.1f}"
     return (
         str(s.position),
-        f"{s.time.median * 1e6:.1f}",
+        decimal(s.time.median * 1e6, 1),
         f"{s.share:.1%}",
         *rates,
         s.step.kernel,

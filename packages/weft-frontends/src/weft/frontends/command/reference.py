@@ -19,8 +19,7 @@ from weft.graph_ir.graph import Array
 def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
     """A function from inputs to outputs and the values within that `keep` names, computed node by node, slowly."""
     model = onnx.load(path)
-    version = max((o.version for o in model.opset_import if o.domain in {"", "ai.onnx"}), default=1)
-    evaluator = ReferenceEvaluator(model, new_ops=[Softmax, LogSoftmax, Hardmax] if version < 13 else None)
+    evaluator = ReferenceEvaluator(model, new_ops=operators_of(model))
     names = {*evaluator.output_names, *keep}
 
     def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -28,6 +27,12 @@ def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Ar
         return {name: value for name, value in results.items() if name in names}
 
     return run
+
+
+def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
+    """What the evaluator lacks for a model's operator set."""
+    version = max((o.version for o in model.opset_import if o.domain in {"", "ai.onnx"}), default=1)
+    return [Softmax, LogSoftmax, Hardmax] if version < 13 else []
 
 
 class _OfRows(OpRun):

@@ -18,10 +18,10 @@ from typing import Any, Self
 import numpy as np
 
 from weft import runtime
-from weft.frontends.command.comparison import difference
+from weft.frontends.command.comparison import difference, tolerance_of
 from weft.frontends.command.peers import PEERS, Call
 from weft.graph_ir.graph import Array
-from weft.runtime import ArgumentError, TimeResult, time_evaluator
+from weft.runtime import ArgumentError, DType, TimeResult, time_evaluator
 
 OURS = "weft"
 SHORTEST_SAMPLE = 0.01
@@ -67,10 +67,12 @@ class Contender:
 
     def difference(self, expected: Sequence[Array]) -> float:
         """The largest difference of its outputs; ncnn has no more than four axes, so shapes are not compared."""
-        if len(self.outputs) != len(expected):
-            return float("inf")
-        pairs = zip(self.outputs, expected, strict=True)
-        return max((difference(y.reshape(r.shape) if y.size == r.size else y, r) for y, r in pairs), default=0.0)
+        return max(self._differences(expected), default=0.0)
+
+    def is_right(self, expected: Sequence[Array]) -> bool:
+        """Whether each of its outputs differs by no more than what its element type may."""
+        allowed = [tolerance_of(DType.of(r.dtype)) for r in expected]
+        return all(apart <= most for apart, most in zip(self._differences(expected), allowed, strict=True))
 
     def __enter__(self) -> Self:
         return self
@@ -81,6 +83,12 @@ class Contender:
         self._pipe.close()
         self._process.terminate()
         self._process.join()
+
+    def _differences(self, expected: Sequence[Array]) -> list[float]:
+        if len(self.outputs) != len(expected):
+            return [float("inf")] * len(expected)
+        pairs = zip(self.outputs, expected, strict=True)
+        return [difference(y.reshape(r.shape) if y.size == r.size else y, r) for y, r in pairs]
 
     def _answer(self, *, asked: bool = False) -> Any:
         """What the process says, if `asked` when it is told to; None where it refuses or has ended."""

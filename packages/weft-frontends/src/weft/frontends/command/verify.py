@@ -51,6 +51,7 @@ def verify(
 ) -> int:
     """Compare what MODEL computes here with a judge: max|y-r| / max|r|; integers, NaN and infinity must be equal.
 
+    Where a float32 output differs by no more than 0.1, float64 decides whether we or the judge is inexact.
     Where an output is wrong, every layer is compared and the first wrong one named; the exit status is 1.
     OUT.weft can be compared with recorded outputs.
     """
@@ -101,7 +102,8 @@ def _all_right(comparisons: Sequence[Comparison]) -> bool:
 
 
 def _to_json(c: Comparison) -> dict[str, object]:
-    return {**asdict(c), "difference": finite(c.difference), "right": c.is_right}
+    apart = {name: finite(d) for name, d in asdict(c).items() if isinstance(d, float)}
+    return {**asdict(c), **apart, "right": c.is_right}
 
 
 def _show(judge: str, outputs: Sequence[Comparison], layers: Sequence[Comparison]) -> None:
@@ -111,7 +113,19 @@ def _show(judge: str, outputs: Sequence[Comparison], layers: Sequence[Comparison
         first = f"first wrong layer: {wrong[0].layer}, value {wrong[0].value}" if wrong else "no layer is wrong"
         click.echo(f"{printable(first)}, where the result of each is kept\n")
     _show_table("", outputs)
-    click.echo(f"{'right' if _all_right(outputs) else 'wrong'} against {judge}")
+    verdict = "right" if _all_right(outputs) else "wrong"
+    ours = [c.error for c in outputs if c.error is not None]
+    theirs = [c.judge_error for c in outputs if c.judge_error is not None]
+    if theirs and all(c.is_right or c.judge_error is not None for c in outputs):
+        click.echo(f"{verdict} by float64; weft is {max(ours):.1e} off, {judge} {max(theirs):.1e}")
+    else:
+        click.echo(f"{verdict} against {judge}")
+
+
+def _verdict(c: Comparison) -> str:
+    if not c.is_right:
+        return "wrong"
+    return "" if c.error is None else "right by float64"
 
 
 def _show_table(layer: str, comparisons: Sequence[Comparison]) -> None:
@@ -121,7 +135,7 @@ def _show_table(layer: str, comparisons: Sequence[Comparison]) -> None:
             "x".join(map(str, c.shape)),
             f"{c.difference:.1e}",
             f"{c.tolerance:.1e}",
-            "" if c.is_right else "wrong",
+            _verdict(c),
             c.layer,
         )
         for c in comparisons

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import onnx
@@ -49,10 +50,13 @@ def load(source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits()
         case bytes():
             proto = _parse(source, "the given bytes", limits)
             model = Model(proto, printable(text(proto.graph.name, "the graph")), None, limits)
-        case _:
+        case str() | PathLike():
             path = Path(source)
             name = printable(path.name)
             model = Model(_parse(_read(path, limits), name, limits), name, path.parent, limits)
+        case _:
+            found = type(source).__name__
+            raise FrontendError(f"expected an ONNX model: a path, its bytes or its message, found {found}")
     if not model.proto.HasField("graph"):
         raise FrontendError(f"{model.name or 'the model'}: expected a model with a graph, found none")
     _check_extent(model)

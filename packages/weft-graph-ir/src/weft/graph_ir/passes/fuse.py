@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from weft.graph_ir.graph import Graph, GraphBuilder, Node, Value
+from weft.graph_ir.graph import Graph, GraphBuilder, Node, Value, note_node
 from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.views import find_views
@@ -105,7 +105,11 @@ def compute_node(node: Node) -> Computed:
         None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
         for v in node.inputs
     ]
-    computation = node.op.compute(*views, outputs=[v.type for v in node.outputs])
+    try:
+        computation = node.op.compute(*views, outputs=[v.type for v in node.outputs])
+    except Exception as error:
+        note_node(error, node.inputs, node.spans)
+        raise
     return Computed(computation, kind_of(computation), views)
 
 

@@ -9,7 +9,6 @@ from weft.graph_ir.graph import Graph, Value, infer, note_node
 from weft.graph_ir.op import Op
 from weft.graph_ir.ops.control import Control
 from weft.graph_ir.types import TensorType
-from weft.runtime.errors import WeftError
 
 
 def infer_types(graph: Graph) -> Graph:
@@ -32,7 +31,7 @@ def with_inputs(graph: Graph, inputs: Sequence[Value]) -> Graph:
         try:
             op = _with_inputs(node.op, operands)
             types = infer(op, operands)
-        except WeftError as error:
+        except Exception as error:
             note_node(error, operands, node.spans)
             raise
         outputs = tuple(_retyped(v, t) for v, t in zip(node.outputs, types, strict=True))

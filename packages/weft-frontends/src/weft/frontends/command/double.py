@@ -5,16 +5,22 @@ A sigmoid of -15 or the variance of 640,000 elements, computed in float32, can b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops import op_conv, op_conv_transpose
 
+from weft.frontends.command.reference import operators_of
 from weft.graph_ir.graph import Array
+
+_their_convolution: Any = op_conv.Conv._run
+_their_transposed_convolution: Any = op_conv_transpose.ConvTranspose._run
 
 
 class Affine(OpRun):
@@ -41,24 +47,15 @@ class ImageScaler(OpRun):
 
 
 class Conv(OpRun):
-    """The standard operator in two dimensions: a matrix product for each element of the window, faster than theirs."""
+    """The standard operator; in two dimensions a matrix product for each element of the window, faster than theirs."""
 
-    def _run(
-        self,
-        x: Array,
-        weight: Array,
-        bias: Array | None = None,
-        *,
-        auto_pad: str,
-        dilations: tuple[int, ...] | None,
-        group: int,
-        kernel_shape: tuple[int, ...] | None,  # noqa: ARG002
-        pads: tuple[int, ...] | None,
-        strides: tuple[int, ...] | None,
-    ) -> tuple[Array]:
-        assert auto_pad in {"", "NOTSET", "VALID"}
-        top, left, bottom, right = pads or (0, 0, 0, 0)
-        (down, across), (step, stride) = dilations or (1, 1), strides or (1, 1)
+    def _run(self, x: Array, weight: Array, bias: Array | None = None, **attributes: Any) -> tuple[Array]:
+        if x.ndim != 4 or attributes["auto_pad"] not in {"", "NOTSET", "VALID"}:
+            result: tuple[Array] = _their_convolution(self, x, weight, bias, **attributes)
+            return result
+        group: int = attributes["group"]
+        top, left, bottom, right = attributes["pads"] or (0, 0, 0, 0)
+        (down, across), (step, stride) = attributes["dilations"] or (1, 1), attributes["strides"] or (1, 1)
         padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
         height, width = weight.shape[2:]
         rows = (padded.shape[2] - (height - 1) * down - 1) // step + 1
@@ -74,28 +71,16 @@ class Conv(OpRun):
 
 
 class ConvTranspose(OpRun):
-    """The standard operator in two dimensions without groups, pads and dilations; rows that it adds are the bias."""
+    """The standard operator; in two dimensions without groups, pads and dilations rows that it adds are the bias."""
 
-    def _run(
-        self,
-        x: Array,
-        weight: Array,
-        bias: Array | None = None,
-        *,
-        auto_pad: str,
-        dilations: tuple[int, ...] | None,
-        group: int,
-        kernel_shape: tuple[int, ...] | None,  # noqa: ARG002
-        output_padding: tuple[int, ...] | None,
-        output_shape: tuple[int, ...] | None,
-        pads: tuple[int, ...] | None,
-        strides: tuple[int, ...] | None,
-    ) -> tuple[Array]:
-        assert group == 1
-        assert auto_pad in {"", "NOTSET", "VALID"}
-        assert not any([*(pads or ()), *(output_padding or ())])
-        assert set(dilations or (1,)) == {1}
-        step, stride = strides or (1, 1)
+    def _run(self, x: Array, weight: Array, B: Array | None = None, **attributes: Any) -> tuple[Array]:  # theirs names it
+        added = [*(attributes["pads"] or ()), *(attributes["output_padding"] or ())]
+        spread = attributes["group"] != 1 or set(attributes["dilations"] or (1,)) != {1}
+        if x.ndim != 4 or attributes["auto_pad"] not in {"", "NOTSET", "VALID"} or any(added) or spread:
+            result: tuple[Array] = _their_transposed_convolution(self, x, weight, B, **attributes)
+            return result
+        step, stride = attributes["strides"] or (1, 1)
+        output_shape = attributes["output_shape"]
         (batch, _, height, width), (_, outputs, rows, columns) = x.shape, weight.shape
         natural = (height - 1) * step + rows, (width - 1) * stride + columns
         y = np.zeros((batch, outputs, *(output_shape or natural)))
@@ -103,11 +88,11 @@ class ConvTranspose(OpRun):
         for i, j in np.ndindex(rows, columns):
             part = np.einsum("nchw,co->nohw", x, weight[:, :, i, j], optimize=True)
             y[:, :, i : i + height * step : step, j : j + width * stride : stride][:, :, :height, :width] += part
-        return (y if bias is None else y + bias[:, None, None],)
+        return (y if B is None else y + B[:, None, None],)
 
 
-def outputs_in_double(path: Path, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs of a model with all float32 data and computation in float64."""
+def outputs_in_double(path: Path, inputs: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Array]:
+    """The outputs of a model, and the values within that `keep` names, with all float32 data and work in float64."""
     model = onnx.load(path)
     for tensor in model.graph.initializer:
         _widen(tensor)
@@ -117,9 +102,12 @@ def outputs_in_double(path: Path, inputs: Mapping[str, Array]) -> dict[str, Arra
                 _widen(attribute.t)
             if node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT:
                 attribute.i = TensorProto.DOUBLE
-    evaluator = ReferenceEvaluator(model, new_ops=[Affine, Conv, ConvTranspose, Crop, ImageScaler])
+    operators: list[type[OpRun]] = [Affine, Conv, ConvTranspose, Crop, ImageScaler, *operators_of(model)]
+    evaluator = ReferenceEvaluator(model, new_ops=operators)
     given = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in inputs.items()}
-    return dict(zip(evaluator.output_names, evaluator.run(None, given), strict=True))
+    results: Any = evaluator.run(None, given, intermediate=True)
+    names = {*evaluator.output_names, *keep}
+    return {name: value for name, value in results.items() if name in names}
 
 
 def _widen(tensor: TensorProto) -> None:
