@@ -143,7 +143,6 @@ def test_a_convolution_that_onnxruntime_does_not_run_is_no_fault_of_weft(weft, t
         ("Conv", {"auto_pad": "SAME_UPPER"}),
         ("ConvTranspose", {"strides": [2, 2]}),
         ("ConvTranspose", {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
-        ("ConvTranspose", {"group": 2}),
     ],
 )
 def test_convolutions_in_float64_are_those_of_the_reference(tmp_path, operator, attributes):

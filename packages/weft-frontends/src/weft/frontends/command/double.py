@@ -73,11 +73,11 @@ class Conv(OpRun):
 class ConvTranspose(OpRun):
     """The standard operator; in two dimensions without groups, pads and dilations rows that it adds are the bias."""
 
-    def _run(self, x: Array, weight: Array, B: Array | None = None, **attributes: Any) -> tuple[Array]:  # theirs names it
+    def _run(self, x: Array, weight: Array, bias: Array | None = None, **attributes: Any) -> tuple[Array]:
         added = [*(attributes["pads"] or ()), *(attributes["output_padding"] or ())]
         spread = attributes["group"] != 1 or set(attributes["dilations"] or (1,)) != {1}
         if x.ndim != 4 or attributes["auto_pad"] not in {"", "NOTSET", "VALID"} or any(added) or spread:
-            result: tuple[Array] = _their_transposed_convolution(self, x, weight, B, **attributes)
+            result: tuple[Array] = _their_transposed_convolution(self, x, weight, bias, **attributes)
             return result
         step, stride = attributes["strides"] or (1, 1)
         output_shape = attributes["output_shape"]
@@ -88,7 +88,7 @@ class ConvTranspose(OpRun):
         for i, j in np.ndindex(rows, columns):
             part = np.einsum("nchw,co->nohw", x, weight[:, :, i, j], optimize=True)
             y[:, :, i : i + height * step : step, j : j + width * stride : stride][:, :, :height, :width] += part
-        return (y if B is None else y + B[:, None, None],)
+        return (y if bias is None else y + bias[:, None, None],)
 
 
 def outputs_in_double(path: Path, inputs: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Array]:
