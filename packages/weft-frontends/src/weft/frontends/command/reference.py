@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
@@ -35,7 +36,7 @@ def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
     return [Softmax, LogSoftmax, Hardmax] if version < 13 else []
 
 
-class _OfRows(OpRun):
+class _OfRows(OpRun, ABC):
     """The input is a matrix, whose columns begin at `axis` (ONNX Softmax-11)."""
 
     op_domain = ""
@@ -44,8 +45,9 @@ class _OfRows(OpRun):
         rows = x.reshape(prod(x.shape[: axis + x.ndim if axis < 0 else axis]), -1)
         return (self.of_rows(rows).astype(x.dtype).reshape(x.shape),)
 
+    @abstractmethod
     def of_rows(self, x: Array) -> Array:
-        raise NotImplementedError
+        """The result for a matrix, each of whose rows is normalised."""
 
 
 class Softmax(_OfRows):

@@ -17,6 +17,7 @@ DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, 
 """By ONNX name: whether each direction runs backwards in time."""
 
 
+@dataclass(frozen=True, slots=True)
 class Recurrent(Op):
     """A layer over a sequence, giving y [time, direction, batch, hidden] and the last state.
 
@@ -27,16 +28,15 @@ class Recurrent(Op):
     to them, where there are any. `clip` limits what activations are applied to.
     """
 
-    __slots__ = ()
     gates: ClassVar[int]
     states: ClassVar[int]
     usual: ClassVar[tuple[str, ...]]
     hidden_size: int
-    direction: str
-    activations: tuple[str, ...]
-    alphas: tuple[float | None, ...]
-    betas: tuple[float | None, ...]
-    clip: float | None
+    direction: str = "forward"
+    activations: tuple[str, ...] = ()
+    alphas: tuple[float | None, ...] = ()
+    betas: tuple[float | None, ...] = ()
+    clip: float | None = None
 
     def infer(self, *inputs: TensorType | None) -> tuple[TensorType, ...]:
         operands: list[TensorType | None] = [*inputs]
@@ -114,12 +114,6 @@ class LSTM(Recurrent):
     gates: ClassVar[int] = 4
     states: ClassVar[int] = 2
     usual: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh", "Tanh")
-    hidden_size: int
-    direction: str = "forward"
-    activations: tuple[str, ...] = ()
-    alphas: tuple[float | None, ...] = ()
-    betas: tuple[float | None, ...] = ()
-    clip: float | None = None
     input_forget: bool = False
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
@@ -136,12 +130,6 @@ class GRU(Recurrent):
     gates: ClassVar[int] = 3
     states: ClassVar[int] = 1
     usual: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh")
-    hidden_size: int
-    direction: str = "forward"
-    activations: tuple[str, ...] = ()
-    alphas: tuple[float | None, ...] = ()
-    betas: tuple[float | None, ...] = ()
-    clip: float | None = None
     linear_before_reset: bool = False
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
@@ -158,12 +146,6 @@ class RNN(Recurrent):
     gates: ClassVar[int] = 1
     states: ClassVar[int] = 1
     usual: ClassVar[tuple[str, ...]] = ("Tanh",)
-    hidden_size: int
-    direction: str = "forward"
-    activations: tuple[str, ...] = ()
-    alphas: tuple[float | None, ...] = ()
-    betas: tuple[float | None, ...] = ()
-    clip: float | None = None
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
         x, weight, recurrence, rest = _operands(inputs)

@@ -154,14 +154,14 @@ class ReduceLogSumExp(Reduce):
         return reduce.reduce_log_sum_exp(data, self.axes, self.keepdims, outputs[0].memory_layout)
 
 
+@dataclass(frozen=True, slots=True)
 class ArgExtremum(Op):
     """Where along an axis an extremum is (int64): the first of equal ones, or the last. NaN is taken for it."""
 
-    __slots__ = ()
     largest: ClassVar[bool]
-    axis: int
-    keepdims: bool
-    select_last_index: bool
+    axis: int = 0
+    keepdims: bool = True
+    select_last_index: bool = False
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         (data,) = inputs
@@ -189,9 +189,6 @@ class ArgMax(ArgExtremum):
     """Where the largest element is."""
 
     largest = True
-    axis: int = 0
-    keepdims: bool = True
-    select_last_index: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,19 +196,16 @@ class ArgMin(ArgExtremum):
     """Where the smallest element is."""
 
     largest = False
-    axis: int = 0
-    keepdims: bool = True
-    select_last_index: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class Cumulative(Op):
     """What the elements up to each one along an axis give; without itself if `exclusive`, backwards if `reverse`."""
 
-    __slots__ = ()
     kind: ClassVar[str]
-    axis: int
-    exclusive: bool
-    reverse: bool
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         (data,) = inputs
@@ -230,9 +224,6 @@ class CumSum(Cumulative):
     """The sum up to each element."""
 
     kind = "sum"
-    axis: int = 0
-    exclusive: bool = False
-    reverse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +231,6 @@ class CumProd(Cumulative):
     """The product up to each element."""
 
     kind = "product"
-    axis: int = 0
-    exclusive: bool = False
-    reverse: bool = False
 
 
 @dataclass(frozen=True, slots=True)

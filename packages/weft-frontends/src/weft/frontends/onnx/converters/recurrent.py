@@ -62,8 +62,8 @@ def _recurrent(node: ImportedNode, kind: type[Recurrent], **own: bool) -> tuple[
     hidden = node.attribute("hidden_size")
     if node.rank(2) != 3:
         raise FrontendError(f"expected R of 3 dimensions, found {list(node.shape(2))}")
-    op = kind(  # type: ignore[call-arg]  # a dataclass, as all subclasses are
-        hidden_size=node.shape(2)[-1] if hidden is None else hidden,
+    op = kind(
+        hidden_size=node.static_shape(2)[-1] if hidden is None else hidden,
         direction=node.text("direction"),
         activations=() if activations == kind.usual * len(DIRECTIONS[node.text("direction")]) else activations,
         alphas=_consumed(node.attribute("activation_alpha"), activations, 1),

@@ -8,6 +8,7 @@ transposition of the windows is what the iterations read.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,12 +22,12 @@ from weft.tensor_ir.ir.expr import Expr, Load, Scalar, Var
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-class Windows(Registers):
+class Windows(Registers, ABC):
     """Loads by windows."""
 
+    @abstractmethod
     def neighbours(self, access: Load, form: Linear, lanes: int) -> Value:
         """Consecutive elements from the place that `form` points to, unconditionally; 0 lanes: the one there."""
-        raise NotImplementedError
 
     def window_load(self, access: Load, active: Sequence[Scalar] | None = None) -> Value | None:
         """The elements that lanes read; None where a gather is better or places vary while running.
