@@ -20,8 +20,8 @@ def problem(channels, outputs, size, kernel=3, stride=1, dilation=1):
 @pytest.mark.parametrize(
     ("given", "tile"),
     [
-        (problem(64, 64, 56), 4),
-        (problem(16, 64, 55), 4),
+        (problem(64, 64, 56), 6),
+        (problem(16, 64, 55), 6),
         (problem(256, 256, 14), 4),
         (problem(512, 512, 7), 2),
         (problem(64, 128, 56, stride=2), 2),
@@ -35,6 +35,11 @@ def problem(channels, outputs, size, kernel=3, stride=1, dilation=1):
 def test_winograd_is_chosen_where_it_saves_more_than_it_costs(given, tile):
     best = candidates(given, AVX512)[0].method
     assert (best.tile if isinstance(best, Winograd) else None) == tile
+
+
+def test_blocks_that_cores_share_evenly_are_preferred():
+    cycles = {str(c.method): c.cycles for c in candidates(problem(64, 64, 56), AVX512)}
+    assert cycles["winograd 4 1x14x2"] < cycles["winograd 4 2x14x2"]  # 14 blocks and 7
 
 
 @pytest.mark.parametrize("machine", [AVX512, AVX2])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from math import inf, prod
+from math import inf, prod, sqrt
 
 from weft.runtime.errors import ArgumentError
 from weft.tensor_ir import Machine
@@ -17,12 +17,20 @@ from weft.topi.tiling import balanced
 from weft.topi.window import Window
 
 MOST_VECTORS = 8
-TRANSFORM_CYCLES = 0.47
+TRANSFORM_CYCLES = 0.45
 """Of one element of a tile on its way into the domain of products, or out of it."""
 EXPOSED = 0.5
 """The part of the traffic between caches that arithmetic does not hide."""
-STREAMED = 0.3
-"""The part of it that remains for weights, which are read in their order and so fetched ahead."""
+REREAD = 0.6
+"""What reading transformed inputs costs by their bytes, compared with writing them."""
+PANELS_EXPOSED = 0.25
+"""The part of it for panels of transformed weights, each of which few register tiles read."""
+STREAMED = 0.2
+"""The part of it for what is read in its order and so fetched ahead."""
+CORES = (1, 2, 4)
+"""How many are equally likely to run a network."""
+SHARED_BYTES_PER_CYCLE = 2.5
+"""What a core writes to memory that another one has read before."""
 
 _NUMBER = r"([0-9]{1,9})"
 _NUMBERS = r"([0-9]{1,9}(?:x[0-9]{1,9}){0,5})"
@@ -68,7 +76,7 @@ def parse_method(text: str) -> Method:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A way to compute a convolution and the cycles of one core that it is estimated to take."""
+    """A way to compute a convolution and the cycles that it is estimated to take of all cores together."""
 
     method: Method
     cycles: float
@@ -158,7 +166,8 @@ def _direct_cycles(problem: Problem, method: Direct, machine: Machine) -> float:
         cycles += row(width * rest, method.columns * rest)
     image = 4 * prod(problem.data[1:])
     traffic = image / bytes_per_cycle(image, machine) * EXPOSED
-    return batch * groups * (cycles + traffic) + 4 * prod(problem.weight) / MEMORY_BYTES_PER_CYCLE
+    parts = batch * groups * prod(outer)
+    return _mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), parts)
 
 
 def _winograd(problem: Problem, machine: Machine) -> Iterator[Candidate]:
@@ -182,11 +191,27 @@ def _winograd_cycles(problem: Problem, f: winograd.Transform, method: Winograd, 
     blocks = 1 if whole else batch * (down // method.rows) * (across // method.columns)
     groups = outputs // (lanes * method.vectors)
     tile = winograd.tiles_at_a_time(count, method.vectors, machine)
-    products = f.n**2 * groups * -(-count // tile) * tile_cycles(tile, method.vectors, channels, machine)
+    one = tile_cycles(tile, method.vectors, channels, machine, PANELS_EXPOSED)
+    products = f.n**2 * groups * -(-count // tile) * one
     transforms = f.n**2 * count * (channels + outputs) * TRANSFORM_CYCLES
     inputs, weights = 4 * f.n**2 * count * channels, 4 * f.weights**2 * channels * outputs
     results = 4 * f.n**2 * count * lanes * method.vectors
-    traffic = (inputs * (1 + groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
+    traffic = (inputs * (1 + REREAD * groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
+    work = products + transforms + EXPOSED * traffic
     if blocks > 1:
-        traffic += STREAMED * weights / bytes_per_cycle(weights, machine)
-    return blocks * (products + transforms + EXPOSED * traffic) + weights / MEMORY_BYTES_PER_CYCLE
+        work = blocks * _fed(work, weights / bytes_per_cycle(weights, machine))
+    return _mean_cycles(work, weights, *((groups, inputs) if whole else (blocks, 0)))
+
+
+def _fed(work: float, transfer: float) -> float:
+    """Work for which weights are fetched meanwhile, in their order."""
+    return max(work, transfer) + STREAMED * transfer
+
+
+def _mean_cycles(work: float, weights: int, parts: int, shared: int = 0) -> float:
+    """What cores spend together on work in equal parts, with cold weights and bytes that one writes and all read."""
+    cycles = []
+    for n in CORES:
+        own = -(-parts // n) / parts * work + (n > 1) * shared / n / SHARED_BYTES_PER_CYCLE
+        cycles.append(n * _fed(own, weights / (MEMORY_BYTES_PER_CYCLE * sqrt(n))))
+    return sum(cycles) / len(cycles)

@@ -20,29 +20,26 @@ STEP_CYCLES = 0.3
 """What a step of a reduction costs beside its arithmetic."""
 TILE_CYCLES = 10
 """What a tile costs to begin and to end."""
-CACHE_BYTES_PER_CYCLE = (64.0, 24.0, 14.0)
+CACHE_BYTES_PER_CYCLE = (64.0, 24.0, 10.0)
 """What a core reads of its first, second and third cache."""
 MEMORY_BYTES_PER_CYCLE = 6.4
 """What a core reads of memory that is in no cache."""
 
 
-def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine) -> float:
+def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, exposed: float = 0.0) -> float:
     """Cycles of a register tile of `positions` x `vectors` accumulators: a sum of `terms`, then it is stored.
 
     Each term takes a row of `vectors` from a panel that all tiles read, and a broadcast element for each position.
+    `exposed` is the part of fetching the panel from its cache that arithmetic does not hide.
     Infinite where the tile, such a row and a broadcast do not fit into the registers.
     """
     if positions * vectors + vectors + 1 > machine.vector_registers:
         return inf
     row_bytes = vectors * machine.vector_bytes
     loads = positions + vectors * max(1, machine.vector_bytes // 32)
-    step = max(
-        positions * row_bytes / MULTIPLY_ADD_BYTES,
-        loads * LOAD_CYCLES,
-        row_bytes / bytes_per_cycle(terms * row_bytes, machine),
-        LATENCY,
-    )
-    return terms * (step + STEP_CYCLES) + 2 * positions * vectors + TILE_CYCLES
+    fetch = row_bytes / bytes_per_cycle(terms * row_bytes, machine)
+    step = max(positions * row_bytes / MULTIPLY_ADD_BYTES, loads * LOAD_CYCLES, fetch, LATENCY)
+    return terms * (step + STEP_CYCLES + exposed * fetch) + 2 * positions * vectors + TILE_CYCLES
 
 
 def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Machine) -> float:
@@ -54,5 +51,5 @@ def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Mach
 
 def bytes_per_cycle(size: int, machine: Machine) -> float:
     """What a core reads per cycle of data of `size` bytes that it reads again and again."""
-    levels = zip((machine.l1_bytes, machine.l2_bytes, machine.l3_bytes), CACHE_BYTES_PER_CYCLE, strict=True)
+    levels = zip((machine.l1_bytes, machine.l2_bytes, machine.l3_bytes // 2), CACHE_BYTES_PER_CYCLE, strict=True)
     return next((rate for held, rate in levels if size <= held // 2), MEMORY_BYTES_PER_CYCLE)

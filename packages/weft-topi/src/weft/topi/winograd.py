@@ -3,16 +3,17 @@
 F(m x m) computes tiles of m x m outputs from n rows and columns of input with n² multiplications per channel pair
 instead of 9·m². With stride 1, n is m + 2. With stride 2 the taps fall into two phases: the outer two, over inputs that
 are two apart, are an F(2, 2) of three products, the middle one takes a product per output: n is 5 for m = 2. Input and
-output are transformed by small constant matrices, whose zeros take no part; the weight is transformed beforehand.
-Rounding errors grow with m.
+output are transformed by small constant matrices, whose zeros take no part and whose rows and columns for points p and
+-p share what is even and what is odd in p; the weight is transformed beforehand. Rounding errors grow with m.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,13 +86,32 @@ F4 = Transform(
     ),
     ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
 )  # fmt: skip
+F6 = Transform(
+    6, 1,
+    (
+        (1, 0, -21 / 4, 0, 21 / 4, 0, -1, 0),
+        (0, 1, 1, -17 / 4, -17 / 4, 1, 1, 0), (0, -1, 1, 17 / 4, -17 / 4, -1, 1, 0),
+        (0, 1 / 2, 1 / 4, -5 / 2, -5 / 4, 2, 1, 0), (0, -1 / 2, 1 / 4, 5 / 2, -5 / 4, -2, 1, 0),
+        (0, 2, 4, -5 / 2, -5, 1 / 2, 1, 0), (0, -2, 4, 5 / 2, -5, -1 / 2, 1, 0),
+        (0, -1, 0, 21 / 4, 0, -21 / 4, 0, 1),
+    ),
+    (
+        (1, 0, 0), (-2 / 9, -2 / 9, -2 / 9), (-2 / 9, 2 / 9, -2 / 9), (1 / 90, 1 / 45, 2 / 45),
+        (1 / 90, -1 / 45, 2 / 45), (32 / 45, 16 / 45, 8 / 45), (32 / 45, -16 / 45, 8 / 45), (0, 0, 1),
+    ),
+    (
+        (1, 1, 1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 1 / 2, -1 / 2, 0), (0, 1, 1, 4, 4, 1 / 4, 1 / 4, 0),
+        (0, 1, -1, 8, -8, 1 / 8, -1 / 8, 0), (0, 1, 1, 16, 16, 1 / 16, 1 / 16, 0),
+        (0, 1, -1, 32, -32, 1 / 32, -1 / 32, 1),
+    ),
+)  # fmt: skip
 F2_STRIDE_2 = Transform(
     2, 2,
     ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 1, 0, -1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
     ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
     ((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
 )  # fmt: skip
-TRANSFORMS = {(f.m, f.stride): f for f in (F2, F4, F2_STRIDE_2)}
+TRANSFORMS = {(f.m, f.stride): f for f in (F2, F4, F6, F2_STRIDE_2)}
 """By outputs per tile, m, and stride."""
 
 
@@ -140,10 +160,62 @@ def winograd_conv(
     return _Winograd(data, weight, bias, f, window, tuple(block)).computation()
 
 
-def _product(matrix: te.Tensor, row: Expr, r: IterVar, e: Expr, where: Expr | None = None) -> Expr:
-    """Σ matrix[row, r]·e over r, without zeros."""
-    some = matrix(row, r).not_equal(0.0)
-    return te.sum(matrix(row, r) * e, axis=r, where=some if where is None else te.all(some, where))
+def factors(matrix: Matrix) -> tuple[Matrix, ...]:
+    """Matrices whose product is `matrix`, with fewer terms: the first to be applied is the last.
+
+    Rows that are sums and differences of the same two parts, as those for p and -p are, are computed from the parts.
+    """
+    rows = np.array(matrix, np.float64)
+    parts, sums = rows.copy(), np.eye(len(rows))
+    for i, (row, following) in enumerate(pairwise(rows)):
+        even, odd = (row + following) / 2, (row - following) / 2
+        if even.any() and odd.any() and not (even * odd).any():
+            parts[i : i + 2] = even, odd
+            sums[i : i + 2, i : i + 2] = (1, 1), (1, -1)
+    if np.count_nonzero(parts) + np.count_nonzero(sums) - 2 * len(rows) >= np.count_nonzero(rows) - len(rows):
+        return (matrix,)
+    return _matrix(sums), _matrix(parts)
+
+
+def _matrix(rows: Array) -> Matrix:
+    return tuple(tuple(row) for row in rows.tolist())
+
+
+def _transposed(matrix: Matrix) -> Matrix:
+    return tuple(zip(*matrix, strict=True))
+
+
+def _sandwich(
+    matrices: Sequence[Matrix], source: Callable[..., Expr], shape: tuple[int, ...], name: str
+) -> list[te.Tensor]:
+    """M d Mᵀ for tiles d[i, j, …], M the product of matrices that are applied one by one: what each gives, in order."""
+    found: list[te.Tensor] = []
+    for along in (0, 1):
+        for matrix in matrices:
+            shape = (*shape[:along], len(matrix), *shape[along + 1 :])
+            source = _applied(matrix, along, source, shape, name)
+            found.append(source)
+    return found
+
+
+def _applied(
+    matrix: Matrix, along: int, source: Callable[..., Expr], shape: tuple[int, ...], name: str
+) -> te.Tensor:
+    """Σ matrix[i, r]·source(…, r, …) over r, without zeros, where i and r are index number `along`.
+
+    A sum begins at the end where more terms have the factor 1: a multiplication less for each.
+    """
+    entries, k = te.constant(np.array(matrix, np.float32), "M"), te.reduce_axis(len(matrix[0]), "k")
+    rows = [[entry for entry in row if entry] for row in matrix]
+    r = k if sum(row[0] == 1 for row in rows) >= sum(row[-1] == 1 for row in rows) else len(matrix[0]) - 1 - k
+
+    def element(*index: Expr) -> Expr:
+        entry = entries(index[along], r)
+        term = source(*index[:along], r, *index[along + 1 :])
+        return te.sum(entry * term, axis=k, where=entry.not_equal(0.0))
+
+    result: te.Tensor = te.compute(shape, element, name=name)
+    return result
 
 
 class _Winograd:
@@ -163,19 +235,11 @@ class _Winograd:
         self.block = block or (self.down, self.across)
 
     def computation(self) -> Computation:
-        f, n, m, lanes, count, weights = self.f, self.f.n, self.f.m, self.lanes, self.count, self.f.weights
-        bt, at = te.constant(np.array(f.data, np.float32), "BT"), te.constant(np.array(f.output, np.float32), "AT")
+        f, n, lanes, count, weights = self.f, self.f.n, self.lanes, self.count, self.f.weights
         blocks, output_blocks = self.channels // lanes, self.outputs // lanes
         self.padded: te.Tensor = self._padded(blocks)
-        p, q = te.reduce_axis(n, "p"), te.reduce_axis(n, "q")
-        self.columns: te.Tensor = te.compute(
-            (n, n, blocks, count, lanes), lambda i, j, cb, t, ci: _product(bt, i, p, self._input(cb, ci, t, p, j)),
-            name="columns",
-        )  # fmt: skip
-        self.transformed: te.Tensor = te.compute(
-            (n, n, blocks, count, lanes),
-            lambda i, j, cb, t, ci: _product(bt, j, q, self.columns(i, q, cb, t, ci)), name="transformed",
-        )  # fmt: skip
+        inputs = factors(f.data)[::-1]
+        *self.inner, self.transformed = _sandwich(inputs, self._input, (n, n, blocks, count, lanes), "transformed")
         c = te.reduce_axis(self.channels, "c")
         self.products: te.Tensor = te.compute(
             (n, n, output_blocks, count, lanes),
@@ -186,21 +250,14 @@ class _Winograd:
             ),
             name="products",
         )
-        u, v = te.reduce_axis(n, "u"), te.reduce_axis(n, "v")
-        self.rows: te.Tensor = te.compute(
-            (m, n, output_blocks, count, lanes),
-            lambda i, j, ob, t, oi: _product(at, i, u, self.products(u, j, ob, t, oi)), name="rows",
-        )  # fmt: skip
-        self.tiles: te.Tensor = te.compute(
-            (m, m, output_blocks, count, lanes),
-            lambda i, j, ob, t, oi: _product(at, j, v, self.rows(i, v, ob, t, oi)), name="tiles",
-        )  # fmt: skip
+        outputs = [_transposed(matrix) for matrix in factors(_transposed(f.output))]
+        self.results = _sandwich(outputs, self.products, (n, n, output_blocks, count, lanes), "tiles")
         layout = self.data.layout
 
         def element(*physical: Expr) -> Expr:
             b, o, y, x = layout.logical_index(physical)
-            tile = (b * self.down + y // m) * self.across + x // m
-            value = self.tiles(y % m, x % m, o // lanes, tile, o % lanes)
+            tile = (b * self.down + y // f.m) * self.across + x // f.m
+            value = self.results[-1](y % f.m, x % f.m, o // lanes, tile, o % lanes)
             return value if self.bias is None else value + self.bias(o)
 
         self.result: te.Tensor = te.compute(layout.physical_shape(self.shape), element, name="winograd")
@@ -219,9 +276,9 @@ class _Winograd:
         padded: te.Tensor = te.compute((batch, blocks, rows, columns, self.lanes), element, name="padded")
         return padded
 
-    def _input(self, cb: Expr, ci: Expr, t: Expr, p: Expr, j: Expr) -> Expr:
-        """The input under row p and column j of a tile."""
-        y, x = t // self.across % self.down * self.f.step + p, t % self.across * self.f.step + j
+    def _input(self, i: Expr, j: Expr, cb: Expr, t: Expr, ci: Expr) -> Expr:
+        """The input under row i and column j of a tile."""
+        y, x = t // self.across % self.down * self.f.step + i, t % self.across * self.f.step + j
         return self.padded(t // (self.across * self.down), cb, y, x, ci)
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
@@ -235,7 +292,6 @@ class _Winograd:
             s[self.padded].compute_inline()
             schedule_injective(s, output, machine)
             return
-        m = self.f.m
         host = host_of(s, self.result, output, machine)
         if host is not self.result:
             s[self.result].compute_inline()
@@ -243,14 +299,13 @@ class _Winograd:
         stage = s[host]
         b, ob, y, x, oi = stage.axes
         og, ob = stage.split(ob, self.vectors)
-        yo, yi = stage.split(y, m, tail="guard")
-        xo, xi = stage.split(x, m, tail="guard")
+        yo, yi = stage.split(y, self.f.m, tail="guard")
+        xo, xi = stage.split(x, self.f.m, tail="guard")
         yb, yo = stage.split(yo, rows)
         xb, xo = stage.split(xo, columns)
         stage.reorder(b, yb, xb, og, ob, yo, xo, yi, xi, oi)
-        register_tile(stage, yi, xi, oi)
-        for tensor in (self.tiles, self.rows):
-            _transform(s[tensor], stage, xo)
+        register_tile(stage, xi, oi)
+        _two_passes(s, self.results, len(self.results) // 2, stage, xo, yi)
         work = elements(self.products) * self.channels // 8
         place = None
         if (rows, columns) == (self.down, self.across):
@@ -286,22 +341,44 @@ class _Winograd:
         tile = s.cache_write(self.transformed, "register")
         stage = s[self.transformed]
         i, j, cb, t, ci = stage.axes
+        stage.storage_align(j, 2 * self.lanes, self.lanes)  # the planes that a tile is stored to are in different sets
         row, tx = stage.split(t, columns)
         stage.reorder(cb, row, tx, i, j, ci)
         if place is None:
             row = share_among_threads(stage, [cb, row], work)
         else:
             stage.compute_at(*place)
-        register_tile(stage, i, j, ci)
-        for tensor in (tile, self.columns):
-            _transform(s[tensor], stage, tx)
+        register_tile(stage, j, ci)
+        _two_passes(s, [*self.inner, tile], len(factors(self.f.data)), stage, tx, i)
         strip = s[self.padded]
         strip.compute_at(stage, row)
         strip.vectorize(strip.axes[-1])
 
 
-def _transform(stage: te.Stage, host: te.Stage, place: IterVar) -> None:
-    """One side of a transform, in registers: all of its small loops are written out."""
+def _two_passes(
+    s: te.Schedule, tensors: Sequence[te.Tensor], per_pass: int, host: te.Stage, tile: IterVar, row: IterVar
+) -> None:
+    """Both sides of a transform, at loops of the host over tiles and over a tile's rows.
+
+    The first pass goes column by column to a buffer on the stack, since registers don't hold a tile, the second row by
+    row from there to the host.
+    """
+    first, second = tensors[:per_pass], tensors[per_pass:]
+    columns = s.cache_write(first[-1], "register")
+    buffer = s[first[-1]]
+    i, j, block, t, lane = buffer.axes
+    buffer.set_scope("local")
+    buffer.compute_at(host, tile)
+    buffer.reorder(block, t, j, i, lane)
+    register_tile(buffer, i, lane)
+    for tensor in (*first[:-1], columns):
+        _in_registers(s[tensor], buffer, j)
+    for tensor in second:
+        _in_registers(s[tensor], host, row)
+
+
+def _in_registers(stage: te.Stage, host: te.Stage, place: IterVar) -> None:
+    """A product by a small matrix, all of whose loops are written out."""
     i, j, block, t, lane = stage.axes
     (r,) = stage.op.reduce_axis
     stage.set_scope("register")

@@ -1,7 +1,7 @@
 """Engines that run one network in turns, each in a process of its own, one of them awake at a time.
 
-So each has its own allocator and threads, a crash is its own, and its memory can be told. Before a turn all wait until
-threads that spin for work have gone to sleep.
+So each has its own allocator and threads, a crash is its own, and its memory can be told. A turn ends when the engine's
+threads have gone to sleep: some spin for more work, on a core that the next engine needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from time import sleep
+from time import monotonic, process_time, sleep
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,8 +26,10 @@ from weft.runtime import ArgumentError, DType, TimeResult, time_evaluator
 OURS = "weft"
 SHORTEST_SAMPLE = 0.01
 """Seconds; calls that are shorter are repeated within a sample."""
-PAUSE = 0.1
-"""Seconds before a turn; onnxruntime's threads have been seen to spin for 30 ms of their own time."""
+PAUSE = 0.05
+"""Seconds before a turn, and those in which a process at rest uses no more than a tenth of a core."""
+LONGEST_REST = 2.0
+"""Seconds until a process that does not come to rest is no longer waited for; LLVM's OpenMP threads spin for 0.2."""
 
 
 class Contender:
@@ -124,10 +126,22 @@ def _serve(pipe: Connection, name: str, network: Path, threads: int, inputs: Map
     except ArgumentError as refusal:
         pipe.send(str(refusal))
         return
+    _rest()
     pipe.send((number, outputs))
     while _is_asked(pipe):
         seconds = time_evaluator(call, number=number, repeat=1).median
+        _rest()
         pipe.send((seconds, _memory_bytes("VmHWM") - before))
+
+
+def _rest() -> None:
+    """Wait until no thread of this process spins."""
+    end = monotonic() + LONGEST_REST
+    while monotonic() < end:
+        used = process_time()
+        sleep(PAUSE)
+        if process_time() - used < PAUSE / 10:
+            return
 
 
 def _start(name: str, network: Path, threads: int, inputs: Mapping[str, Array]) -> tuple[Call, list[Array], int]:
