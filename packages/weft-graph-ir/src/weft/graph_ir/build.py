@@ -32,6 +32,7 @@ from weft.graph_ir.passes.lift_parameters import lift_parameters
 from weft.graph_ir.passes.move_pools_up import move_pools_up
 from weft.graph_ir.passes.move_strides_up import move_strides_up
 from weft.graph_ir.passes.optimise_bodies import optimise_bodies
+from weft.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
 from weft.graph_ir.passes.precompute_parameters import precompute_parameters
 from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from weft.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
@@ -88,6 +89,7 @@ def default_pipeline(target: Target, numerics: str = "default", known: Chooser =
         share_equal_nodes,
         remove_dead_nodes,
         partial(choose_convolutions, machine=machine, strict=strict, known=known),
+        pool_in_convolutions,
     )
     after: Pipeline = (
         partial(choose_layouts, lanes=machine.lanes()),

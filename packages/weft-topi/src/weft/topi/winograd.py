@@ -150,14 +150,15 @@ def weight_layout(lanes: int, vectors: int) -> Layout:
 
 
 def winograd_conv(
-    data: View, weight: View, bias: View | None, f: Transform, window: Window, block: Sequence[int] = ()
+    data: View, weight: View, bias: View | None, f: Transform, window: Window, block: Sequence[int] = (), pool: int = 1
 ) -> Computation:
     """data [N, C, H, W] * transformed weight [O, C, k, k] + bias [O], in the layout of data.
 
-    `block` are rows and columns of tiles that are computed at a time, by default all. Blocked by channels is the layout
-    for speed; row-major is computed as it is defined, element by element.
+    `block` are rows and columns of tiles that are computed at a time, by default all. `pool` divides a tile's rows:
+    squares of so many rows and columns give their maxima. Blocked by channels is the layout for speed; row-major
+    is computed as it is defined, element by element.
     """
-    return _Winograd(data, weight, bias, f, window, tuple(block)).computation()
+    return _Winograd(data, weight, bias, f, window, tuple(block), pool).computation()
 
 
 def factors(matrix: Matrix) -> tuple[Matrix, ...]:
@@ -222,13 +223,21 @@ class _Winograd:
     """The stages, along a tile's rows and columns i and j, channel blocks, tiles t and channels of a block."""
 
     def __init__(
-        self, data: View, weight: View, bias: View | None, f: Transform, window: Window, block: tuple[int, ...]
+        self,
+        data: View,
+        weight: View,
+        bias: View | None,
+        f: Transform,
+        window: Window,
+        block: tuple[int, ...],
+        pool: int,
     ) -> None:
-        self.data, self.weight, self.bias, self.f, self.window = data, weight, bias, f, window
+        self.data, self.weight, self.bias, self.f, self.window, self.pool = data, weight, bias, f, window, pool
         batch, self.channels, *spatial = data.shape
         self.outputs = weight.shape[0]
         height, width = window.output(spatial)
-        self.shape = (batch, self.outputs, height, width)
+        self.shape = (batch, self.outputs, height // pool, width // pool)
+        self.side = f.m // pool
         self.lanes = data.layout.block_of(1)
         self.down, self.across = -(-height // f.m), -(-width // f.m)
         self.count = batch * self.down * self.across
@@ -253,15 +262,33 @@ class _Winograd:
         outputs = [_transposed(matrix) for matrix in factors(_transposed(f.output))]
         self.results = _sandwich(outputs, self.products, (n, n, output_blocks, count, lanes), "tiles")
         layout = self.data.layout
+        self.maxima: te.Tensor | None = None
+        if self.pool > 1:
+            self.maxima = te.compute(layout.physical_shape(self.shape), self._maximum, name="maxima")
 
         def element(*physical: Expr) -> Expr:
-            b, o, y, x = layout.logical_index(physical)
-            tile = (b * self.down + y // f.m) * self.across + x // f.m
-            value = self.results[-1](y % f.m, x % f.m, o // lanes, tile, o % lanes)
-            return value if self.bias is None else value + self.bias(o)
+            index = layout.logical_index(physical)
+            value = self._output(*index) if self.maxima is None else self.maxima(*physical)
+            return value if self.bias is None else value + self.bias(index[1])
 
         self.result: te.Tensor = te.compute(layout.physical_shape(self.shape), element, name="winograd")
         return Computation((View(self.result, self.shape, layout),), self.schedule)
+
+    def _output(self, b: Expr, o: Expr, y: Expr, x: Expr) -> Expr:
+        """What the tiles hold of the convolution."""
+        m, lanes = self.f.m, self.lanes
+        tile = (b * self.down + y // m) * self.across + x // m
+        value: Expr = self.results[-1](y % m, x % m, o // lanes, tile, o % lanes)
+        return value
+
+    def _maximum(self, *physical: Expr) -> Expr:
+        """The maximum of a square of the convolution."""
+        b, o, y, x = self.data.layout.logical_index(physical)
+        rows, columns = (te.reduce_axis(self.pool, name) for name in "pq")
+        tile = (b * self.down + y // self.side) * self.across + x // self.side
+        row, column = y % self.side * self.pool + rows, x % self.side * self.pool + columns
+        value = self.results[-1](row, column, o // self.lanes, tile, o % self.lanes)
+        return te.max(value, axis=[rows, columns])
 
     def _padded(self, blocks: int) -> te.Tensor:
         """The input with its padding and with what the last tiles reach beyond it."""
@@ -299,12 +326,14 @@ class _Winograd:
         stage = s[host]
         b, ob, y, x, oi = stage.axes
         og, ob = stage.split(ob, self.vectors)
-        yo, yi = stage.split(y, self.f.m, tail="guard")
-        xo, xi = stage.split(x, self.f.m, tail="guard")
+        yo, yi = stage.split(y, self.side, tail="guard")
+        xo, xi = stage.split(x, self.side, tail="guard")
         yb, yo = stage.split(yo, rows)
         xb, xo = stage.split(xo, columns)
         stage.reorder(b, yb, xb, og, ob, yo, xo, yi, xi, oi)
         register_tile(stage, xi, oi)
+        if self.maxima is not None:
+            _in_registers(s[self.maxima], stage, yi)
         _two_passes(s, self.results, len(self.results) // 2, stage, xo, yi)
         work = elements(self.products) * self.channels // 8
         place = None
@@ -378,10 +407,10 @@ def _two_passes(
 
 
 def _in_registers(stage: te.Stage, host: te.Stage, place: IterVar) -> None:
-    """A product by a small matrix, all of whose loops are written out."""
-    i, j, block, t, lane = stage.axes
-    (r,) = stage.op.reduce_axis
+    """A small reduction, all of whose loops are written out."""
+    *data, lane = stage.axes
+    loops = [*data, *stage.op.reduce_axis, lane]
     stage.set_scope("register")
     stage.compute_at(host, place)
-    stage.reorder(block, t, j, i, r, lane)
-    register_tile(stage, j, i, r, lane)
+    stage.reorder(*loops)
+    register_tile(stage, *loops)

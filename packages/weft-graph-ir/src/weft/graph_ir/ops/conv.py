@@ -169,6 +169,7 @@ class WinogradConv(Op):
 
     Inputs: data [N, C, H, W], weight [O, C, k, k] (weft.topi.winograd.transformed), bias [O] or none. `block` are rows
     and columns of tiles that are computed at a time, by default all; `vectors` of output channels are in registers.
+    `pool` gives the maxima of squares of so many rows and columns, without those that fill no square.
     """
 
     tile: int
@@ -176,6 +177,7 @@ class WinogradConv(Op):
     pads: tuple[int, ...] = ()
     block: tuple[int, ...] = ()
     vectors: int = 1
+    pool: int = 1
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         data, weight, *bias = inputs
@@ -197,7 +199,13 @@ class WinogradConv(Op):
             f"expects a weight [O, {data.shape[1]}, {k}, {k}], found {weight}",
         )  # fmt: skip
         _require_bias(self, bias, outputs, data)
-        return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, self._window(), data))),)
+        dims = output_dims(self, self._window(), data)
+        spatial = [extent // self.pool for extent in dims if isinstance(extent, int)]
+        require(
+            self.pool >= 1 and self.tile % self.pool == 0 and min(spatial) > 0, self,
+            f"expects a pool that divides tiles of {self.tile} and fits into the result, found {self.pool}",
+        )  # fmt: skip
+        return (TensorType(data.dtype, (data.shape[0], outputs, *spatial)),)
 
     @property
     def transform(self) -> winograd.Transform:
@@ -210,7 +218,7 @@ class WinogradConv(Op):
         data, weight, bias = (*inputs, None)[:3]
         assert data is not None
         assert weight is not None
-        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), self.block)
+        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), self.block, self.pool)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
@@ -224,7 +232,8 @@ class WinogradConv(Op):
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         """Those of the direct method, so that methods compare; this one takes fewer."""
-        return 2 * prod(outputs[0].static_shape) * inputs[1].static_shape[1] * 3 * 3
+        positions = prod(self._window().output(inputs[0].static_shape[2:]))
+        return 2 * inputs[0].static_shape[0] * positions * prod(inputs[1].static_shape[:2]) * 3 * 3
 
 
 OPS = (Conv, ConvTranspose, WinogradConv)
