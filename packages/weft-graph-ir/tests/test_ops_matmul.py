@@ -8,7 +8,7 @@ import pytest
 from weft.graph_ir.build import build
 from weft.graph_ir.graph import GraphBuilder
 from weft.graph_ir.ops.element_wise import Relu
-from weft.graph_ir.ops.matmul import Det, MatMul
+from weft.graph_ir.ops.matmul import Det, MatMul, StrassenMatMul
 from weft.graph_ir.types import Symbol, TensorType
 from weft.runtime import load
 from weft.runtime.errors import InferenceError
@@ -74,3 +74,18 @@ def test_a_product_of_no_rows_compiles(columns):
     network.output(network.add(Relu(), product, name="y"))
     found = load(build(network.finish())).run({"x": np.zeros((0, 5), "float32")})["y"]
     assert found.numpy().shape == (0, columns)
+
+
+@pytest.mark.parametrize(
+    ("a", "weight", "dtype", "message"),
+    [
+        ((4, 6), (8, 3, 5), "float32", "expects data of rank 2 or more and a weight [7, k/2, n/2], found"),
+        ((6,), (7, 3, 5), "float32", "expects data of rank 2 or more and a weight [7, k/2, n/2], found"),
+        ((4, 8), (7, 3, 5), "float32", "the inner dimensions differ: 8 columns on the left, 6 rows on the right"),
+        ((4, 6), (7, 3, 5), "float64", "expects float32, found"),
+        ((Symbol("n"), 6), (7, 3, 5), "float32", "expects known dimensions, found"),
+    ],
+)
+def test_operands_of_products_of_quarters_that_don_t_fit_are_refused(a, weight, dtype, message):
+    with pytest.raises(InferenceError, match=re.escape(f"strassen_mat_mul: {message}")):
+        StrassenMatMul().infer(TensorType.of(dtype, a), TensorType.of(dtype, weight))

@@ -24,6 +24,7 @@ from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
 from weft.graph_ir.passes.choose_convolutions import Chooser, choose_convolutions, nothing_known
 from weft.graph_ir.passes.choose_layouts import choose_layouts
+from weft.graph_ir.passes.choose_products import choose_products
 from weft.graph_ir.passes.fold_constants import fold_constants
 from weft.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from weft.graph_ir.passes.fuse import fuse
@@ -90,6 +91,7 @@ def default_pipeline(target: Target, numerics: str = "default", known: Chooser =
         remove_dead_nodes,
         partial(choose_convolutions, machine=machine, strict=strict, known=known),
         pool_in_convolutions,
+        *(() if strict else (partial(choose_products, machine=machine),)),
     )
     after: Pipeline = (
         partial(choose_layouts, lanes=machine.lanes()),
@@ -192,7 +194,7 @@ def build(
     """Compile a graph into an artifact.
 
     `params` gives data by name, to inputs of the graph, which become constants, and to parameters in place of theirs.
-    `numerics` strict keeps to direct methods: no Winograd. `records` are measurements by which convolutions are chosen;
+    `numerics` strict keeps to direct methods: no Winograd, no Strassen. `records` are measurements by which convolutions are chosen;
     the artifact's options name their digest. `pipeline` replaces the passes that optimise the graph, `operators` has
     lowerings in place of ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a
     clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps

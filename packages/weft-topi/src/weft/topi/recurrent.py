@@ -17,6 +17,7 @@ from weft.tensor_ir.ir.expr import Expr
 from weft.tensor_ir.ir.stmt import Stmt
 from weft.tensor_ir.te import ir_builder
 from weft.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from weft.topi.injective import SERIAL_ELEMENTS
 from weft.topi.layout import Block, Layout, View
 from weft.topi.loops import loops, vector_of
 from weft.topi.operator import Computation
@@ -275,15 +276,15 @@ class _Step:
     def products(self, first: int, end: int, state: Callable[[Expr, Expr], Expr]) -> None:
         """gates[b, g] = Σ state(b, k) · recurrence[g, k] for all b, and for g from `first` to before `end`.
 
-        Elements that share a panel with those are set as well. Steps go over panels forwards and backwards by turns, so
-        that each begins with those that the one before has left in the cache.
+        Elements that share a panel with those are set as well. A thread takes the same panels in each step, so that
+        those which its cache holds stay there.
         """
         ib, batch = self.ib, self.layer.batch
         low, high = first // self.panel, -(-end // self.panel)
         most = LONG_ROWS if self._lanes * self.hidden.dtype.bytes >= LONG_VECTOR else SHORT_ROWS
         rows = balanced(batch, most)
-        with ib.for_range(low, high, "turn") as turn:
-            panel = ib.let("panel", te.select((self.number % 2).equal(0), turn, high - 1 + low - turn))
+        work = batch * (end - first) * self.size // 8
+        with ib.for_range(low, high, "panel", "parallel" if work >= SERIAL_ELEMENTS else "serial") as panel:
             with ib.for_range(0, batch // rows, "bo") as tile:
                 self._tile(panel, tile * rows, rows, state)
             if batch % rows:

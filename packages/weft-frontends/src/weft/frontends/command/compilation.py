@@ -84,7 +84,7 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(NUMERICS),
         default=NUMERICS[0],
         show_default=True,
-        help="strict: only methods that keep each sum as it is, so no Winograd.",
+        help="strict: only methods that keep each sum as it is, so no Winograd and no Strassen.",
     )
     @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `weft tune` to choose convolutions by.")
     @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")

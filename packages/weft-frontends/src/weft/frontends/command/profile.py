@@ -53,8 +53,8 @@ class TimedStep:
 def profile(model: Path, threads: int, samples: int, order: str, compilation: Compilation, as_json: bool) -> None:
     """Measure every step of a network, a kernel that computes one or more nodes of the model, on random inputs.
 
-    OUT.weft must be compiled with --timed. GFLOP/s count what a step takes by definition, so that Winograd's may pass
-    the peak; GB/s count inputs and outputs once each, for steps that memory limits.
+    OUT.weft must be compiled with --timed. GFLOP/s count what a step takes by definition, so that Winograd's and
+    Strassen's may pass the peak; GB/s count inputs and outputs once each, for steps that memory limits.
     """
     loaded = load_model(model, compilation, threads, timed=True)
     with step(f"measuring {model.name}"):

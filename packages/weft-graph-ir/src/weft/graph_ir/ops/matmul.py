@@ -8,7 +8,7 @@ from math import prod
 
 from weft.graph_ir.op import LayoutChoice, Op, require
 from weft.graph_ir.types import Dim, TensorType
-from weft.topi import matmul
+from weft.topi import matmul, strassen
 from weft.topi.determinant import determinant
 from weft.topi.layout import View
 from weft.topi.operator import Computation
@@ -59,6 +59,48 @@ class MatMul(Op):
 
 
 @dataclass(frozen=True, slots=True)
+class StrassenMatMul(Op):
+    """a [..., m, k] · b [k, n] by seven products of quarters, which pass choose_products makes of MatMul.
+
+    Inputs: a, weight [7, k/2, n/2] (weft.topi.strassen.transformed), both float32; registers hold `vectors` of columns.
+    """
+
+    vectors: int = 1
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        a, weight = inputs
+        require(a.is_static and weight.is_static, self, f"expects known dimensions, found {a} and {weight}")
+        require(a.dtype == weight.dtype and str(a.dtype) == "float32", self, f"expects float32, found {a} and {weight}")
+        require(
+            a.rank >= 2 and weight.rank == 3 and weight.shape[:1] == (strassen.PRODUCTS,), self,
+            f"expects data of rank 2 or more and a weight [{strassen.PRODUCTS}, k/2, n/2], found {a} and {weight}",
+        )  # fmt: skip
+        _, depth, columns = weight.static_shape
+        require(
+            a.shape[-1] == 2 * depth, self,
+            f"the inner dimensions differ: {a.shape[-1]} columns on the left, {2 * depth} rows on the right",
+        )  # fmt: skip
+        return (TensorType(a.dtype, (*a.shape[:-1], 2 * columns)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        a, weight = inputs
+        assert a is not None
+        assert weight is not None
+        return strassen.strassen_matmul(a, weight)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        if lanes > 1 and inputs[1].static_shape[2] % (lanes * self.vectors) == 0:
+            yield LayoutChoice((None, strassen.weight_layout(lanes, self.vectors)), (None,))
+        yield LayoutChoice((None, None), (None,))
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        """Those of the definition, so that methods compare; this one takes fewer."""
+        return 2 * prod(outputs[0].static_shape) * inputs[0].static_shape[-1]
+
+
+@dataclass(frozen=True, slots=True)
 class Det(Op):
     """The determinant of each matrix [..., n, n] (ONNX Det)."""
 
@@ -75,5 +117,5 @@ class Det(Op):
         return determinant(data)
 
 
-OPS = (Det, MatMul)
+OPS = (Det, MatMul, StrassenMatMul)
 """The operators of this file."""

@@ -7,6 +7,7 @@ Threads of a device schedule run one after the other, which is what loop IR mean
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from weft.runtime.errors import CodegenError
 from weft.runtime.signature import Metadata
@@ -16,11 +17,12 @@ from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from weft.tensor_ir.codegen.invariants import enclosed, without_invariants
 from weft.tensor_ir.codegen.signature import signature_of, symbols_of
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
 from weft.tensor_ir.ir.expr import Expr, Var
-from weft.tensor_ir.ir.stmt import Allocate, For, Function, Let
+from weft.tensor_ir.ir.stmt import Allocate, For, Function, Let, LoopKind
 from weft.tensor_ir.ir.visit import walk
 
 FUNCTIONS = frozenset({"exp", "log", "tanh", "erf", "sin", "cos", "pow"})
@@ -83,6 +85,8 @@ class C99Kernel(Statements):
         self.kernel_name = f"{PREFIX}kernel_{function.name}"
         self.tasks = 0
         self.in_task = False
+        self.part: For | None = None
+        """The loop of a task."""
         self.memory: dict[Buffer, None] = {}
         """What the host allocates for the C function being written."""
         self.may_fail = False
@@ -205,6 +209,14 @@ class C99Kernel(Statements):
         return task, closure
 
     def _part(self, s: For) -> None:
+        """The iterations that a task is given, behind what all of them compute alike."""
+        self.part, around = without_invariants(replace(s, kind=LoopKind.SERIAL))
+        self.statement(enclosed(self.part, around))
+
+    def serial_loop(self, s: For) -> None:
+        if s is not self.part:
+            super().serial_loop(s)
+            return
         self.begin(s.start)
         offset = "" if ex.is_const(s.start, 0) else f"{self.text(s.start)} + "
         self.counted_loop(s, f"{offset}begin", f"{offset}end")

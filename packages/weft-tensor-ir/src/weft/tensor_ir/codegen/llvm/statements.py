@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from weft.runtime.abi import Status
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.arith import Analyzer
+from weft.tensor_ir.codegen.invariants import enclosed, runs, stored, without_invariants
 from weft.tensor_ir.codegen.llvm.expressions import Expressions
 from weft.tensor_ir.codegen.llvm.state import Lines, ModuleState, flatten
 from weft.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal
@@ -57,6 +59,8 @@ class Statements(Expressions):
         self.taken: list[Value] = []
         """Memory of symbolic size that is in use here, to be given back if the function fails."""
         self.can_fail = False
+        self.chunk: tuple[For, Value, Value] | None = None
+        """The loop of a task, and the part of its range that one call runs."""
 
     def statement(self, s: Stmt) -> None:
         _RULES[type(s)](self, s)
@@ -131,6 +135,13 @@ class Statements(Expressions):
         raise CodegenError(f"loop {s.var.name!r} is bound to {s.thread}; the target has no such threads")
 
     def _serial(self, s: For) -> None:
+        if self.chunk is not None and s is self.chunk[0]:
+            self._counted_loop(s.var, *self.chunk[1:], s.body, certain=True)
+            return
+        loop, around = without_invariants(s) if runs(s) else (s, ())
+        if around:
+            self.statement(enclosed(loop, around))
+            return
         self.memo.clear()
         start = self.value(s.start)
         stop = self.value(ex.add(s.start, s.extent))
@@ -161,7 +172,7 @@ class Statements(Expressions):
         self.depth[counter] = len(self.scopes) - 1
         counter_line: Lines = []
         self.lines.append(counter_line)
-        before = self.open_loop(_stored(body))
+        before = self.open_loop(stored(body))
         self.env[var] = Value(counter, "i64")
         self.statement(body)
         self.memo.clear()
@@ -179,7 +190,7 @@ class Statements(Expressions):
             self.merge_registers(before, (entry, before_loop), self.held_registers(), latch)
 
     def _forget_stored(self, body: Stmt) -> None:
-        self.forget_loads(_stored(body))
+        self.forget_loads(stored(body))
 
     def _while(self, s: While) -> None:
         head, loop, done = self.label("test"), self.label("loop"), self.label("done")
@@ -188,7 +199,7 @@ class Statements(Expressions):
         entry = self.block
         self.branch(head)
         self.start_block(head)
-        self.open_loop(_stored(s.body))
+        self.open_loop(stored(s.body))
         self.memo.clear()
         condition = self.value(s.condition)
         held = self.held_registers()
@@ -465,10 +476,9 @@ class Statements(Expressions):
         var = self.fresh("i")
         self.depth[var] = len(self.scopes)
         begin, end = Value("%begin", "i64"), Value("%end", "i64")
-        inner = For(s.var, s.start, s.extent, LoopKind.SERIAL, s.body, None, s.pragmas, s.span)
-        low = self.sum(first, begin)
-        high = self.sum(first, end)
-        self._counted_loop(s.var, low, high, inner.body, certain=True)
+        loop, around = without_invariants(replace(s, kind=LoopKind.SERIAL))
+        self.chunk = loop, self.sum(first, begin), self.sum(first, end)
+        self.statement(enclosed(loop, around))
         own = [own for _, own in self.captured.values()]
         parameters = ", ".join(
             f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in self.noalias else v.typed for v in own
@@ -519,12 +529,6 @@ class Statements(Expressions):
             ]
         tail += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
         return "\n".join([*head, *body, *tail])
-
-
-def _stored(s: Stmt) -> set[Buffer]:
-    """The buffers that a statement may store to."""
-    invoked = {buffer for n in walk(s) if isinstance(n, Invoke) for buffer, _ in n.arguments}
-    return invoked | {n.buffer for n in walk(s) if isinstance(n, Store)}
 
 
 _LOOPS: dict[LoopKind, Callable[[Any, For], None]] = {
