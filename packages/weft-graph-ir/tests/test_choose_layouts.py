@@ -21,10 +21,12 @@ from weft.topi.layout import Layout
 class Blocked(Relu):
     """A relu that likes blocked layouts, and so takes what is blocked and what is not."""
 
+    slowdown: float = 1e6
+
     def layouts(self, _inputs: object, _outputs: object, lanes: int) -> Iterable[LayoutChoice]:
         layout = Layout.blocked(2, 1, lanes)
         yield LayoutChoice((layout,), (layout,))
-        yield LayoutChoice((None,), (None,))
+        yield LayoutChoice((None,), (None,), self.slowdown)
 
 
 def values(graph):
@@ -79,3 +81,22 @@ def test_a_row_major_reader_takes_the_value_that_was_converted():
 
 def test_a_row_major_graph_stays(check_unchanged):
     check_unchanged(partial(choose_layouts, lanes=4), "input %x: float32[2, 6]\n%a = relu(%x)\n%y = exp(%a)\noutput %y")
+
+
+def test_conversions_that_take_longer_than_they_save_are_left_out():
+    def network(g, x):
+        a = g.add(Reshape((2, 6)), g.add(Reshape((12,)), g.add(Blocked(1.5), x)))
+        return [g.add(Reshape((12,)), g.add(Blocked(1.5), a))]
+
+    result = checked(build(network))
+    assert "convert_layout" not in operators(result)
+
+
+def test_one_operator_may_pay_for_the_conversions_of_others():
+    def network(g, x):
+        a = g.add(Blocked(1e6), g.add(Relu(), x))
+        return [g.add(Relu(), g.add(Add(), g.add(Blocked(1.5), a), g.add(Blocked(1.5), a)))]
+
+    result = checked(build(network))
+    assert operators(result).count("convert_layout") == 2
+    assert values(result)[-2] == "float32[2, 6]@aB4b"

@@ -169,14 +169,14 @@ def test_optional_inputs_are_given_or_not():
 def test_it_runs_in_the_layouts_that_it_names():
     random = np.random.default_rng(0)
     builder = GraphBuilder("net")
-    x = builder.input("x", "float32", (1, 16, 6, 6))
-    weight = builder.parameter("w", random.standard_normal((16, 16, 1, 1)).astype(np.float32))
+    x = builder.input("x", "float32", (1, 64, 28, 28))
+    weight = builder.parameter("w", random.standard_normal((64, 64, 1, 1)).astype(np.float32))
     builder.output(builder.add(Custom(Swish()), builder.add(Conv(), x, weight), name="y"))
     graph = builder.finish()
     laid = choose_layouts(graph, 8)
     (node,) = (n for n in laid.nodes if isinstance(n.op, Custom))
-    assert str(node.outputs[0].type) == "float32[1, 16, 6, 6]@aBcd8b"
-    data = {"x": random.standard_normal((1, 16, 6, 6)).astype(np.float32)}
+    assert str(node.outputs[0].type) == "float32[1, 64, 28, 28]@aBcd8b"
+    data = {"x": random.standard_normal((1, 64, 28, 28)).astype(np.float32)}
     expected = interpret(graph, data)["y"]
     np.testing.assert_allclose(run(laid, data, pipeline=())["y"], expected, rtol=1e-4, atol=1e-5)
 

@@ -194,13 +194,13 @@ def build(
     """Compile a graph into an artifact.
 
     `params` gives data by name, to inputs of the graph, which become constants, and to parameters in place of theirs.
-    `numerics` strict keeps to direct methods: no Winograd, no Strassen. `records` are measurements by which convolutions
-    are chosen; the artifact's options name their digest. `pipeline` replaces the passes that optimise the graph, `operators` has
-    lowerings in place of ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a
-    clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps
-    their object code; neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each
-    telling the node, TargetError for a kind of target other than llvm, and ArgumentError for `params` of another type
-    and for records beside a pipeline.
+    `numerics` strict keeps to methods that leave each sum as it is: no Winograd, no Strassen. `records` are
+    measurements by which convolutions are chosen; the artifact's options name their digest. `pipeline` replaces the
+    passes that optimise the graph, `operators` has lowerings in place of ours (OpSet.with_lowering), `observer` is told
+    each pass. `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`. `workers`
+    compile kernels beside each other, `cache` keeps their object code; neither changes the result. Raises
+    InferenceError, LoweringError, CodegenError, LinkError, each telling the node, TargetError for a kind of target
+    other than llvm, and ArgumentError for `params` of another type and for records beside a pipeline.
     """
     complete = network_target(target)
     bound = bind_parameters(graph, {} if params is None else params)

@@ -59,10 +59,14 @@ def _kinds(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LayoutChoice:
-    """A way to run an operator: the layouts it takes and gives. None: row-major."""
+    """A way to run an operator: the layouts it takes and gives. None: row-major.
+
+    `slowdown` is how much longer the operator takes than in its best layouts, conversions aside.
+    """
 
     inputs: tuple[Layout | None, ...]
     outputs: tuple[Layout | None, ...]
+    slowdown: float = 1.0
 
 
 class Operator:

@@ -14,6 +14,11 @@ from weft.topi.layout import Layout, View
 from weft.topi.operator import Computation
 from weft.topi.window import Window
 
+ROW_MAJOR_SLOWDOWN = 2.0
+"""Of a convolution that is row-major although blocks of channels fit."""
+ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
+"""Of Winograd's method in a layout that it is only defined for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Conv(Op):
@@ -76,7 +81,7 @@ class Conv(Op):
         )  # fmt: skip
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
-        yield LayoutChoice((None,) * len(inputs), (None,))
+        yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return 2 * prod(outputs[0].static_shape) * prod(inputs[1].static_shape[1:])
@@ -157,7 +162,7 @@ class ConvTranspose(Op):
         found = conv_transpose.blocked_layouts(data.static_shape, data.layout, weight.static_shape, self.groups, lanes)
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
-        yield LayoutChoice((None,) * len(inputs), (None,))
+        yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return 2 * prod(inputs[0].static_shape) * prod(inputs[1].static_shape[1:])
@@ -228,7 +233,7 @@ class WinogradConv(Op):
         if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * self.vectors) == 0:
             packed = winograd.weight_layout(lanes, self.vectors)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
-        yield LayoutChoice((None,) * len(inputs), (None,))
+        yield LayoutChoice((None,) * len(inputs), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         """Those of the direct method, so that methods compare; this one takes fewer."""

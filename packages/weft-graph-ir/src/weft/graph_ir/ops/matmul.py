@@ -13,6 +13,11 @@ from weft.topi.determinant import determinant
 from weft.topi.layout import View
 from weft.topi.operator import Computation
 
+UNPACKED_SLOWDOWN = 1.1
+"""Of a product whose right operand is packed while running."""
+ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
+"""Of Strassen's method in a layout that it is only defined for."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatMul(Op):
@@ -52,7 +57,9 @@ class MatMul(Op):
             *rows, _ = a.static_shape
             packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.rank, lanes * 4 // max(4, b.dtype.bytes))
             yield LayoutChoice((None, packed), (None,))
-        yield LayoutChoice((None, None), (None,))
+            yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)
+        else:
+            yield LayoutChoice((None, None), (None,))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return 2 * prod(outputs[0].static_shape) * inputs[0].static_shape[-1]
@@ -93,7 +100,7 @@ class StrassenMatMul(Op):
     ) -> Iterable[LayoutChoice]:
         if lanes > 1 and inputs[1].static_shape[2] % (lanes * self.vectors) == 0:
             yield LayoutChoice((None, strassen.weight_layout(lanes, self.vectors)), (None,))
-        yield LayoutChoice((None, None), (None,))
+        yield LayoutChoice((None, None), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         """Those of the definition, so that methods compare; this one takes fewer."""
