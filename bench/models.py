@@ -1,6 +1,7 @@
-"""Whole networks beside every opponent: `nox -s bench -- models --models FOLDER [--only NAME...] [--samples N]`.
+"""Whole networks beside every opponent: `nox -s bench -- models [--models FOLDER] [--only NAME...] [--samples N]`.
 
-FOLDER holds ONNX files with static inputs. An artifact is compiled by `weft compile` in a process of its own with an
+FOLDER holds ONNX files with static inputs. Without it networks and sizes of input are measured that no estimate was
+fitted to (workload_files.UNSEEN). An artifact is compiled by `weft compile` in a process of its own with an
 empty cache, three times. With one thread and with two there are three runs, each with new processes of all engines,
 which take their samples in turns. A time is the median of the medians of the runs; a ratio is the median of the ratios
 of the runs, its spread their range. Engines that compute something else are no opponents. Errors are those against the
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from compile_process import Compilation
 from page import Figure, update_table
+from workload_files import unseen_files
 
 from weft import runtime
 from weft.frontends.command.arrays import random_inputs
@@ -156,22 +158,11 @@ def _milliseconds(results: Sequence[Engine]) -> str:
     return f"{1e3 * median(seconds):.2f}" if len(seconds) == len(results) else results[-1].note
 
 
-def main() -> None:
-    """Measure the networks, print each line as it is known, write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path, metavar="FOLDER", required=True, help="where the ONNX files are")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these, without .onnx; the default is all")
-    parser.add_argument("--samples", type=int, default=10, help="of each engine in each run")
-    given = parser.parse_args()
-    for peer in PEERS:
-        require(peer)
-    files = {path.stem: path for path in sorted(given.models.glob("*.onnx"))}
-    names = given.only or list(files)
-    if unknown := [name for name in names if name not in files]:
-        parser.error(f"expected networks of {given.models}, one of {', '.join(files)}; found {', '.join(unknown)}")
-    for name in names:
+def measure(files: Sequence[Path], samples: int) -> None:
+    """Measure networks, print each line as it is known, write the page."""
+    for file in files:
         with TemporaryDirectory() as folder:
-            network = Network(files[name], Path(folder), given.samples)
+            network = Network(file, Path(folder), samples)
             times, figures, costs = list(network.times()), [f.cells() for f in network.figures()], [network.costs()]
         for row in (*times, *figures, *costs):
             print(" | ".join(row), flush=True)
@@ -180,6 +171,24 @@ def main() -> None:
         engines = [f"{e} MB" for e in ENGINES]
         head = ["network", "compile s", "compile MB", "artifact MB", *engines, "error", "error, strict"]
         update_table("network costs", head, costs)
+
+
+def main() -> None:
+    """Find the networks and measure them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=Path, metavar="FOLDER", help="where the ONNX files are")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these, without .onnx; the default is all")
+    parser.add_argument("--samples", type=int, default=10, help="of each engine in each run")
+    given = parser.parse_args()
+    for peer in PEERS:
+        require(peer)
+    with TemporaryDirectory() as written:
+        folder = given.models or unseen_files(Path(written))
+        files = {path.stem: path for path in sorted(folder.glob("*.onnx"))}
+        names = given.only or list(files)
+        if unknown := [name for name in names if name not in files]:
+            parser.error(f"expected some of {', '.join(files)}; found {', '.join(unknown)}")
+        measure([files[name] for name in names], given.samples)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from weft.graph_ir import Graph, Node, workloads
 from weft.graph_ir.ops.broadcast import Add
 from weft.graph_ir.ops.conv import Conv
-from weft.graph_ir.ops.element_wise import Relu
+from weft.graph_ir.ops.element_wise import Clip, Relu
 from weft.graph_ir.ops.matmul import MatMul
 from weft.graph_ir.ops.norm import BatchNormalization
 from weft.graph_ir.ops.pool import GlobalAveragePool, MaxPool
@@ -28,6 +28,14 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
     "squeezenet": workloads.squeezenet,
     "vgg16": workloads.vgg,
 }
+UNSEEN: dict[str, Callable[[], Graph]] = {
+    "googlenet": workloads.googlenet,
+    "resnet34": lambda: workloads.resnet(34),
+    "resnet50_160": lambda: workloads.resnet(50, image=160),
+    "mobilenet_192": lambda: workloads.mobilenet(image=192),
+    "squeezenet_288": lambda: workloads.squeezenet(image=288),
+}
+"""Networks and sizes of input that no estimate was fitted to."""
 
 
 def network_file(name: str, folder: Path, models: Path | None = None) -> Path:
@@ -38,6 +46,13 @@ def network_file(name: str, folder: Path, models: Path | None = None) -> Path:
     if not path.exists():
         write_onnx(NETWORKS[name](), path)
     return path
+
+
+def unseen_files(folder: Path) -> Path:
+    """Write the networks of UNSEEN to a folder; the folder."""
+    for name, network in UNSEEN.items():
+        write_onnx(network(), folder / f"{name}.onnx")
+    return folder
 
 
 def write_onnx(graph: Graph, path: Path) -> None:
@@ -66,6 +81,12 @@ def _node(node: Node, constants: dict[str, onnx.TensorProto]) -> onnx.NodeProto:
             kind = "MaxPool"
         case BatchNormalization(epsilon=epsilon):
             kind, attributes = "BatchNormalization", {"epsilon": epsilon}
+        case Clip(low=low, high=high):
+            kind = "Clip"
+            for limit, value in (("low", low), ("high", high)):
+                names.append("" if value is None else f"{node.outputs[0].name}_{limit}")
+                if value is not None:
+                    constants[names[-1]] = numpy_helper.from_array(np.array(value, np.float32), names[-1])
         case Reshape(shape=shape):
             kind, name = "Reshape", f"{node.outputs[0].name}_shape"
             constants[name] = numpy_helper.from_array(np.array(shape, np.int64), name)
