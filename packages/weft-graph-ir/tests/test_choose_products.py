@@ -1,5 +1,7 @@
 """Pass choose_products."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,9 +10,11 @@ from weft.graph_ir.graph import GraphBuilder
 from weft.graph_ir.interpreter import interpret
 from weft.graph_ir.ops.element_wise import Relu
 from weft.graph_ir.ops.matmul import MatMul, StrassenMatMul
+from weft.graph_ir.passes.choose_layouts import choose_layouts
 from weft.graph_ir.passes.choose_products import choose_products
 from weft.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from weft.graph_ir.pipeline import verify_graph
+from weft.runtime import Target
 from weft.tensor_ir import Machine
 
 MACHINE = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
@@ -36,15 +40,22 @@ def test_large_products_with_a_constant_are_made_of_quarters():
     types = [v.type for v in products[0].inputs]
     assert products[0].op.operations(types, [v.type for v in products[0].outputs]) == 2 * 130 * 512 * 768
     x = {"x": np.random.default_rng(1).standard_normal((2, 65, 512)).astype("float32")}
-    (y, z), expected = runtime.load(graph_ir.build(before).to_bytes()).run(x).values(), interpret(before, x)
+    artifact = graph_ir.build(after, pipeline=(partial(choose_layouts, lanes=Machine.of(Target.host()).lanes()),))
+    (y, z), expected = runtime.load(artifact.to_bytes()).run(x).values(), interpret(before, x)
     for found, name in ((y, "y"), (z, "z")):
         assert np.abs(found.numpy() - expected[name]).max() < 5e-6 * np.abs(expected[name]).max()
 
 
 @pytest.mark.parametrize(
     "graph",
-    [network(constant=False), network(rows=(3,)), network(columns=100), network(dtype="float64")],
-    ids=["no constant", "few rows", "part of a panel", "float64"],
+    [
+        network(constant=False),
+        network(rows=(3, 2)),
+        network(rows=(130,)),
+        network(columns=100),
+        network(dtype="float64"),
+    ],
+    ids=["no constant", "few rows", "no stack", "part of a panel", "float64"],
 )
 def test_others_stay(graph):
     assert choose_products(graph, MACHINE) is graph

@@ -113,6 +113,13 @@ def test_layouts_follow_the_channels():
             ConvTranspose(output_padding=(1,)), [(1, 3, 8, 8), (3, 3, 3, 3)],
             "conv_transpose: expects 2 entries of output_padding of at least 0, found [1]",
         ),
+        *(
+            (
+                WinogradConv(4, pool=pool), [(1, 3, 8, 8), (4, 3, 6, 6)],
+                f"winograd_conv: expects a pool that divides tiles of 4 and fits into the result, found {pool}",
+            )
+            for pool in (0, 3, 8)
+        ),
         (
             WinogradConv(3), [(1, 3, 8, 8), (4, 3, 5, 5)],
             "winograd_conv: expects tiles of 2 for stride 1, 4 for stride 1, 6 for stride 1, 2 for stride 2; found 3",

@@ -1,4 +1,4 @@
-"""What the iterations of a loop compute alike leaves it when code is generated."""
+"""What the iterations of a parallel loop compute alike is computed once by each thread."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 from weft.tensor_ir.build import build_functions
 from weft.tensor_ir.codegen.c_family.c99 import emit_c
-from weft.tensor_ir.codegen.invariants import enclosed, without_invariants
+from weft.tensor_ir.codegen.invariants import without_invariants
 from weft.tensor_ir.interpret import run
 from weft.tensor_ir.ir.parser import parse_function
 from weft.tensor_ir.ir.stmt import For
@@ -15,13 +15,13 @@ from weft.tensor_ir.ir.visit import walk
 
 SHARED = """\
 function f(a: float32[4] align 4, b: out float32[6, 4] align 4)
-  {kind} i in [0, 6):
+  parallel i in [0, 6):
     allocate t: float32[4]
     allocate u: float32[4]
-    for j in [0, 4):
-      allocate s: float32[1]
-      s[0] = a[j] * 2.0f
-      t[j] = s[0] + 1.0f
+    allocate s: float32[1]
+      for j in [0, 4):
+        s[0] = a[j] * 2.0f
+        t[j] = s[0] + 1.0f
     for k in [0, 4):
       u[k] = t[k] + float32(i)
     for l in [0, 4):
@@ -29,23 +29,22 @@ function f(a: float32[4] align 4, b: out float32[6, 4] align 4)
 """
 
 
-def hoisted(text):
+def parallel_loop(text):
     function = parse_function(text)
-    loop = next(n for n in walk(function.body) if isinstance(n, For))
-    inner, around = without_invariants(loop)
-    return function, loop, inner, around
+    return function, next(n for n in walk(function.body) if isinstance(n, For))
 
 
 def test_it_comes_before_the_loop_with_its_storage():
-    function, _, inner, around = hoisted(SHARED.format(kind="for"))
-    assert str(replace(function, body=enclosed(inner, around))) == """\
+    function, loop = parallel_loop(SHARED)
+    inner, invariants = without_invariants(loop)
+    assert str(replace(function, body=invariants.around(inner))) == """\
 function f(a: float32[4] align 4, b: out float32[6, 4] align 4)
   allocate t: float32[4]
-  for j in [0, 4):
-    allocate s: float32[1]
-    s[0] = a[j] * 2.0f
-    t[j] = s[0] + 1.0f
-  for i in [0, 6):
+  allocate s: float32[1]
+    for j in [0, 4):
+      s[0] = a[j] * 2.0f
+      t[j] = s[0] + 1.0f
+  parallel i in [0, 6):
     allocate u: float32[4]
     for k in [0, 4):
       u[k] = t[k] + float32(i)
@@ -53,20 +52,22 @@ function f(a: float32[4] align 4, b: out float32[6, 4] align 4)
       b[i, l] = u[l] * t[l]"""
 
 
-@pytest.mark.parametrize("kind", ["for", "parallel"])
-def test_generated_code_gives_the_same(kind):
-    function = parse_function(SHARED.format(kind=kind))
+@pytest.mark.parametrize("threads", [1, 2])
+def test_generated_code_gives_the_same(threads):
+    function = parse_function(SHARED)
     a, found, wanted = np.arange(4, dtype="float32"), np.zeros((6, 4), "float32"), np.zeros((6, 4), "float32")
     run(function, [a, wanted])
-    build_functions([function])(a, found)
+    build_functions([function]).module.with_threads(threads)["f"](a, found)
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("kind", ["for", "parallel"])
-def test_c_computes_it_once(kind):
-    text = emit_c([parse_function(SHARED.format(kind=kind))])
-    loops = [line.strip() for line in text.splitlines() if line.strip().startswith("for (")]
-    assert [loop.split()[2] for loop in loops if loop.split()[2] != "d"] == ["j", "i", "k", "l"]  # d: checks of shapes
+def test_generated_code_computes_it_once():
+    function = parse_function(SHARED)
+    text = emit_c([function])
+    loops = [line.split()[2] for line in text.splitlines() if line.strip().startswith("for (")]
+    assert [var for var in loops if var in "ijkl"] == ["j", "i", "k", "l"]
+    task = build_functions([function]).llvm_text().partition("task")[2].partition("\n}")[0]
+    assert task.index("load float, ptr") < task.index("phi i64 [ %begin")
 
 
 @pytest.mark.parametrize(
@@ -96,10 +97,42 @@ def test_c_computes_it_once(kind):
     allocate t: float32[4]
     t[0] = a[0]
 """,
+        """\
+    allocate t: float32[i + 1]
+    t[0] = a[0]
+    b[i] = t[0]
+""",
+        """\
+    allocate t: register float32[4]
+    t[0] = a[0]
+    b[i] = t[0]
+""",
     ],
-    ids=["it depends on the iteration", "others see it", "changed later", "it reads a result", "it is all there is"],
+    ids=[
+        "it depends on the iteration",
+        "others see it",
+        "it is changed later",
+        "it reads a result",
+        "it is all there is",
+        "its storage depends on the iteration",
+        "it is in registers",
+    ],
 )
 def test_other_statements_stay(body):
-    _, loop, inner, around = hoisted(f"function f(a: float32[4], b: out float32[4])\n  for i in [0, 4):\n{body}")
+    _, loop = parallel_loop(f"function f(a: float32[4], b: out float32[4])\n  parallel i in [0, 4):\n{body}")
+    inner, invariants = without_invariants(loop)
     assert inner is loop
-    assert around == ()
+    assert invariants.around(loop) is loop
+
+
+def test_what_overlaps_a_result_is_read_in_every_iteration():
+    text = """\
+function f(a: aliased float32[4], b: inout float32[4])
+  parallel i in [0, 4):
+    allocate t: float32[4]
+    t[0] = a[0]
+    b[i] = t[0] + 1.0f
+"""
+    function, loop = parallel_loop(text)
+    assert without_invariants(loop)[0] is not loop
+    assert without_invariants(loop, function.aliased)[0] is loop

@@ -83,6 +83,7 @@ STATES = ("bias", "hidden", "cell")
     ("kind", "sizes", "backwards", "names", "options"),
     [
         ("lstm", (1, 1, 5, 64), (False,), STATES, {}),
+        ("lstm", (3, 2, 5, 192), (False,), STATES, {}),  # steps that threads share
         ("lstm", (4, 3, 7, 5), BOTH, (*STATES, "lengths", "peepholes"), {}),
         ("lstm", (2, 7, 5, 40), (False,), STATES, {}),
         ("gru", (3, 7, 4, 24), (False,), ("bias", "hidden"), {}),

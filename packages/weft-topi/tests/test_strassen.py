@@ -25,7 +25,7 @@ def product(run_views, view, a, b, vectors, lanes, function=None, layout=True):
 
 
 @pytest.mark.parametrize(
-    ("shape", "columns", "vectors"), [((8, 16), 2, 1), ((2, 9, 24), 4, 2), ((25, 32), 12, 3), ((1, 7, 8), 6, 1)]
+    ("shape", "columns", "vectors"), [((8, 16), 2, 1), ((2, 9, 24), 4, 2), ((2, 2, 6, 32), 12, 3), ((1, 7, 8), 6, 1)]
 )
 def test_values(run_views, view, error, random, lanes, shape, columns, vectors):
     a = random.standard_normal(shape).astype("float32")
@@ -55,18 +55,27 @@ def test_the_tables_multiply_matrices():
 
 
 @pytest.mark.parametrize(
-    ("rows", "depth", "columns", "machine", "vectors"),
+    ("a", "columns", "machine", "vectors"),
     [
-        (128, 768, 3072, AVX512, 3),
-        (128, 768, 768, AVX2, 3),
-        (196, 512, 1024, AVX512, 4),
-        (128, 768, 1000, AVX512, 0),
-        (128, 770, 768, AVX512, 0),
-        (1, 4096, 4096, AVX512, 0),
-        (16, 768, 768, AVX512, 0),
-        (4096, 32, 64, AVX512, 0),
-        (128, 768, 768, Machine(4, 16, 32 << 10, 1 << 20, 0), 0),
+        ((1, 128, 768), 3072, AVX512, 3),
+        ((1, 128, 768), 768, AVX2, 3),
+        ((2, 2, 49, 512), 1024, AVX512, 4),
+        ((128, 768), 3072, AVX512, 0),
+        ((1, 128, 768), 1000, AVX512, 0),
+        ((1, 128, 770), 768, AVX512, 0),
+        ((128, 1, 4096), 4096, AVX512, 0),
+        ((1, 16, 768), 768, AVX512, 0),
+        ((1, 4096, 32), 64, AVX512, 0),
+        ((1, 128, 768), 768, Machine(4, 16, 32 << 10, 1 << 20, 0), 0),
     ],
 )
-def test_it_pays_for_large_products_in_whole_panels(rows, depth, columns, machine, vectors):
-    assert strassen.vectors_for(rows, depth, columns, machine) == vectors
+def test_it_pays_for_large_products_in_whole_panels(a, columns, machine, vectors):
+    assert strassen.vectors_for(a, columns, machine) == vectors
+
+
+def test_matrices_of_a_stack_do_not_meet(run_views, view, random, lanes):
+    a = random.standard_normal((3, 8, 16)).astype("float32")
+    b = random.standard_normal((16, 4 * lanes)).astype("float32")
+    alone = product(run_views, view, a[1:2], b, 2, lanes)
+    a[0], a[2] = np.inf, 1e9
+    np.testing.assert_array_equal(product(run_views, view, a, b, 2, lanes)[1:2], alone)

@@ -31,7 +31,7 @@ def direct(x, weight, bias, w):
     return np.sum(parts, axis=0) + bias.reshape(-1, 1, 1)
 
 
-def convolved(run_views, view, random, shape, outputs, pads, m, lanes, block=(), stride=1):
+def convolved(run_views, view, random, shape, outputs, pads, m, lanes, block=(), stride=1, pool=1):
     x = random.standard_normal(shape).astype("float32")
     weight = (random.standard_normal((outputs, shape[1], 3, 3)) * 0.1).astype("float32")
     bias = random.standard_normal(outputs).astype("float32")
@@ -42,7 +42,7 @@ def convolved(run_views, view, random, shape, outputs, pads, m, lanes, block=(),
         view(x, "x", blocked), view(u, "u", winograd.weight_layout(lanes, 2)),
         view(bias, "b", Layout.blocked(1, 0, lanes)),
     ]  # fmt: skip
-    computation = winograd.winograd_conv(*operands, f, window(pads, stride), block)
+    computation = winograd.winograd_conv(*operands, f, window(pads, stride), block, pool)
 
     def relu(v):
         return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu", v.layout)
@@ -93,6 +93,13 @@ def test_factors_of_transforms_have_fewer_terms(f):
         np.testing.assert_array_equal(product, np.array(matrix))
         additions = [np.count_nonzero(m) - len(m) for m in map(np.array, found)]
         assert sum(additions) <= np.count_nonzero(matrix) - len(matrix)
+
+
+def test_maxima_of_squares(run_views, view, error, random, lanes):
+    shape, pads = (2, 32, 13, 22), (1, 1, 1, 1)
+    y, whole = convolved(run_views, view, random, shape, 32, pads, 6, lanes, (1, 4), pool=2)
+    expected = whole[:, :, :12].reshape(2, 32, 6, 2, 11, 2).max((3, 5))
+    assert error(y, expected) < 5e-5
 
 
 def test_row_major_is_computed_as_defined(run_views, view, error, random):

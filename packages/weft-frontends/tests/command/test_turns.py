@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from threading import Thread
+from time import monotonic
 
 import numpy as np
 import onnx
@@ -9,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from weft.frontends.command.peers import PEERS, require, write_for_peers
-from weft.frontends.command.turns import OURS, Contender, measure_in_turns
+from weft.frontends.command.turns import OURS, Contender, measure_in_turns, rest
 from weft.runtime import ArgumentError
 
 SHAPE = (1, 3, 8, 8)
@@ -150,3 +152,16 @@ def test_inputs_that_are_constants_are_weights_for_peers(tmp_path):
     (tensor,) = [t for t in graph.initializer if t.name == "m"]
     assert np.array_equal(numpy_helper.to_array(tensor), m)
     assert [v.name for v in graph.input] == ["data"]
+
+
+def test_a_turn_ends_when_no_thread_spins():
+    end = monotonic() + 0.3
+
+    def spin() -> None:
+        while monotonic() < end:
+            pass
+
+    thread = Thread(target=spin)
+    thread.start()
+    rest()
+    assert not thread.is_alive()

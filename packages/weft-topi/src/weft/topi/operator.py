@@ -100,7 +100,8 @@ class Operator:
         yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Floating-point operations by definition, for rates that are shown; 0 where memory is the limit."""
+        """Floating-point operations by definition, for rates that are shown and to choose layouts; 0 where memory is
+        the limit."""
         return 0
 
 

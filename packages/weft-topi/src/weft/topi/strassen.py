@@ -3,9 +3,11 @@
 The operands are cut into 2 x 2 blocks. Sums of blocks of the left one are multiplied by sums of blocks of the right
 one, which is constant, so that its sums are known beforehand; sums of the products are the blocks of the result. An
 eighth of the multiplications is saved, the right operand grows by three quarters, rounding errors by a small factor.
+They are relative to the largest element of the whole result: rows of a matrix are summed with others of the same
+matrix, as are columns, but never with those of another matrix of a stack.
 
-Source: Strassen, Gaussian Elimination is not Optimal, 1969, in Winograd's form (Knuth, The Art of Computer Programming,
-volume 2, 4.6.4, exercise 4.6.4-66).
+Source: Strassen, Gaussian Elimination is not Optimal, 1969; the form with 15 additions is Winograd's (Knuth, The Art of
+Computer Programming, volume 2, section 4.6.4).
 """
 
 from __future__ import annotations
@@ -46,15 +48,18 @@ WORTHWHILE = 2.0
 """How much is to be saved for each cycle that is spent."""
 
 
-def vectors_for(rows: int, depth: int, columns: int, machine: Machine) -> int:
-    """Vectors per row of a register tile with which [rows, depth] · [depth, columns] pays; 0 where it does not.
+def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
+    """Vectors per row of a register tile with which a [..., m, k] · [k, columns] pays; 0 where it does not.
 
-    Halves have to consist of whole panels.
+    Halves have to consist of whole panels. A single matrix may be a batch of rows that have nothing to do with each
+    other, which must not be summed; so `a` has to be a stack, if only of one.
     """
+    *stack, height, depth = a
     lanes = machine.lanes()
     vectors = next((n for n in VECTORS if columns % (2 * n * lanes) == 0), 0)
-    if lanes == 1 or rows < 2 or depth % (2 * UNROLLED_TERMS):
+    if lanes == 1 or not stack or height < 2 or depth % (2 * UNROLLED_TERMS):
         return 0
+    rows = prod(stack) * height
     saved = rows * depth * columns / lanes / 8
     weight = depth * columns / lanes
     spent = (rows * depth * LEFT_CYCLES + rows * columns * RESULT_CYCLES) / lanes + weight * WEIGHT_CYCLES
@@ -83,54 +88,60 @@ def weight_layout(lanes: int, vectors: int) -> Layout:
 def strassen_matmul(a: View, weight: View) -> Computation:
     """a [..., m, k] · b [k, n] of float32, where `weight` [7, k/2, n/2] are the sums of b's blocks.
 
-    All rows of a are taken together as one matrix; an odd one is completed by zeros. With a row-major weight it is
-    computed as it is defined, element by element.
+    A matrix with an odd number of rows is completed by zeros. With a row-major weight the product is computed as it is
+    defined, element by element.
     """
     return _Strassen(a, weight).computation()
 
 
 class _Strassen:
-    """The stages: sums of the left operand, products, blocks of the result, each [which, row, column]."""
+    """The stages: sums of the left operand, products, blocks of the result, each [which, row, column].
+
+    A row of them stands for the two rows of a matrix that are half of its height apart, in the first matrix of the
+    stack and in those that follow.
+    """
 
     def __init__(self, a: View, weight: View) -> None:
         self.a, self.weight = a, weight
-        *self.outer, self.depth = a.shape
+        *self.stack, self.height, _ = a.shape
         _, self.half_depth, self.half_columns = weight.shape
-        self.rows = prod(self.outer)
-        self.half_rows = (self.rows + 1) // 2
+        self.half_height = (self.height + 1) // 2
+        self.rows = prod(self.stack) * self.half_height
 
     def computation(self) -> Computation:
         block = te.reduce_axis(4, "s")
         self.left: te.Tensor = te.compute(
-            (PRODUCTS, self.half_rows, self.half_depth),
+            (PRODUCTS, self.rows, self.half_depth),
             lambda q, i, c: _sum(LEFT, q, block, self._element(block, i, c)), name="left",
         )  # fmt: skip
         c = te.reduce_axis(self.half_depth, "c")
         self.products: te.Tensor = te.compute(
-            (PRODUCTS, self.half_rows, self.half_columns),
+            (PRODUCTS, self.rows, self.half_columns),
             lambda q, i, j: te.sum(self.left(q, i, c) * self.weight(q, c, j), axis=c), name="products",
         )  # fmt: skip
         q = te.reduce_axis(PRODUCTS, "q")
         self.blocks: te.Tensor = te.compute(
-            (4, self.half_rows, self.half_columns),
+            (4, self.rows, self.half_columns),
             lambda b, i, j: _sum(RESULT, b, q, self.products(q, i, j)), name="blocks",
         )  # fmt: skip
-        shape = (*self.outer, 2 * self.half_columns)
+        shape = (*self.stack, self.height, 2 * self.half_columns)
 
         def element(*index: Expr) -> Expr:
-            row, column = flattened(index[:-1], self.outer), index[-1]
-            which = row // self.half_rows * 2 + column // self.half_columns
-            value: Expr = self.blocks(which, row % self.half_rows, column % self.half_columns)
+            *matrix, i, j = index
+            which = i // self.half_height * 2 + j // self.half_columns
+            row = flattened((*matrix, i % self.half_height), (*self.stack, self.half_height))
+            value: Expr = self.blocks(which, row, j % self.half_columns)
             return value
 
         self.result: te.Tensor = te.compute(shape, element, name="strassen")
         return Computation((View(self.result, shape, Layout.row_major(len(shape))),), self.schedule)
 
-    def _element(self, block: Expr, i: Expr, c: Expr) -> Expr:
+    def _element(self, block: Expr, row: Expr, c: Expr) -> Expr:
         """An element of a block of the left operand."""
-        row, column = block // 2 * self.half_rows + i, block % 2 * self.half_depth + c
-        value = self.a(*unflattened(row, self.outer), column)
-        return value if self.rows % 2 == 0 else te.if_then_else(row < self.rows, value, te.const(0, self.a.dtype))
+        *matrix, i = unflattened(row, (*self.stack, self.half_height))
+        i, k = block // 2 * self.half_height + i, block % 2 * self.half_depth + c
+        value = self.a(*matrix, i, k)
+        return value if self.height % 2 == 0 else te.if_then_else(i < self.height, value, te.const(0, self.a.dtype))
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Per panel of columns of the halves: all products, then the blocks of the result that they make."""
@@ -141,13 +152,12 @@ class _Strassen:
         host = host_of(s, self.result, output, machine)
         tile = Tile.of(s, self.blocks, host)
         stage = s[host]
-        *batch, j = stage.axes
-        i = stage.fuse(*batch) if len(batch) > 1 else batch[0]
-        which_row, i = stage.split(i, self.half_rows, tail="guard")
+        *matrix, i, j = stage.axes
+        which_row, i = stage.split(i, self.half_height, tail="guard")
         which_column, j = stage.split(j, self.half_columns)
         panel, j = stage.split(j, width)
         vector, lane = stage.split(j, lanes)
-        stage.reorder(panel, i, which_row, which_column, vector, lane)
+        stage.reorder(panel, *matrix, i, which_row, which_column, vector, lane)
         share_among_threads(stage, [panel], elements(self.products) * self.half_depth // 8)
         tile.place(stage, i, [which_row, which_column, vector, lane], lanes)
         *data, j = tile.part.axes
@@ -163,7 +173,7 @@ class _Strassen:
         part = s.cache_write(self.products, "register")
         stage = s[self.products]
         q, i, j = stage.axes
-        io, ii = stage.split(i, _tile_rows(self.half_rows, width // lanes, machine), tail="partition")
+        io, ii = stage.split(i, _tile_rows(self.rows, width // lanes, machine), tail="partition")
         vector, lane = stage.split(j, lanes)
         stage.reorder(q, io, ii, vector, lane)
         register_tile(stage, ii, vector, lane)

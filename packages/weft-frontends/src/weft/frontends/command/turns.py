@@ -26,8 +26,8 @@ from weft.runtime import ArgumentError, DType, TimeResult, time_evaluator
 OURS = "weft"
 SHORTEST_SAMPLE = 0.01
 """Seconds; calls that are shorter are repeated within a sample."""
-PAUSE = 0.05
-"""Seconds before a turn, and those in which a process at rest uses no more than a tenth of a core."""
+REST = 0.05
+"""Seconds in which a process at rest uses no more than a tenth of a core."""
 LONGEST_REST = 2.0
 """Seconds until a process that does not come to rest is no longer waited for; LLVM's OpenMP threads spin for 0.2."""
 
@@ -113,7 +113,6 @@ def measure_in_turns(
     """Take samples of each in turns, and call `between` before each round."""
     for _ in range(samples):
         for turn in (between, *(contender.sample for contender in contenders)):
-            sleep(PAUSE)
             turn()
 
 
@@ -126,21 +125,21 @@ def _serve(pipe: Connection, name: str, network: Path, threads: int, inputs: Map
     except ArgumentError as refusal:
         pipe.send(str(refusal))
         return
-    _rest()
+    rest()
     pipe.send((number, outputs))
     while _is_asked(pipe):
         seconds = time_evaluator(call, number=number, repeat=1).median
-        _rest()
+        rest()
         pipe.send((seconds, _memory_bytes("VmHWM") - before))
 
 
-def _rest() -> None:
+def rest() -> None:
     """Wait until no thread of this process spins."""
     end = monotonic() + LONGEST_REST
     while monotonic() < end:
         used = process_time()
-        sleep(PAUSE)
-        if process_time() - used < PAUSE / 10:
+        sleep(REST)
+        if process_time() - used < REST / 10:
             return
 
 

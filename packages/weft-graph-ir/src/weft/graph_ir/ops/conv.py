@@ -205,12 +205,12 @@ class WinogradConv(Op):
         )  # fmt: skip
         _require_bias(self, bias, outputs, data)
         dims = output_dims(self, self._window(), data)
-        spatial = [extent // self.pool for extent in dims if isinstance(extent, int)]
+        height, width = TensorType(data.dtype, dims).static_shape
         require(
-            self.pool >= 1 and self.tile % self.pool == 0 and min(spatial) > 0, self,
+            self.pool >= 1 and self.tile % self.pool == 0 and min(height, width) >= self.pool, self,
             f"expects a pool that divides tiles of {self.tile} and fits into the result, found {self.pool}",
         )  # fmt: skip
-        return (TensorType(data.dtype, (data.shape[0], outputs, *spatial)),)
+        return (TensorType(data.dtype, (data.shape[0], outputs, height // self.pool, width // self.pool)),)
 
     @property
     def transform(self) -> winograd.Transform:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from weft.graph_ir.graph import Graph, GraphRewriter, Node, Value
 from weft.graph_ir.ops.matmul import MatMul, StrassenMatMul
 from weft.tensor_ir import Machine
@@ -17,15 +15,19 @@ def choose_products(graph: Graph, machine: Machine) -> Graph:
         =>  parameter %w.1: float32[7, 384, 1536]; %y = strassen_mat_mul(%x, %w.1) {vectors=3}
 
     An eighth of the multiplications is saved, for a weight that is larger by three quarters and errors of a few 1e-6 of
-    the largest element. Requires: static types. Runs before choose_layouts. Source: weft.topi.strassen.
+    the largest element of the whole result. Rows of one matrix meet, so that an infinity or NaN in one reaches others;
+    items of a batch do not. Requires: static types. Runs before choose_layouts. Source: weft.topi.strassen.
     """
     rewriter = GraphRewriter(graph)
     transformed: dict[Value, Value] = {}
     for node in graph.nodes:
         vectors = _vectors(node, machine)
-        data, weight = rewriter.values(node.inputs) if vectors else (None, None)
+        if not vectors:
+            rewriter.keep(node)
+            continue
+        data, weight = rewriter.values(node.inputs)
         constant = rewriter.constant(weight)
-        if not vectors or weight is None or constant is None:
+        if weight is None or constant is None:
             rewriter.keep(node)
             continue
         if weight not in transformed:
@@ -42,5 +44,4 @@ def _vectors(node: Node, machine: Machine) -> int:
     a, b = (v.type for v in node.inputs if v is not None)
     if b.rank != 2 or str(a.dtype) != "float32":
         return 0
-    depth, columns = b.static_shape
-    return strassen.vectors_for(prod(a.static_shape[:-1]), depth, columns, machine)
+    return strassen.vectors_for(a.static_shape, b.static_shape[1], machine)

@@ -17,7 +17,7 @@ from weft.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from weft.tensor_ir.codegen.c_family.literals import array
 from weft.tensor_ir.codegen.c_family.statements import Statements
 from weft.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
-from weft.tensor_ir.codegen.invariants import enclosed, without_invariants
+from weft.tensor_ir.codegen.invariants import without_invariants
 from weft.tensor_ir.codegen.signature import signature_of, symbols_of
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer, Scope
@@ -210,8 +210,8 @@ class C99Kernel(Statements):
 
     def _part(self, s: For) -> None:
         """The iterations that a task is given, behind what all of them compute alike."""
-        self.part, around = without_invariants(replace(s, kind=LoopKind.SERIAL))
-        self.statement(enclosed(self.part, around))
+        self.part, invariants = without_invariants(replace(s, kind=LoopKind.SERIAL), self.function.aliased)
+        self.statement(invariants.around(self.part))
 
     def serial_loop(self, s: For) -> None:
         if s is not self.part:

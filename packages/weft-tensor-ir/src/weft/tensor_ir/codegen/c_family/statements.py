@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.codegen.c_family.expressions import Expressions
 from weft.tensor_ir.codegen.c_family.literals import UNARY
-from weft.tensor_ir.codegen.invariants import enclosed, runs, without_invariants
 from weft.tensor_ir.ir import expr as ex
 from weft.tensor_ir.ir.buffer import Buffer
 from weft.tensor_ir.ir.expr import Expr, Var
@@ -76,11 +73,7 @@ class Statements(Expressions):
             self.serial_loop(s)
 
     def serial_loop(self, s: For) -> None:
-        """The loop as a `for`; its bounds, and what all iterations compute alike, are evaluated once."""
-        loop, around = without_invariants(s) if runs(s) else (s, ())
-        if around:
-            self.statement(enclosed(loop, around))
-            return
+        """The loop as a `for`; its bounds are evaluated once."""
         self.begin(s.start, s.extent)
         start, stop = self.text(s.start), self.bound(s.var, ex.add(s.start, s.extent))
         self.counted_loop(s, start, stop)
@@ -101,7 +94,7 @@ class Statements(Expressions):
         return self.constant(f"{var.name}_end", self.value_type(stop.dtype), code).text
 
     def parallel_loop(self, s: For) -> None:
-        self.serial_loop(replace(s, kind=LoopKind.SERIAL))
+        self.serial_loop(s)
 
     def thread_loop(self, s: For) -> None:
         self.serial_loop(s)

@@ -9,7 +9,7 @@ from typing import Any
 from weft.runtime.abi import Status
 from weft.runtime.errors import CodegenError
 from weft.tensor_ir.arith import Analyzer
-from weft.tensor_ir.codegen.invariants import enclosed, runs, stored, without_invariants
+from weft.tensor_ir.codegen.invariants import stored, without_invariants
 from weft.tensor_ir.codegen.llvm.expressions import Expressions
 from weft.tensor_ir.codegen.llvm.state import Lines, ModuleState, flatten
 from weft.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal
@@ -137,10 +137,6 @@ class Statements(Expressions):
     def _serial(self, s: For) -> None:
         if self.chunk is not None and s is self.chunk[0]:
             self._counted_loop(s.var, *self.chunk[1:], s.body, certain=True)
-            return
-        loop, around = without_invariants(s) if runs(s) else (s, ())
-        if around:
-            self.statement(enclosed(loop, around))
             return
         self.memo.clear()
         start = self.value(s.start)
@@ -476,9 +472,9 @@ class Statements(Expressions):
         var = self.fresh("i")
         self.depth[var] = len(self.scopes)
         begin, end = Value("%begin", "i64"), Value("%end", "i64")
-        loop, around = without_invariants(replace(s, kind=LoopKind.SERIAL))
+        loop, invariants = without_invariants(replace(s, kind=LoopKind.SERIAL), self.aliased)
         self.chunk = loop, self.sum(first, begin), self.sum(first, end)
-        self.statement(enclosed(loop, around))
+        self.statement(invariants.around(loop))
         own = [own for _, own in self.captured.values()]
         parameters = ", ".join(
             f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in self.noalias else v.typed for v in own
