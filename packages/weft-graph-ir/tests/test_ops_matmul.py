@@ -79,11 +79,11 @@ def test_a_product_of_no_rows_compiles(columns):
 @pytest.mark.parametrize(
     ("a", "weight", "dtype", "message"),
     [
-        ((4, 6), (8, 3, 5), "float32", "expects data of rank 2 or more and a weight [7, k/2, n/2], found"),
-        ((6,), (7, 3, 5), "float32", "expects data of rank 2 or more and a weight [7, k/2, n/2], found"),
-        ((4, 8), (7, 3, 5), "float32", "the inner dimensions differ: 8 columns on the left, 6 rows on the right"),
-        ((4, 6), (7, 3, 5), "float64", "expects float32, found"),
-        ((Symbol("n"), 6), (7, 3, 5), "float32", "expects known dimensions, found"),
+        ((1, 4, 6), (8, 3, 5), "float32", "expects data of rank 3 or more and a weight [7, k/2, n/2], found"),
+        ((4, 6), (7, 3, 5), "float32", "expects data of rank 3 or more and a weight [7, k/2, n/2], found"),
+        ((1, 4, 8), (7, 3, 5), "float32", "the inner dimensions differ: 8 columns on the left, 6 rows on the right"),
+        ((1, 4, 6), (7, 3, 5), "float64", "expects float32, found"),
+        ((1, Symbol("n"), 6), (7, 3, 5), "float32", "expects known dimensions, found"),
     ],
 )
 def test_operands_of_products_of_quarters_that_don_t_fit_are_refused(a, weight, dtype, message):

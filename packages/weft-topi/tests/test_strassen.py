@@ -25,7 +25,7 @@ def product(run_views, view, a, b, vectors, lanes, function=None, layout=True):
 
 
 @pytest.mark.parametrize(
-    ("shape", "columns", "vectors"), [((8, 16), 2, 1), ((2, 9, 24), 4, 2), ((2, 2, 6, 32), 12, 3), ((1, 7, 8), 6, 1)]
+    ("shape", "columns", "vectors"), [((1, 8, 16), 2, 1), ((2, 9, 24), 4, 2), ((2, 2, 6, 32), 12, 3), ((1, 7, 8), 6, 1)]
 )
 def test_values(run_views, view, error, random, lanes, shape, columns, vectors):
     a = random.standard_normal(shape).astype("float32")
@@ -35,7 +35,7 @@ def test_values(run_views, view, error, random, lanes, shape, columns, vectors):
 
 @pytest.mark.parametrize("function", [lambda e: te.maximum(e, 0.0), te.tanh], ids=["in registers", "through a buffer"])
 def test_an_epilogue_is_computed_on_blocks(run_views, view, error, random, lanes, function):
-    a = random.standard_normal((9, 16)).astype("float32")
+    a = random.standard_normal((1, 9, 16)).astype("float32")
     b = (random.standard_normal((16, 4 * lanes)) * 0.2).astype("float32")
     expected = a.astype(np.float64) @ b
     expected = np.tanh(expected) if function is te.tanh else np.maximum(expected, 0)
@@ -43,7 +43,7 @@ def test_an_epilogue_is_computed_on_blocks(run_views, view, error, random, lanes
 
 
 def test_row_major_is_computed_as_defined(run_views, view, error, random):
-    a, b = random.standard_normal((3, 4)).astype("float32"), random.standard_normal((4, 6)).astype("float32")
+    a, b = random.standard_normal((1, 3, 4)).astype("float32"), random.standard_normal((4, 6)).astype("float32")
     assert error(product(run_views, view, a, b, 1, 1, layout=False), a.astype(np.float64) @ b) < 2e-6
 
 
@@ -60,6 +60,7 @@ def test_the_tables_multiply_matrices():
         ((1, 128, 768), 3072, AVX512, 3),
         ((1, 128, 768), 768, AVX2, 3),
         ((2, 2, 49, 512), 1024, AVX512, 4),
+        ((2, 7, 7, 512), 1024, AVX512, 4),
         ((128, 768), 3072, AVX512, 0),
         ((1, 128, 768), 1000, AVX512, 0),
         ((1, 128, 770), 768, AVX512, 0),
@@ -73,7 +74,7 @@ def test_it_pays_for_large_products_in_whole_panels(a, columns, machine, vectors
     assert strassen.vectors_for(a, columns, machine) == vectors
 
 
-def test_matrices_of_a_stack_do_not_meet(run_views, view, random, lanes):
+def test_items_of_a_batch_do_not_meet(run_views, view, random, lanes):
     a = random.standard_normal((3, 8, 16)).astype("float32")
     b = random.standard_normal((16, 4 * lanes)).astype("float32")
     alone = product(run_views, view, a[1:2], b, 2, lanes)

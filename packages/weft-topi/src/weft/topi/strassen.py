@@ -4,7 +4,7 @@ The operands are cut into 2 x 2 blocks. Sums of blocks of the left one are multi
 one, which is constant, so that its sums are known beforehand; sums of the products are the blocks of the result. An
 eighth of the multiplications is saved, the right operand grows by three quarters, rounding errors by a small factor.
 They are relative to the largest element of the whole result: rows of a matrix are summed with others of the same
-matrix, as are columns, but never with those of another matrix of a stack.
+matrix, as are columns, but never with those of another item of a batch.
 
 Source: Strassen, Gaussian Elimination is not Optimal, 1969; the form with 15 additions is Winograd's (Knuth, The Art of
 Computer Programming, volume 2, section 4.6.4).
@@ -49,17 +49,17 @@ WORTHWHILE = 2.0
 
 
 def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
-    """Vectors per row of a register tile with which a [..., m, k] · [k, columns] pays; 0 where it does not.
+    """Vectors per row of a register tile with which a [batch, ..., k] · [k, columns] pays; 0 where it does not.
 
     Halves have to consist of whole panels. A single matrix may be a batch of rows that have nothing to do with each
-    other, which must not be summed; so `a` has to be a stack, if only of one.
+    other, which must not be summed; so `a` has to be a batch of matrices, if only of one.
     """
-    *stack, height, depth = a
+    batch, *matrix, depth = a
     lanes = machine.lanes()
     vectors = next((n for n in VECTORS if columns % (2 * n * lanes) == 0), 0)
-    if lanes == 1 or not stack or height < 2 or depth % (2 * UNROLLED_TERMS):
+    if lanes == 1 or not matrix or prod(matrix) < 2 or depth % (2 * UNROLLED_TERMS):
         return 0
-    rows = prod(stack) * height
+    rows = batch * prod(matrix)
     saved = rows * depth * columns / lanes / 8
     weight = depth * columns / lanes
     spent = (rows * depth * LEFT_CYCLES + rows * columns * RESULT_CYCLES) / lanes + weight * WEIGHT_CYCLES
@@ -86,10 +86,10 @@ def weight_layout(lanes: int, vectors: int) -> Layout:
 
 
 def strassen_matmul(a: View, weight: View) -> Computation:
-    """a [..., m, k] · b [k, n] of float32, where `weight` [7, k/2, n/2] are the sums of b's blocks.
+    """a [batch, ..., k] · b [k, n] of float32, where `weight` [7, k/2, n/2] are the sums of b's blocks.
 
-    A matrix with an odd number of rows is completed by zeros. With a row-major weight the product is computed as it is
-    defined, element by element.
+    Each item of the batch is a matrix; one with an odd number of rows is completed by zeros. With a row-major weight
+    the product is computed as it is defined, element by element.
     """
     return _Strassen(a, weight).computation()
 
@@ -97,16 +97,16 @@ def strassen_matmul(a: View, weight: View) -> Computation:
 class _Strassen:
     """The stages: sums of the left operand, products, blocks of the result, each [which, row, column].
 
-    A row of them stands for the two rows of a matrix that are half of its height apart, in the first matrix of the
-    stack and in those that follow.
+    A row of them stands for the two rows of an item that are half of its height apart; items follow each other.
     """
 
     def __init__(self, a: View, weight: View) -> None:
         self.a, self.weight = a, weight
-        *self.stack, self.height, _ = a.shape
+        self.batch, *self.matrix, _ = a.shape
+        self.height = prod(self.matrix)
         _, self.half_depth, self.half_columns = weight.shape
         self.half_height = (self.height + 1) // 2
-        self.rows = prod(self.stack) * self.half_height
+        self.rows = self.batch * self.half_height
 
     def computation(self) -> Computation:
         block = te.reduce_axis(4, "s")
@@ -124,13 +124,12 @@ class _Strassen:
             (4, self.rows, self.half_columns),
             lambda b, i, j: _sum(RESULT, b, q, self.products(q, i, j)), name="blocks",
         )  # fmt: skip
-        shape = (*self.stack, self.height, 2 * self.half_columns)
+        shape = (self.batch, *self.matrix, 2 * self.half_columns)
 
-        def element(*index: Expr) -> Expr:
-            *matrix, i, j = index
+        def element(b: Expr, *index: Expr) -> Expr:
+            i, j = flattened(index[:-1], self.matrix), index[-1]
             which = i // self.half_height * 2 + j // self.half_columns
-            row = flattened((*matrix, i % self.half_height), (*self.stack, self.half_height))
-            value: Expr = self.blocks(which, row, j % self.half_columns)
+            value: Expr = self.blocks(which, b * self.half_height + i % self.half_height, j % self.half_columns)
             return value
 
         self.result: te.Tensor = te.compute(shape, element, name="strassen")
@@ -138,9 +137,8 @@ class _Strassen:
 
     def _element(self, block: Expr, row: Expr, c: Expr) -> Expr:
         """An element of a block of the left operand."""
-        *matrix, i = unflattened(row, (*self.stack, self.half_height))
-        i, k = block // 2 * self.half_height + i, block % 2 * self.half_depth + c
-        value = self.a(*matrix, i, k)
+        b, i = row // self.half_height, block // 2 * self.half_height + row % self.half_height
+        value = self.a(b, *unflattened(i, self.matrix), block % 2 * self.half_depth + c)
         return value if self.height % 2 == 0 else te.if_then_else(i < self.height, value, te.const(0, self.a.dtype))
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
@@ -152,12 +150,13 @@ class _Strassen:
         host = host_of(s, self.result, output, machine)
         tile = Tile.of(s, self.blocks, host)
         stage = s[host]
-        *matrix, i, j = stage.axes
+        batch, *rows, j = stage.axes
+        i = stage.fuse(*rows) if len(rows) > 1 else rows[0]
         which_row, i = stage.split(i, self.half_height, tail="guard")
         which_column, j = stage.split(j, self.half_columns)
         panel, j = stage.split(j, width)
         vector, lane = stage.split(j, lanes)
-        stage.reorder(panel, *matrix, i, which_row, which_column, vector, lane)
+        stage.reorder(panel, batch, i, which_row, which_column, vector, lane)
         share_among_threads(stage, [panel], elements(self.products) * self.half_depth // 8)
         tile.place(stage, i, [which_row, which_column, vector, lane], lanes)
         *data, j = tile.part.axes

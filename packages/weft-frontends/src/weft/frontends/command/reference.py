@@ -1,4 +1,4 @@
-"""The evaluator of the onnx package as a judge, with what it lacks: softmax as operator sets before 13 define it."""
+"""The evaluator of the onnx package as a judge, with what it lacks: large gathers, softmax before operator set 13."""
 
 from __future__ import annotations
 
@@ -31,9 +31,21 @@ def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Ar
 
 
 def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
-    """What the evaluator lacks for a model's operator set."""
+    """What the evaluator lacks for a model's operator set, or computes for small tensors only."""
     version = max((o.version for o in model.opset_import if o.domain in {"", "ai.onnx"}), default=1)
-    return [Softmax, LogSoftmax, Hardmax] if version < 13 else []
+    return [GatherElements, *([Softmax, LogSoftmax, Hardmax] if version < 13 else [])]
+
+
+class GatherElements(OpRun):
+    """The standard operator for any number of elements along the axis; the evaluator's own ends at 64."""
+
+    op_domain = ""
+    op_schema = get_schema("GatherElements", 13)
+
+    def _run(self, data: Array, indices: Array, axis: int | None = None) -> tuple[Array]:
+        along = (axis or 0) % data.ndim
+        part = tuple(slice(None) if d == along else slice(n) for d, n in enumerate(indices.shape))
+        return (np.take_along_axis(data[part], indices, along),)
 
 
 class _OfRows(OpRun, ABC):

@@ -67,7 +67,7 @@ class MatMul(Op):
 
 @dataclass(frozen=True, slots=True)
 class StrassenMatMul(Op):
-    """a [..., m, k] · b [k, n] by seven products of quarters, which pass choose_products makes of MatMul.
+    """a [batch, ..., k] · b [k, n] by seven products of quarters, which pass choose_products makes of MatMul.
 
     Inputs: a, weight [7, k/2, n/2] (weft.topi.strassen.transformed), both float32; registers hold `vectors` of columns.
     """
@@ -79,8 +79,8 @@ class StrassenMatMul(Op):
         require(a.is_static and weight.is_static, self, f"expects known dimensions, found {a} and {weight}")
         require(a.dtype == weight.dtype and str(a.dtype) == "float32", self, f"expects float32, found {a} and {weight}")
         require(
-            a.rank >= 2 and weight.rank == 3 and weight.shape[:1] == (strassen.PRODUCTS,), self,
-            f"expects data of rank 2 or more and a weight [{strassen.PRODUCTS}, k/2, n/2], found {a} and {weight}",
+            a.rank >= 3 and weight.rank == 3 and weight.shape[:1] == (strassen.PRODUCTS,), self,
+            f"expects data of rank 3 or more and a weight [{strassen.PRODUCTS}, k/2, n/2], found {a} and {weight}",
         )  # fmt: skip
         _, depth, columns = weight.static_shape
         require(
