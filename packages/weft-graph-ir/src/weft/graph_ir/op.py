@@ -12,6 +12,9 @@ from weft.runtime.errors import InferenceError
 from weft.topi.layout import View
 from weft.topi.operator import Computation, LayoutChoice
 
+ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
+"""Of a method in a layout that it is only defined for."""
+
 
 class Op:
     """Base of operators: frozen dataclasses, equal where their attributes are.
@@ -72,4 +75,4 @@ def require(condition: bool, op: Op, message: str) -> None:
         raise InferenceError(f"{op.op_name()}: {message}")
 
 
-__all__ = ["LayoutChoice", "Op", "attributes_of", "require"]
+__all__ = ["ELEMENT_BY_ELEMENT_SLOWDOWN", "LayoutChoice", "Op", "attributes_of", "require"]

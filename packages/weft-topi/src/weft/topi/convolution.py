@@ -13,7 +13,7 @@ from weft.tensor_ir import Machine
 from weft.topi import winograd
 from weft.topi.conv import reads_padding
 from weft.topi.cost import MEMORY_BYTES_PER_CYCLE, bytes_per_cycle, tile_cycles, tiles_cycles
-from weft.topi.tiling import balanced
+from weft.topi.tiling import balanced, tile_rows
 from weft.topi.window import Window
 
 MOST_VECTORS = 8
@@ -190,7 +190,7 @@ def _winograd_cycles(problem: Problem, f: winograd.Transform, method: Winograd, 
     count = method.rows * method.columns * (batch if whole else 1)
     blocks = 1 if whole else batch * (down // method.rows) * (across // method.columns)
     groups = outputs // (lanes * method.vectors)
-    tile = winograd.tiles_at_a_time(count, method.vectors, machine)
+    tile = tile_rows(count, method.vectors, machine.vector_registers)
     one = tile_cycles(tile, method.vectors, channels, machine, PANELS_EXPOSED)
     products = f.n**2 * groups * -(-count // tile) * one
     transforms = f.n**2 * count * (channels + outputs) * TRANSFORM_CYCLES

@@ -15,7 +15,6 @@ from weft.topi.operator import Computation
 from weft.topi.rows import flattened, unflattened
 from weft.topi.tiling import (
     accumulator_type,
-    balanced,
     elements,
     extent_of,
     host_of,
@@ -25,6 +24,7 @@ from weft.topi.tiling import (
     reduce_in_vectors,
     register_tile,
     share_among_threads,
+    tile_rows,
 )
 
 PANEL_WIDTH = 32
@@ -53,16 +53,11 @@ def weight_layout(rows: int, columns: int, rank: int, lanes: int) -> Layout | No
     return Layout((*range(rank - 2), rank - 1, rank - 2, Block(rank - 1, panel)))
 
 
-def _tile_rows(rows: int, vectors: int, registers: int) -> int:
-    """Rows of a register tile: accumulators, a row of the right operand and one element of the left one have to fit."""
-    return balanced(rows, max(1, (registers - 1 - vectors) // vectors))
-
-
 def _vectors(rows: int, blocks: int, registers: int) -> int:
     """Vectors per row of a register tile: where a load serves most multiply-adds, and little of a panel is empty."""
 
     def value(vectors: int) -> float:
-        tile = _tile_rows(rows, vectors, registers)
+        tile = tile_rows(rows, vectors, registers)
         return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
     return max((n for n in (2, 3, 4, 6, 8, 1) if n <= blocks), key=value)
@@ -171,7 +166,7 @@ class _Plan:
         stage = s[host]
         batch, i, j = self._axes(stage)
         width = self.right.width
-        rows = _tile_rows(self.rows, max(1, width // lanes), machine.vector_registers)
+        rows = tile_rows(self.rows, max(1, width // lanes), machine.vector_registers)
         jo, ji = stage.split(j, width, tail="partition")
         io, ii = stage.split(i, rows, tail="partition")
         jv, lane = stage.split(ji, lanes)

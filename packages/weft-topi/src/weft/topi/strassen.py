@@ -24,7 +24,7 @@ from weft.topi.injective import schedule_injective
 from weft.topi.layout import Block, Layout, View
 from weft.topi.operator import Computation
 from weft.topi.rows import flattened, unflattened
-from weft.topi.tiling import Tile, balanced, elements, host_of, largest_divisor, register_tile, share_among_threads
+from weft.topi.tiling import Tile, elements, host_of, largest_divisor, register_tile, share_among_threads, tile_rows
 
 Array = np.ndarray[Any, Any]
 
@@ -64,10 +64,6 @@ def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
     weight = depth * columns / lanes
     spent = (rows * depth * LEFT_CYCLES + rows * columns * RESULT_CYCLES) / lanes + weight * WEIGHT_CYCLES
     return vectors if saved >= WORTHWHILE * spent else 0
-
-
-def _tile_rows(rows: int, vectors: int, machine: Machine) -> int:
-    return balanced(rows, max(1, (machine.vector_registers - 1 - vectors) // vectors))
 
 
 def transformed(weight: Array) -> Array:
@@ -172,7 +168,7 @@ class _Strassen:
         part = s.cache_write(self.products, "register")
         stage = s[self.products]
         q, i, j = stage.axes
-        io, ii = stage.split(i, _tile_rows(self.rows, width // lanes, machine), tail="partition")
+        io, ii = stage.split(i, tile_rows(self.rows, width // lanes, machine.vector_registers), tail="partition")
         vector, lane = stage.split(j, lanes)
         stage.reorder(q, io, ii, vector, lane)
         register_tile(stage, ii, vector, lane)

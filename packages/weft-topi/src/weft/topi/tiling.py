@@ -162,6 +162,11 @@ def balanced(extent: int, most: int) -> int:
     return -(-extent // tiles)
 
 
+def tile_rows(rows: int, vectors: int, registers: int) -> int:
+    """Rows of a register tile of `vectors` per row: accumulators, a row of one operand, an element of the other fit."""
+    return balanced(rows, max(1, (registers - 1 - vectors) // vectors))
+
+
 def largest_divisor(extent: int, most: int) -> int:
     """The largest divisor of `extent` that is at most `most`."""
     return max(d for d in range(1, max(1, min(extent, most)) + 1) if extent % d == 0)

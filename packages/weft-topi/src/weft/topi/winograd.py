@@ -24,11 +24,11 @@ from weft.topi.injective import schedule_injective
 from weft.topi.layout import Block, Layout, View
 from weft.topi.operator import Computation
 from weft.topi.tiling import (
-    balanced,
     elements,
     host_of,
     register_tile,
     share_among_threads,
+    tile_rows,
 )
 from weft.topi.window import Window
 
@@ -127,11 +127,6 @@ def blocks(output: Sequence[int], f: Transform) -> Iterator[tuple[int, int]]:
     yield down, across
     yield from ((rows, across) for rows in range(1, down) if down % rows == 0 and rows * across <= MOST_BLOCK)
     yield from ((1, columns) for columns in range(LEAST_BLOCK, across) if across % columns == 0)
-
-
-def tiles_at_a_time(count: int, vectors: int, machine: Machine) -> int:
-    """Tiles whose products registers hold, for a number of vectors of output channels."""
-    return balanced(count, (machine.vector_registers - 1 - vectors) // vectors)
 
 
 def transformed(weight: Array, f: Transform) -> Array:
@@ -354,7 +349,7 @@ class _Winograd:
         tile = s.cache_write(self.products, "register")
         stage = s[self.products]
         i, j, ob, t, oi = stage.axes
-        to, ti = stage.split(t, tiles_at_a_time(count, self.vectors, machine), tail="shift")
+        to, ti = stage.split(t, tile_rows(count, self.vectors, machine.vector_registers), tail="shift")
         stage.reorder(i, j, to, ti, ob, oi)
         register_tile(stage, ti, ob, oi)
         stage.compute_at(host, og)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from weft.graph_ir.op import LayoutChoice, Op, require
+from weft.graph_ir.op import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Op, require
 from weft.graph_ir.ops.window import output_dims, require_spatial, window_of
 from weft.graph_ir.types import Dim, Symbol, TensorType
 from weft.topi import conv, conv_transpose, winograd
@@ -16,8 +16,6 @@ from weft.topi.window import Window
 
 ROW_MAJOR_SLOWDOWN = 2.0
 """Of a convolution that is row-major although blocks of channels fit."""
-ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
-"""Of Winograd's method in a layout that it is only defined for."""
 
 
 @dataclass(frozen=True, slots=True)

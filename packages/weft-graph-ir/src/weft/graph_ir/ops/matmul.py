@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from weft.graph_ir.op import LayoutChoice, Op, require
+from weft.graph_ir.op import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Op, require
 from weft.graph_ir.types import Dim, TensorType
 from weft.topi import matmul, strassen
 from weft.topi.determinant import determinant
@@ -15,8 +15,6 @@ from weft.topi.operator import Computation
 
 UNPACKED_SLOWDOWN = 1.1
 """Of a product whose right operand is packed while running."""
-ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
-"""Of Strassen's method in a layout that it is only defined for."""
 
 
 @dataclass(frozen=True, slots=True)
