@@ -21,12 +21,10 @@ TRANSFORM_CYCLES = 0.45
 """Of one element of a tile on its way into the domain of products, or out of it."""
 EXPOSED = 0.5
 """The part of the traffic between caches that arithmetic does not hide."""
-REREAD = 0.6
+REREAD = 0.4
 """What reading transformed inputs costs by their bytes, compared with writing them."""
-PANELS_EXPOSED = 0.25
-"""The part of it for panels of transformed weights, each of which few register tiles read."""
-STREAMED = 0.2
-"""The part of it for what is read in its order and so fetched ahead."""
+STREAMED = 0.25
+"""The part of it for weights from memory, read in order, a vector at a time; with more a core looks further ahead."""
 CORES = (1, 2, 4)
 """How many are equally likely to run a network."""
 SHARED_BYTES_PER_CYCLE = 2.5
@@ -167,7 +165,7 @@ def _direct_cycles(problem: Problem, method: Direct, machine: Machine) -> float:
     image = 4 * prod(problem.data[1:])
     traffic = image / bytes_per_cycle(image, machine) * EXPOSED
     parts = batch * groups * prod(outer)
-    return _mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), parts)
+    return _mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), method.vectors, parts)
 
 
 def _winograd(problem: Problem, machine: Machine) -> Iterator[Candidate]:
@@ -191,7 +189,7 @@ def _winograd_cycles(problem: Problem, f: winograd.Transform, method: Winograd, 
     blocks = 1 if whole else batch * (down // method.rows) * (across // method.columns)
     groups = outputs // (lanes * method.vectors)
     tile = tile_rows(count, method.vectors, machine.vector_registers)
-    one = tile_cycles(tile, method.vectors, channels, machine, PANELS_EXPOSED)
+    one = tile_cycles(tile, method.vectors, channels, machine, EXPOSED)
     products = f.n**2 * groups * -(-count // tile) * one
     transforms = f.n**2 * count * (channels + outputs) * TRANSFORM_CYCLES
     inputs, weights = 4 * f.n**2 * count * channels, 4 * f.weights**2 * channels * outputs
@@ -199,19 +197,16 @@ def _winograd_cycles(problem: Problem, f: winograd.Transform, method: Winograd, 
     traffic = (inputs * (1 + REREAD * groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
     work = products + transforms + EXPOSED * traffic
     if blocks > 1:
-        work = blocks * _fed(work, weights / bytes_per_cycle(weights, machine))
-    return _mean_cycles(work, weights, *((groups, inputs) if whole else (blocks, 0)))
+        work = blocks * max(work, weights / bytes_per_cycle(weights, machine))
+    parts, shared = (groups, inputs) if whole else (blocks, 0)
+    return _mean_cycles(work, weights, method.vectors, parts, shared)
 
 
-def _fed(work: float, transfer: float) -> float:
-    """Work for which weights are fetched meanwhile, in their order."""
-    return max(work, transfer) + STREAMED * transfer
-
-
-def _mean_cycles(work: float, weights: int, parts: int, shared: int = 0) -> float:
+def _mean_cycles(work: float, weights: int, vectors: int, parts: int, shared: int = 0) -> float:
     """What cores spend together on work in equal parts, with cold weights and bytes that one writes and all read."""
     cycles = []
     for n in CORES:
         own = -(-parts // n) / parts * work + (n > 1) * shared / n / SHARED_BYTES_PER_CYCLE
-        cycles.append(n * _fed(own, weights / (MEMORY_BYTES_PER_CYCLE * sqrt(n))))
+        transfer = weights / (MEMORY_BYTES_PER_CYCLE * sqrt(n))
+        cycles.append(n * (max(own, transfer) + STREAMED / vectors * transfer))
     return sum(cycles) / len(cycles)

@@ -6,6 +6,7 @@ Skylake and their successors do within a factor that all candidates share. Only 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 
 from weft.tensor_ir import Machine
@@ -20,10 +21,12 @@ STEP_CYCLES = 0.3
 """What a step of a reduction costs beside its arithmetic."""
 TILE_CYCLES = 10
 """What a tile costs to begin and to end."""
-CACHE_BYTES_PER_CYCLE = (64.0, 24.0, 10.0)
+CACHE_BYTES_PER_CYCLE = (64.0, 28.0, 18.0)
 """What a core reads of its first, second and third cache."""
 MEMORY_BYTES_PER_CYCLE = 6.4
 """What a core reads of memory that is in no cache."""
+SPILL = 1.5
+"""By how much of its part of a cache data has to exceed it until none of it is found there again."""
 
 
 def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, exposed: float = 0.0) -> float:
@@ -52,8 +55,12 @@ def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Mach
 def bytes_per_cycle(size: int, machine: Machine) -> float:
     """What a core reads per cycle of data of `size` bytes that it reads again and again.
 
-    Half of a cache of its own is for such data, and a quarter of the third, which it shares.
+    Half of a cache of its own is for such data, and a quarter of the third, which it shares. Data that exceeds its
+    part comes from the next cache for so much as it exceeds it by, up to SPILL.
     """
     held = (machine.l1_bytes // 2, machine.l2_bytes // 2, machine.l3_bytes // 4)
-    levels = zip(held, CACHE_BYTES_PER_CYCLE, strict=True)
-    return next((rate for most, rate in levels if size <= most), MEMORY_BYTES_PER_CYCLE)
+    rates = (*CACHE_BYTES_PER_CYCLE, MEMORY_BYTES_PER_CYCLE)
+    cycles = 1 / rates[0]
+    for most, (near, far) in zip(held, pairwise(rates), strict=True):
+        cycles += min(1.0, max(0, size - most) / (SPILL * most)) * (1 / far - 1 / near)
+    return 1 / cycles
