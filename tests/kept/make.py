@@ -236,7 +236,7 @@ def make(name: str, graph: Graph) -> None:
 def with_section(artifact: runtime.Artifact, name: str, data: bytes) -> bytes:
     """The file of an artifact with one more section, which is not required."""
     sections = {"library": artifact.library, "parameters": artifact.parameters, name: data}
-    return b"".join(packed(artifact.fields(), sections, optional=(name,)))
+    return packed(artifact.fields(), sections, optional=(name,))
 
 
 if __name__ == "__main__":

@@ -63,8 +63,11 @@ def test_nodes_are_evaluated_from_their_definition_or_natively(parse, shape):
     (node,) = graph.nodes
     x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     assert work_of(node) == x.size
-    (y,) = NativeEvaluator().evaluate(node, [x, x])
-    assert np.array_equal(y, x * x)
+    anywhere = np.frombuffer(b"?" + x.tobytes(), np.float32, x.size, 1).reshape(shape)  # as a file has it
+    assert not anywhere.flags.aligned
+    for given in (x, anywhere):
+        (y,) = NativeEvaluator().evaluate(node, [given, given])
+        assert np.array_equal(y, x * x)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from weft.graph_ir.build import parameter_block
 from weft.graph_ir.graph import GraphBuilder, Node, Value
 from weft.graph_ir.memory import plan_memory
 from weft.graph_ir.ops.element_wise import Relu
 from weft.graph_ir.ops.layout import ConvertLayout
 from weft.graph_ir.ops.shape import Transpose
+from weft.graph_ir.parameter_block import parameter_block
 from weft.graph_ir.passes.precompute_parameters import precompute_parameters
 from weft.graph_ir.types import TensorType
 from weft.topi.layout import Layout
@@ -76,5 +76,5 @@ def test_what_only_moves_elements_is_a_view_of_them():
     found = graph.parameters[packed]
     assert np.shares_memory(found, weight)
     assert np.array_equal(found, pack(weight.T, Layout.parse("Ba2b")))
-    block = parameter_block(graph, plan_memory(graph))
+    block = parameter_block(graph, plan_memory(graph)).whole()
     assert np.frombuffer(block, "float32", 32, plan_memory(graph).parameters[packed]).tolist() == found.ravel().tolist()

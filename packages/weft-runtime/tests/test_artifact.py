@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,12 +42,51 @@ def test_sections_begin_on_pages() -> None:
 
 def test_a_section_that_is_not_required_is_ignored() -> None:
     sections = {"library": b"code", "notes": b"of a later version", "parameters": b"data"}
-    read = read_artifact(b"".join(packed(artifact().fields(), sections, optional=("notes",))))
+    read = read_artifact(packed(artifact().fields(), sections, optional=("notes",)))
     assert (read.library, bytes(read.parameters)) == (b"code", b"data")
 
 
 def test_an_artifact_without_parameters_reads_back() -> None:
     assert bytes(read_artifact(artifact(b"").to_bytes()).parameters) == b""
+
+
+class Counted:
+    """Content that is made on demand: number i is i mod 251."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def read_into(self, start: int, place: memoryview) -> None:
+        place[:] = bytes((start + i) % 251 for i in range(len(place)))
+
+    def whole(self) -> memoryview:
+        content = bytearray(self.size)
+        self.read_into(0, memoryview(content))
+        return memoryview(content)
+
+
+@pytest.mark.parametrize("size", [0, 5, 4096, 3 * LEAF_BYTES + 64])
+def test_content_made_on_demand_gives_the_file_of_its_bytes(size: int, tmp_path: Path) -> None:
+    content = Counted(size)
+    made, known = replace(artifact(), parameters=content), artifact(bytes(content.whole()))
+    made.save(tmp_path / "a.weft")
+    assert (tmp_path / "a.weft").read_bytes() == made.to_bytes() == known.to_bytes()
+
+
+def test_a_failure_while_content_is_made_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    class Failing(Counted):
+        def read_into(self, start: int, place: memoryview) -> None:
+            raise MemoryError(start, len(place))
+
+    path = tmp_path / "a.weft"
+    artifact().save(path)
+    with pytest.raises(MemoryError):
+        replace(artifact(), parameters=Failing(3 * LEAF_BYTES)).save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.weft"]
+    assert path.read_bytes() == artifact().to_bytes()
 
 
 def test_saving_replaces_a_file_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_an_altered_section_is_refused(needle: bytes, name: str) -> None:
 
 
 def test_the_leaf_that_is_altered_is_told() -> None:
-    raw = bytearray(b"".join(packed(ARTIFACT.fields(), {"library": b"", "parameters": bytes(3 * LEAF_BYTES)})))
+    raw = bytearray(packed(ARTIFACT.fields(), {"library": b"", "parameters": bytes(3 * LEAF_BYTES)}))
     raw[-1 - LEAF_BYTES] = 1
     with pytest.raises(ArtifactError, match=r"section 'parameters' does not have its digest in leaf 1 of 4 MiB"):
         read_artifact(bytes(raw))
@@ -126,7 +126,7 @@ def test_a_section_that_is_required_and_unknown_is_refused() -> None:
     with pytest.raises(
         ArtifactError, match=r"section 'gpu' is required, but this weft-runtime does not know it; renew weft-runtime"
     ):
-        read_artifact(b"".join(packed(ARTIFACT.fields(), sections)))
+        read_artifact(packed(ARTIFACT.fields(), sections))
 
 
 def section(**changed: Any) -> Change:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -22,6 +21,7 @@ from weft.graph_ir.op_set import OpSet
 from weft.graph_ir.ops import OPS
 from weft.graph_ir.ops.control import Control
 from weft.graph_ir.ops.fused import Fused
+from weft.graph_ir.parameter_block import parameter_block
 from weft.graph_ir.passes.choose_convolutions import Chooser, choose_convolutions, nothing_known
 from weft.graph_ir.passes.choose_layouts import choose_layouts
 from weft.graph_ir.passes.choose_products import choose_products
@@ -247,19 +247,6 @@ def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
         return graph
     inputs = tuple(v for v in graph.inputs if v not in data)
     return replace(graph, inputs=inputs, parameters={**graph.parameters, **data})
-
-
-def parameter_block(graph: Graph, plan: MemoryPlan) -> memoryview:
-    """All parameters in the memory that the plan gives them, read-only."""
-    block = np.zeros(max(plan.parameter_bytes, 64), np.uint8)
-
-    def fill(value: Value, offset: int) -> None:
-        place = block[offset : offset + value.type.bytes].view(value.type.dtype.numpy)
-        place.reshape(value.type.physical_shape)[...] = graph.parameters[value]
-
-    with ThreadPoolExecutor() as threads:  # copying packs weights and takes as long as memory does
-        list(threads.map(fill, plan.parameters.keys(), plan.parameters.values()))
-    return block.data.toreadonly()
 
 
 def _parameter(value: Value, is_output: bool) -> Parameter:

@@ -13,11 +13,16 @@ import hashlib
 import json
 import os
 import struct
+from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import accumulate, islice
 from pathlib import Path
+from typing import BinaryIO
 
+from weft.runtime.content import Content, whole
 from weft.runtime.dtype import DType
 from weft.runtime.errors import ArtifactError
 from weft.runtime.exported_network import with_parameters
@@ -33,6 +38,9 @@ PAGE = 4096
 SECTIONS = ("library", "parameters")
 """What every artifact has and this version knows."""
 
+_NO_DIGEST = "0" * 64
+_THREADS = min(os.cpu_count() or 1, 8)
+
 ENTRY = "run"
 """The function of the library that runs the network."""
 
@@ -47,7 +55,8 @@ class Artifact:
     outputs: tuple[Parameter, ...]
     workspace_bytes: int
     library: bytes
-    parameters: bytes | memoryview
+    parameters: bytes | memoryview | Content
+    """Content from a compiler is made while the file is written, or whole when a model is loaded."""
     source_digest: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +74,7 @@ class Artifact:
 
     def to_bytes(self) -> bytes:
         """The file: equal artifacts give equal bytes."""
-        return b"".join(self._parts())
+        return packed(self.fields(), self._sections())
 
     def fields(self) -> dict[str, object]:
         """The manifest, without the places of the sections."""
@@ -81,8 +90,8 @@ class Artifact:
             **({"steps": [s.to_json() for s in self.steps]} if self.steps else {}),
         }
 
-    def _parts(self) -> Iterator[bytes | memoryview]:
-        return packed(self.fields(), {"library": self.library, "parameters": self.parameters})
+    def _sections(self) -> dict[str, bytes | memoryview | Content]:
+        return {"library": self.library, "parameters": self.parameters}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file; whoever reads the path at that time sees the old file or the new one, whole.
@@ -93,11 +102,12 @@ class Artifact:
         temporary = place.with_name(f".{place.name}.{os.getpid()}")
         try:
             with temporary.open("wb") as file:
-                file.writelines(self._parts())
+                _write(file, self.fields(), self._sections())
             temporary.replace(place)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise ArtifactError(f"{place}: expected a place to write the artifact to: {error.strerror}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def export_library(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
@@ -108,7 +118,7 @@ class Artifact:
         """
         place = Path(path)
         header = network_header(self.signature, self.target, name)
-        library = with_parameters(self.library, self.parameters, place.name)
+        library = with_parameters(self.library, whole(self.parameters), place.name)
         try:
             place.write_bytes(library)
             place.with_suffix(".h").write_text(header, encoding="utf-8")
@@ -117,36 +127,74 @@ class Artifact:
 
 
 def packed(
-    fields: Mapping[str, object], sections: Mapping[str, bytes | memoryview], optional: tuple[str, ...] = ()
-) -> Iterator[bytes | memoryview]:
-    """The file of a manifest of these fields and these sections, piece by piece; the sections are not copied.
+    fields: Mapping[str, object], sections: Mapping[str, bytes | memoryview | Content], optional: tuple[str, ...] = ()
+) -> bytes:
+    """The file of a manifest of these fields and these sections.
 
     A reader that does not know one of the `optional` sections ignores it.
     """
-    places, end = {}, 0
-    for name, data in sections.items():
-        required = name not in optional
-        places[name] = {"offset": end, "size": len(data), "required": required, "leaves": leaf_digests(data)}
-        end += -(-len(data) // PAGE) * PAGE
-    manifest = json.dumps({**fields, "sections": places}, separators=(",", ":"), sort_keys=True).encode()
-    first = -(-(HEADER.size + len(manifest)) // PAGE) * PAGE
-    digest = hashlib.sha256(manifest).digest()
-    yield HEADER.pack(MAGIC, FORMAT_VERSION, first, HEADER.size, len(manifest), digest)
-    yield manifest
-    yield bytes(first - HEADER.size - len(manifest))
-    for data in sections.values():
-        yield data
-        yield bytes(-len(data) % PAGE)
+    file = BytesIO()
+    _write(file, fields, sections, optional)
+    return file.getvalue()
+
+
+def _write(
+    file: BinaryIO,
+    fields: Mapping[str, object],
+    sections: Mapping[str, bytes | memoryview | Content],
+    optional: tuple[str, ...] = (),
+) -> None:
+    """Write the sections, and then what comes before them, which tells their digests."""
+    leaves: dict[str, list[str]] = {name: [_NO_DIGEST] * -(-len(d) // LEAF_BYTES) for name, d in sections.items()}
+    starts = list(accumulate((-(-len(d) // PAGE) * PAGE for d in sections.values()), initial=0))
+    described = {
+        name: {"offset": start, "size": len(data), "required": name not in optional, "leaves": leaves[name]}
+        for (name, data), start in zip(sections.items(), starts, strict=False)
+    }
+
+    def manifest() -> bytes:
+        return json.dumps({**fields, "sections": described}, separators=(",", ":"), sort_keys=True).encode()
+
+    first = -(-(HEADER.size + len(manifest())) // PAGE) * PAGE
+    for (name, data), start in zip(sections.items(), starts, strict=False):
+        for index, (leaf, digest) in enumerate(_leaves(data)):
+            leaves[name][index] = digest
+            file.seek(first + start + index * LEAF_BYTES)
+            file.write(leaf)
+        file.seek(first + start + len(data))
+        file.write(bytes(-len(data) % PAGE))
+    text = manifest()
+    head = HEADER.pack(MAGIC, FORMAT_VERSION, first, HEADER.size, len(text), hashlib.sha256(text).digest())
+    file.seek(0)
+    file.write((head + text).ljust(first, b"\0"))
+
+
+def _leaves(data: bytes | memoryview | Content) -> Iterator[tuple[memoryview, str]]:
+    """Each leaf and its SHA-256, made ahead in threads; a leaf is valid until the next one is asked for."""
+    spent: list[bytearray] = []
+
+    def made(start: int) -> tuple[memoryview, str]:
+        if isinstance(data, (bytes, memoryview)):
+            leaf = memoryview(data)[start : start + LEAF_BYTES]
+        else:
+            leaf = memoryview(spent.pop() if spent else bytearray(LEAF_BYTES))[: len(data) - start]
+            data.read_into(start, leaf)
+        return leaf, hashlib.sha256(leaf).hexdigest()
+
+    starts = iter(range(0, len(data), LEAF_BYTES))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        coming = deque(pool.submit(made, start) for start in islice(starts, _THREADS + 1))
+        while coming:
+            leaf, digest = coming.popleft().result()
+            coming.extend(pool.submit(made, start) for start in islice(starts, 1))
+            yield leaf, digest
+            if isinstance(leaf.obj, bytearray):
+                spent.append(leaf.obj)
 
 
 def leaf_digests(data: bytes | memoryview) -> list[str]:
     """SHA-256 of each leaf of 4 MiB, in parallel."""
-    view = memoryview(data)
-    leaves = [view[i : i + LEAF_BYTES] for i in range(0, len(view), LEAF_BYTES)]
-    if len(leaves) < 2:
-        return [hashlib.sha256(leaf).hexdigest() for leaf in leaves]
-    with ThreadPoolExecutor(min(len(leaves), 8)) as pool:
-        return list(pool.map(lambda leaf: hashlib.sha256(leaf).hexdigest(), leaves))
+    return [digest for _, digest in _leaves(data)]
 
 
 def _block(name: str, dtype: str, size: int, alignment: int, is_output: bool) -> Parameter:

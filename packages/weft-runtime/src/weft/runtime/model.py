@@ -12,6 +12,7 @@ import numpy as np
 
 from weft.runtime.artifact import ENTRY, Artifact
 from weft.runtime.artifact_reader import read_artifact
+from weft.runtime.content import whole
 from weft.runtime.device import Device, cpu
 from weft.runtime.errors import ArgumentError, ArtifactError, TargetError
 from weft.runtime.module import Argument, Function, Module, load_module
@@ -38,7 +39,7 @@ class Model:
         self.artifact = artifact
         self.device = device
         self._function: Function | None = _entry(artifact, module)
-        block = NDArray.of(np.frombuffer(artifact.parameters or bytes(64), np.uint8))
+        block = NDArray.of(np.frombuffer(whole(artifact.parameters) or bytes(64), np.uint8))
         parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
         workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
         self.clock = empty((len(artifact.steps) + 1,), "int64") if artifact.steps else None

@@ -12,6 +12,7 @@ Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -40,6 +41,8 @@ LEAST_BLOCK = 8
 """Tiles that a part of a row has at least."""
 MOST_BLOCK = 256
 """Tiles that a block of rows has at most."""
+LARGE_WEIGHT_BYTES = 8 << 20
+"""Of a transformed weight that threads make together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +137,17 @@ def transformed(weight: Array, f: Transform) -> Array:
     g = np.array(list(dict.fromkeys(f.weight)))
     both = np.kron(g, g).T  # [9, k²]
     result = np.empty((*weight.shape[:2], len(g), len(g)), weight.dtype)
-    for taps, tile in zip(weight, result, strict=True):  # one output channel at a time, to keep float64 copies small
-        tile[...] = (taps.reshape(-1, KERNEL**2).astype(np.float64) @ both).reshape(tile.shape)
+
+    def transform(channel: int) -> None:  # of the output: one at a time keeps float64 copies in caches
+        taps = weight[channel].reshape(-1, KERNEL**2).astype(np.float64)
+        result[channel] = (taps @ both).reshape(result.shape[1:])
+
+    if result.nbytes < LARGE_WEIGHT_BYTES:
+        for channel in range(len(weight)):
+            transform(channel)
+    else:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(transform, range(len(weight))))
     return result
 
 

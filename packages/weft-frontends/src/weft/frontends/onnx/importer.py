@@ -167,7 +167,7 @@ class _Importer:
 
     def run(self) -> tuple[Graph | None, Report]:
         self._bind_inputs()
-        self._read_initializers(self.graph, self.scope, outer_names=self.constants)
+        self._read_initializers(self.graph, self.scope, self.constants, self.model.weights)
         self._import_nodes(self.graph.node, self.scope, _Place(self.opsets, self.emitter))
         report = Report(self.model.name, self.opsets, dict(self.operators), tuple(self.gaps), self.unchecked)
         if self.gaps:
@@ -195,14 +195,20 @@ class _Importer:
                 )
             self.scope[name] = data
 
-    def _read_initializers(self, graph: onnx.GraphProto, scope: Scope, outer_names: Mapping[str, object]) -> None:
-        """Data with the graph; an input that has some is a constant."""
+    def _read_initializers(
+        self,
+        graph: onnx.GraphProto,
+        scope: Scope,
+        outer_names: Mapping[str, object] = {},
+        weights: Mapping[int, memoryview] = {},
+    ) -> None:
+        """Data with the graph, or by position in `weights`; an input that has some is a constant."""
         remaining = self.model.limits.tensor_bytes
-        for tensor in graph.initializer:
+        for index, tensor in enumerate(graph.initializer):
             if tensor.name in outer_names:
                 raise FrontendError(f"constant {tensor.name!r} is an initialiser of the model already")
             what = f"initialiser {tensor.name!r}"
-            scope[tensor.name] = to_array(tensor, self.model.folder, what, remaining)
+            scope[tensor.name] = to_array(tensor, self.model.folder, what, remaining, weights.get(index))
             remaining -= tensor_bytes(tensor, what)
 
     def _decode(self, tensor: onnx.TensorProto) -> Array:
@@ -464,7 +470,7 @@ class _Bodies:
         return self._import(graph, self.scope.new_child(dict(given)), place)
 
     def _import(self, graph: onnx.GraphProto, scope: Scope, place: _Place) -> list[Operand] | None:
-        self.importer._read_initializers(graph, scope, outer_names={})
+        self.importer._read_initializers(graph, scope)
         self.importer._import_nodes(graph.node, scope, place)
         results = [_present(scope, output.name) for output in graph.output]
         known = [result for result in results if not isinstance(result, _Unknown)]

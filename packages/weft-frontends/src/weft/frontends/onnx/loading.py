@@ -5,14 +5,15 @@ Nothing of a model is ever run. What is refused here, and why, is listed in docs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from weft.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 from weft.runtime.errors import FrontendError, printable
 
 
@@ -40,6 +41,8 @@ class Model:
     name: str
     folder: Path | None
     limits: Limits
+    weights: Mapping[int, memoryview] = field(default_factory=dict)
+    """Raw data of initialisers of the graph, by position, that the message itself is without."""
 
 
 def load(source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits()) -> Model:
@@ -48,12 +51,13 @@ def load(source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits()
         case onnx.ModelProto():
             model = Model(source, printable(text(source.graph.name, "the graph")), None, limits)
         case bytes():
-            proto = _parse(source, "the given bytes", limits)
-            model = Model(proto, printable(text(proto.graph.name, "the graph")), None, limits)
+            proto, weights = _parse(source, "the given bytes", limits)
+            model = Model(proto, printable(text(proto.graph.name, "the graph")), None, limits, weights)
         case str() | PathLike():
             path = Path(source)
             name = printable(path.name)
-            model = Model(_parse(_read(path, limits), name, limits), name, path.parent, limits)
+            proto, weights = _parse(_read(path, limits), name, limits)
+            model = Model(proto, name, path.parent, limits, weights)
         case _:
             found = type(source).__name__
             raise FrontendError(f"expected an ONNX model: a path, its bytes or its message, found {found}")
@@ -84,15 +88,17 @@ def _read(path: Path, limits: Limits) -> bytes:
         raise FrontendError(f"can't read the model {str(path)!r}: there is no memory for its {size} bytes") from None
 
 
-def _parse(data: bytes, name: str, limits: Limits) -> onnx.ModelProto:
+def _parse(data: bytes, name: str, limits: Limits) -> tuple[onnx.ModelProto, dict[int, memoryview]]:
+    """The message, without the data of large initialisers where all of it is large, and that data."""
     if len(data) > limits.model_bytes:
         raise FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {name} has {len(data)}")
+    rest, weights = cut_weights(data) if len(data) >= LEAST_MODEL_BYTES else (data, {})
     proto = onnx.ModelProto()
     try:
-        proto.ParseFromString(data)
+        proto.ParseFromString(rest)
     except DecodeError as error:
         raise FrontendError(f"{name}: expected an ONNX model, found what protobuf can't parse: {error}") from None
-    return proto
+    return proto, weights
 
 
 def _check_extent(model: Model) -> None:

@@ -78,8 +78,11 @@ def tensor_bytes(tensor: TensorProto, what: str) -> int:
     return int(prod(tensor.dims)) * dtype.bytes
 
 
-def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int) -> Array:
-    """The data of a tensor, of its own element type. Raises FrontendError where it is not what the type asks for."""
+def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int, raw: memoryview | None = None) -> Array:
+    """The data of a tensor, of its own element type; `raw` is raw data that the message is without.
+
+    Raises FrontendError where it is not what the type asks for.
+    """
     size = tensor_bytes(tensor, what)
     if size > limit:
         raise FrontendError(f"{what}: expected constants of at most {limit} bytes, {list(tensor.dims)} takes {size}")
@@ -88,12 +91,17 @@ def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int) ->
     numpy_dtype = dtype_of(tensor.data_type, what).numpy
     external = tensor.data_location == TensorProto.EXTERNAL
     filled = [name for name in _DATA_FIELDS if len(getattr(tensor, name))]
-    places = [*filled, *["raw_data"] * tensor.HasField("raw_data"), *["an external file"] * external]
+    in_raw = raw is not None or tensor.HasField("raw_data")
+    places = [*filled, *["raw_data"] * in_raw, *["an external file"] * external]
     if len(places) > 1:
         raise FrontendError(f"{what}: expected data in one place, found {' and '.join(places)}")
     if filled:
         return _from_field(tensor, filled[0], numpy_dtype, what)
-    data = read_external_data(tensor, folder, size) if external else tensor.raw_data
+    data: bytes | memoryview
+    if external:
+        data = read_external_data(tensor, folder, size)
+    else:
+        data = tensor.raw_data if raw is None else raw
     if len(data) != size:
         raise FrontendError(f"{what}: {list(tensor.dims)} takes {size} bytes, found {len(data)}")
     if numpy_dtype == np.bool_:

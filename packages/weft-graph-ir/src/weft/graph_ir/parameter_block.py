@@ -1,0 +1,97 @@
+"""All parameters of a network in the memory that its plan gives them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from weft.graph_ir.graph import Graph
+from weft.graph_ir.memory import MemoryPlan
+
+Array = np.ndarray[Any, Any]
+
+CHUNK_BYTES = 4 << 20
+"""What a thread makes at a time: caches hold its part while it is packed."""
+
+
+class ParameterBlock:
+    """Content of an artifact: arrays at places that do not overlap, zeros between them.
+
+    Arrays may be views in any order of axes, as weights are before they are packed, and packed each time a part is
+    made; the whole is made once, and the arrays are given up then.
+    """
+
+    def __init__(self, size: int, places: Sequence[tuple[int, Array]]) -> None:
+        """`places` tells the byte at which each array begins, a multiple of its elements' size."""
+        ordered = sorted(places, key=lambda entry: entry[0])
+        self._size = size
+        self._starts = [start for start, _ in ordered]
+        self._arrays = [array for _, array in ordered]
+        self._whole: memoryview | None = None
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read_into(self, start: int, place: memoryview) -> None:
+        target, end = np.frombuffer(place, np.uint8), start + len(place)
+        with self._lock:
+            known, starts, arrays = self._whole, self._starts, self._arrays
+        if known is not None:
+            target[...] = np.frombuffer(known[start:end], np.uint8)
+            return
+        target[...] = 0
+        for i in range(max(bisect_right(starts, start) - 1, 0), len(starts)):
+            if starts[i] >= end:
+                break
+            first, last = max(start, starts[i]), min(end, starts[i] + arrays[i].nbytes)
+            if first < last:
+                part = target[first - start : last - start].view(arrays[i].dtype)
+                _copy(arrays[i], (first - starts[i]) // arrays[i].itemsize, part)
+
+    def whole(self) -> memoryview:
+        with self._lock:
+            if self._whole is not None:
+                return self._whole
+        block = np.empty(self._size, np.uint8).data
+        with ThreadPoolExecutor() as threads:  # packing takes as long as memory does
+            chunks = range(0, self._size, CHUNK_BYTES)
+            list(threads.map(lambda start: self.read_into(start, block[start : start + CHUNK_BYTES]), chunks))
+        with self._lock:
+            if self._whole is None:
+                self._whole, self._starts, self._arrays = block.toreadonly(), [], []
+            return self._whole
+
+
+def _copy(array: Array, start: int, place: Array) -> None:
+    """Write the elements of an array from number `start` on, in the order of its axes, to all of a flat array."""
+    if array.ndim == 1:
+        place[...] = array[start : start + len(place)]
+        return
+    if array.ndim == 0:
+        place[...] = array
+        return
+    row = prod(array.shape[1:])
+    first, rest = divmod(start, row)
+    done = 0
+    if rest:
+        done = min(row - rest, len(place))
+        _copy(array[first], rest, place[:done])
+        first += 1
+    rows = (len(place) - done) // row
+    end = done + rows * row
+    place[done:end].reshape(rows, *array.shape[1:])[...] = array[first : first + rows]
+    if end < len(place):
+        _copy(array[first + rows], 0, place[end:])
+
+
+def parameter_block(graph: Graph, plan: MemoryPlan) -> ParameterBlock:
+    """The parameters of a graph where the plan has them."""
+    places = [(offset, graph.parameters[value]) for value, offset in plan.parameters.items()]
+    return ParameterBlock(max(plan.parameter_bytes, 64), places)

@@ -1,0 +1,22 @@
+"""Content that is made when it is needed: a large section of an artifact need not exist before its file is written."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Content(Protocol):
+    """So many bytes, of which any part can be made at any time."""
+
+    def __len__(self) -> int: ...
+
+    def read_into(self, start: int, place: memoryview) -> None:
+        """Write the bytes from `start`, a multiple of 64, into all of `place`. Several threads may ask at a time."""
+
+    def whole(self) -> memoryview:
+        """All bytes, read-only: the same memory every time."""
+
+
+def whole(content: bytes | memoryview | Content) -> bytes | memoryview:
+    """All bytes of a content, which is made if it has to be."""
+    return content if isinstance(content, (bytes, memoryview)) else content.whole()
