@@ -21,7 +21,7 @@ TRANSFORM_CYCLES = 0.45
 """Of one element of a tile on its way into the domain of products, or out of it."""
 EXPOSED = 0.5
 """The part of the traffic between caches that arithmetic does not hide."""
-REREAD = 0.4
+REREAD = 0.3
 """What reading transformed inputs costs by their bytes, compared with writing them."""
 STREAMED = 0.25
 """The part of it for weights from memory, read in order, a vector at a time; with more a core looks further ahead."""
