@@ -45,6 +45,15 @@ def retype(graph: Graph, shape: tuple[int, ...]) -> Graph:
     return replace(graph, nodes=(wrong, *graph.nodes[1:]))
 
 
+def test_an_artifact_has_the_data_that_params_had_when_it_was_built(parse):
+    graph = parse("input %x: float32[1, 2]\ninput %w: float32[2, 64]\n%y = mat_mul(%x, %w)\noutput %y")
+    w = np.arange(128, dtype=np.float32).reshape(2, 64)
+    artifact = build(graph, params={"w": w})
+    x, expected = np.array([[1, -2]], np.float32), w[0] - 2 * w[1]
+    w[...] = 0
+    assert load(artifact.to_bytes()).run({"x": x})["y"].numpy().tolist() == [expected.tolist()]
+
+
 def test_params_make_inputs_constant_and_replace_the_data_of_parameters(parse):
     text = "input %x: float32[2]\ninput %v: float32[2]\nparameter %w: float32[2] = [1.0, 2.0]\n"
     graph = parse(text + "%a = multiply(%x, %w)\n%y = add(%a, %v)\noutput %y")

@@ -223,7 +223,7 @@ def build(
         tuple(_parameter(v, True) for v in network.graph.outputs),
         network.plan.workspace_bytes,
         library,
-        parameter_block(network.graph, network.plan),
+        parameter_block(network.graph, network.plan, lift_parameters(bound).parameters.values()),
         options={} if records is None else {"records": records.digest},
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
     )

@@ -56,7 +56,7 @@ class NativeEvaluator:
             group = Node(Fused(body), body.inputs, body.outputs, node.spans)
             self._kernels[key] = build_functions([lower_group(group, "evaluate", self._machine)])
         arrays = {
-            v: np.require(a, requirements="CA")  # a file may have it at any byte
+            v: np.require(a, requirements=("C", "A"))  # a file may have it at any byte
             for v, a in zip(node.inputs, inputs, strict=True)
             if v is not None and a is not None
         }

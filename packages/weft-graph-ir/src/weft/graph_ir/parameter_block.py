@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from threading import Lock
@@ -91,7 +91,22 @@ def _copy(array: Array, start: int, place: Array) -> None:
         _copy(array[first + rows], 0, place[end:])
 
 
-def parameter_block(graph: Graph, plan: MemoryPlan) -> ParameterBlock:
-    """The parameters of a graph where the plan has them."""
-    places = [(offset, graph.parameters[value]) for value, offset in plan.parameters.items()]
+def parameter_block(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ()) -> ParameterBlock:
+    """The parameters of a graph where the plan has them.
+
+    They are packed when they are needed, but for those in the memory of arrays that were `given` and that their owner
+    may still write to: these are packed now.
+    """
+    changing = {id(owner) for owner in map(_owner, given) if owner.flags.writeable}
+    places = []
+    for value, offset in plan.parameters.items():
+        array = graph.parameters[value]
+        places.append((offset, np.array(array, order="C") if id(_owner(array)) in changing else array))
     return ParameterBlock(max(plan.parameter_bytes, 64), places)
+
+
+def _owner(array: Array) -> Array:
+    """The array that a view is of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
