@@ -46,6 +46,8 @@ def test_the_whole_is_made_once_and_can_not_be_written_to():
     assert bytes(content.whole()) == expected()
     assert content.whole() is content.whole()
     assert content.whole().readonly
+    assert np.frombuffer(content.whole(), np.uint8).ctypes.data % 64 == 0
+    assert bytes(content) == expected()
 
 
 def test_arrays_that_span_chunks_are_packed_in_order():

@@ -45,12 +45,21 @@ def retype(graph: Graph, shape: tuple[int, ...]) -> Graph:
     return replace(graph, nodes=(wrong, *graph.nodes[1:]))
 
 
-def test_an_artifact_has_the_data_that_params_had_when_it_was_built(parse):
+@pytest.mark.parametrize("kind", ["array", "read-only", "file"])
+def test_an_artifact_has_the_data_that_params_had_when_it_was_built(parse, kind, tmp_path):
     graph = parse("input %x: float32[1, 2]\ninput %w: float32[2, 64]\n%y = mat_mul(%x, %w)\noutput %y")
     w = np.arange(128, dtype=np.float32).reshape(2, 64)
-    artifact = build(graph, params={"w": w})
     x, expected = np.array([[1, -2]], np.float32), w[0] - 2 * w[1]
+    if kind == "file":
+        w.tofile(tmp_path / "w")
+        given = np.memmap(tmp_path / "w", np.float32, "r", shape=w.shape)
+    else:
+        given = w.view()
+        given.flags.writeable = kind == "array"
+    artifact = build(graph, params={"w": given})
     w[...] = 0
+    if kind == "file":
+        w.tofile(tmp_path / "w")
     assert load(artifact.to_bytes()).run({"x": x})["y"].numpy().tolist() == [expected.tolist()]
 
 

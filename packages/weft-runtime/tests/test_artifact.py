@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +56,9 @@ class Counted:
 
     def __init__(self, size: int) -> None:
         self.size = size
+        content = bytearray(size)
+        self.read_into(0, memoryview(content))
+        self._whole = memoryview(bytes(content))
 
     def __len__(self) -> int:
         return self.size
@@ -63,15 +67,16 @@ class Counted:
         place[:] = bytes((start + i) % 251 for i in range(len(place)))
 
     def whole(self) -> memoryview:
-        content = bytearray(self.size)
-        self.read_into(0, memoryview(content))
-        return memoryview(content)
+        return self._whole
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._whole)
 
 
 @pytest.mark.parametrize("size", [0, 5, 4096, 3 * LEAF_BYTES + 64])
 def test_content_made_on_demand_gives_the_file_of_its_bytes(size: int, tmp_path: Path) -> None:
     content = Counted(size)
-    made, known = replace(artifact(), parameters=content), artifact(bytes(content.whole()))
+    made, known = replace(artifact(), parameters=content), artifact(bytes(content))
     made.save(tmp_path / "a.weft")
     assert (tmp_path / "a.weft").read_bytes() == made.to_bytes() == known.to_bytes()
 
@@ -79,7 +84,9 @@ def test_content_made_on_demand_gives_the_file_of_its_bytes(size: int, tmp_path:
 def test_a_failure_while_content_is_made_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     class Failing(Counted):
         def read_into(self, start: int, place: memoryview) -> None:
-            raise MemoryError(start, len(place))
+            if hasattr(self, "_whole"):
+                raise MemoryError(start)
+            super().read_into(start, place)
 
     path = tmp_path / "a.weft"
     artifact().save(path)
@@ -87,6 +94,22 @@ def test_a_failure_while_content_is_made_leaves_the_old_file_and_nothing_else(tm
         replace(artifact(), parameters=Failing(3 * LEAF_BYTES)).save(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.weft"]
     assert path.read_bytes() == artifact().to_bytes()
+
+
+def test_threads_that_save_to_one_path_leave_the_file_of_one_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.weft"
+    versions = [artifact(bytes([i]) * (LEAF_BYTES + i)) for i in range(8)]
+    with ThreadPoolExecutor(len(versions)) as threads:
+        list(threads.map(lambda version: version.save(path), versions))
+    assert path.read_bytes() in [version.to_bytes() for version in versions]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.weft"]
+
+
+@pytest.mark.parametrize("name", ["file/a.weft", "none/a.weft", "a" * 250])
+def test_a_place_that_can_not_be_written_to_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ArtifactError, match="expected a place to write the artifact to: "):
+        artifact().save(tmp_path / name)
 
 
 def test_saving_replaces_a_file_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:

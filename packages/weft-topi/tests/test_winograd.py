@@ -113,3 +113,11 @@ def test_row_major_is_computed_as_defined(run_views, view, error, random):
 
 def test_blocks_are_all_tiles_whole_rows_or_parts_of_a_row():
     assert list(winograd.blocks((16, 64), winograd.F4)) == [(4, 16), (1, 16), (2, 16), (1, 8)]
+
+
+@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+def test_threads_transform_a_weight_to_the_same_bits(f, monkeypatch):
+    weight = np.random.default_rng(0).standard_normal((37, 8, 3, 3)).astype(np.float32)
+    expected = winograd.transformed(weight, f)
+    monkeypatch.setattr(winograd, "LARGE_WEIGHT_BYTES", 0)
+    assert np.array_equal(winograd.transformed(weight, f), expected)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from weft.frontends import from_onnx
+from weft.frontends.onnx import weights
 from weft.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 
 FLOAT = TensorProto.FLOAT
@@ -83,6 +85,53 @@ def test_data_that_is_given_twice_of_which_protobuf_takes_the_last_stays_as_it_i
     assert cut_weights(data, 5) == (data, {})
 
 
+def field(number: int, content: bytes, padding: tuple[int, int] = (0, 0)) -> bytes:
+    """A field with a length; key and length take so many bytes more than they need."""
+    key, length = (padded(n, extra) for n, extra in zip((number << 3 | 2, len(content)), padding, strict=True))
+    return key + length + content
+
+
+def padded(value: int, extra: int) -> bytes:
+    groups = [value >> shift & 0x7F for shift in range(0, max(value.bit_length(), 1), 7)] + [0] * extra
+    return bytes([*(group | 0x80 for group in groups[:-1]), groups[-1]])
+
+
+@pytest.mark.parametrize("padding", [(n, 0) for n in range(1, 8)] + [(0, n) for n in range(1, 8)], ids=str)
+@pytest.mark.parametrize("level", range(3), ids=["graph", "initialiser", "raw data"])
+def test_numbers_in_more_bytes_than_they_need_are_read_as_protobuf_reads_them(
+    level: int, padding: tuple[int, int]
+) -> None:
+    content = bytes(range(200))
+    numbers = (
+        onnx.ModelProto.GRAPH_FIELD_NUMBER,
+        onnx.GraphProto.INITIALIZER_FIELD_NUMBER,
+        TensorProto.RAW_DATA_FIELD_NUMBER,
+    )
+    for i in (2, 1, 0):
+        content = field(numbers[i], content, padding if i == level else (0, 0))
+    assert put_back(content, 20) == parsed(content)
+    if sum(padding) == 1:
+        assert cut_weights(content, 20)[1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x08\x01" * 2**20, b"\x3a\x00" * 2**20, field(onnx.ModelProto.GRAPH_FIELD_NUMBER, b"\x0a\x00" * 2**20)],
+    ids=["versions", "graphs", "nodes"],
+)
+def test_a_model_of_a_million_fields_is_left_to_protobuf_soon(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    def counted(*given: int) -> tuple[int, int]:
+        read.append(given[1])
+        return read_varint(*given)
+
+    read_varint = weights._read_varint
+    monkeypatch.setattr(weights, "_read_varint", counted)
+    assert cut_weights(data, 20) == (data, {})
+    assert len(read) < 2**19
+
+
 @settings(max_examples=500, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_damaged_models_are_read_as_protobuf_reads_them(data: st.DataObject) -> None:
@@ -111,6 +160,8 @@ def test_a_large_model_has_the_weights_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     path.write_bytes(whole.SerializeToString())
     assert path.stat().st_size >= LEAST_MODEL_BYTES
-    for source in (path, path.read_bytes(), whole):
+    content = path.read_bytes()
+    for source in (path, content, whole):
         _, params = from_onnx(source)
         assert np.array_equal(params["w"], weight)
+        assert np.shares_memory(params["w"], np.frombuffer(content, np.uint8)) == (source is content)

@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.graph_ir.graph import Graph
 from weft.graph_ir.memory import MemoryPlan
+from weft.runtime import empty
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +25,8 @@ class ParameterBlock:
     """Content of an artifact: arrays at places that do not overlap, zeros between them.
 
     Arrays may be views in any order of axes, as weights are before they are packed, and packed each time a part is
-    made; the whole is made once, and the arrays are given up then.
+    made; the whole is made once, and the arrays are given up then. Until then they are kept, with all that they are
+    views of.
     """
 
     def __init__(self, size: int, places: Sequence[tuple[int, Array]]) -> None:
@@ -35,6 +37,8 @@ class ParameterBlock:
         self._arrays = [array for _, array in ordered]
         self._whole: memoryview | None = None
         self._lock = Lock()
+        """Of the arrays and the whole, which takes their place."""
+        self._making = Lock()
 
     def __len__(self) -> int:
         return self._size
@@ -56,17 +60,19 @@ class ParameterBlock:
                 _copy(arrays[i], (first - starts[i]) // arrays[i].itemsize, part)
 
     def whole(self) -> memoryview:
-        with self._lock:
+        with self._making:
             if self._whole is not None:
                 return self._whole
-        block = np.empty(self._size, np.uint8).data
-        with ThreadPoolExecutor() as threads:  # packing takes as long as memory does
-            chunks = range(0, self._size, CHUNK_BYTES)
-            list(threads.map(lambda start: self.read_into(start, block[start : start + CHUNK_BYTES]), chunks))
-        with self._lock:
-            if self._whole is None:
+            block = empty((self._size,), "uint8").numpy().data
+            with ThreadPoolExecutor() as threads:  # packing takes as long as memory does
+                chunks = range(0, self._size, CHUNK_BYTES)
+                list(threads.map(lambda start: self.read_into(start, block[start : start + CHUNK_BYTES]), chunks))
+            with self._lock:
                 self._whole, self._starts, self._arrays = block.toreadonly(), [], []
             return self._whole
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.whole())
 
 
 def _copy(array: Array, start: int, place: Array) -> None:
@@ -94,15 +100,17 @@ def _copy(array: Array, start: int, place: Array) -> None:
 def parameter_block(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ()) -> ParameterBlock:
     """The parameters of a graph where the plan has them.
 
-    They are packed when they are needed, but for those in the memory of arrays that were `given` and that their owner
-    may still write to: these are packed now.
+    They are packed when they are needed, but for those in the memory of arrays that were `given` and that others may
+    still write to: these are packed now.
     """
-    changing = {id(owner) for owner in map(_owner, given) if owner.flags.writeable}
-    places = []
-    for value, offset in plan.parameters.items():
-        array = graph.parameters[value]
-        places.append((offset, np.array(array, order="C") if id(_owner(array)) in changing else array))
-    return ParameterBlock(max(plan.parameter_bytes, 64), places)
+    changing = {id(owner) for owner in map(_owner, given) if not _is_of_bytes(owner)}
+
+    def lasting(array: Array) -> Array:
+        return np.array(array, order="C") if id(_owner(array)) in changing else array
+
+    with ThreadPoolExecutor() as threads:
+        arrays = threads.map(lasting, [graph.parameters[value] for value in plan.parameters])
+        return ParameterBlock(max(plan.parameter_bytes, 64), list(zip(plan.parameters.values(), arrays, strict=True)))
 
 
 def _owner(array: Array) -> Array:
@@ -110,3 +118,11 @@ def _owner(array: Array) -> Array:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+def _is_of_bytes(owner: Array) -> bool:
+    """Whether the memory of an array is that of a bytes object, which nobody writes to."""
+    base = owner.base
+    while isinstance(base, memoryview):
+        base = base.obj
+    return isinstance(base, bytes)

@@ -16,10 +16,12 @@ import struct
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import accumulate, islice
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 from weft.runtime.content import Content, whole
@@ -56,7 +58,8 @@ class Artifact:
     workspace_bytes: int
     library: bytes
     parameters: bytes | memoryview | Content
-    """Content from a compiler is made while the file is written, or whole when a model is loaded."""
+    """Content from a compiler is made while the file is written, or whole when a model is loaded. Artifacts with such
+    content compare by `to_bytes`."""
     source_digest: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -98,16 +101,8 @@ class Artifact:
 
         Raises ArtifactError where it can't be written.
         """
-        place = Path(path)
-        temporary = place.with_name(f".{place.name}.{os.getpid()}")
-        try:
-            with temporary.open("wb") as file:
-                _write(file, self.fields(), self._sections())
-            temporary.replace(place)
-        except OSError as error:
-            raise ArtifactError(f"{place}: expected a place to write the artifact to: {error.strerror}") from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _replacing(Path(path)) as file:
+            _write(file, self.fields(), self._sections())
 
     def export_library(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
@@ -171,25 +166,45 @@ def _write(
 
 def _leaves(data: bytes | memoryview | Content) -> Iterator[tuple[memoryview, str]]:
     """Each leaf and its SHA-256, made ahead in threads; a leaf is valid until the next one is asked for."""
-    spent: list[bytearray] = []
 
-    def made(start: int) -> tuple[memoryview, str]:
+    def made(start: int, buffer: bytearray) -> tuple[memoryview, str]:
         if isinstance(data, (bytes, memoryview)):
             leaf = memoryview(data)[start : start + LEAF_BYTES]
         else:
-            leaf = memoryview(spent.pop() if spent else bytearray(LEAF_BYTES))[: len(data) - start]
+            leaf = memoryview(buffer)[: len(data) - start]
             data.read_into(start, leaf)
         return leaf, hashlib.sha256(leaf).hexdigest()
 
     starts = iter(range(0, len(data), LEAF_BYTES))
+    size = 0 if isinstance(data, (bytes, memoryview)) else min(LEAF_BYTES, len(data))
+    buffers = (bytearray(size) for _ in range(_THREADS + 1))
     with ThreadPoolExecutor(_THREADS) as pool:
-        coming = deque(pool.submit(made, start) for start in islice(starts, _THREADS + 1))
+        coming = deque((pool.submit(made, start, b), b) for b, start in zip(buffers, starts, strict=False))
         while coming:
-            leaf, digest = coming.popleft().result()
-            coming.extend(pool.submit(made, start) for start in islice(starts, 1))
-            yield leaf, digest
-            if isinstance(leaf.obj, bytearray):
-                spent.append(leaf.obj)
+            leaf, buffer = coming.popleft()
+            yield leaf.result()
+            coming.extend((pool.submit(made, start, buffer), buffer) for start in islice(starts, 1))
+
+
+@contextmanager
+def _replacing(place: Path) -> Iterator[BinaryIO]:
+    """A new file beside the place, which takes it when the block ends, and is removed if that fails.
+
+    Raises ArtifactError where it can't be written.
+    """
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.{token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            try:
+                yield file
+                file.close()
+                temporary.replace(place)
+            except BaseException:
+                file.close()
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise ArtifactError(f"{place}: expected a place to write the artifact to: {error.strerror}") from None
 
 
 def leaf_digests(data: bytes | memoryview) -> list[str]:

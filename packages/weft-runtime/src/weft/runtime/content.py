@@ -11,10 +11,15 @@ class Content(Protocol):
     def __len__(self) -> int: ...
 
     def read_into(self, start: int, place: memoryview) -> None:
-        """Write the bytes from `start`, a multiple of 64, into all of `place`. Several threads may ask at a time."""
+        """Write the bytes from `start` on into all of `place`. Several threads may ask at a time.
+
+        What is asked for begins at a multiple of 64, and ends at one or at the end of the content.
+        """
 
     def whole(self) -> memoryview:
-        """All bytes, read-only: the same memory every time."""
+        """All bytes, read-only, at a multiple of 64: the same memory every time."""
+
+    def __bytes__(self) -> bytes: ...
 
 
 def whole(content: bytes | memoryview | Content) -> bytes | memoryview:

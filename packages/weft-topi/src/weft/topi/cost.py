@@ -62,5 +62,5 @@ def bytes_per_cycle(size: int, machine: Machine) -> float:
     rates = (*CACHE_BYTES_PER_CYCLE, MEMORY_BYTES_PER_CYCLE)
     cycles = 1 / rates[0]
     for most, (near, far) in zip(held, pairwise(rates), strict=True):
-        cycles += min(1.0, max(0, size - most) / (SPILL * most)) * (1 / far - 1 / near)
+        cycles += min(1.0, max(0, size - most) / (SPILL * max(most, 1))) * (1 / far - 1 / near)
     return 1 / cycles

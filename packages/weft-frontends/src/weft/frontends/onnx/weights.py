@@ -19,7 +19,10 @@ LEAST_BYTES = 1 << 16
 _VARINT, _LENGTH_DELIMITED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
 """By wire type."""
-_MOST_VARINT_BYTES = 10
+_MOST_BYTES, _MOST_LENGTH_BYTES = 10, 5
+"""Of a varint, and of one that is a key or a length."""
+_MOST_FIELDS, _MOST_TENSOR_FIELDS = 200_000, 1_000
+"""Of a model and of its graph, and of a tensor: about a second of work."""
 
 
 class _UnusualError(Exception):
@@ -40,14 +43,11 @@ class _Field:
 def cut_weights(data: bytes, least_bytes: int = LEAST_BYTES) -> tuple[bytes, dict[int, memoryview]]:
     """A serialised model without the raw data of its graph's large initialisers, and that data by their positions."""
     try:
-        graphs = [f for f in _fields(data, 0, len(data)) if f.number == ModelProto.GRAPH_FIELD_NUMBER]
-        if len(graphs) != 1 or graphs[0].wire_type != _LENGTH_DELIMITED:
-            return data, {}
-        graph = graphs[0]
-        pieces, weights = _without_weights(data, graph, least_bytes)
+        graph = _only(_fields(data, 0, len(data), _MOST_FIELDS), ModelProto.GRAPH_FIELD_NUMBER)
+        pieces, weights = ([], {}) if graph is None else _without_weights(data, graph, least_bytes)
     except _UnusualError:
         return data, {}
-    if not weights:
+    if graph is None or not weights:
         return data, {}
     view = memoryview(data)
     key = _varint(ModelProto.GRAPH_FIELD_NUMBER << 3 | _LENGTH_DELIMITED)
@@ -62,33 +62,51 @@ def _without_weights(
     pieces: list[bytes | memoryview] = []
     weights: dict[int, memoryview] = {}
     index = 0
-    for field in _fields(data, graph.content, graph.end):
+    for field in _fields(data, graph.content, graph.end, _MOST_FIELDS):
         if field.number != GraphProto.INITIALIZER_FIELD_NUMBER:
             continue
         if field.wire_type != _LENGTH_DELIMITED:
             raise _UnusualError
         if field.end - field.content >= least_bytes:
-            raw = [f for f in _fields(data, field.content, field.end) if f.number == TensorProto.RAW_DATA_FIELD_NUMBER]
-            if len(raw) == 1 and raw[0].wire_type == _LENGTH_DELIMITED and raw[0].end - raw[0].content >= least_bytes:
-                rest = [view[field.content : raw[0].start], view[raw[0].end : field.end]]
+            fields = _fields(data, field.content, field.end, _MOST_TENSOR_FIELDS)
+            raw = _only(fields, TensorProto.RAW_DATA_FIELD_NUMBER)
+            if raw is not None and raw.end - raw.content >= least_bytes:
+                rest = [view[field.content : raw.start], view[raw.end : field.end]]
                 key = _varint(GraphProto.INITIALIZER_FIELD_NUMBER << 3 | _LENGTH_DELIMITED)
                 pieces += [view[kept : field.start], key, *_counted(rest)]
                 kept = field.end
-                weights[index] = view[raw[0].content : raw[0].end]
+                weights[index] = view[raw.content : raw.end]
         index += 1
     return [*pieces, view[kept : graph.end]], weights
 
 
-def _fields(data: bytes, position: int, end: int) -> Iterator[_Field]:
-    """The fields of a message in bytes [position, end). Raises _UnusualError for what is none, and for groups."""
+def _only(fields: Iterator[_Field], number: int) -> _Field | None:
+    """The field of a number. Raises _UnusualError where there are several, and for one without a length."""
+    found = None
+    for field in fields:
+        if field.number == number:
+            if found is not None or field.wire_type != _LENGTH_DELIMITED:
+                raise _UnusualError
+            found = field
+    return found
+
+
+def _fields(data: bytes, position: int, end: int, most: int) -> Iterator[_Field]:
+    """The fields of a message in bytes [position, end).
+
+    Raises _UnusualError for what is none, for groups, and for more than `most` fields.
+    """
     while position < end:
+        most -= 1
+        if most < 0:
+            raise _UnusualError
         start = position
-        key, position = _read_varint(data, position, end)
+        key, position = _read_varint(data, position, end, _MOST_LENGTH_BYTES)
         number, wire_type, content = key >> 3, key & 7, position
         if wire_type == _VARINT:
-            _, position = _read_varint(data, position, end)
+            _, position = _read_varint(data, position, end, _MOST_BYTES)
         elif wire_type == _LENGTH_DELIMITED:
-            length, content = _read_varint(data, position, end)
+            length, content = _read_varint(data, position, end, _MOST_LENGTH_BYTES)
             position = content + length
         elif wire_type in _FIXED_BYTES:
             position += _FIXED_BYTES[wire_type]
@@ -99,10 +117,10 @@ def _fields(data: bytes, position: int, end: int) -> Iterator[_Field]:
         yield _Field(number, wire_type, start, content, position)
 
 
-def _read_varint(data: bytes, position: int, end: int) -> tuple[int, int]:
-    """A number, and where the next thing begins."""
+def _read_varint(data: bytes, position: int, end: int, most: int) -> tuple[int, int]:
+    """A number of at most so many bytes, and where the next thing begins."""
     value = 0
-    for count in range(min(_MOST_VARINT_BYTES, end - position)):
+    for count in range(min(most, end - position)):
         byte = data[position + count]
         value |= (byte & 0x7F) << 7 * count
         if byte < 0x80:
