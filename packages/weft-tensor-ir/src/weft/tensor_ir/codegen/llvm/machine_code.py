@@ -6,11 +6,17 @@ import re
 import subprocess
 import sys
 from functools import cache
+from threading import Lock
 
 import llvmlite.binding as llvm
 
 from weft.runtime.errors import CodegenError, TargetError
 from weft.runtime.processor import X86_LEVELS, host_features
+
+REGISTER_TILE = "!weft.register_tile = !{}"
+"""Tells of a module that a function in it has a tile in registers."""
+_OPTIONS = Lock()
+"""Of LLVM's options, which are those of the process."""
 
 
 @cache
@@ -63,17 +69,26 @@ def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: 
 
 
 class ParsedModule:
-    """A verified LLVM module for one machine."""
+    """A verified LLVM module for one machine.
 
-    def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    In a module with a register tile LLVM moves no code out of loops: it would keep the constants of an epilogue in
+    registers all the while that the tile needs them, and the tile in memory.
+    """
+
+    def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine, *, has_register_tile: bool) -> None:
         self._module = module
         self._machine = machine
+        self._option = f"-disable-machine-licm={str(has_register_tile).lower()}"
 
     def object_code(self) -> bytes:
-        return bytes(self._machine.emit_object(self._module))
+        with _OPTIONS:
+            llvm.set_option("weft", self._option)
+            return bytes(self._machine.emit_object(self._module))
 
     def assembly(self) -> str:
-        return str(self._machine.emit_assembly(self._module))
+        with _OPTIONS:
+            llvm.set_option("weft", self._option)
+            return str(self._machine.emit_assembly(self._module))
 
 
 def compile_text(text: str, machine: llvm.TargetMachine) -> ParsedModule:
@@ -84,4 +99,4 @@ def compile_text(text: str, machine: llvm.TargetMachine) -> ParsedModule:
     except RuntimeError as error:
         raise CodegenError(f"generated LLVM text is not valid: {error}") from error
     module.triple = machine.triple
-    return ParsedModule(module, machine)
+    return ParsedModule(module, machine, has_register_tile=REGISTER_TILE in text)

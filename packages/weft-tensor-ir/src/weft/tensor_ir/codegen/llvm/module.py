@@ -14,17 +14,21 @@ from weft.tensor_ir.codegen.llvm.checks import public_function
 from weft.tensor_ir.codegen.llvm.clock import clock_intrinsic
 from weft.tensor_ir.codegen.llvm.half import half_text
 from weft.tensor_ir.codegen.llvm.layout import abi_layout
+from weft.tensor_ir.codegen.llvm.machine_code import REGISTER_TILE
 from weft.tensor_ir.codegen.llvm.state import ModuleState, Report
 from weft.tensor_ir.codegen.llvm.statements import Statements
 from weft.tensor_ir.codegen.llvm.values import Value
 from weft.tensor_ir.codegen.pool import pool_text
 from weft.tensor_ir.codegen.signature import symbols_of
 from weft.tensor_ir.codegen.status import STATUS_MESSAGES
-from weft.tensor_ir.ir.buffer import Buffer
-from weft.tensor_ir.ir.stmt import Function
+from weft.tensor_ir.ir.buffer import Buffer, Scope
+from weft.tensor_ir.ir.stmt import Allocate, Function
+from weft.tensor_ir.ir.visit import walk
 
 _ATTRIBUTES = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
 """Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons."""
+LEAST_TILE_BYTES = 384
+"""Of a buffer in registers: 12 of AVX2's 16, 6 of AVX-512's 32."""
 
 
 def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report]:
@@ -42,7 +46,19 @@ def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report
     constants = [_constant(b, name) for b, name in module.constants.items()]
     head = [*module.declarations, "declare ptr @weft_default_host()", *constants]
     tail = [f"attributes #0 = {{ nounwind {_ATTRIBUTES} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
+    if any(map(_has_register_tile, functions)):
+        tail.append(REGISTER_TILE)
     return "\n".join([*head, *module.functions, *text, *tail, ""]), module.report
+
+
+def _has_register_tile(function: Function) -> bool:
+    """Whether a buffer in registers takes many of them."""
+    sizes = (
+        (n.buffer.size() or 0) * n.buffer.dtype.bytes
+        for n in walk(function.body)
+        if isinstance(n, Allocate) and n.buffer.scope is Scope.REGISTER
+    )
+    return max(sizes, default=0) >= LEAST_TILE_BYTES
 
 
 def companion_text(triple: str, metadata: Metadata) -> str:
