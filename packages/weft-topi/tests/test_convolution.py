@@ -95,3 +95,9 @@ def test_other_text_is_no_problem():
 def test_numbers_that_are_no_convolution_are_refused(text):
     with pytest.raises(ArgumentError, match="expected shapes and a window that fit each other, found"):
         parse_problem(text)
+
+
+@pytest.mark.parametrize(("channels", "most"), [(16, 28), (17, 17), (32, 28), (33, 17)])
+def test_tiles_are_smaller_where_the_sum_ends_in_a_loop_of_its_own(channels, most):
+    tiles = [c.method for c in candidates(problem(channels, 48, 84), AVX512) if isinstance(c.method, Direct)]
+    assert max(tile.columns * tile.vectors for tile in tiles) == most

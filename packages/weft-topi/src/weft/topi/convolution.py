@@ -143,8 +143,11 @@ def _direct(problem: Problem, machine: Machine) -> Iterator[Candidate]:
     height = problem.output[-2] if len(problem.output) > 1 else 1
     shares = channels < lanes and kernel[-1] > 1  # columns share elements of the input, which take registers too
     padded = reads_padding(problem.window, problem.data[2:], problem.output)
+    registers = machine.vector_registers
+    if channels > lanes and channels % lanes:  # a sum in two loops, between which LLVM spills large tiles
+        registers = registers * 2 // 3
     for vectors in _panels(outputs, lanes):
-        most = (machine.vector_registers - 1 - vectors) // vectors // (2 if shares else 1)
+        most = (registers - 1 - vectors) // vectors // (2 if shares else 1)
         for columns in dict.fromkeys(balanced(width, n) for n in range(1, most + 1)):
             tallest = min(height, most // columns) if columns == width and not padded else 1
             for rows in dict.fromkeys(balanced(height, n) for n in range(1, tallest + 1)):

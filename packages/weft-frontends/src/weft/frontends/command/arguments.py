@@ -34,10 +34,17 @@ NEW_FILE = NewFile(path_type=Path)
 """A file to write."""
 NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 """A folder to write to."""
+MOST_THREADS = 1024
+"""That a verb takes."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Write the answer as JSON, for a program.")
 threads_option = click.option(
-    "--threads", type=click.IntRange(min=0), default=0, show_default="all", help="Most threads to use."
+    "--threads", type=click.IntRange(0, MOST_THREADS), default=0, show_default="all", help="Most threads to use."
 )
+
+
+def processors(threads: int) -> int:
+    """How many processors so many threads can have."""
+    return min(threads, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def named(text: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from statistics import median
 
 import click
 
-from weft.frontends.command.arguments import FILE, json_option
+from weft.frontends.command.arguments import FILE, MOST_THREADS, json_option, processors
 from weft.frontends.command.arrays import random_inputs
 from weft.frontends.command.compilation import Compilation, compilation_options, load_model
 from weft.frontends.command.output import decimal, show_json, show_table
@@ -39,7 +39,9 @@ class TimedStep:
 
 @click.command(short_help="How long each step of a network takes.")
 @click.argument("model", type=FILE, metavar="MODEL|OUT.weft")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Most threads to use.")
+@click.option(
+    "--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use."
+)
 @click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Least runs to measure.")
 @click.option(
     "--order",
@@ -60,7 +62,7 @@ def profile(model: Path, threads: int, samples: int, order: str, compilation: Co
     with step(f"measuring {model.name}"):
         times = time_steps(loaded, random_inputs(loaded.inputs, 0), samples)
         meter = PeakMeter()
-        peak = median(meter.sample() for _ in range(samples)) * threads
+        peak = median(meter.sample() for _ in range(samples)) * processors(threads)
     total = sum(t.median for t in times)
     steps = [
         TimedStep(i, s, t, t.median / total if total else 0.0)
