@@ -33,6 +33,13 @@ def test_an_artifact_that_was_compiled_with_timed_steps_is_profiled(weft, timed)
     assert all(s["gflops"] > 0 for s in steps)
 
 
+@pytest.mark.parametrize("verb", ["profile", "bench", "run"])
+def test_more_threads_than_any_machine_has_are_wrong_usage(weft, two_products, verb):
+    ran = weft(verb, two_products, "--threads", 100000)
+    assert ran.status == 2
+    assert "'--threads': 100000 is not in the range" in ran.err
+
+
 def test_an_artifact_without_timed_steps_is_refused_with_what_to_do(weft, artifact):
     ran = weft("profile", artifact)
     assert ran.status == 1

@@ -42,9 +42,9 @@ threads_option = click.option(
 )
 
 
-def processors(threads: int) -> int:
-    """How many processors so many threads can have."""
-    return min(threads, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+def allowed_processors() -> int:
+    """How many processors the process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def named(text: str) -> tuple[str, str]:

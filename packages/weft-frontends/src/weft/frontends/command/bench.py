@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from weft.frontends.command.arguments import FILE, MOST_THREADS, json_option, processors
+from weft.frontends.command.arguments import FILE, MOST_THREADS, allowed_processors, json_option
 from weft.frontends.command.arrays import random_inputs
 from weft.frontends.command.compilation import (
     Compilation,
@@ -95,7 +95,7 @@ def bench(
             meter = PeakMeter()
             measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
-    _show(model, threads, contenders, count, median(peaks) * processors(threads), as_json)
+    _show(model, threads, contenders, count, median(peaks) * min(threads, allowed_processors()), as_json)
 
 
 def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int, peak: float, as_json: bool) -> None:

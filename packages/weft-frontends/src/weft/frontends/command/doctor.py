@@ -15,7 +15,7 @@ import click
 import llvmlite.binding as llvm
 import numpy as np
 
-from weft.frontends.command.arguments import json_option
+from weft.frontends.command.arguments import allowed_processors, json_option
 from weft.frontends.command.output import show_json, show_table
 from weft.graph_ir.installed import installed_operators
 from weft.graph_ir.op_set import OpSet
@@ -75,7 +75,7 @@ def _machine() -> dict[str, str]:
         "target": str(Target.host()),
         "vectors": f"{machine.vector_registers} registers of {machine.vector_bytes} bytes",
         "caches": f"{caches} (levels 1 to 3)",
-        "processors": f"{_allowed_processors()} allowed of {os.cpu_count()}",
+        "processors": f"{allowed_processors()} allowed of {os.cpu_count()}",
         "features": " ".join(sorted(host_features())) or "not told by the system",
     }
 
@@ -160,8 +160,3 @@ def _version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _allowed_processors() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,7 +8,7 @@ from statistics import median
 
 import click
 
-from weft.frontends.command.arguments import FILE, MOST_THREADS, json_option, processors
+from weft.frontends.command.arguments import FILE, MOST_THREADS, allowed_processors, json_option
 from weft.frontends.command.arrays import random_inputs
 from weft.frontends.command.compilation import Compilation, compilation_options, load_model
 from weft.frontends.command.output import decimal, show_json, show_table
@@ -62,7 +62,7 @@ def profile(model: Path, threads: int, samples: int, order: str, compilation: Co
     with step(f"measuring {model.name}"):
         times = time_steps(loaded, random_inputs(loaded.inputs, 0), samples)
         meter = PeakMeter()
-        peak = median(meter.sample() for _ in range(samples)) * processors(threads)
+        peak = median(meter.sample() for _ in range(samples)) * min(threads, allowed_processors())
     total = sum(t.median for t in times)
     steps = [
         TimedStep(i, s, t, t.median / total if total else 0.0)

@@ -48,7 +48,7 @@ Source = str | Path | bytes | onnx.ModelProto
 def from_onnx(
     source: Source,
     *,
-    shapes: Mapping[str, Sequence[int]] = {},  # noqa: B006: never written to
+    shapes: Mapping[str, Sequence[int]] = {},  # never written to
     dims: Mapping[str, int] = {},
     constants: Mapping[str, Array] = {},
     operators: OpSet = OPS,
