@@ -8,8 +8,8 @@ ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGES = sorted(path.parent.name for path in (ROOT / "packages").glob("*/pyproject.toml"))
 TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").rglob("test_*.py"))]
-EXTRAS = {"weft-runtime": "[ml-dtypes]", "weft-tensor-ir": "[ml-dtypes,opencl]", "weft-frontends": "[peers,pictures]"}
-WHEEL_EXTRAS = {"weft-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
+EXTRAS = {"sateen-runtime": "[ml-dtypes]", "sateen-tensor-ir": "[ml-dtypes,opencl]", "sateen-frontends": "[peers,pictures]"}
+WHEEL_EXTRAS = {"sateen-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
 PYTHON = "3.11"
 
 nox.needs_version = ">=2025.2.9"
@@ -99,7 +99,7 @@ def bench(session: nox.Session) -> None:
     install(session, "test")
     name, *options = session.posargs
     if name == "models":
-        session.install("-e", "packages/weft-frontends[opponents]")
+        session.install("-e", "packages/sateen-frontends[opponents]")
     session.run("python", f"bench/{name}.py", *options, env={"PYTHONPATH": str(ROOT / "tests" / "models")})
 
 
@@ -119,7 +119,7 @@ def fuzz(session: nox.Session) -> None:
 def models(session: nox.Session) -> None:
     """Real networks compiled and verified; all of them, without options, write docs/models.md."""
     install(session, "test")
-    session.install("-e", "packages/weft-frontends[peers]")
+    session.install("-e", "packages/sateen-frontends[peers]")
     options = session.posargs or ("--page", "docs/models.md")
     session.run("python", "tests/models/verify_models.py", *options)
 

@@ -1,6 +1,6 @@
 """The estimate of convolutions against measurements: `nox -s bench -- candidates [--log LOG]`.
 
-A seeded sample of the convolutions of weft.graph_ir.workloads, on this machine with all that it has and as plain
+A seeded sample of the convolutions of sateen.graph_ir.workloads, on this machine with all that it has and as plain
 x86-64-v3. Of each, 64 candidates are measured, where there are as many: four fifths are those of the best estimates,
 the others drawn. The fastest of many may be only the luckiest, in memory that suits it, so it and the estimate's
 choice are compared again, in turns, in processes of their own: the ratio is the median of these. A layer has met its
@@ -19,13 +19,13 @@ from statistics import fmean, median
 
 from page import table, write_part
 
-from weft.graph_ir import Graph, workloads
-from weft.graph_ir.measuring import MeasuringProcess
-from weft.graph_ir.records import Records
-from weft.graph_ir.tuning import Tuning, convolutions_of, tuning_of
-from weft.runtime import Target
-from weft.tensor_ir import Machine
-from weft.topi.convolution import Problem, candidates
+from sateen.graph_ir import Graph, workloads
+from sateen.graph_ir.measuring import MeasuringProcess
+from sateen.graph_ir.records import Records
+from sateen.graph_ir.tuning import Tuning, convolutions_of, tuning_of
+from sateen.runtime import Target
+from sateen.tensor_ir import Machine
+from sateen.topi.convolution import Problem, candidates
 
 TARGETS = {"this machine": "llvm", "x86-64-v3": "llvm -mcpu=x86-64-v3"}
 NETWORKS: tuple[Callable[[], Graph], ...] = (

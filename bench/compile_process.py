@@ -1,4 +1,4 @@
-"""`weft compile` in a process of its own: how long it takes, and how much memory."""
+"""`sateen compile` in a process of its own: how long it takes, and how much memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter, sleep
 
-WEFT = Path(sys.executable).with_name("weft")
+SATEEN = Path(sys.executable).with_name("sateen")
 SAMPLING_SECONDS = 0.05
 
 
@@ -21,7 +21,7 @@ class Compilation:
     """
 
     def __init__(self, model: Path, output: Path, cache: Path, *options: str, sampled: bool = True) -> None:
-        command = [str(WEFT), "compile", str(model), "-o", str(output), *options]
+        command = [str(SATEEN), "compile", str(model), "-o", str(output), *options]
         start, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
         process = subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, stdout=subprocess.DEVNULL)
         self.most_bytes = 0
@@ -33,7 +33,7 @@ class Compilation:
         self.seconds = perf_counter() - start
         self.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         if process.returncode != 0:
-            raise SystemExit(f"weft compile {model} failed with status {process.returncode}")
+            raise SystemExit(f"sateen compile {model} failed with status {process.returncode}")
 
 
 def _tree(root: int) -> Iterator[int]:

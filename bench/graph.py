@@ -1,7 +1,7 @@
 """Figures of the graph compiler and the artifact: `nox -s bench -- graph [--models FOLDER]`.
 
-The networks are those of weft.graph_ir.workloads with seeded weights, written as ONNX files; of a FOLDER, the first
-file whose name begins with resnet18, resnet50, squeezenet or vgg16 is taken in place of each. `weft compile` runs in a
+The networks are those of sateen.graph_ir.workloads with seeded weights, written as ONNX files; of a FOLDER, the first
+file whose name begins with resnet18, resnet50, squeezenet or vgg16 is taken in place of each. `sateen compile` runs in a
 process of its own with an empty cache (cold), then with what that left there (warm); its time is that of the whole
 process, its memory the largest sum over the processes of the tree, pages that they share counted once. Ratios are of
 medians of samples that are taken in turns.
@@ -25,12 +25,12 @@ from onnx import TensorProto, helper
 from page import Figure, write_figures
 from workload_files import IR_VERSION, OPSET, network_file
 
-from weft import runtime
-from weft.frontends import from_onnx
-from weft.graph_ir import Graph, GraphBuilder, build, default_pipeline, run_pipeline, workloads
-from weft.graph_ir.build import lower_network
-from weft.graph_ir.ops.element_wise import Relu
-from weft.runtime import Target, VerifiedFiles
+from sateen import runtime
+from sateen.frontends import from_onnx
+from sateen.graph_ir import Graph, GraphBuilder, build, default_pipeline, run_pipeline, workloads
+from sateen.graph_ir.build import lower_network
+from sateen.graph_ir.ops.element_wise import Relu
+from sateen.runtime import Target, VerifiedFiles
 
 MEGABYTE = 1 << 20
 
@@ -60,21 +60,21 @@ def compile_figures(file: Callable[[str], Path], folder: Path) -> Iterator[Figur
     cold, warm = [], []
     for index in range(3):
         cache = folder / f"cache{index}"
-        cold.append(Compilation(file("resnet50"), folder / "resnet50.weft", cache, sampled=False))
-        warm.append(Compilation(file("resnet50"), folder / "resnet50.weft", cache, sampled=False))
+        cold.append(Compilation(file("resnet50"), folder / "resnet50.sateen", cache, sampled=False))
+        warm.append(Compilation(file("resnet50"), folder / "resnet50.sateen", cache, sampled=False))
     for name, asked, runs in (("cold", 12, cold), ("warm", 3, warm)):
         seconds = [run.seconds for run in runs]
         detail = f"{median(run.cpu_seconds for run in runs):.1f} s of processor time"
         width = max(seconds) - min(seconds)
         yield Figure(f"ResNet-50, ONNX to artifact, {name}", asked, median(seconds), width, "s", detail, at_most=True)
     most = [
-        Compilation(file("vgg16"), folder / "vgg16.weft", folder / f"vgg{i}").most_bytes / (1 << 30) for i in range(2)
+        Compilation(file("vgg16"), folder / "vgg16.sateen", folder / f"vgg{i}").most_bytes / (1 << 30) for i in range(2)
     ]
     yield Figure(
         "VGG-16, peak memory of the compiler's processes", 2, max(most), max(most) - min(most), "GB", at_most=True
     )
-    Compilation(file("squeezenet"), folder / "squeezenet.weft", folder / "cache0")
-    artifact = runtime.read_artifact(folder / "squeezenet.weft")
+    Compilation(file("squeezenet"), folder / "squeezenet.sateen", folder / "cache0")
+    artifact = runtime.read_artifact(folder / "squeezenet.sateen")
     code = len(artifact.library) / 1024
     yield Figure("SqueezeNet, code without parameters", 150, code, 0, "KB", at_most=True)
 
@@ -92,7 +92,7 @@ def one_node_figures(folder: Path) -> Iterator[Figure]:
         onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION), str(folder / "one.onnx"))
         start = process_time()
         network, parameters = from_onnx(folder / "one.onnx")
-        build(network, params=parameters).save(folder / "one.weft")
+        build(network, params=parameters).save(folder / "one.sateen")
         seconds.append(process_time() - start)
     yield Figure(
         "a model of one node, ONNX to artifact", 0.2, median(seconds[1:]), spread(seconds[1:]), "s", at_most=True
@@ -186,7 +186,7 @@ def figures(models: Path | None, folder: Path) -> Iterator[Figure]:
 
     yield from compile_figures(file, folder)
     yield from one_node_figures(folder)
-    yield from loading_figures(folder / "resnet50.weft", folder)
+    yield from loading_figures(folder / "resnet50.sateen", folder)
     yield from call_figures()
     yield from peer_figures(file)
     yield from memory_figures()

@@ -1,7 +1,7 @@
 """Whole networks beside every opponent: `nox -s bench -- models [--models FOLDER] [--only NAME...] [--samples N]`.
 
 FOLDER holds ONNX files with static inputs. Without it networks and sizes of input are measured that no estimate was
-fitted to (workload_files.UNSEEN). An artifact is compiled by `weft compile` in a process of its own with an
+fitted to (workload_files.UNSEEN). An artifact is compiled by `sateen compile` in a process of its own with an
 empty cache, three times. With one thread and with two there are three runs, each with new processes of all engines,
 which take their samples in turns. A time is the median of the medians of the runs; a ratio is the median of the ratios
 of the runs, its spread their range. Engines that compute something else are no opponents. Errors are those against the
@@ -22,13 +22,13 @@ from compile_process import Compilation
 from page import Figure, update_table
 from workload_files import unseen_files
 
-from weft import runtime
-from weft.frontends.command.arrays import random_inputs
-from weft.frontends.command.comparison import TOLERANCE, difference
-from weft.frontends.command.double import outputs_in_double
-from weft.frontends.command.peers import PEERS, require, write_for_peers
-from weft.frontends.command.turns import OURS, Contender, measure_in_turns
-from weft.graph_ir.graph import Array
+from sateen import runtime
+from sateen.frontends.command.arrays import random_inputs
+from sateen.frontends.command.comparison import TOLERANCE, difference
+from sateen.frontends.command.double import outputs_in_double
+from sateen.frontends.command.peers import PEERS, require, write_for_peers
+from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.graph_ir.graph import Array
 
 ENGINES = (OURS, *PEERS)
 RUNS = 3
@@ -73,13 +73,13 @@ class Network:
 
     def __init__(self, model: Path, folder: Path, samples: int) -> None:
         self.name = model.stem
-        self.artifact = folder / "network.weft"
+        self.artifact = folder / "network.sateen"
         self.compilations = [Compilation(model, self.artifact, folder / f"cache{i}") for i in range(RUNS)]
         loaded = runtime.read_artifact(self.artifact)
         self.inputs = random_inputs(loaded.inputs, 0)
         exact = outputs_in_double(model, self.inputs)
         self._exact = [exact[p.name].astype(p.dtype.numpy) for p in loaded.outputs]
-        strict = folder / "strict.weft"
+        strict = folder / "strict.sateen"
         Compilation(model, strict, folder / "cache0", "--numerics", "strict")
         self.strict_error = self._error([a.numpy() for a in runtime.load(strict).run(self.inputs).values()])
         readable = folder / "network.onnx"

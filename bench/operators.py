@@ -1,6 +1,6 @@
 """Each family of operators against its limit and onnxruntime: `nox -s bench -- operators [FAMILY…]`.
 
-Networks of one node, compiled as `weft compile` does, run beside onnxruntime's in turns, one thread each, timed by the
+Networks of one node, compiled as `sateen compile` does, run beside onnxruntime's in turns, one thread each, timed by the
 thread's CPU time. What a call costs without a node, measured with a network of one element, is taken off both. The
 limit of a node is the time that its bytes take at the measured bandwidth of the cache that holds them, or its
 multiply-adds at the measured peak, whichever is longer; a recurrent layer reads its recurrent weights at every step. A
@@ -23,21 +23,21 @@ import onnx
 from operator_cases import Case, cases, data
 from page import table, write_part
 
-from weft import frontends, graph_ir, runtime
-from weft.frontends.command.comparison import difference
-from weft.graph_ir.build import default_pipeline
-from weft.graph_ir.graph import Graph, Node, Value
-from weft.graph_ir.ops.layout import ConvertLayout
-from weft.graph_ir.passes.choose_layouts import choose_layouts
-from weft.graph_ir.pipeline import pass_name
-from weft.tensor_ir import Machine, PeakMeter, build_functions, lower, te
-from weft.tensor_ir.ir.expr import Var, const
-from weft.tensor_ir.ir.stmt import For, LoopKind
-from weft.topi.injective import schedule_injective
-from weft.topi.layout import Layout, View
-from weft.topi.layout_conversion import pack, unpack
-from weft.topi.reduce import reduce
-from weft.topi.tiling import shape_of
+from sateen import frontends, graph_ir, runtime
+from sateen.frontends.command.comparison import difference
+from sateen.graph_ir.build import default_pipeline
+from sateen.graph_ir.graph import Graph, Node, Value
+from sateen.graph_ir.ops.layout import ConvertLayout
+from sateen.graph_ir.passes.choose_layouts import choose_layouts
+from sateen.graph_ir.pipeline import pass_name
+from sateen.tensor_ir import Machine, PeakMeter, build_functions, lower, te
+from sateen.tensor_ir.ir.expr import Var, const
+from sateen.tensor_ir.ir.stmt import For, LoopKind
+from sateen.topi.injective import schedule_injective
+from sateen.topi.layout import Layout, View
+from sateen.topi.layout_conversion import pack, unpack
+from sateen.topi.reduce import reduce
+from sateen.topi.tiling import shape_of
 
 Array = np.ndarray[Any, Any]
 TARGET = runtime.Target.host()
@@ -174,7 +174,7 @@ def blocked(graph: Graph) -> Graph:
 
 
 class Ours:
-    """A case compiled by weft, its data in the layout in which the node runs."""
+    """A case compiled by sateen, its data in the layout in which the node runs."""
 
     def __init__(self, case: Case) -> None:
         graph, params = frontends.from_onnx(case.model())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft import runtime
+from sateen import runtime
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.tensor_ir import te
+from sateen.tensor_ir import te
 
 Scheduled = tuple[te.Schedule, list[te.Tensor]]
 BLOCK = 16

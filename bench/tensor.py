@@ -27,12 +27,12 @@ from schedules import (
     winograd_conv,
 )
 
-from weft import runtime
-from weft.tensor_ir import PeakMeter, build, build_functions, lower, te
-from weft.tensor_ir.codegen.workers import CompilerPool
-from weft.tensor_ir.ir.buffer import Buffer
-from weft.tensor_ir.ir.expr import FLOAT32, Var, const
-from weft.tensor_ir.ir.stmt import For, Function, LoopKind, Store
+from sateen import runtime
+from sateen.tensor_ir import PeakMeter, build, build_functions, lower, te
+from sateen.tensor_ir.codegen.workers import CompilerPool
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import FLOAT32, Var, const
+from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Store
 
 Array = np.ndarray[Any, Any]
 

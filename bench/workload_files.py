@@ -1,4 +1,4 @@
-"""ONNX files of the networks that weft.graph_ir.workloads builds, so that others read them too."""
+"""ONNX files of the networks that sateen.graph_ir.workloads builds, so that others read them too."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from weft.graph_ir import Graph, Node, workloads
-from weft.graph_ir.ops.broadcast import Add
-from weft.graph_ir.ops.conv import Conv
-from weft.graph_ir.ops.element_wise import Clip, Relu
-from weft.graph_ir.ops.matmul import MatMul
-from weft.graph_ir.ops.norm import BatchNormalization
-from weft.graph_ir.ops.pool import GlobalAveragePool, MaxPool
-from weft.graph_ir.ops.shape import Concat, Reshape
-from weft.graph_ir.ops.softmax import Softmax
+from sateen.graph_ir import Graph, Node, workloads
+from sateen.graph_ir.ops.broadcast import Add
+from sateen.graph_ir.ops.conv import Conv
+from sateen.graph_ir.ops.element_wise import Clip, Relu
+from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.ops.norm import BatchNormalization
+from sateen.graph_ir.ops.pool import GlobalAveragePool, MaxPool
+from sateen.graph_ir.ops.shape import Concat, Reshape
+from sateen.graph_ir.ops.softmax import Softmax
 
 OPSET, IR_VERSION = 17, 8
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from weft import runtime
-from weft.tensor_ir import Machine, build, te
+from sateen import runtime
+from sateen.tensor_ir import Machine, build, te
 
 ROWS, CLASSES = 256, 1000
 Pair = tuple[te.Expr, te.Expr]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from weft import runtime
-from weft.tensor_ir import Machine, build, explain, te
+from sateen import runtime
+from sateen.tensor_ir import Machine, build, explain, te
 
 HEIGHT, WIDTH = 4096, 2048
 WEIGHTS = [0.03, 0.07, 0.12, 0.18, 0.2, 0.18, 0.12, 0.07, 0.03]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft import graph_ir, runtime
-from weft.graph_ir import OPS, GraphBuilder
-from weft.graph_ir.ops import Custom
-from weft.graph_ir.ops.element_wise import LeakyRelu
-from weft.graph_ir.ops.matmul import MatMul
-from weft.tensor_ir import te
-from weft.topi import Computation, Operator, TensorType, View
-from weft.topi.elementwise import unary
+from sateen import graph_ir, runtime
+from sateen.graph_ir import OPS, GraphBuilder
+from sateen.graph_ir.ops import Custom
+from sateen.graph_ir.ops.element_wise import LeakyRelu
+from sateen.graph_ir.ops.matmul import MatMul
+from sateen.tensor_ir import te
+from sateen.topi import Computation, Operator, TensorType, View
+from sateen.topi.elementwise import unary
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from weft import runtime
-from weft.graph_ir import build, workloads
+from sateen import runtime
+from sateen.graph_ir import build, workloads
 
 PROGRAM = Path(__file__).parent / "c" / "run_mlp.c"
 
@@ -20,7 +20,7 @@ def run_from_c(library: Path) -> str:
     if compiler is None:
         return "skipped, as there is no C compiler (cc) here\n"
     program = library.with_name("run_mlp")
-    include = files("weft.runtime") / "include"
+    include = files("sateen.runtime") / "include"
     sources = [f"-I{include}", f"-I{library.parent}", str(PROGRAM), str(library), f"-Wl,-rpath,{library.parent}"]
     subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program)], check=True)
     return subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from weft.tensor_ir import Machine, build, explain, lower, te
+from sateen.tensor_ir import Machine, build, explain, lower, te
 
 N = 512
 LANES = Machine.of("llvm").lanes("float32")

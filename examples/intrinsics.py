@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from weft import runtime
-from weft.runtime.errors import CodegenError
-from weft.tensor_ir import DEFAULT_RULES, IntrinsicRules, Machine, build, te
+from sateen import runtime
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir import DEFAULT_RULES, IntrinsicRules, Machine, build, te
 
 N = 1 << 20
 Doubles = np.ndarray[tuple[int, ...], np.dtype[np.float64]]

@@ -9,8 +9,8 @@ from statistics import median
 
 import numpy as np
 
-from weft import runtime
-from weft.tensor_ir import Machine, PeakMeter, build, te
+from sateen import runtime
+from sateen.tensor_ir import Machine, PeakMeter, build, te
 
 N = 1024
 MACHINE = Machine.of("llvm")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from weft import runtime
-from weft.tensor_ir import Machine, build, lower, te
+from sateen import runtime
+from sateen.tensor_ir import Machine, build, lower, te
 
 N = 1 << 22
 LANES = Machine.of("llvm").lanes("float32")

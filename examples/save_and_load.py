@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from weft import runtime
-from weft.tensor_ir import Machine, build, te
+from sateen import runtime
+from sateen.tensor_ir import Machine, build, te
 
 ROWS, INNER, COLUMNS = 32, 64, 48
 PROGRAM = Path(__file__).parent / "c" / "run_matmul.c"
@@ -29,7 +29,7 @@ def save(path: Path) -> None:
 
 
 def run_from_python(path: Path) -> None:
-    """All that a machine needs for this part is weft-runtime."""
+    """All that a machine needs for this part is sateen-runtime."""
     matmul = runtime.load_module(path)
     a = np.random.default_rng(0).standard_normal((ROWS, INNER), dtype=np.float32)
     b = np.random.default_rng(1).standard_normal((INNER, COLUMNS), dtype=np.float32)
@@ -50,7 +50,7 @@ def run_from_c(path: Path) -> None:
         print("from C: skipped, as there is no C compiler (cc) here")
         return
     program = path.with_name("run_matmul")
-    include = files("weft.runtime") / "include"
+    include = files("sateen.runtime") / "include"
     sources = [f"-I{include}", f"-I{path.parent}", str(PROGRAM), str(path), f"-Wl,-rpath,{path.parent}"]
     subprocess.run([compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", *sources, "-o", str(program)], check=True)
     print(subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout, end="")

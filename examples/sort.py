@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from weft import runtime
-from weft.tensor_ir import build, lower, te
+from sateen import runtime
+from sateen.tensor_ir import build, lower, te
 
 ROWS, LENGTH, BEST = 512, 64, 3
 

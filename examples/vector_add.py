@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weft.tensor_ir import Machine, build, lower, te
+from sateen.tensor_ir import Machine, build, lower, te
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from statistics import median
 
 import numpy as np
 
-from weft import runtime
-from weft.tensor_ir import Machine, PeakMeter, build, te
+from sateen import runtime
+from sateen.tensor_ir import Machine, PeakMeter, build, te
 
 CHANNELS, FILTERS, HEIGHT, WIDTH = 64, 64, 56, 56
 MACHINE = Machine.of("llvm")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft import runtime
-from weft.runtime import Target
+from sateen import runtime
+from sateen.runtime import Target
 
 FOLDER = Path(__file__).parent / "kept"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.weft"))
+NAMES = sorted(path.stem for path in FOLDER.glob("*.sateen"))
 MISSING = Target.host().missing_features(Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v2"))
 FLOAT_ERROR, HALF_ERROR = 1e-5, 1e-3
 """Of the largest output."""
@@ -54,7 +54,7 @@ def test_artifacts_of_all_features_are_kept() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_kept_artifact_gives_its_outputs(name: str) -> None:
     inputs, expected = kept(name)
-    outputs = runtime.load(FOLDER / f"{name}.weft").run(inputs)
+    outputs = runtime.load(FOLDER / f"{name}.sateen").run(inputs)
     assert outputs.keys() == expected.keys()
     for key, array in expected.items():
         assert_right(outputs[key].numpy(), array)
@@ -63,15 +63,15 @@ def test_a_kept_artifact_gives_its_outputs(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_number_of_threads_changes_no_bit(name: str) -> None:
     inputs, _ = kept(name)
-    one = runtime.load(FOLDER / f"{name}.weft", threads=1).run(inputs)
-    three = runtime.load(FOLDER / f"{name}.weft", threads=3).run(inputs)
+    one = runtime.load(FOLDER / f"{name}.sateen", threads=1).run(inputs)
+    three = runtime.load(FOLDER / f"{name}.sateen", threads=3).run(inputs)
     for key, array in one.items():
         assert array.numpy().tobytes() == three[key].numpy().tobytes()
 
 
 def test_states_of_a_kept_network_are_handed_on() -> None:
     inputs, _ = kept("lstm_with_state")
-    with runtime.load(FOLDER / "lstm_with_state.weft") as model:
+    with runtime.load(FOLDER / "lstm_with_state.sateen") as model:
         first = model.run(inputs)
         second = model.run({**inputs, "state": first["next_state"], "cell": first["next_cell"]})
         again = model.run(inputs)

@@ -11,12 +11,12 @@ import onnx
 import pytest
 from onnx import TensorProto
 
-from weft.frontends import check_onnx, from_onnx
-from weft.frontends.onnx.tensors import ELEMENT_TYPES
-from weft.graph_ir import build
-from weft.graph_ir.graph import Graph
-from weft.runtime import load
-from weft.runtime.errors import FrontendError
+from sateen.frontends import check_onnx, from_onnx
+from sateen.frontends.onnx.tensors import ELEMENT_TYPES
+from sateen.graph_ir import build
+from sateen.graph_ir.graph import Graph
+from sateen.runtime import load
+from sateen.runtime.errors import FrontendError
 
 SHARED = Path(__file__).parents[2] / "shared"
 LIGHT = sorted((Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx"))

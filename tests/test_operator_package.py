@@ -1,4 +1,4 @@
-"""A package that needs weft-topi alone brings operators: built as a wheel, installed, and found by the command."""
+"""A package that needs sateen-topi alone brings operators: built as a wheel, installed, and found by the command."""
 
 import os
 import subprocess
@@ -63,23 +63,23 @@ def python(code: str, *arguments: object, path: Path, folder: Path) -> subproces
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-COMMAND = "import sys; from weft.frontends.command.main import main; sys.exit(main())"
+COMMAND = "import sys; from sateen.frontends.command.main import main; sys.exit(main())"
 
 
 def test_the_wheel_needs_topi_alone_and_its_import_brings_no_graph_compiler(installed: Path, tmp_path: Path) -> None:
     (metadata,) = installed.glob("*.dist-info/METADATA")
-    assert message_from_string(metadata.read_text(encoding="utf-8")).get_all("Requires-Dist") == ["weft-topi~=0.1.0"]
-    code = "import sys, acme_operators; print([n for n in sys.modules if n.startswith(('weft.graph', 'weft.front'))])"
+    assert message_from_string(metadata.read_text(encoding="utf-8")).get_all("Requires-Dist") == ["sateen-topi~=0.1.0"]
+    code = "import sys, acme_operators; print([n for n in sys.modules if n.startswith(('sateen.graph', 'sateen.front'))])"
     done = python(code, path=installed, folder=tmp_path)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
 def test_the_command_compiles_a_model_with_its_operators(installed: Path, model: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "data.npy", DATA)
-    for verb in (["check", model], ["compile", model, "-o", "net.weft"]):
+    for verb in (["check", model], ["compile", model, "-o", "net.sateen"]):
         done = python(COMMAND, *verb, path=installed, folder=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
-    run = ["run", "net.weft", "--input", "data.npy", "--output", "out.npz"]
+    run = ["run", "net.sateen", "--input", "data.npy", "--output", "out.npz"]
     done = python(COMMAND, *run, path=tmp_path, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     a = DATA / (1 + np.exp(-1.5 * DATA))
@@ -97,8 +97,8 @@ def test_a_package_that_is_broken_is_named(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "broken-1.0.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
-    (folder / "entry_points.txt").write_text("[weft.operators]\none = no_such_module:Operator\n")
-    message = "entry point 'one' of package 'broken' in weft.operators: No module named 'no_such_module'"
+    (folder / "entry_points.txt").write_text("[sateen.operators]\none = no_such_module:Operator\n")
+    message = "entry point 'one' of package 'broken' in sateen.operators: No module named 'no_such_module'"
     done = python(COMMAND, "check", model, path=tmp_path, folder=tmp_path)
     assert (done.returncode, done.stderr.strip()) == (1, f"ArgumentError: {message}")
     assert message in python(COMMAND, "doctor", path=tmp_path, folder=tmp_path).stdout

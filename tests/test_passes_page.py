@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from weft.graph_ir import default_pipeline
-from weft.graph_ir.pipeline import pass_name
-from weft.runtime import Target
+from sateen.graph_ir import default_pipeline
+from sateen.graph_ir.pipeline import pass_name
+from sateen.runtime import Target
 
 
 def test_the_page_lists_every_pass_in_order() -> None:

@@ -26,7 +26,7 @@ def test_importable_names_are_the_listed_ones(name: str) -> None:
 
 
 def test_the_namespace_belongs_to_no_package() -> None:
-    assert not [source for source in SOURCES if (source / "weft" / "__init__.py").exists()]
+    assert not [source for source in SOURCES if (source / "sateen" / "__init__.py").exists()]
 
 
 def test_every_package_with_code_says_that_it_is_typed() -> None:
@@ -36,5 +36,5 @@ def test_every_package_with_code_says_that_it_is_typed() -> None:
 
 def test_the_page_of_te_lists_every_name() -> None:
     page = (Path(__file__).parents[1] / "docs" / "te.md").read_text(encoding="utf-8")
-    te = importlib.import_module("weft.tensor_ir.te")
+    te = importlib.import_module("sateen.tensor_ir.te")
     assert [name for name in te.__all__ if not re.search(rf"`{name}\b", page)] == []

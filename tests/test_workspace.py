@@ -17,7 +17,7 @@ for file in FILES:
     PROJECTS[project["name"]] = project
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("packages/*/*.md")])
 TEST_COMMAND = "python3.11 -m venv .venv && .venv/bin/pip install -q nox uv && .venv/bin/nox"
-CHAIN = ["weft-runtime", "weft-tensor-ir", "weft-topi", "weft-graph-ir", "weft-frontends", "weft"]
+CHAIN = ["sateen-runtime", "sateen-tensor-ir", "sateen-topi", "sateen-graph-ir", "sateen-frontends", "sateen"]
 
 
 def requirements(name: str) -> list[Requirement]:
@@ -35,9 +35,9 @@ def test_siblings_are_pinned_as_compatible_releases_that_exist(name: str) -> Non
 
 
 def test_each_distribution_needs_the_one_before_it_in_the_chain() -> None:
-    needed = {name: {requirement.name for requirement in requirements(name)} - {"weft-rpc"} for name in CHAIN[1:]}
+    needed = {name: {requirement.name for requirement in requirements(name)} - {"sateen-rpc"} for name in CHAIN[1:]}
     assert needed == {name: {before} for before, name in pairwise(CHAIN)}
-    assert {requirement.name for requirement in requirements("weft-rpc")} == {"weft-runtime"}
+    assert {requirement.name for requirement in requirements("sateen-rpc")} == {"sateen-runtime"}
 
 
 @pytest.mark.parametrize("folder", [file.parent for file in FILES[1:]], ids=lambda folder: folder.name)

@@ -1,6 +1,6 @@
-/* Calls a library that weft exported, libmatmul.so: C = A B, with A of 32 x 64 and B of 64 x 48 float32.
+/* Calls a library that sateen exported, libmatmul.so: C = A B, with A of 32 x 64 and B of 64 x 48 float32.
  *
- *   cc -I$(python -c "from importlib.resources import files; print(files('weft.runtime') / 'include')") -I. \
+ *   cc -I$(python -c "from importlib.resources import files; print(files('sateen.runtime') / 'include')") -I. \
  *      run_matmul.c ./libmatmul.so -Wl,-rpath,. -o run_matmul
  */
 #include <stdio.h>
@@ -49,8 +49,8 @@ int main(void)
         for (int j = 0; j < COLUMNS; ++j) b[k][j] = (float)((k * 5 + j) % 13) - 6.0f;
 
     int32_t status = matmul(NULL, args, 3); /* NULL: threads and memory are the library's own */
-    if (status != WEFT_STATUS_OK) {
-        fprintf(stderr, "matmul: %s\n", weft_status_message(status));
+    if (status != SATEEN_STATUS_OK) {
+        fprintf(stderr, "matmul: %s\n", sateen_status_message(status));
         return 1;
     }
     if (wrong_elements() != 0) {
@@ -61,8 +61,8 @@ int main(void)
 
     shape_b[1] = COLUMNS - 1;
     status = matmul(NULL, args, 3);
-    if (status == WEFT_STATUS_OK) return 1;
-    printf("a wrong shape: %s (argument %d, dimension %d)\n", weft_status_message(status), WEFT_ARGUMENT_OF(status),
-           WEFT_DIMENSION_OF(status));
+    if (status == SATEEN_STATUS_OK) return 1;
+    printf("a wrong shape: %s (argument %d, dimension %d)\n", sateen_status_message(status), SATEEN_ARGUMENT_OF(status),
+           SATEEN_DIMENSION_OF(status));
     return 0;
 }

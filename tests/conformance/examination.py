@@ -14,10 +14,10 @@ import onnx
 from cases import Case, Data
 from onnx.backend.test.runner import Runner
 
-from weft import frontends, runtime
-from weft.graph_ir.build import build
-from weft.runtime.errors import FrontendError, InferenceError
-from weft.tensor_ir import ObjectCache
+from sateen import frontends, runtime
+from sateen.graph_ir.build import build
+from sateen.runtime.errors import FrontendError, InferenceError
+from sateen.tensor_ir import ObjectCache
 
 SIXTEEN_BIT_ROUNDING = 4 * 2.0**-11
 """The relative error of four float16 operations, each rounded to the nearest."""

@@ -20,7 +20,7 @@ compiler refuses counts as not passing.
 | {cases} | {given} ({share}) | {passed} ({passed_share}) | {refused} | {wrong} | {inexact} | {failed} |
 
 *As given*, every input comes at run time, also those that decide shapes: the target shape of `Reshape`, the `k` of
-`TopK`. weft compiles for known shapes; with such inputs *bound* (`from_onnx(..., constants=...)`) they are known.
+`TopK`. sateen compiles for known shapes; with such inputs *bound* (`from_onnx(..., constants=...)`) they are known.
 *Wrong* are models that compile and give something else. *Inexact* are float16 outputs past the tolerance by no more
 than rounding every step to float16 explains, which is how the expected outputs were computed; and Fourier transforms
 whose expected zeros are rounding errors of up to four units in the last place of the largest element.
@@ -31,7 +31,7 @@ list and this page anew.
 ## What is refused
 
 - As many elements as the values of inputs decide: NonMaxSuppression, Unique, Compress and NonZero of computed data.
-  weft compiles for known shapes.
+  sateen compiles for known shapes.
 - Shapes that are computed at run time, and given neither by constants nor by dimensions: Reshape, Expand, Slice, ….
 - Strings: StringConcat, StringNormalizer, StringSplit, RegexFullMatch, TfIdfVectorizer, comparisons of them.
 - Sequences and optional values: Sequence…, SplitToSequence, Optional…, If and Loop over them.
@@ -39,7 +39,7 @@ list and this page anew.
 - Training: Adagrad, Adam, Gradient, Momentum, BatchNormalization with its statistics.
 - Classical machine learning: ai.onnx.ml.
 - Elements of 2 and 4 bits and float8, which kernels can't compute with: Cast, QuantizeLinear and others of them.
-- ImageDecoder; `weft run` reads images.
+- ImageDecoder; `sateen run` reads images.
 
 ## By operator
 

@@ -13,7 +13,7 @@ from typing import cast
 from cases import Case
 from examination import Outcome, Verdict, examine
 
-from weft.tensor_ir import ObjectCache
+from sateen.tensor_ir import ObjectCache
 
 FORK = multiprocessing.get_context("fork")  # the cases, which take seconds to make, are there at once
 

@@ -11,10 +11,10 @@ from random import Random
 
 import numpy as np
 
-from weft.runtime.dtype import DType
-from weft.tensor_ir import te
-from weft.tensor_ir.ir.expr import Expr, Var
-from weft.tensor_ir.te.tensor import Tensor
+from sateen.runtime.dtype import DType
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.te.tensor import Tensor
 
 EXTENTS = (1, 2, 3, 5, 6, 7, 8, 9, 12, 13, 16, 17, 19, 24, 30, 33)
 

@@ -11,12 +11,12 @@ from random import Random
 import numpy as np
 from computations import Computation
 
-from weft.tensor_ir import te
-from weft.tensor_ir.build import CompiledModule, build_functions
-from weft.tensor_ir.interpret import loop_oracle, te_oracle
-from weft.tensor_ir.ir.stmt import Function
-from weft.tensor_ir.lower import lower
-from weft.tensor_ir.schedule import Schedule
+from sateen.tensor_ir import te
+from sateen.tensor_ir.build import CompiledModule, build_functions
+from sateen.tensor_ir.interpret import loop_oracle, te_oracle
+from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.schedule import Schedule
 
 PROT_NONE = 0
 

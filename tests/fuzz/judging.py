@@ -20,14 +20,14 @@ from onnx import AttributeProto, ModelProto, TensorProto, numpy_helper
 from onnx.defs import get_schema
 from onnx.reference import ReferenceEvaluator
 
-from weft.frontends import from_onnx
-from weft.frontends.command.comparison import difference, tolerance_of
-from weft.graph_ir.build import build
-from weft.graph_ir.types import Symbol
-from weft.runtime import Artifact, load
-from weft.runtime.dtype import DType
-from weft.runtime.errors import FrontendError, WeftError
-from weft.tensor_ir import ObjectCache
+from sateen.frontends import from_onnx
+from sateen.frontends.command.comparison import difference, tolerance_of
+from sateen.graph_ir.build import build
+from sateen.graph_ir.types import Symbol
+from sateen.runtime import Artifact, load
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError, SateenError
+from sateen.tensor_ir import ObjectCache
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +48,7 @@ NEAR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What weft makes of a model: `kind` is refused, late (refused behind the frontend), large, run or fault."""
+    """What sateen makes of a model: `kind` is refused, late (refused behind the frontend), large, run or fault."""
 
     kind: str
     text: str = ""
@@ -74,7 +74,7 @@ class Compiler:
             return _refusal("refused", error)
         try:
             artifact = build(graph, params=parameters, cache=self._cache)
-        except WeftError as error:
+        except SateenError as error:
             return _refusal("late", error)
         sizes = [prod(map(int, p.shape)) * p.dtype.bytes for p in (*artifact.inputs, *artifact.outputs)]
         if sum(sizes) + artifact.workspace_bytes > MOST_BYTES:
@@ -91,7 +91,7 @@ class Compiler:
         return from_onnx(source, dims=dict.fromkeys(symbols, EXTENT)) if symbols else (graph, parameters)
 
 
-def _refusal(kind: str, error: WeftError) -> Outcome:
+def _refusal(kind: str, error: SateenError) -> Outcome:
     """A refusal, if its words can be shown."""
     words = error.report()
     unfit = sorted({c for c in words if not c.isprintable() and c != "\n"})

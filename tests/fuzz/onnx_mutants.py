@@ -40,7 +40,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What became of a mutant, and whether that is a fault of weft."""
+    """What became of a mutant, and whether that is a fault of sateen."""
 
     seed: int
     outcome: str

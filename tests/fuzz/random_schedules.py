@@ -13,14 +13,14 @@ from typing import Any
 
 from computations import COMPUTATIONS, Computation
 
-from weft.runtime.errors import ScheduleError
-from weft.tensor_ir import te
-from weft.tensor_ir.ir.buffer import Scope
-from weft.tensor_ir.ir.expr import AxisKind, Const, IterVar
-from weft.tensor_ir.ir.stmt import LoopKind
-from weft.tensor_ir.schedule import Schedule
-from weft.tensor_ir.schedule.stage import Stage
-from weft.tensor_ir.te.tensor import ComputeOp, Tensor
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar
+from sateen.tensor_ir.ir.stmt import LoopKind
+from sateen.tensor_ir.schedule import Schedule
+from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.te.tensor import ComputeOp, Tensor
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8, 16)
 TAILS = ("guard", "guard", "partition", "shift", "round_up")

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from weft.runtime.errors import CodegenError, ScheduleError, WeftError
-from weft.tensor_ir import te
-from weft.tensor_ir.build import build_functions
-from weft.tensor_ir.ir.expr import Expr
-from weft.tensor_ir.lower import lower
+from sateen.runtime.errors import CodegenError, ScheduleError, SateenError
+from sateen.tensor_ir import te
+from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.lower import lower
 
 
 class AcceptedError(Exception):
@@ -61,13 +61,13 @@ class Refusal:
     name: str
     provoke: Callable[[Random], object]
     text: str
-    error: type[WeftError] = ScheduleError
+    error: type[SateenError] = ScheduleError
 
     def check(self, rng: Random) -> None:
         """Raise AcceptedError unless the rule is enforced as it says."""
         try:
             self.provoke(rng)
-        except WeftError as error:
+        except SateenError as error:
             if type(error) is not self.error or not re.search(self.text, str(error)):
                 raise AcceptedError(
                     f"{self.name}: expected {self.error.__name__} {self.text!r}, found {error!r}"

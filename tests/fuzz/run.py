@@ -22,9 +22,9 @@ from execution import WrongResultError, check, compiled, lowered
 from random_schedules import Candidate, draw
 from refusals import REFUSALS, AcceptedError
 
-from weft.runtime.errors import CodegenError, ScheduleError
-from weft.tensor_ir.build import CompiledModule
-from weft.tensor_ir.ir.stmt import Function
+from sateen.runtime.errors import CodegenError, ScheduleError
+from sateen.tensor_ir.build import CompiledModule
+from sateen.tensor_ir.ir.stmt import Function
 
 ATTEMPTS = 1000
 """Draws per seed; lowering refuses some of them."""

@@ -15,8 +15,8 @@ import onnx
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
-from weft.frontends import from_onnx
-from weft.runtime.errors import WeftError
+from sateen.frontends import from_onnx
+from sateen.runtime.errors import SateenError
 
 MOST_BYTES = 1 << 20
 """Of a model that is damaged."""
@@ -73,7 +73,7 @@ def draw_compilable(seeds: list[Seed], rng: Random) -> ModelProto:
         model = draw(seeds, rng)
         try:
             graph, _ = from_onnx(model.SerializeToString())
-        except WeftError:
+        except SateenError:
             continue
         if all(value.type.is_static for value in graph.inputs):
             return model

@@ -1,7 +1,7 @@
 """Compile the artifacts that are kept here: `python tests/kept/make.py` makes those that are missing, and no others.
 
-A kept artifact is what a user has on a disk: compiled once, by the weft of its day, and run by every later
-weft-runtime. A file made anew would hide that an old one no longer runs, so this program never writes over one; what
+A kept artifact is what a user has on a disk: compiled once, by the sateen of its day, and run by every later
+sateen-runtime. A file made anew would hide that an old one no longer runs, so this program never writes over one; what
 another format or operator brings gets a new name. Each is for x86-64-v2 on Linux, a few tens of KB, and has beside it
 its inputs and the outputs of the graph interpreter, which sums in float64.
 """
@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from weft import runtime
-from weft.graph_ir import Graph, GraphBuilder, build, interpret, workloads
-from weft.graph_ir.ops.broadcast import Add, And, Divide, Equal, Less, Modulo, Multiply, Where, Xor
-from weft.graph_ir.ops.control import If, Loop
-from weft.graph_ir.ops.conv import Conv
-from weft.graph_ir.ops.element_wise import Cast, HardSwish, Negative, Not, Relu, Tanh
-from weft.graph_ir.ops.gather import Gather
-from weft.graph_ir.ops.matmul import MatMul
-from weft.graph_ir.ops.recurrent import LSTM
-from weft.graph_ir.ops.reduce import ArgMax, ReduceSum, TopK
-from weft.graph_ir.ops.resize import Resize
-from weft.graph_ir.ops.shape import Concat, Reshape, Split
-from weft.graph_ir.workloads.network import Network
-from weft.runtime import DType
-from weft.runtime.artifact import packed
+from sateen import runtime
+from sateen.graph_ir import Graph, GraphBuilder, build, interpret, workloads
+from sateen.graph_ir.ops.broadcast import Add, And, Divide, Equal, Less, Modulo, Multiply, Where, Xor
+from sateen.graph_ir.ops.control import If, Loop
+from sateen.graph_ir.ops.conv import Conv
+from sateen.graph_ir.ops.element_wise import Cast, HardSwish, Negative, Not, Relu, Tanh
+from sateen.graph_ir.ops.gather import Gather
+from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.ops.recurrent import LSTM
+from sateen.graph_ir.ops.reduce import ArgMax, ReduceSum, TopK
+from sateen.graph_ir.ops.resize import Resize
+from sateen.graph_ir.ops.shape import Concat, Reshape, Split
+from sateen.graph_ir.workloads.network import Network
+from sateen.runtime import DType
+from sateen.runtime.artifact import packed
 
 Array = np.ndarray[Any, Any]
 FOLDER = Path(__file__).parent
@@ -121,7 +121,7 @@ def inputs_and_outputs() -> Graph:
 
 
 def running_sum() -> Graph:
-    """A state that the caller hands on; the tests of weft-runtime have a copy of the file."""
+    """A state that the caller hands on; the tests of sateen-runtime have a copy of the file."""
     g = GraphBuilder("running_sum")
     x, total = g.input("x", "float32", (2, 3)), g.input("total", "float32", (2, 3))
     weight = g.parameter("weight", np.array([[1, 2, 0], [0, 1, -1], [3, 0, 1]], np.float32))
@@ -221,7 +221,7 @@ def drawn(graph: Graph) -> dict[str, Array]:
 
 
 def make(name: str, graph: Graph) -> None:
-    """Write NAME.weft and NAME.npz."""
+    """Write NAME.sateen and NAME.npz."""
     artifact = build(graph, TARGET)
     content = artifact.to_bytes()
     if name == "unknown_section":
@@ -230,7 +230,7 @@ def make(name: str, graph: Graph) -> None:
     arrays = {f"in/{n}": a for n, a in inputs.items()}
     arrays |= {f"out/{n}": a for n, a in interpret(graph, inputs).items()}
     np.savez_compressed(FOLDER / f"{name}.npz", allow_pickle=False, **arrays)
-    (FOLDER / f"{name}.weft").write_bytes(content)
+    (FOLDER / f"{name}.sateen").write_bytes(content)
 
 
 def with_section(artifact: runtime.Artifact, name: str, data: bytes) -> bytes:
@@ -241,5 +241,5 @@ def with_section(artifact: runtime.Artifact, name: str, data: bytes) -> bytes:
 
 if __name__ == "__main__":
     for name, network in NETWORKS.items():
-        if not (FOLDER / f"{name}.weft").exists():
+        if not (FOLDER / f"{name}.sateen").exists():
             make(name, network())

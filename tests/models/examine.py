@@ -18,16 +18,16 @@ import numpy as np
 from catalogue import Case, light_models, models_of_others, networks_of_benchmarks, read_golden
 from process_memory import PeakMemory
 
-from weft import runtime
-from weft.frontends import from_onnx
-from weft.frontends.command import peers
-from weft.frontends.command.arrays import random_inputs
-from weft.frontends.command.comparison import TOLERANCE, difference, tolerance_of
-from weft.frontends.command.double import outputs_in_double
-from weft.graph_ir.build import build, default_pipeline, lower_network
-from weft.graph_ir.graph import Array, Graph
-from weft.runtime import Artifact, DType, Target, WeftError
-from weft.tensor_ir.codegen.workers import CompilerPool
+from sateen import runtime
+from sateen.frontends import from_onnx
+from sateen.frontends.command import peers
+from sateen.frontends.command.arrays import random_inputs
+from sateen.frontends.command.comparison import TOLERANCE, difference, tolerance_of
+from sateen.frontends.command.double import outputs_in_double
+from sateen.graph_ir.build import build, default_pipeline, lower_network
+from sateen.graph_ir.graph import Array, Graph
+from sateen.runtime import Artifact, DType, Target, SateenError
+from sateen.tensor_ir.codegen.workers import CompilerPool
 
 WORKERS = 2
 
@@ -55,7 +55,7 @@ def examine(case: Case) -> Record:
     inputs, expected = read_golden(case.golden) if case.golden is not None else ({}, {})
     try:
         artifact = _compiled(case, inputs, record)
-    except WeftError as error:
+    except SateenError as error:
         text = "".join(traceback.format_exception_only(error)).strip()
         record.is_right = bool(case.refusal) and case.refusal in text
         record.note = f"refused: {text.splitlines()[0]}" if record.is_right else text

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from weft.runtime import InferenceError
-from weft.tensor_ir import te
-from weft.topi import Computation, LayoutChoice, Operator, TensorType, View
-from weft.topi.elementwise import unary
-from weft.topi.rows import Rows
+from sateen.runtime import InferenceError
+from sateen.tensor_ir import te
+from sateen.topi import Computation, LayoutChoice, Operator, TensorType, View
+from sateen.topi.elementwise import unary
+from sateen.topi.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +55,4 @@ class RMSNorm(Operator):
 
 
 OPERATORS = (Swish, RMSNorm)
-"""What entry point `weft.operators` names."""
+"""What entry point `sateen.operators` names."""

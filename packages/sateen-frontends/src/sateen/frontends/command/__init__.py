@@ -1,0 +1,1 @@
+"""The `sateen` command: one module per verb, and what verbs share."""

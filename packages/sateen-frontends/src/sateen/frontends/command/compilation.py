@@ -1,0 +1,274 @@
+"""From a MODEL on the command line to a graph and an artifact: the options that say how, and the compile path."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import platformdirs
+
+from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
+from sateen.frontends.command.arrays import read_array
+from sateen.frontends.command.files import is_artifact
+from sateen.frontends.command.progress import step
+from sateen.frontends.onnx import from_onnx
+from sateen.frontends.onnx.loading import load
+from sateen.frontends.onnx.signature import declared_type, input_types
+from sateen.graph_ir.build import NUMERICS, build, network_target
+from sateen.graph_ir.graph import Array, Graph
+from sateen.graph_ir.installed import installed_operators
+from sateen.graph_ir.records import Records
+from sateen.graph_ir.types import Symbol, TensorType
+from sateen.runtime import (
+    ArgumentError,
+    Artifact,
+    ArtifactError,
+    CodegenError,
+    FrontendError,
+    Model,
+    VerifiedFiles,
+    read_artifact,
+)
+from sateen.runtime import load as load_artifact
+from sateen.tensor_ir import ObjectCache
+from sateen.tensor_ir.codegen.workers import CompilerPool
+
+WORKERS = 2
+"""Compiler processes; they start while the model is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How to read and compile a model, as the command line says."""
+
+    target: str
+    shapes: Mapping[str, tuple[int, ...]]
+    dims: Mapping[str, int]
+    bindings: Mapping[str, str]
+    use_cache: bool
+    numerics: str
+    records: Path | None = None
+
+    @property
+    def is_default(self) -> bool:
+        chosen = self.shapes or self.dims or self.bindings or self.target != "llvm" or self.numerics != NUMERICS[0]
+        return not chosen and self.records is None
+
+
+def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the options of `Compilation`, which it takes as `compilation`."""
+
+    @click.option(
+        "--target", default="llvm", metavar="TARGET", show_default="this machine", help="What to compile for."
+    )
+    @click.option("--shape", multiple=True, type=named_shape, metavar="NAME=1x3x224x224", help="The shape of an input.")
+    @click.option(
+        "--dim",
+        multiple=True,
+        type=named_extent,
+        metavar="NAME=N",
+        help="The extent of a dimension that the model names.",
+    )
+    @click.option(
+        "--bind", multiple=True, type=named, metavar="NAME=VALUE", help="Make an input constant: numbers or a file."
+    )
+    @click.option(
+        "--numerics",
+        type=click.Choice(NUMERICS),
+        default=NUMERICS[0],
+        show_default=True,
+        help="strict: only methods that keep each sum as it is, so no Winograd and no Strassen.",
+    )
+    @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `sateen tune` to choose convolutions by.")
+    @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
+    @functools.wraps(verb)
+    def collected(
+        target: str,
+        shape: tuple[tuple[str, tuple[int, ...]], ...],
+        dim: tuple[tuple[str, int], ...],
+        bind: tuple[tuple[str, str], ...],
+        cache: bool,
+        numerics: str,
+        records: Path | None,
+        **others: Any,
+    ) -> Any:
+        given = Compilation(
+            target, by_name("--shape", shape), by_name("--dim", dim), by_name("--bind", bind), cache, numerics, records
+        )
+        return verb(compilation=given, **others)
+
+    return collected
+
+
+def check_target(compilation: Compilation) -> None:
+    """Raises TargetError for a target that networks can't be compiled for, before a model is read."""
+    network_target(compilation.target)
+
+
+def records_of(compilation: Compilation) -> Records | None:
+    """The records that the command line names. Raises ArgumentError for a file that has other lines."""
+    return None if compilation.records is None else Records.read(compilation.records)
+
+
+def constants_of(path: Path, compilation: Compilation) -> dict[str, Array]:
+    """The data of the inputs that `--bind` makes constant. Raises ArgumentError for text that is no such data."""
+    if not compilation.bindings:
+        return {}
+    types = {v.name: declared_type(v) for v in load(path).proto.graph.input}
+    constants = {}
+    for name, text in compilation.bindings.items():
+        if name not in types:
+            raise ArgumentError(f"--bind {name}: the model's inputs are {', '.join(types) or 'none'}")
+        constants[name] = _constant(name, text, types[name], compilation.shapes.get(name))
+    return constants
+
+
+def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, ...] | None) -> Array:
+    """A file's array, or numbers in the shape of the input: a scalar, or a vector of as many."""
+    if text.rpartition(":")[0].endswith(".npz") or text.endswith((".npy", ".npz")):
+        return read_array(text, name)
+    try:
+        numbers = [float(word) if set(word) & set(".enEN") else int(word) for word in text.split(",")]
+    except ValueError:
+        raise ArgumentError(f"--bind {name}: expected numbers, FILE.npy or FILE.npz:KEY, found {text!r}") from None
+    dtype = None if type_ is None else type_.dtype.numpy
+    given = np.array(numbers[0] if type_ is not None and type_.rank == 0 else numbers)
+    data = given if dtype is None else given.astype(dtype)
+    if data.dtype.kind in "biu" and not np.array_equal(data, given):
+        raise ArgumentError(f"--bind {name}: expected numbers of {data.dtype}, found {text!r}")
+    if shape is not None and data.size != prod(shape):
+        raise ArgumentError(f"--bind {name}: expected {prod(shape)} numbers for shape {list(shape)}, found {data.size}")
+    return data if shape is None else data.reshape(shape)
+
+
+def require_model(path: Path) -> None:
+    """Raises UsageError for an artifact where a verb needs what it was compiled from."""
+    if is_artifact(path):
+        raise click.UsageError(f"{path} is compiled already; this needs the model that it was compiled from")
+
+
+def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, Array]]:
+    """The graph of a model and the data of its parameters. Raises FrontendError where a dimension is still open."""
+    require_model(path)
+    constants = constants_of(path, compilation)
+    try:
+        graph, parameters = from_onnx(
+            path,
+            shapes=compilation.shapes,
+            dims=compilation.dims,
+            constants=constants,
+            operators=installed_operators(),
+        )
+    except FrontendError:
+        if advice := advice_on_dimensions(path, input_types_of(path, compilation)):
+            raise FrontendError(advice) from None  # what an operator can't do may be due to open dimensions alone
+        raise
+    if advice := advice_on_dimensions(path, {v.name: v.type for v in graph.inputs}):
+        raise FrontendError(advice)
+    return graph, parameters
+
+
+def input_types_of(path: Path, compilation: Compilation) -> dict[str, TensorType]:
+    """The types of the inputs that stay inputs, as far as they are known."""
+    graph = load(path).proto.graph
+    constant = {*(tensor.name for tensor in graph.initializer), *compilation.bindings}
+    shapes = {name: shape for name, shape in compilation.shapes.items() if name not in constant}
+    return input_types([v for v in graph.input if v.name not in constant], shapes, compilation.dims)[0]
+
+
+def advice_on_dimensions(path: Path, types: Mapping[str, TensorType]) -> str:
+    """A command line with which all dimensions of a model's inputs are known; '' where they are."""
+    names = dict.fromkeys(dim.name for t in types.values() for dim in t.shape if isinstance(dim, Symbol))
+    if not names:
+        return ""
+    inputs = "; ".join(f"{name}: {t}" for name, t in types.items() if not t.is_static)
+    context = click.get_current_context()
+    options = [word for name in names for word in ("--dim", f"{name}=1")]
+    output = ["-o", str(context.params["output"])] if context.info_name == "compile" else []
+    example = shlex.join([*context.command_path.split(), str(path), *output, *options])
+    return f"expected inputs of known dimensions, found {inputs}; say what they are, such as\n  {example}"
+
+
+def compile_model(
+    path: Path,
+    compilation: Compilation,
+    change: Callable[[Graph], Graph] = lambda graph: graph,
+    *,
+    timed: bool = False,
+) -> Artifact:
+    """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are."""
+    check_target(compilation)
+    records = records_of(compilation)
+    cache = object_cache(compilation)
+    with CompilerPool(WORKERS) as workers:
+        with step(f"reading {path.name}"):
+            graph, parameters = read_graph(path, compilation)
+        with step(f"compiling {path.name}"):
+            return build(
+                change(graph),
+                target=compilation.target,
+                params=parameters,
+                numerics=compilation.numerics,
+                records=records,
+                timed=timed,
+                workers=workers,
+                cache=cache,
+            )
+
+
+def open_artifact(path: Path, compilation: Compilation) -> Artifact:
+    """The artifact in a file, or of a model in it."""
+    if not is_artifact(path):
+        return compile_model(path, compilation)
+    _require_default(path, compilation)
+    return read_artifact(path, verified=_verified_files())
+
+
+def load_model(path: Path, compilation: Compilation, threads: int, *, timed: bool = False) -> Model:
+    """The network in a file, an artifact or a model, which `timed` compiles with timed steps, ready to run here."""
+    if not is_artifact(path):
+        return load_artifact(compile_model(path, compilation, timed=timed), threads=threads)
+    _require_default(path, compilation)
+    return load_artifact(path, threads=threads, verified=_verified_files())
+
+
+def _require_default(path: Path, compilation: Compilation) -> None:
+    """Raises UsageError where the command line says how to compile what is compiled already."""
+    if not compilation.is_default:
+        raise click.UsageError(
+            f"--target, --shape, --dim, --bind, --numerics and --records are for models; {path} is compiled already"
+        )
+
+
+def object_cache(compilation: Compilation) -> ObjectCache | None:
+    """Where compiled kernels are kept, unless the command line says that they are not, or there is no place for them.
+
+    The latter is told on stderr.
+    """
+    if not compilation.use_cache:
+        return None
+    folder = _cache_folder() / "objects"
+    try:
+        return ObjectCache(folder)
+    except (OSError, CodegenError) as error:
+        click.echo(f"compiled kernels are not kept in {folder}: {error}", err=True)
+        return None
+
+
+def _verified_files() -> VerifiedFiles | None:
+    """Where verified artifacts are noted; None where there is no place for it, which costs time at every load."""
+    try:
+        return VerifiedFiles(_cache_folder() / "verified")
+    except (OSError, ArtifactError):
+        return None
+
+
+def _cache_folder() -> Path:
+    return Path(platformdirs.user_cache_dir("sateen", appauthor=False))

@@ -1,0 +1,162 @@
+"""`sateen doctor`: what works on this machine, and the one command that enables each thing that does not."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import Any
+
+import click
+import llvmlite.binding as llvm
+import numpy as np
+
+from sateen.frontends.command.arguments import allowed_processors, json_option
+from sateen.frontends.command.output import show_json, show_table
+from sateen.graph_ir.installed import installed_operators
+from sateen.graph_ir.op_set import OpSet
+from sateen.runtime import ArgumentError, LinkError, Target, SateenError
+from sateen.runtime.processor import host_features
+from sateen.tensor_ir import Machine, build, te
+
+PACKAGES = (
+    "sateen-runtime",
+    "sateen-tensor-ir",
+    "sateen-topi",
+    "sateen-graph-ir",
+    "sateen-frontends",
+    "numpy",
+    "llvmlite",
+    "onnx",
+)
+CROSS_LINKER = "pip install 'sateen-tensor-ir[cross]'"
+OPENCL = "pip install 'sateen-tensor-ir[opencl]' pocl-binary-distribution"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `remedy` enables it, '' where it works."""
+
+    subject: str
+    works: bool
+    found: str
+    remedy: str = ""
+
+
+@click.command(short_help="What works on this machine, and what enables the rest.")
+@json_option
+def doctor(as_json: bool) -> int:
+    """Tell which targets work here, what the processor has, and what would enable the rest."""
+    machine, findings = _machine(), [check() for check in _CHECKS]
+    if as_json:
+        show_json({"machine": machine, "findings": [asdict(f) for f in findings]})
+    else:
+        for name, value in machine.items():
+            click.echo(f"{name:<12}{value}")
+        click.echo()
+        rows = [(f.subject, "yes" if f.works else "no", f.found, f.remedy) for f in findings]
+        show_table(("", "works", "found", "to enable"), rows)
+    return 0 if findings[0].works else 1
+
+
+def _machine() -> dict[str, str]:
+    """What every report of a fault should say."""
+    machine = Machine.of("llvm")
+    caches = ", ".join(f"{size >> 10} KB" for size in (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes))
+    return {
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
+        "LLVM": ".".join(map(str, llvm.llvm_version_info)),
+        "target": str(Target.host()),
+        "vectors": f"{machine.vector_registers} registers of {machine.vector_bytes} bytes",
+        "caches": f"{caches} (levels 1 to 3)",
+        "processors": f"{allowed_processors()} allowed of {os.cpu_count()}",
+        "features": " ".join(sorted(host_features())) or "not told by the system",
+    }
+
+
+def _target(subject: str, text: str) -> Callable[[], Finding]:
+    def look() -> Finding:
+        """Compile and link a function; what is for this machine is run as well."""
+        A = te.placeholder((64,), name="A")
+        B = te.compute((64,), lambda i: A[i] * 2.0, name="B")
+        data, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+        try:
+            module = build(te.create_schedule(B), [A, B], text, name="twice")
+            module.library()
+            if text == "llvm":
+                module(data, out)
+        except LinkError:
+            return Finding(subject, False, "compiles, but no linker for it was found", CROSS_LINKER)
+        except SateenError as error:
+            return Finding(subject, False, f"{type(error).__name__}: {error}")
+        if text != "llvm":
+            return Finding(subject, True, f"compiles and links: {text}")
+        right = np.array_equal(out, data * 2)
+        return Finding(subject, right, "compiles, links and runs" if right else "computes wrong numbers")
+
+    return look
+
+
+def _opencl() -> Finding:
+    try:
+        opencl: Any = import_module("pyopencl")
+    except ImportError:
+        return Finding("OpenCL kernels", False, "pyopencl is not installed", OPENCL)
+    try:
+        devices = [d.name.strip() for platform_ in opencl.get_platforms() for d in platform_.get_devices()]
+    except opencl.Error as error:
+        devices, why = [], str(error)
+    else:
+        why = "no device"
+    if devices:
+        return Finding("OpenCL kernels", True, f"devices: {', '.join(devices)}")
+    return Finding("OpenCL kernels", False, why, OPENCL)
+
+
+def _operators() -> Finding:
+    """The operators that installed packages offer."""
+    subject = "operators of packages"
+    try:
+        offered = installed_operators(OpSet.of()).ops
+    except ArgumentError as error:
+        return Finding(subject, False, str(error), "repair or uninstall that package")
+    return Finding(subject, True, ", ".join(offered) or "none installed")
+
+
+def _package(subject: str, module: str, distribution: str, extra: str) -> Callable[[], Finding]:
+    def look() -> Finding:
+        if find_spec(module):
+            return Finding(subject, True, f"{distribution} {_version(distribution)}")
+        return Finding(subject, False, f"{distribution} is not installed", f"pip install 'sateen-frontends[{extra}]'")
+
+    return look
+
+
+_CHECKS: tuple[Callable[[], Finding], ...] = (
+    _target("this machine", "llvm"),
+    _target("x86-64 Linux", "llvm -mtriple=x86_64-linux-gnu"),
+    _target("ARM64 Linux", "llvm -mtriple=aarch64-linux-gnu"),
+    _target("ARM Linux", "llvm -mtriple=armv7-linux-gnueabihf"),
+    _target("RISC-V Linux", "llvm -mtriple=riscv64-linux-gnu"),
+    _target("WebAssembly", "llvm -mtriple=wasm32-unknown-unknown"),
+    _opencl,
+    _operators,
+    _package("pictures as inputs", "PIL", "pillow", "pictures"),
+    _package("bench, verify against", "onnxruntime", "onnxruntime", "peers"),
+    _package("bench against", "openvino", "openvino", "opponents"),
+    _package("bench against", "ncnn", "ncnn", "opponents"),
+    _package("bench against ncnn", "pnnx", "pnnx", "opponents"),
+)
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "not installed"

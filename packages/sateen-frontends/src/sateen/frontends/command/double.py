@@ -1,0 +1,115 @@
+"""Networks in float64 by the evaluator of the onnx package: the judge where float32 itself is too coarse.
+
+A sigmoid of -15 or the variance of 640,000 elements, computed in float32, can be further off than what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops import op_conv, op_conv_transpose
+
+from sateen.frontends.command.reference import operators_of
+from sateen.graph_ir.graph import Array
+
+_their_convolution: Any = op_conv.Conv._run
+_their_transposed_convolution: Any = op_conv_transpose.ConvTranspose._run
+
+
+class Affine(OpRun):
+    """An experimental operator of old models: alpha x + beta."""
+
+    def _run(self, x: Array, alpha: float = 1.0, beta: float = 0.0) -> tuple[Array]:
+        return (alpha * x + beta,)
+
+
+class Crop(OpRun):
+    """An experimental operator of old models: takes left, top, right and bottom borders off."""
+
+    def _run(self, x: Array, border: tuple[int, ...] = (), scale: tuple[int, ...] = ()) -> tuple[Array]:
+        assert not scale
+        left, top, right, bottom = border
+        return (x[:, :, top : x.shape[2] - bottom, left : x.shape[3] - right],)
+
+
+class ImageScaler(OpRun):
+    """An experimental operator of old models: scale x + bias, a bias per channel."""
+
+    def _run(self, x: Array, bias: tuple[float, ...] = (), scale: float = 1.0) -> tuple[Array]:
+        return (scale * x + np.asarray(bias)[:, None, None],)
+
+
+class Conv(OpRun):
+    """The standard operator; in two dimensions a matrix product for each element of the window, faster than theirs."""
+
+    def _run(self, x: Array, weight: Array, bias: Array | None = None, **attributes: Any) -> tuple[Array]:
+        if x.ndim != 4 or attributes["auto_pad"] not in {"", "NOTSET", "VALID"}:
+            result: tuple[Array] = _their_convolution(self, x, weight, bias, **attributes)
+            return result
+        group: int = attributes["group"]
+        top, left, bottom, right = attributes["pads"] or (0, 0, 0, 0)
+        (down, across), (step, stride) = attributes["dilations"] or (1, 1), attributes["strides"] or (1, 1)
+        padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+        height, width = weight.shape[2:]
+        rows = (padded.shape[2] - (height - 1) * down - 1) // step + 1
+        columns = (padded.shape[3] - (width - 1) * across - 1) // stride + 1
+        batch, outputs = x.shape[0], weight.shape[0]
+        y = np.zeros((batch, group, outputs // group, rows * columns))
+        for i, j in np.ndindex(height, width):
+            window = padded[:, :, i * down :, j * across :][:, :, : rows * step : step, : columns * stride : stride]
+            grouped = window.reshape(batch, group, -1, rows * columns)
+            y += weight[:, :, i, j].reshape(group, outputs // group, -1) @ grouped
+        y = y.reshape(batch, outputs, rows, columns)
+        return (y if bias is None else y + bias[:, None, None],)
+
+
+class ConvTranspose(OpRun):
+    """The standard operator; in two dimensions without groups, pads and dilations rows that it adds are the bias."""
+
+    def _run(self, x: Array, weight: Array, bias: Array | None = None, **attributes: Any) -> tuple[Array]:
+        added = [*(attributes["pads"] or ()), *(attributes["output_padding"] or ())]
+        spread = attributes["group"] != 1 or set(attributes["dilations"] or (1,)) != {1}
+        if x.ndim != 4 or attributes["auto_pad"] not in {"", "NOTSET", "VALID"} or any(added) or spread:
+            result: tuple[Array] = _their_transposed_convolution(self, x, weight, bias, **attributes)
+            return result
+        step, stride = attributes["strides"] or (1, 1)
+        output_shape = attributes["output_shape"]
+        (batch, _, height, width), (_, outputs, rows, columns) = x.shape, weight.shape
+        natural = (height - 1) * step + rows, (width - 1) * stride + columns
+        y = np.zeros((batch, outputs, *(output_shape or natural)))
+        assert all(extent >= least for extent, least in zip(y.shape[2:], natural, strict=True))
+        for i, j in np.ndindex(rows, columns):
+            part = np.einsum("nchw,co->nohw", x, weight[:, :, i, j], optimize=True)
+            y[:, :, i : i + height * step : step, j : j + width * stride : stride][:, :, :height, :width] += part
+        return (y if bias is None else y + bias[:, None, None],)
+
+
+def outputs_in_double(path: Path, inputs: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Array]:
+    """The outputs of a model, and the values within that `keep` names, with all float32 data and work in float64."""
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        _widen(tensor)
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                _widen(attribute.t)
+            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT:
+                attribute.i = TensorProto.DOUBLE
+    operators: list[type[OpRun]] = [Affine, Conv, ConvTranspose, Crop, ImageScaler, *operators_of(model)]
+    evaluator = ReferenceEvaluator(model, new_ops=operators)
+    given = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in inputs.items()}
+    results: Any = evaluator.run(None, given, intermediate=True)
+    names = {*evaluator.output_names, *keep}
+    return {name: value for name, value in results.items() if name in names}
+
+
+def _widen(tensor: TensorProto) -> None:
+    if tensor.data_type == TensorProto.FLOAT:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))

@@ -1,0 +1,278 @@
+"""`sateen inspect`: what an artifact holds, or what the compiler makes of a model, down to assembly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sized
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from sateen.frontends.command.arguments import FILE, NEW_FOLDER, json_option
+from sateen.frontends.command.compilation import Compilation, check_target, compilation_options, open_artifact
+from sateen.frontends.command.files import is_artifact, writing
+from sateen.frontends.command.inspection import (
+    ChosenConvolution,
+    Kernels,
+    Passes,
+    chosen_convolutions,
+    compile_kernels,
+    run_passes,
+)
+from sateen.frontends.command.output import show_json, show_table, size
+from sateen.graph_ir.ops.fused import Fused
+from sateen.graph_ir.passes.fuse import separations
+from sateen.graph_ir.steps import steps_of
+from sateen.runtime import ArgumentError, Artifact, Step, Target
+from sateen.tensor_ir import build_functions
+from sateen.topi.convolution import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedStep:
+    """A step, the bytes of its kernel's code and constants, and why no further node is in it."""
+
+    step: Step
+    code_bytes: int | None
+    ends_because: str
+
+
+@click.command(short_help="What an artifact holds, or a model becomes.")
+@click.argument("model", type=FILE, metavar="MODEL|OUT.sateen")
+@click.option("--passes", is_flag=True, help="Of a MODEL, the passes: their times, and the nodes that they leave.")
+@click.option("--candidates", is_flag=True, help="Of a MODEL, how its convolutions are computed, and other ways.")
+@click.option("--dump", type=NEW_FOLDER, metavar="FOLDER", help="Write the graph of a MODEL after each pass to a file.")
+@click.option("--kernel", "name", metavar="NAME", help="Show one kernel of a MODEL.")
+@click.option(
+    "--show",
+    type=click.Choice(["graph", "ir", "asm"]),
+    show_default="ir",
+    help="What of --kernel: the nodes that it computes, its loops, its assembly.",
+)
+@compilation_options
+@json_option
+def inspect(
+    model: Path,
+    passes: bool,
+    candidates: bool,
+    dump: Path | None,
+    name: str | None,
+    show: str | None,
+    compilation: Compilation,
+    as_json: bool,
+) -> None:
+    """Show the inputs, outputs, target and sizes of OUT.sateen, or the steps that MODEL becomes.
+
+    A step calls a kernel, which computes one or more nodes of the model; equal steps share one. A step ends where its
+    result must be in memory, and tells why.
+    """
+    chosen = passes + candidates + (dump is not None) + (name is not None)
+    if chosen + as_json > 1:
+        raise click.UsageError("expected one of --passes, --candidates, --dump, --kernel and --json")
+    if show is not None and name is None:
+        raise click.UsageError("--show is for --kernel NAME")
+    if is_artifact(model):
+        if chosen:
+            raise click.UsageError(
+                f"--passes, --candidates, --dump and --kernel are for models; {model} is compiled already"
+            )
+        artifact = open_artifact(model, compilation)
+        if as_json:
+            show_json(_artifact_summary(artifact))
+        else:
+            _show_artifact(model, artifact)
+        return
+    check_target(compilation)
+    found = run_passes(model, compilation)
+    if passes:
+        _show_passes(found)
+    elif candidates:
+        _show_candidates(chosen_convolutions(found, compilation))
+    elif dump is not None:
+        with writing(dump):
+            _dump(found, dump)
+    else:
+        kernels = compile_kernels(found.optimised, compilation)
+        if name is not None:
+            click.echo(_kernel(kernels, name, show or "ir", compilation))
+        elif as_json:
+            show_json(_model_summary(found, kernels, compilation))
+        else:
+            _show_model(model, found, kernels, compilation)
+
+
+def _show_candidates(convolutions: list[ChosenConvolution]) -> None:
+    """A line for each convolution: 1000 cycles by estimate, and what records say of its time."""
+
+    def text(candidate: Candidate) -> str:
+        return f"{candidate.method} ({candidate.cycles / 1e3:.1f})"
+
+    show_table(
+        ("nodes", "convolution", "chosen", "kcycles", "measured us", "rejected (kcycles)"),
+        [
+            (
+                " + ".join(c.nodes),
+                str(c.problem),
+                str(c.chosen.method),
+                f"{c.chosen.cycles / 1e3:.1f}",
+                f"{c.seconds[c.chosen.method] * 1e6:.1f}" if c.chosen.method in c.seconds else "",
+                ", ".join(map(text, c.rejected)),
+            )
+            for c in convolutions
+        ],
+        right=("kcycles", "measured us"),
+    )
+
+
+def _convolution_to_json(c: ChosenConvolution) -> dict[str, object]:
+    def to_json(candidate: Candidate) -> dict[str, object]:
+        seconds = c.seconds.get(candidate.method)
+        return {"method": str(candidate.method), "cycles": candidate.cycles, "measured_seconds": seconds}
+
+    return {
+        "nodes": list(c.nodes),
+        "problem": str(c.problem),
+        "chosen": to_json(c.chosen),
+        "rejected": [to_json(r) for r in c.rejected],
+    }
+
+
+def _dump(passes: Passes, folder: Path) -> None:
+    """A file with the text of the graph as imported, and one after each pass that changed it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "00_imported.txt").write_text(f"{passes.imported}\n", encoding="utf-8")
+    for i, run in enumerate(passes.runs, 1):
+        if run.after is not run.before:
+            (folder / f"{i:02}_{run.name}.txt").write_text(f"{run.after}\n", encoding="utf-8")
+
+
+def _kernel(kernels: Kernels, name: str, show: str, compilation: Compilation) -> str:
+    """The nodes, loop IR or assembly of a kernel. Raises ArgumentError where there is none of this name."""
+    functions = {f.name: f for f in kernels.network.kernels}
+    if name not in functions:
+        raise ArgumentError(f"--kernel {name}: expected one of {', '.join(functions)}")
+    if show == "asm":
+        return build_functions([functions[name]], compilation.target).assembly()
+    if show == "graph":
+        op = kernels.nodes[name].op
+        assert isinstance(op, Fused)
+        return str(op.body)
+    return str(functions[name])
+
+
+def _show_passes(passes: Passes) -> None:
+    rows = [("(imported)", "", str(len(passes.imported.nodes)), "")]
+    for run in passes.runs:
+        unchanged = "no change" if run.after is run.before else ""
+        rows.append((run.name, f"{run.seconds * 1e3:.1f}", str(len(run.after.nodes)), unchanged))
+    show_table(("pass", "ms", "nodes", ""), rows, right=("ms", "nodes"))
+
+
+def _steps(passes: Passes, kernels: Kernels) -> list[InspectedStep]:
+    network = kernels.network
+    kept = separations(passes.optimised)
+    nodes = [node for node in network.graph.nodes if node not in network.plan.free]
+    steps = steps_of(network.graph, network.plan.free, network.calls)
+    return [
+        InspectedStep(s, kernels.code_bytes.get(s.kernel), kept[node.outputs[0]])
+        for s, node in zip(steps, nodes, strict=True)
+    ]
+
+
+def _show_model(path: Path, passes: Passes, kernels: Kernels, compilation: Compilation) -> None:
+    network, steps = kernels.network, _steps(passes, kernels)
+    nodes, kernel_count = _count(passes.imported.nodes, "node"), _count(network.kernels, "kernel")
+    lines = [
+        f"{path.name}: {nodes} in {_count(steps, 'step')} of {kernel_count}",
+        f"  target      {Target.of(compilation.target)}",
+        *(f"  input       {v.name}: {v.type}" for v in network.graph.inputs),
+        *(f"  output      {v.name}: {v.type}" for v in network.graph.outputs),
+        f"  operations  {sum(s.step.operations for s in steps) / 1e9:.3g} GFLOP",
+        f"  code        {size(sum(n or 0 for n in kernels.code_bytes.values()))}",
+        f"  parameters  {size(network.plan.parameter_bytes)}",
+        f"  workspace   {size(network.plan.workspace_bytes)}; {size(network.plan.least_bytes)} live at one time",
+    ]
+    click.echo("\n".join(lines) + "\n")
+    show_table(
+        ("step", "kernel", "code", "MFLOP", "memory", "result", "ends because", "nodes"),
+        [_row(i, s) for i, s in enumerate(steps)],
+        right=("step", "code", "MFLOP", "memory"),
+    )
+
+
+def _count(things: Sized, name: str) -> str:
+    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
+
+
+def _row(position: int, s: InspectedStep) -> tuple[str, ...]:
+    return (
+        str(position),
+        s.step.kernel,
+        "" if s.code_bytes is None else size(s.code_bytes),
+        f"{s.step.operations / 1e6:.3g}" if s.step.operations else "",
+        size(s.step.bytes),
+        ", ".join(s.step.outputs),
+        s.ends_because,
+        str(s.step),
+    )
+
+
+def _model_summary(passes: Passes, kernels: Kernels, compilation: Compilation) -> dict[str, object]:
+    network, steps = kernels.network, _steps(passes, kernels)
+    return {
+        "name": network.graph.name,
+        "target": str(Target.of(compilation.target)),
+        "inputs": {v.name: str(v.type) for v in network.graph.inputs},
+        "outputs": {v.name: str(v.type) for v in network.graph.outputs},
+        "operations": sum(s.step.operations for s in steps),
+        "imported_operators": dict(Counter(n.op.op_name() for n in passes.imported.nodes)),
+        "code_bytes": dict(kernels.code_bytes),
+        "parameter_bytes": network.plan.parameter_bytes,
+        "workspace_bytes": network.plan.workspace_bytes,
+        "least_workspace_bytes": network.plan.least_bytes,
+        "passes": [
+            {"name": r.name, "nodes": len(r.after.nodes), "changed": r.after is not r.before, "seconds": r.seconds}
+            for r in passes.runs
+        ],
+        "convolutions": [_convolution_to_json(c) for c in chosen_convolutions(passes, compilation)],
+        "steps": [{**s.step.to_json(), "code_bytes": s.code_bytes, "ends_because": s.ends_because} for s in steps],
+    }
+
+
+def _show_artifact(path: Path, artifact: Artifact) -> None:
+    lines = [
+        f"{path}: {size(path.stat().st_size)}, made by {artifact.producer}",
+        f"  target      {artifact.target}",
+        f"  runs here   {_runs_here(artifact)}",
+        *(f"  input       {p}" for p in artifact.inputs),
+        *(f"  output      {p.name}: {p.dtype}[{', '.join(map(str, p.shape))}]" for p in artifact.outputs),
+        f"  library     {size(len(artifact.library))}",
+        f"  parameters  {size(len(artifact.parameters))}",
+        f"  workspace   {size(artifact.workspace_bytes)}",
+        f"  steps       {f'{len(artifact.steps)}, timed' if artifact.steps else 'not timed'}",
+        *(f"  option      {name} = {value}" for name, value in artifact.options.items()),
+        *(f"  alias       {output} may reuse the memory of {name}" for output, name in artifact.aliases.items()),
+    ]
+    click.echo("\n".join(lines))
+
+
+def _runs_here(artifact: Artifact) -> str:
+    missing = Target.host().missing_features(Target.parse(artifact.target))
+    return f"no, it needs {', '.join(missing)}" if missing else "yes"
+
+
+def _artifact_summary(artifact: Artifact) -> dict[str, object]:
+    return {
+        "producer": artifact.producer,
+        "target": artifact.target,
+        "runs_here": _runs_here(artifact) == "yes",
+        "inputs": [p.to_json() for p in artifact.inputs],
+        "outputs": [p.to_json() for p in artifact.outputs],
+        "library_bytes": len(artifact.library),
+        "parameter_bytes": len(artifact.parameters),
+        "workspace_bytes": artifact.workspace_bytes,
+        "options": dict(artifact.options),
+        "aliases": dict(artifact.aliases),
+        "steps": [s.to_json() for s in artifact.steps],
+    }

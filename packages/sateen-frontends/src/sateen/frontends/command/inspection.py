@@ -1,0 +1,126 @@
+"""What the compiler makes of a model: what its passes do, and the kernels that come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from sateen.frontends.command.compilation import WORKERS, Compilation, object_cache, read_graph, records_of
+from sateen.frontends.command.progress import step
+from sateen.graph_ir.build import LoweredNetwork, bind_parameters, default_pipeline, lower_network
+from sateen.graph_ir.graph import Graph, Node
+from sateen.graph_ir.kernel_compiler import KernelCompiler
+from sateen.graph_ir.passes.choose_convolutions import (
+    choose_convolutions,
+    method_of,
+    nothing_known,
+    problem_of,
+)
+from sateen.graph_ir.passes.fuse import fuse
+from sateen.graph_ir.pipeline import PassRun, run_pipeline
+from sateen.runtime import LinkError, Target
+from sateen.tensor_ir import Machine
+from sateen.tensor_ir.codegen.workers import CompilerPool
+from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.link.object_file import read_object
+from sateen.topi.convolution import Candidate, Method, Problem, candidates
+
+REJECTED = 3
+"""Candidates beside the chosen one that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """A model on its way through the graph compiler; fusion is the last of `runs`."""
+
+    imported: Graph
+    runs: tuple[PassRun, ...]
+
+    @property
+    def optimised(self) -> Graph:
+        """The graph that fusion takes."""
+        return self.runs[-1].before
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The lowered network, and of each kernel by name a fused node that it computes, its bytes of code and constants.
+
+    Bytes are None in object formats other than ELF64.
+    """
+
+    network: LoweredNetwork
+    nodes: Mapping[str, Node]
+    code_bytes: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenConvolution:
+    """The nodes of the model that a convolution came from, how it is computed, and the next best ways by estimate.
+
+    Among these is the best of the other algorithm, if there is one. `seconds` are measurements by method, of records.
+    """
+
+    nodes: tuple[str, ...]
+    problem: Problem
+    chosen: Candidate
+    rejected: tuple[Candidate, ...]
+    seconds: Mapping[Method, float]
+
+
+def run_passes(path: Path, compilation: Compilation) -> Passes:
+    """All passes that `sateen compile` runs on a model, fusion included."""
+    target, records = Target.of(compilation.target), records_of(compilation)
+    imported = bind_parameters(*read_graph(path, compilation))
+    runs: list[PassRun] = []
+    with step(f"optimising {path.name}"):
+        known = nothing_known if records is None else records.best(target)
+        passes = default_pipeline(target, compilation.numerics, known)
+        run_pipeline(imported, (*passes, fuse), runs.append)
+    return Passes(imported, tuple(runs))
+
+
+def chosen_convolutions(passes: Passes, compilation: Compilation) -> list[ChosenConvolution]:
+    """The convolutions for which there was a choice, in order; not those of bodies of control flow."""
+    target, records = Target.of(compilation.target), records_of(compilation)
+    machine, measured = Machine.of(target), {} if records is None else records.of(target)
+    run = next(run for run in passes.runs if run.name == choose_convolutions.__name__)
+    found = []
+    for node, after in zip(run.before.nodes, run.after.nodes, strict=True):
+        problem, method = problem_of(node), method_of(after.op)
+        if problem is None or method is None:
+            continue
+        possible = candidates(problem, machine)
+        chosen = next(c for c in possible if c.method == method)
+        others = [c for c in possible if c is not chosen]
+        other_algorithm = (c for c in others if type(c.method) is not type(method))
+        rejected = dict.fromkeys([*others[:REJECTED], *islice(other_algorithm, 1)])
+        seconds = {r.method: r.seconds for r in measured.get(problem, ())}
+        names = tuple(dict.fromkeys(span.node for span in node.spans)) or (node.outputs[0].name,)
+        found.append(ChosenConvolution(names, problem, chosen, tuple(rejected), seconds))
+    return found
+
+
+def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
+    """The kernels of an optimised graph, compiled as `sateen compile` does."""
+    target = Target.of(compilation.target)
+    nodes: dict[str, Node] = {}
+    with CompilerPool(WORKERS) as workers, step(f"compiling {graph.name}"):
+        compiler = KernelCompiler(target, workers, object_cache(compilation))
+
+        def begin(function: Function, node: Node) -> None:
+            nodes[function.name] = node
+            compiler.begin(function, node)
+
+        network = lower_network(graph, target, begin)
+        code_bytes = map(_code_bytes, compiler.finish())
+    return Kernels(network, nodes, dict(zip(nodes, code_bytes, strict=True)))
+
+
+def _code_bytes(code: bytes) -> int | None:
+    try:
+        return sum(section.size for section in read_object(code).relocations)
+    except LinkError:
+        return None

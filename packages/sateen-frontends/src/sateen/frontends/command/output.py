@@ -1,0 +1,57 @@
+"""What a verb says on stdout: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from sateen.runtime.errors import printable
+
+_UNBOUNDED = 10_000  # columns; a pipe has no width to wrap at
+
+
+def show_json(value: object) -> None:
+    """Write a value that JSON has; numbers in it must be finite."""
+    click.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    """Write rows under their header; columns that `right` names are aligned to the right.
+
+    What can't be printed is escaped: cells may hold names of a user's model.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in header:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=name in right)
+    for row in rows:
+        table.add_row(*map(printable, row))
+    console = Console(markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _UNBOUNDED
+    with console.capture() as capture:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def finite(value: float) -> float | None:
+    """The number, or None where JSON has none for it."""
+    return value if math.isfinite(value) else None
+
+
+def decimal(value: float, places: int) -> str:
+    """A number of 0 or more with so many places after the point, or as many as show three of its digits."""
+    wanted = 2 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:.{max(places, wanted)}f}"
+
+
+def size(count: int) -> str:
+    """A number of bytes for people: 150 KB, 4.90 MB."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count} B"

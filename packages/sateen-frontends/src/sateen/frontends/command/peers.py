@@ -1,0 +1,192 @@
+"""Others that run ONNX models: opponents in a comparison, judges in a verification.
+
+They compute in float32 where the model does. OpenVINO and ncnn would take 16 bits where a processor has them.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from sateen.graph_ir.graph import Array
+from sateen.runtime import ArgumentError
+
+Run = Callable[[Mapping[str, Array]], dict[str, Array]]
+"""Outputs by name, for inputs by name."""
+Call = Callable[[], Sequence[Array]]
+"""Outputs in the model's order, for inputs that it was made with; the next call may overwrite them."""
+
+LARGEST_MESSAGE = 2**31 - 2**20
+"""Bytes of data in a file of one protobuf message; beyond, they go to a file beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """An engine that `open` starts on a model of `write_for_peers`, with most threads and inputs in order."""
+
+    packages: tuple[str, ...]
+    extra: str
+    open: Callable[[Path, int, Mapping[str, Array]], Call]
+
+
+def require(name: str) -> None:
+    """Raises ArgumentError where what a peer needs is not installed."""
+    peer = PEERS[name]
+    missing = [package for package in peer.packages if find_spec(package) is None]
+    if missing:
+        one = "is" if len(missing) == 1 else "are"
+        raise ArgumentError(f"{' and '.join(missing)} {one} not installed: pip install 'sateen-frontends[{peer.extra}]'")
+
+
+def has_onnxruntime() -> bool:
+    """Whether onnxruntime is installed."""
+    return find_spec("onnxruntime") is not None
+
+
+def value_names(model: onnx.ModelProto) -> list[str]:
+    """The values that the nodes of the main graph compute, in order."""
+    return [name for node in model.graph.node for name in node.output if name]
+
+
+def write_for_peers(
+    model: Path, path: Path, shapes: Mapping[str, tuple[int, ...]], constants: Mapping[str, Array]
+) -> None:
+    """Write a model so that every peer knows as much of it as our compiler: inputs have shapes, constants are weights.
+
+    Weights are no inputs: onnxruntime folds no batch normalisation into weights that are, OpenVINO folds nothing.
+    """
+    proto = onnx.load(model)
+    graph = proto.graph
+    for tensor in [t for t in graph.initializer if t.name in constants]:
+        graph.initializer.remove(tensor)
+    graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
+    weights = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
+    for given in [v for v in graph.input if v.name in weights]:
+        graph.input.remove(given)
+    for given in graph.input:
+        if given.name in shapes:
+            dims = onnx.TensorShapeProto(dim=[{"dim_value": extent} for extent in shapes[given.name]])
+            given.type.tensor_type.shape.CopyFrom(dims)
+    proto.ir_version = max(proto.ir_version, 4)  # the first that allows weights which are no inputs
+    beside = sum(len(t.raw_data) for t in graph.initializer) > LARGEST_MESSAGE
+    onnx.save(proto, path, save_as_external_data=beside)
+
+
+def onnxruntime(path: Path, threads: int = 0, keep: Sequence[str] = ()) -> Run:
+    """The model in onnxruntime on processors, with all its optimisations; `keep` adds values within to the outputs.
+
+    Raises ArgumentError where it is not installed or refuses the model.
+    """
+    require("onnxruntime")
+    runtime: Any = import_module("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4  # none but fatal ones: errors are raised
+    source = _with_outputs(path, keep).SerializeToString() if keep else str(path)
+    try:
+        session = runtime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its classes have no base but this one
+        raise ArgumentError(f"onnxruntime refuses {path}: {error}") from error
+    outputs = [o.name for o in session.get_outputs()]
+
+    def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
+        return dict(zip(outputs, session.run(outputs, dict(inputs)), strict=True))
+
+    return run
+
+
+def _open_onnxruntime(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
+    run = onnxruntime(path, threads)
+    return lambda: list(run(inputs).values())
+
+
+def _open_openvino(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
+    """OpenVINO's processor plugin, one request at a time, inputs in place."""
+    engine: Any = import_module("openvino")
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
+    request = engine.Core().compile_model(str(path), "CPU", settings).create_infer_request()
+    for name, array in inputs.items():
+        request.set_tensor(name, engine.Tensor(array, shared_memory=True))
+
+    def call() -> Sequence[Array]:
+        request.infer()
+        return [tensor.data for tensor in request.output_tensors]
+
+    return call
+
+
+def _open_ncnn(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
+    """The network that pnnx makes of the model, with all of ncnn's methods but those of less than 32 bits.
+
+    ncnn has no batches: which axis of an input or output that is, 233 for none, pnnx tells in the program it writes.
+    """
+    engine: Any = import_module("ncnn")
+    parameters, weights, program = _converted(path)
+    net = engine.Net()
+    net.opt.num_threads = threads
+    net.opt.use_packing_layout = net.opt.use_winograd_convolution = net.opt.use_sgemm_convolution = True
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+    net.opt.use_bf16_packed = net.opt.use_bf16_storage = net.opt.use_vulkan_compute = False
+    if net.load_param(str(parameters)) or net.load_model(str(weights)):
+        raise ArgumentError(f"ncnn can't load what pnnx makes of {path.name}")
+    taken = [int(axis) for axis in re.findall(r"ncnn\.Mat\(.*batch_index=(\d+)", program)]
+    given = [int(axis) for axis in re.findall(r"out\d+\.numpy\(batch_index=(\d+)", program)]
+    narrow = [a.astype(np.int32) if a.dtype == np.int64 else a for a in inputs.values()]
+    mats = [engine.Mat(a, batch_index=axis).clone() for a, axis in zip(narrow, taken, strict=True)]
+
+    def call() -> Sequence[Array]:
+        with net.create_extractor() as extractor:
+            for index, mat in enumerate(mats):
+                extractor.input(f"in{index}", mat)
+            return [output(extractor, index, axis) for index, axis in enumerate(given)]
+
+    def output(extractor: Any, index: int, axis: int) -> Array:
+        status, mat = extractor.extract(f"out{index}")
+        if status != 0:
+            raise ArgumentError(f"ncnn can't compute output {index} of {path.name}: status {status}")
+        result: Array = mat.numpy(batch_index=axis)
+        return result
+
+    return call
+
+
+def _converted(path: Path) -> tuple[Path, Path, str]:
+    """What pnnx makes of a model, beside it, unless it is there: ncnn's two files, and a program that runs them."""
+    parameters, weights, program = (path.with_name(f"{path.stem}_ncnn.{kind}") for kind in ("param", "bin", "py"))
+    if not program.exists():
+        package = find_spec("pnnx")  # its module imports torch; the converter is a program beside it
+        assert package is not None
+        assert package.origin is not None
+        rest = [f"{key}={path.with_name(f'pnnx.{key}')}" for key in ("pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx")]
+        ours = [f"ncnnparam={parameters}", f"ncnnbin={weights}", f"ncnnpy={program}"]
+        command = [str(Path(package.origin).with_name("pnnx")), str(path), *rest, *ours, "fp16=0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0 or not program.exists():
+            last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+            raise ArgumentError(f"pnnx can't convert {path.name}: {last or f'status {done.returncode}'}")
+    return parameters, weights, program.read_text(encoding="utf-8")
+
+
+PEERS = {
+    "onnxruntime": Peer(("onnxruntime",), "peers", _open_onnxruntime),
+    "openvino": Peer(("openvino",), "opponents", _open_openvino),
+    "ncnn": Peer(("ncnn", "pnnx"), "opponents", _open_ncnn),
+}
+"""Those that `sateen bench --against` knows."""
+
+
+def _with_outputs(path: Path, names: Sequence[str]) -> onnx.ModelProto:
+    model = onnx.load(path)
+    present = {o.name for o in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in present)
+    return model

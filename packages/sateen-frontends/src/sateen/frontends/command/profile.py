@@ -1,0 +1,120 @@
+"""`sateen profile`: how long each step of a network takes, and how near it comes to what the machine can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import click
+
+from sateen.frontends.command.arguments import FILE, MOST_THREADS, allowed_processors, json_option
+from sateen.frontends.command.arrays import random_inputs
+from sateen.frontends.command.compilation import Compilation, compilation_options, load_model
+from sateen.frontends.command.output import decimal, show_json, show_table
+from sateen.frontends.command.progress import step
+from sateen.runtime import Step, TimeResult, time_steps
+from sateen.tensor_ir import PeakMeter
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStep:
+    """A step, its time, and its part of the time of all."""
+
+    position: int
+    step: Step
+    time: TimeResult
+    share: float
+
+    @property
+    def gflops(self) -> float | None:
+        """10⁹ operations of its definition per second; None where memory limits it."""
+        return self.step.operations / self.time.median / 1e9 if self.step.operations and self.time.median else None
+
+    @property
+    def gigabytes(self) -> float | None:
+        """10⁹ bytes of inputs and outputs per second."""
+        return self.step.bytes / self.time.median / 1e9 if self.time.median else None
+
+
+@click.command(short_help="How long each step of a network takes.")
+@click.argument("model", type=FILE, metavar="MODEL|OUT.sateen")
+@click.option(
+    "--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use."
+)
+@click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Least runs to measure.")
+@click.option(
+    "--order",
+    type=click.Choice(["time", "network"]),
+    default="time",
+    show_default=True,
+    help="Longest step first, or as the network runs them.",
+)
+@compilation_options
+@json_option
+def profile(model: Path, threads: int, samples: int, order: str, compilation: Compilation, as_json: bool) -> None:
+    """Measure every step of a network, a kernel that computes one or more nodes of the model, on random inputs.
+
+    OUT.sateen must be compiled with --timed. GFLOP/s count what a step takes by definition, so that Winograd's and
+    Strassen's may pass the peak; GB/s count inputs and outputs once each, for steps that memory limits.
+    """
+    loaded = load_model(model, compilation, threads, timed=True)
+    with step(f"measuring {model.name}"):
+        times = time_steps(loaded, random_inputs(loaded.inputs, 0), samples)
+        meter = PeakMeter()
+        peak = median(meter.sample() for _ in range(samples)) * min(threads, allowed_processors())
+    total = sum(t.median for t in times)
+    steps = [
+        TimedStep(i, s, t, t.median / total if total else 0.0)
+        for i, (s, t) in enumerate(zip(loaded.artifact.steps, times, strict=True))
+    ]
+    if order == "time":
+        steps.sort(key=lambda s: -s.time.median)
+    if as_json:
+        show_json(
+            {
+                "model": str(model),
+                "threads": threads,
+                "seconds": total,
+                "peak_gflops": peak,
+                "steps": [_to_json(s) for s in steps],
+            }
+        )
+        return
+    click.echo(
+        f"{model.name}: {len(steps)} steps in {decimal(total * 1e3, 3)} ms, {threads} thread{'s' * (threads > 1)}, "
+        f"peak {peak:.0f} GFLOP/s"
+    )
+    show_table(
+        ("step", "us", "share", "GFLOP/s", "of peak", "GB/s", "kernel", "result", "nodes"),
+        [_row(s, peak) for s in steps],
+        right=("step", "us", "share", "GFLOP/s", "of peak", "GB/s"),
+    )
+
+
+def _row(s: TimedStep, peak: float) -> tuple[str, ...]:
+    if s.gflops is not None:
+        rates = f"{s.gflops:.1f}", f"{s.gflops / peak:.0%}", ""
+    else:
+        rates = "", "", "" if s.gigabytes is None else f"{s.gigabytes:.1f}"
+    return (
+        str(s.position),
+        decimal(s.time.median * 1e6, 1),
+        f"{s.share:.1%}",
+        *rates,
+        s.step.kernel,
+        ", ".join(s.step.outputs),
+        str(s.step),
+    )
+
+
+def _to_json(s: TimedStep) -> dict[str, object]:
+    return {
+        "position": s.position,
+        **s.step.to_json(),
+        "median_seconds": s.time.median,
+        "spread": s.time.spread,
+        "share": s.share,
+        "gflops": s.gflops,
+        "gigabytes_per_second": s.gigabytes,
+    }

@@ -1,0 +1,130 @@
+"""`sateen run`: a network on arrays, pictures or random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+
+import click
+import numpy as np
+
+from sateen.frontends.command.arguments import FILE, NEW_FILE, by_name, json_option, named_file, numbers, threads_option
+from sateen.frontends.command.arrays import is_array_file, random_inputs, read_array, split_key, write_arrays
+from sateen.frontends.command.compilation import Compilation, compilation_options, load_model
+from sateen.frontends.command.files import writing
+from sateen.frontends.command.labels import Ranked, largest, read_labels
+from sateen.frontends.command.output import finite, show_json, show_table
+from sateen.frontends.command.pictures import Normalisation, read_picture
+from sateen.graph_ir.graph import Array
+from sateen.runtime import ArgumentError, Parameter
+
+
+@click.command(short_help="A network on arrays, pictures or random numbers.")
+@click.argument("model", type=FILE, metavar="OUT.sateen|MODEL")
+@click.option(
+    "--input",
+    "given",
+    multiple=True,
+    type=named_file,
+    metavar="[NAME=]FILE",
+    help="An input: FILE.npy, FILE.npz:KEY or a picture. NAME may be left out where there is one input.",
+)
+@click.option("--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Random numbers for other inputs.")
+@click.option("--bgr", is_flag=True, help="Pictures: blue comes first.")
+@click.option(
+    "--mean", type=numbers, metavar="N[,N,N]", default="0", help="Pictures: subtracted from pixels, which are 0 to 255."
+)
+@click.option(
+    "--std", type=numbers, metavar="N[,N,N]", default="1", help="Pictures: what pixels are divided by after that."
+)
+@click.option("--output", type=NEW_FILE, metavar="OUT.npz", help="Keep the outputs.")
+@threads_option
+@click.option("--top", type=click.IntRange(min=1), metavar="K", help="Show the K largest elements of the first output.")
+@click.option("--labels", type=FILE, metavar="FILE", help="A label a line for --top, which is 5 if not given.")
+@compilation_options
+@json_option
+def run(
+    model: Path,
+    given: Sequence[tuple[str, str]],
+    seed: int | None,
+    bgr: bool,
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+    output: Path | None,
+    threads: int,
+    top: int | None,
+    labels: Path | None,
+    compilation: Compilation,
+    as_json: bool,
+) -> None:
+    """Run a network once. A MODEL is compiled first, in memory."""
+    loaded = load_model(model, compilation, threads)
+    inputs = _inputs(loaded.inputs, given, seed, Normalisation(bgr, mean, std))
+    start = perf_counter()
+    outputs = {name: a.numpy() for name, a in loaded.run(inputs).items()}
+    seconds = perf_counter() - start
+    if output is not None:
+        with writing(output):
+            write_arrays(output, outputs)
+    ranked: list[Ranked] = []
+    if top is not None or labels is not None:
+        first = next(iter(outputs.values()))
+        ranked = largest(first, top or 5, None if labels is None else read_labels(labels))
+    if as_json:
+        show_json({"seconds": seconds, "outputs": _summary(outputs), "top": [asdict(r) for r in ranked]})
+    elif ranked:
+        show_table(
+            ("value", "index", "label"),
+            [(f"{r.value:.6g}", str(r.index), r.label) for r in ranked],
+            right=("value", "index"),
+        )
+    else:
+        rows = [[str(cell) for cell in row.values()] for row in _summary(outputs)]
+        show_table(("output", "type", "shape", "minimum", "mean", "maximum", "not finite"), rows)
+
+
+def _inputs(
+    parameters: Sequence[Parameter], given: Sequence[tuple[str, str]], seed: int | None, normalisation: Normalisation
+) -> dict[str, Array]:
+    """Each input from its file, else random. Raises ArgumentError where one has neither."""
+    known = {p.name: p for p in parameters}
+    inputs = {} if seed is None else random_inputs(parameters, seed)
+    for name, text in by_name("--input", given).items():
+        if not name and len(known) != 1:
+            raise ArgumentError(f"--input {text}: expected NAME=FILE, since there are inputs {_names(parameters)}")
+        p = known.get(name or next(iter(known)))
+        if p is None:
+            raise ArgumentError(f"--input {name}: expected one of {_names(parameters)}")
+        path, _ = split_key(text)
+        inputs[p.name] = read_array(text, p.name) if is_array_file(path) else read_picture(path, p, normalisation)
+    for p in parameters:
+        if p.name not in inputs:
+            raise ArgumentError(f"input {p} is missing; give --input {p.name}=FILE, or --random SEED")
+    return inputs
+
+
+def _names(parameters: Sequence[Parameter]) -> str:
+    return ", ".join(map(str, parameters)) or "none"
+
+
+def _summary(outputs: Mapping[str, Array]) -> list[dict[str, object]]:
+    """Type, shape and range of the finite elements of each output."""
+    rows: list[dict[str, object]] = []
+    for name, array in outputs.items():
+        values = array.astype(np.float64)
+        rest = values[np.isfinite(values)]
+        low, mean, high = (rest.min(), rest.mean(), rest.max()) if rest.size else (np.nan,) * 3
+        rows.append(
+            {
+                "name": name,
+                "dtype": str(array.dtype),
+                "shape": list(array.shape),
+                "minimum": finite(float(f"{low:.6g}")),
+                "mean": finite(float(f"{mean:.6g}")),
+                "maximum": finite(float(f"{high:.6g}")),
+                "not_finite": int(values.size - rest.size),
+            }
+        )
+    return rows

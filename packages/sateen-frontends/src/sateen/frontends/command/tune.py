@@ -1,0 +1,147 @@
+"""`sateen tune`: measures ways to compute a model's convolutions, and judges the estimate that chooses without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import geometric_mean
+
+import click
+
+from sateen.frontends.command.arguments import FILE, NEW_FILE, json_option
+from sateen.frontends.command.compilation import Compilation, compilation_options, read_graph, require_model
+from sateen.frontends.command.files import writing
+from sateen.frontends.command.output import show_json, show_table
+from sateen.frontends.command.progress import step, steps
+from sateen.graph_ir.build import bind_parameters
+from sateen.graph_ir.measuring import MeasuringProcess
+from sateen.graph_ir.records import Record, Records
+from sateen.graph_ir.tuning import Tuning, convolutions_of, tuning_of
+from sateen.runtime import Target, TargetError
+
+
+@click.command(short_help="Measure ways to compute a model's convolutions.")
+@click.argument("model", type=FILE)
+@click.option("-o", "--output", "log", required=True, type=NEW_FILE, metavar="LOG.jsonl", help="Records; it may exist.")
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=16,
+    show_default=True,
+    help="Candidates per convolution, those of the best estimates; a fourth as many others come on top.",
+)
+@click.option("--sample", is_flag=True, help="Draw candidates from all alike, to judge the estimate.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Of a candidate, after which it counts as failed.",
+)
+@compilation_options
+@json_option
+def tune(
+    model: Path, log: Path, trials: int, sample: bool, timeout: float, compilation: Compilation, as_json: bool
+) -> None:
+    """Measure candidates for each convolution of MODEL on this machine, and append what is found to LOG.jsonl.
+
+    `--records LOG.jsonl` of the other verbs uses it. What the log has already is not measured again, so that tuning may
+    be interrupted at any time and go on later. The table tells what the estimate chooses, what was fastest, and the
+    ratio of their times.
+    """
+    require_model(model)
+    if compilation.records is not None:
+        raise click.UsageError("--records is for verbs that use them; this one writes to -o, and goes on from there")
+    target = _target_here(compilation.target)
+    known = Records.read(log).of(target) if log.exists() else {}
+    with step(f"reading {model.name}"):
+        problems = convolutions_of(bind_parameters(*read_graph(model, compilation)), target)
+    strict = compilation.numerics == "strict"
+    tunings = [tuning_of(p, target, trials, known.get(p, ()), sample=sample, strict=strict) for p in problems]
+    with writing(log):
+        file = log.open("a", encoding="utf-8")
+    with file:
+        for record in _measured(tunings, target, timeout):
+            with writing(log):
+                file.write(f"{record}\n")
+                file.flush()
+    counts = list(problems.values())
+    if as_json:
+        convolutions = [_to_json(t, count) for t, count in zip(tunings, counts, strict=True)]
+        show_json({"model": str(model), "target": str(target), "log": str(log), "convolutions": convolutions})
+    else:
+        _show(model, tunings, counts)
+
+
+def _target_here(text: str) -> Target:
+    """The target. Raises TargetError where this machine does not run its code."""
+    target, host = Target.of(text), Target.host()
+    missing = host.missing_features(target)
+    if target.kind != host.kind or target.triple != host.triple or missing:
+        lacks = f", which lacks {', '.join(missing)}" if missing else ""
+        raise TargetError(f"tuning measures on this machine, {host.triple}{lacks}; it can't run code for {target}")
+    return target
+
+
+def _measured(tunings: Sequence[Tuning], target: Target, timeout: float) -> Iterator[Record]:
+    """Measure all, and give each record when it is there. Raises ExecutionError where a convolution has none."""
+    done = 0
+    with MeasuringProcess(target, timeout) as process, steps(sum(len(t.remaining) for t in tunings)) as show:
+        for t in tunings:
+            show(str(t.problem), done)
+            for record in t.run(process):
+                done += 1
+                show(str(t.problem), done)
+                if record is not None:
+                    yield record
+
+
+def _show(model: Path, tunings: Sequence[Tuning], counts: Sequence[int]) -> None:
+    total = sum(counts)
+    click.echo(f"{model.name}: {total} convolution{'s' * (total != 1)} with a choice of ways, {len(tunings)} different")
+    if not tunings:
+        return
+    show_table(
+        ("convolution", "times", "measured", "failed", "estimate chooses", "us", "fastest", "us", "ratio"),
+        [_row(t, count) for t, count in zip(tunings, counts, strict=True)],
+        right=("times", "measured", "failed", "us", "ratio"),
+    )
+    ratios = [t.ratio for t in tunings if t.ratio is not None]
+    if ratios:
+        click.echo(f"ratio: {geometric_mean(ratios):.3f} in the mean, {min(ratios):.3f} at the least")
+    for t in tunings:
+        for failure in t.failures.values():
+            click.echo(f"failed: {t.problem}: {failure}", err=True)
+
+
+def _row(t: Tuning, count: int) -> tuple[str, ...]:
+    return (
+        str(t.problem),
+        str(count),
+        str(len(t.records)),
+        str(len(t.failures)),
+        str(t.estimate.method),
+        "" if t.estimated is None else f"{t.estimated.seconds * 1e6:.1f}",
+        "" if t.fastest is None else str(t.fastest.method),
+        "" if t.fastest is None else f"{t.fastest.seconds * 1e6:.1f}",
+        "" if t.ratio is None else f"{t.ratio:.3f}",
+    )
+
+
+def _to_json(t: Tuning, count: int) -> dict[str, object]:
+    return {
+        "problem": str(t.problem),
+        "count": count,
+        "measured": len(t.records),
+        "failed": {str(method): failure for method, failure in t.failures.items()},
+        "estimate": {
+            "method": str(t.estimate.method),
+            "cycles": t.estimate.cycles,
+            "seconds": None if t.estimated is None else t.estimated.seconds,
+        },
+        "fastest": None
+        if t.fastest is None
+        else {"method": str(t.fastest.method), "cycles": t.fastest.cycles, "seconds": t.fastest.seconds},
+        "ratio": t.ratio,
+    }

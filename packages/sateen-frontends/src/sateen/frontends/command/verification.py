@@ -1,0 +1,116 @@
+"""A network's values against those of a judge: its outputs, and every layer within."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+import numpy as np
+import onnx
+
+from sateen import runtime
+from sateen.frontends.command import peers
+from sateen.frontends.command.comparison import Comparison, compare, difference
+from sateen.frontends.command.compilation import Compilation, compile_model, constants_of
+from sateen.frontends.command.double import outputs_in_double
+from sateen.frontends.command.progress import step
+from sateen.frontends.command.reference import reference
+from sateen.graph_ir.graph import Array, Graph
+from sateen.runtime import ArgumentError, Artifact, SateenError
+from sateen.runtime.errors import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A model, the judge of its values ('onnxruntime' or 'reference'), and what both are given."""
+
+    model: Path
+    compilation: Compilation
+    judge: str
+    inputs: Mapping[str, Array]
+    threads: int
+    tolerance: float | None
+
+    def compare_outputs(self, artifact: Artifact) -> list[Comparison]:
+        """All outputs. Raises ArgumentError where the judge lacks one."""
+        found = run_artifact(artifact, self.inputs, self.threads)
+        expected = self._judged(())
+        return self._settled(compare_outputs(self.judge, found, expected, self.tolerance), found, expected)
+
+    def compare_layers(self) -> list[Comparison]:
+        """Every value that the model and our graph both name, in order: the network compiled with them as outputs."""
+        names = set(peers.value_names(onnx.load(self.model, load_external_data=False)))
+        layers: dict[str, str] = {}
+
+        def keep(graph: Graph) -> Graph:
+            inner = [v for node in graph.nodes for v in node.outputs if v.name in names]
+            layers.update((v.name, str(node.spans[0])) for node in graph.nodes for v in node.outputs if node.spans)
+            return replace(graph, outputs=tuple(dict.fromkeys((*inner, *graph.outputs))))
+
+        artifact = compile_model(self.model, self.compilation, change=keep)
+        expected = self._judged([p.name for p in artifact.outputs])
+        found = run_artifact(artifact, self.inputs, self.threads)
+        return self._settled(compare(found, expected, layers, self.tolerance), found, expected)
+
+    def _judged(self, keep: Sequence[str]) -> dict[str, Array]:
+        """The judge's outputs, and the values within that `keep` names. Raises ArgumentError where it fails."""
+        try:
+            with step(f"running {self.judge}"):
+                if self.judge == "onnxruntime":
+                    return peers.onnxruntime(self.model, keep=keep)(self._all_inputs())
+                return reference(self.model, keep)(self._all_inputs())
+        except SateenError:
+            raise
+        except Exception as error:  # the judges' classes of errors have no other base
+            advice = "where these inputs are at fault, --inputs FILE.npz gives others"
+            raise ArgumentError(f"{self.judge} can't run {self.model.name}: {_text(error)}; {advice}") from error
+
+    def _settled(
+        self, comparisons: list[Comparison], found: Mapping[str, Array], expected: Mapping[str, Array]
+    ) -> list[Comparison]:
+        """The comparisons, with those of float32 that are wrong by no more than rounding decided in float64.
+
+        Where float64 can't be had, which is told on stderr, the judge's word stands.
+        """
+        near = [c.value for c in comparisons if c.may_be_rounding and found[c.value].dtype == np.float32]
+        if not near:
+            return comparisons
+        try:
+            with step("running the model in float64"):
+                exact = outputs_in_double(self.model, self._all_inputs(), near)
+        except Exception as error:  # noqa: BLE001  # the evaluator's classes of errors have no other base
+            click.echo(f"float64 can't tell who is right: {_text(error)}", err=True)
+            return comparisons
+
+        def settled(c: Comparison) -> Comparison:
+            if c.value not in near:
+                return c
+            right = exact[c.value].astype(np.float32)
+            return replace(c, error=difference(found[c.value], right), judge_error=difference(expected[c.value], right))
+
+        return [settled(c) for c in comparisons]
+
+    def _all_inputs(self) -> dict[str, Array]:
+        """The inputs, and those that are constants for us."""
+        return {**self.inputs, **constants_of(self.model, self.compilation)}
+
+
+def compare_outputs(
+    judge: str, found: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float | None
+) -> list[Comparison]:
+    """All our outputs. Raises ArgumentError where the judge lacks one."""
+    missing = [name for name in found if name not in expected]
+    if missing:
+        raise ArgumentError(f"{judge}: expected an output {missing[0]!r}, found {', '.join(expected) or 'none'}")
+    return compare(found, expected, {}, tolerance)
+
+
+def _text(error: Exception) -> str:
+    return printable(" ".join(str(error).split()) or type(error).__name__)
+
+
+def run_artifact(artifact: Artifact, inputs: Mapping[str, Array], threads: int) -> dict[str, Array]:
+    """The outputs of a network by name."""
+    return {name: a.numpy() for name, a in runtime.load(artifact, threads=threads).run(inputs).items()}

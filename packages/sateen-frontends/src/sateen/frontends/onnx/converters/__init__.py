@@ -1,0 +1,32 @@
+"""How each ONNX operator becomes operators of sateen: a table per family."""
+
+from sateen.frontends.onnx.converters.broadcast import BROADCAST
+from sateen.frontends.onnx.converters.constants import CONSTANTS
+from sateen.frontends.onnx.converters.einsum import EINSUM
+from sateen.frontends.onnx.converters.element_wise import ELEMENT_WISE
+from sateen.frontends.onnx.converters.normalization import NORMALIZATION
+from sateen.frontends.onnx.converters.quantization import QUANTIZATION
+from sateen.frontends.onnx.converters.recurrent import RECURRENT
+from sateen.frontends.onnx.converters.reduce import REDUCE
+from sateen.frontends.onnx.converters.resize import RESIZE
+from sateen.frontends.onnx.converters.sampling import SAMPLING
+from sateen.frontends.onnx.converters.shape import SHAPE
+from sateen.frontends.onnx.converters.signal import SIGNAL
+from sateen.frontends.onnx.converters.window import WINDOW
+from sateen.frontends.onnx.node import Converter
+
+CONVERTERS: dict[str, Converter] = (
+    BROADCAST
+    | CONSTANTS
+    | EINSUM
+    | ELEMENT_WISE
+    | NORMALIZATION
+    | QUANTIZATION
+    | RECURRENT
+    | REDUCE
+    | RESIZE
+    | SAMPLING
+    | SHAPE
+    | SIGNAL
+    | WINDOW
+)

@@ -1,0 +1,48 @@
+"""Operators that give data whatever the values of their inputs."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from sateen.frontends.onnx.shape_arithmetic import LARGEST_FILL
+from sateen.frontends.onnx.tensors import Array, dtype_of
+from sateen.runtime.errors import FrontendError
+
+
+def _constant(node: ImportedNode) -> Array:
+    """Of several attributes exactly one is given (opset 12 and later; only `value` before)."""
+    given = [name for name in node.schema.attributes if node.attribute(name) is not None]
+    if len(given) != 1:
+        raise FrontendError(f"expected exactly one value, found {', '.join(given) or 'none'}")
+    (name,) = given
+    match name:
+        case "value":
+            data = node.tensor(name)
+            assert data is not None
+            return data
+        case "value_int" | "value_ints":
+            return np.array(node.attribute(name), np.int64)
+        case "value_float" | "value_floats":
+            return np.array(node.attribute(name), np.float32)
+        case _:
+            raise UnsupportedError(f"constants given as {name} are not supported")
+
+
+def _eye_like(node: ImportedNode) -> Array:
+    """Ones on the k-th diagonal of a matrix of the input's shape."""
+    extents = node.static_shape(0)
+    if len(extents) != 2:
+        raise FrontendError(f"expected a matrix, found {list(extents)}")
+    if prod(extents) > LARGEST_FILL:
+        raise UnsupportedError(f"a matrix of more than {LARGEST_FILL} elements is not made while importing")
+    given = node.attribute("dtype")
+    dtype = node.dtype(0) if given is None else dtype_of(given, "EyeLike")
+    longest = max(extents)
+    k = max(-longest, min(node.integer("k"), longest))
+    return node.evaluated(np.eye(*extents, k=k, dtype=dtype.numpy))
+
+
+CONSTANTS: dict[str, Converter] = {"Constant": _constant, "EyeLike": _eye_like}

@@ -1,0 +1,169 @@
+"""Linear quantisation to integers of 8 and 16 bits, and products of quantised tensors, by plain arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sateen.frontends.onnx.converters.window import convolution
+from sateen.frontends.onnx.emitter import Operand
+from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
+from sateen.frontends.onnx.tensors import dtype_of
+from sateen.graph_ir.graph import Value
+from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Subtract
+from sateen.graph_ir.ops.element_wise import Cast, Clip, Round
+from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.ops.shape import BroadcastTo, Reshape
+from sateen.runtime.dtype import DType
+
+_FLOAT, _INT = DType.of("float32"), DType.of("int32")
+_NARROW = frozenset(map(DType.of, ("int8", "uint8", "int16", "uint16")))
+
+
+def _dequantize(node: ImportedNode) -> Operand:
+    """(x - zero point) · scale, in float32, as the type of the scale."""
+    wanted = _type_named(node, "output_dtype", node.dtype(1))
+    if wanted != node.dtype(1):
+        raise UnsupportedError(f"output_dtype {wanted} differs from the scale's, {node.dtype(1)}")
+    if not node.dtype(0).is_int:
+        raise UnsupportedError(f"quantised elements of type {node.dtype(0)} are not supported")
+    data = _as(node, _INT, node.value(0))
+    if node.has(2):
+        data = node.step(Subtract(), data, _as(node, _INT, _per_element(node, 2)))
+    scale = _as(node, _FLOAT, _per_element(node, 1))
+    if wanted == _FLOAT:
+        return node.result(Multiply(), _as(node, _FLOAT, data), scale)
+    return node.result(Cast(dtype=wanted), node.step(Multiply(), _as(node, _FLOAT, data), scale))
+
+
+def _quantize(node: ImportedNode) -> Operand:
+    """x / scale to the nearest integer, ties to even, + zero point, limited to what the type holds."""
+    target = node.dtype(2) if node.has(2) else _type_named(node, "output_dtype", DType.of("uint8"))
+    if node.dtype(0) != node.dtype(1) or _type_named(node, "precision", node.dtype(1)) != node.dtype(1):
+        raise UnsupportedError("division in another type than that of input and scale is not supported")
+    if target not in _NARROW:
+        raise UnsupportedError(f"quantisation to {target} is not supported")
+    ratio = node.step(Divide(), node.value(0), _per_element(node, 1))
+    return _rounded(node, ratio, _per_element(node, 2) if node.has(2) else None, target)
+
+
+def _rounded(node: ImportedNode, ratio: Value, zero_point: Value | None, target: DType) -> Operand:
+    """The end of quantisation, in float32, which holds all sums near the limits of these types exactly."""
+    nearest = node.step(Round(), _as(node, _FLOAT, ratio))
+    if zero_point is not None:
+        nearest = node.step(Add(), nearest, _as(node, _FLOAT, zero_point))
+    limits = np.iinfo(target.numpy)
+    limited = node.step(Clip(low=float(limits.min), high=float(limits.max)), nearest)
+    return node.result(Cast(dtype=target), limited)
+
+
+def _matrix_product_of_integers(node: ImportedNode) -> Operand:
+    a = _centred(node, 0, 2, rows=True)
+    b = _centred(node, 1, 3, rows=False)
+    return node.result(MatMul(), a, b)
+
+
+def _quantized_matrix_product(node: ImportedNode) -> Operand:
+    """The exact product of the centred integers, scaled in float32."""
+    if node.dtype(7) not in _NARROW:
+        raise UnsupportedError(f"quantisation to {node.dtype(7)} is not supported")
+    for index in (1, 4, 6):
+        if not _is_single(node, index):
+            raise UnsupportedError("scales per row or column are not supported")
+    product = _as(node, _FLOAT, node.step(MatMul(), _centred(node, 0, 2, rows=True), _centred(node, 3, 5, rows=False)))
+    a, b, y = (_as(node, _FLOAT, _scalar(node, index)) for index in (1, 4, 6))
+    scale = node.step(Divide(), node.step(Multiply(), a, b), y)
+    return _rounded(node, node.step(Multiply(), product, scale), _scalar(node, 7), node.dtype(7))
+
+
+def _convolution_of_integers(node: ImportedNode) -> Operand:
+    return node.result(convolution(node), _centred_image(node, 0, 2), _centred_image(node, 1, 3))
+
+
+def _quantized_convolution(node: ImportedNode) -> Operand:
+    """The exact convolution of the centred integers with its bias, scaled in float32, perhaps by output channel."""
+    if node.dtype(7) not in _NARROW:
+        raise UnsupportedError(f"quantisation to {node.dtype(7)} is not supported")
+    bias = [node.value(8)] if node.has(8) else []
+    total = node.step(convolution(node, weight=3), _centred_image(node, 0, 2), _centred_image(node, 3, 5), *bias)
+    scales = _by_channel(node, 4, node.rank(3) - 2)
+    factors = node.step(Divide(), node.step(Multiply(), _scalar(node, 1), scales), _scalar(node, 6))
+    scaled = node.step(Multiply(), _as(node, _FLOAT, total), factors)
+    return _rounded(node, scaled, _scalar(node, 7), node.dtype(7))
+
+
+def _centred_image(node: ImportedNode, index: int, zero_index: int) -> Value:
+    """Data or weight of integers less its zero point, one for all or one per output channel of a weight."""
+    data = _as(node, _INT, node.value(index))
+    if not node.has(zero_index):
+        return data
+    return node.step(Subtract(), data, _as(node, _INT, _by_channel(node, zero_index, node.rank(index) - 1)))
+
+
+def _by_channel(node: ImportedNode, index: int, inner: int) -> Value:
+    """A scalar, or a vector along an axis that has `inner` axes behind it."""
+    if _is_single(node, index):
+        return _scalar(node, index)
+    return node.step(Reshape(shape=(*node.static_shape(index), *[1] * inner)), node.value(index))
+
+
+def _centred(node: ImportedNode, index: int, zero_index: int, *, rows: bool) -> Value:
+    """A matrix of integers less its zero point, one for all or one per row (per column)."""
+    data = _as(node, _INT, node.value(index))
+    if node.rank(index) < 2:
+        raise UnsupportedError("vectors are not supported")
+    if not node.has(zero_index):
+        return data
+    if _is_single(node, zero_index):
+        return node.step(Subtract(), data, _as(node, _INT, _scalar(node, zero_index)))
+    zero_point = _as(node, _INT, node.value(zero_index))
+    if rows and node.rank(zero_index) == 1:
+        zero_point = node.step(Reshape(shape=(*node.static_shape(zero_index), 1)), zero_point)
+    return node.step(Subtract(), data, zero_point)
+
+
+def _per_element(node: ImportedNode, index: int) -> Value:
+    """A scale or zero point in the shape that broadcasts over input 0: one, one per extent of an axis or per block."""
+    value, extents, data = node.value(index), node.static_shape(index), node.static_shape(0)
+    if _is_single(node, index):
+        return _scalar(node, index)
+    axis = normal_axis(node.integer("axis"), len(data))
+    block = node.integer("block_size") if node.knows("block_size") else 0
+    if not block:
+        if extents != (data[axis],):
+            raise UnsupportedError(f"expected one scale or {data[axis]}, found shape {list(extents)}")
+        return node.step(Reshape(shape=(data[axis], *[1] * (len(data) - axis - 1))), value)
+    if extents != (*data[:axis], -(-data[axis] // block), *data[axis + 1 :]) or data[axis] % block:
+        raise UnsupportedError(f"blocks of {block} along axis {axis} don't divide shape {list(data)}")
+    split = node.step(Reshape(shape=(*extents[: axis + 1], 1, *extents[axis + 1 :])), value)
+    spread = node.step(BroadcastTo(shape=(*extents[: axis + 1], block, *extents[axis + 1 :])), split)
+    return node.step(Reshape(shape=data), spread)
+
+
+def _is_single(node: ImportedNode, index: int) -> bool:
+    return node.static_shape(index) in ((), (1,))
+
+
+def _scalar(node: ImportedNode, index: int) -> Value:
+    """An input of one element, without dimensions."""
+    value = node.value(index)
+    return node.step(Reshape(shape=()), value) if node.rank(index) else value
+
+
+def _as(node: ImportedNode, dtype: DType, value: Value) -> Value:
+    return value if value.type.dtype == dtype else node.step(Cast(dtype=dtype), value)
+
+
+def _type_named(node: ImportedNode, attribute: str, default: DType) -> DType:
+    """The element type that an attribute names; 0, as its absence, leaves the choice to the inputs."""
+    code = node.integer(attribute) if node.knows(attribute) else 0
+    return dtype_of(code, attribute) if code else default
+
+
+QUANTIZATION: dict[str, Converter] = {
+    "ConvInteger": _convolution_of_integers,
+    "DequantizeLinear": _dequantize,
+    "MatMulInteger": _matrix_product_of_integers,
+    "QLinearConv": _quantized_convolution,
+    "QLinearMatMul": _quantized_matrix_product,
+    "QuantizeLinear": _quantize,
+}

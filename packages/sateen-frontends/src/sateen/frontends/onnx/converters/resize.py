@@ -1,0 +1,145 @@
+"""Resize, and Upsample before it."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from sateen.frontends.onnx.emitter import Operand
+from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
+from sateen.graph_ir.ops.resize import Resize
+from sateen.runtime.errors import FrontendError
+
+LARGEST_SCALE = 1 << 24
+"""Integers up to here are numbers of float32."""
+
+_MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic"}
+
+
+def _resize(node: ImportedNode) -> Operand:
+    """Sizes or scales of some or all axes; opset 10 has scales only and no choice of coordinates."""
+    if node.version == 10:
+        return _upsample(node)
+    rank = node.rank(0)
+    axes = _axes(node, rank)
+    extents = node.static_shape(0)
+    scales, sizes = _numbers(node, 2), _numbers(node, 3)
+    if (scales is None) == (sizes is None):
+        raise FrontendError("expected either scales or sizes")
+    if scales is not None:
+        factors = _scales(_per_axis(scales, axes, rank, 1.0))
+        targets = tuple(floor(extent * factor) for extent, factor in zip(extents, factors, strict=True))
+    else:
+        assert sizes is not None
+        factors, targets = _factors_of_sizes(node, sizes, axes, extents)
+    transformation = node.text("coordinate_transformation_mode")
+    op = Resize(
+        sizes=targets,
+        scales=factors,
+        mode=_mode(node.text("mode")),
+        coordinate_transformation=transformation,
+        nearest_mode=node.text("nearest_mode"),
+        cubic_coeff_a=node.number("cubic_coeff_a"),
+        exclude_outside=node.flag("exclude_outside"),
+        antialias=node.flag("antialias"),
+        roi=_roi(node, axes, rank) if transformation == "tf_crop_and_resize" else (),
+        extrapolation_value=node.number("extrapolation_value"),
+    )
+    return node.result(op, node.value(0))
+
+
+def _numbers(node: ImportedNode, index: int) -> tuple[Any, ...] | None:
+    """What an optional input holds; exporters write absence as an empty tensor, too."""
+    if not node.has(index):
+        return None
+    data = node.constant(index)
+    if data.ndim != 1:
+        raise FrontendError(f"expected numbers in one dimension, found {data.dtype}{list(data.shape)}")
+    return tuple(data.tolist()) if data.size else None
+
+
+def _scales(given: tuple[float, ...]) -> tuple[float, ...]:
+    """Scales that are numbers above zero."""
+    if not all(0 < scale < LARGEST_SCALE for scale in given):
+        raise FrontendError(f"expected scales above 0 and below {LARGEST_SCALE}, found {list(given)}")
+    return given
+
+
+def _axes(node: ImportedNode, rank: int) -> tuple[int, ...]:
+    given = node.optional_integers("axes") if node.knows("axes") else None
+    return tuple(range(rank)) if given is None else tuple(normal_axis(axis, rank) for axis in given)
+
+
+def _per_axis(values: tuple[Any, ...], axes: tuple[int, ...], rank: int, other: Any) -> tuple[Any, ...]:
+    if len(values) != len(axes) or len(set(axes)) < len(axes):
+        raise FrontendError(f"expected a number for each of the axes {list(axes)}, found {list(values)}")
+    by_axis = dict(zip(axes, values, strict=True))
+    return tuple(by_axis.get(axis, other) for axis in range(rank))
+
+
+def _factors_of_sizes(
+    node: ImportedNode, sizes: tuple[Any, ...], axes: tuple[int, ...], extents: tuple[int, ...]
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Scales and sizes of each axis; keep_aspect_ratio_policy makes the scales of the resized axes one."""
+    policy = node.text("keep_aspect_ratio_policy") if node.knows("keep_aspect_ratio_policy") else "stretch"
+    if min(extents) < 1:
+        raise UnsupportedError("resizing an empty tensor is not supported")
+    wanted = _per_axis(sizes, axes, len(extents), None)
+    factors = {axis: wanted[axis] / extents[axis] for axis in axes}
+    if policy not in {"stretch", "not_larger", "not_smaller"}:
+        raise FrontendError(f"expected policy stretch, not_larger or not_smaller, found {policy!r}")
+    if policy == "stretch":
+        targets = [extent if size is None else int(size) for extent, size in zip(extents, wanted, strict=True)]
+    else:
+        factor = (min if policy == "not_larger" else max)(factors.values())
+        factors = dict.fromkeys(axes, factor)
+        targets = [floor(extents[a] * factor + 0.5) if a in factors else extents[a] for a in range(len(extents))]
+    return tuple(factors.get(axis, 1.0) for axis in range(len(extents))), tuple(targets)
+
+
+def _roi(node: ImportedNode, axes: tuple[int, ...], rank: int) -> tuple[float, ...]:
+    """Starts and ends, as parts of the extents, of every axis."""
+    given = _numbers(node, 1)
+    if given is None or len(given) != 2 * len(axes):
+        raise FrontendError(f"expected a roi of {2 * len(axes)} numbers, found {given}")
+    starts = _per_axis(given[: len(axes)], axes, rank, 0.0)
+    return (*starts, *_per_axis(given[len(axes) :], axes, rank, 1.0))
+
+
+def _mode(name: str) -> str:
+    if name not in _MODES:
+        raise FrontendError(f"expected mode nearest, linear or cubic, found {name!r}")
+    return _MODES[name]
+
+
+def _upsample(node: ImportedNode) -> Operand:
+    """Scales from the attributes of opset 1 or 7 or an input; positions are output position / scale, rounded down."""
+    extents = node.static_shape(0)
+    scales: tuple[float, ...]
+    if node.knows("width_scale"):
+        scales = (1.0, 1.0, node.number("height_scale"), node.number("width_scale"))
+    elif node.knows("scales"):
+        scales = tuple(float(scale) for scale in node.attribute("scales"))
+    else:
+        scales = tuple(float(scale) for scale in np.asarray(node.constant(1)).reshape(-1))
+    if len(_scales(scales)) != len(extents):
+        raise FrontendError(f"expected {len(extents)} scales, found {list(scales)}")
+    mode = _mode(node.text("mode"))
+    if mode == "nearest" and min(scales) < 1:
+        raise UnsupportedError(
+            f"{node.operator} of opset {node.opset} does not say how nearest rounds for scales below 1",
+            "convert the model to opset 11",
+        )
+    op = Resize(
+        sizes=tuple(floor(extent * scale) for extent, scale in zip(extents, scales, strict=True)),
+        scales=scales,
+        mode=mode,
+        coordinate_transformation="asymmetric",
+        nearest_mode="floor",
+    )
+    return node.result(op, node.value(0))
+
+
+RESIZE: dict[str, Converter] = {"Resize": _resize, "Upsample": _upsample}

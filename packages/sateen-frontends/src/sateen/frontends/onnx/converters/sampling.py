@@ -1,0 +1,142 @@
+"""Operators that read data between its elements, and those that put windows back to where they came from."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from sateen.frontends.onnx.emitter import Operand
+from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from sateen.graph_ir.graph import Value
+from sateen.graph_ir.ops.broadcast import Add
+from sateen.graph_ir.ops.conv import ConvTranspose
+from sateen.graph_ir.ops.gather import ScatterElements
+from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.ops.sampling import DeformableColumns, GridSample, RoiAlign
+from sateen.graph_ir.ops.shape import BroadcastTo, Pad, Reshape
+from sateen.runtime.errors import FrontendError
+
+_MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
+
+LARGEST_WEIGHT = 1 << 24
+"""Elements of a weight that is made while importing."""
+
+
+def _grid_sample(node: ImportedNode) -> Operand:
+    """Modes are called bilinear and bicubic up to opset 19."""
+    mode = node.text("mode")
+    if mode not in _MODES:
+        raise FrontendError(f"expected mode nearest, linear or cubic, found {mode!r}")
+    op = GridSample(mode=_MODES[mode], padding=node.text("padding_mode"), align_corners=node.flag("align_corners"))
+    return node.result(op, node.value(0), node.value(1))
+
+
+def _roi_align(node: ImportedNode) -> Operand:
+    """Opset 10 has no half pixel."""
+    known = node.knows("coordinate_transformation_mode")
+    transformation = node.text("coordinate_transformation_mode") if known else "output_half_pixel"
+    if transformation not in {"half_pixel", "output_half_pixel"}:
+        raise FrontendError(f"expected half_pixel or output_half_pixel, found {transformation!r}")
+    op = RoiAlign(
+        shape=(node.integer("output_height"), node.integer("output_width")),
+        kind=node.text("mode"),
+        samples=node.integer("sampling_ratio"),
+        scale=node.number("spatial_scale"),
+        half_pixel=transformation == "half_pixel",
+    )
+    return node.result(op, node.value(0), node.value(1), node.value(2))
+
+
+def _deformable_convolution(node: ImportedNode) -> Operand:
+    """The elements under the kernel, moved, times the weight as a matrix."""
+    batch, channels, *spatial = node.static_shape(0)
+    outputs, per_group, *kernel = node.static_shape(1)
+    groups = node.integer("group")
+    if len(kernel) != 2 or len(spatial) != 2:
+        raise UnsupportedError("deformable convolutions of other than two dimensions are not supported")
+    if groups < 1 or per_group * groups != channels or outputs % groups:
+        raise FrontendError(
+            f"expected a weight for {channels} channels in {groups} groups, found {list(node.shape(1))}"
+        )
+    op = DeformableColumns(
+        kernel=tuple(kernel),
+        strides=node.optional_integers("strides") or (),
+        pads=node.optional_integers("pads") or (),
+        dilations=node.optional_integers("dilations") or (),
+        offset_groups=node.integer("offset_group"),
+    )
+    inputs = [node.value(0), node.value(2), *([node.value(4)] if node.has(4) else [])]
+    columns = node.step(op, *inputs)
+    positions = columns.type.static_shape[4:]
+    terms = per_group * prod(kernel)
+    right = node.step(Reshape(shape=(batch, groups, terms, prod(positions))), columns)
+    left = node.step(Reshape(shape=(1, groups, outputs // groups, terms)), node.value(1))
+    shape = (batch, outputs, *positions)
+    product = node.step(MatMul(), left, right)
+    if not node.has(3):
+        return node.result(Reshape(shape=shape), product)
+    bias = node.step(Reshape(shape=(outputs, 1, 1)), node.value(3))
+    return node.result(Add(), node.step(Reshape(shape=shape), product), bias)
+
+
+def _columns_to_image(node: ImportedNode) -> Operand:
+    """Blocks added up where they overlap: a transposed convolution whose weight puts each element in its place."""
+    batch, depth, count = node.static_shape(0)
+    image = tuple(int(i) for i in node.constant(1).flat)
+    block = tuple(int(i) for i in node.constant(2).flat)
+    rank = len(image)
+    strides = node.optional_integers("strides") or (1,) * rank
+    dilations = node.optional_integers("dilations") or (1,) * rank
+    pads = node.optional_integers("pads") or (0,) * (2 * rank)
+    if min((*image, *block), default=0) < 1 or len(block) != rank or depth % prod(block) or len(pads) != 2 * rank:
+        raise FrontendError(f"expected blocks {list(block)} of an image {list(image)}, found {list(node.shape(0))}")
+    rooms = [image[d] + pads[d] + pads[rank + d] - (block[d] - 1) * dilations[d] - 1 for d in range(rank)]
+    positions = tuple(room // stride + 1 for room, stride in zip(rooms, strides, strict=True))
+    if min(positions) < 1 or prod(positions) != count:
+        raise FrontendError(f"expected {prod(positions)} blocks in an image {list(image)}, found {count}")
+    channels, taps = depth // prod(block), prod(block)
+    if depth * taps > LARGEST_WEIGHT:
+        raise UnsupportedError(f"{channels} channels of blocks of {taps} elements are too many")
+    weight = np.tile(np.eye(taps).reshape(taps, 1, *block), (channels, *[1] * (rank + 1)))
+    op = ConvTranspose(
+        strides=strides,
+        pads=pads,
+        dilations=dilations,
+        groups=channels,
+        output_padding=tuple(room % stride for room, stride in zip(rooms, strides, strict=True)),
+    )
+    data = node.step(Reshape(shape=(batch, depth, *positions)), node.value(0))
+    return node.result(op, data, node.parameter(weight.astype(data.type.dtype.numpy), "places"))
+
+
+def _max_unpool(node: ImportedNode) -> Operand:
+    """Maxima at the positions that MaxPool gives, zeros elsewhere; a larger output_shape adds zeros at the ends."""
+    batch, channels, *spatial = node.static_shape(0)
+    kernel = node.integers("kernel_shape")
+    rank = len(kernel)
+    strides = node.optional_integers("strides") or (1,) * rank
+    pads = node.optional_integers("pads") or (0,) * (2 * rank)
+    if not len(spatial) == len(strides) == len(pads) // 2 == rank:
+        raise FrontendError(f"expected strides and pads of {rank} dimensions, found {list(strides)}, {list(pads)}")
+    natural = [(extent - 1) * strides[d] - pads[d] - pads[rank + d] + kernel[d] for d, extent in enumerate(spatial)]
+    shape = (batch, channels, *natural)
+    wanted = tuple(int(i) for i in node.constant(2).flat) if node.has(2) else shape
+    if min(natural) < 1 or len(wanted) != len(shape) or any(w < n for w, n in zip(wanted, shape, strict=True)):
+        raise FrontendError(f"expected an output_shape of at least {list(shape)}, found {list(wanted)}")
+    zeros = node.step(BroadcastTo(shape=(prod(shape),)), node.literal(0, node.dtype(0)))
+    flat: list[Value] = [node.step(Reshape(shape=(prod(node.static_shape(i)),)), node.value(i)) for i in (1, 0)]
+    filled = node.step(ScatterElements(axis=0), zeros, *flat)
+    if wanted == shape:
+        return node.result(Reshape(shape=shape), filled)
+    ends = tuple(w - n for w, n in zip(wanted, shape, strict=True))
+    return node.result(Pad(pads=(*[0] * len(shape), *ends)), node.step(Reshape(shape=shape), filled))
+
+
+SAMPLING: dict[str, Converter] = {
+    "Col2Im": _columns_to_image,
+    "DeformConv": _deformable_convolution,
+    "GridSample": _grid_sample,
+    "MaxUnpool": _max_unpool,
+    "RoiAlign": _roi_align,
+}

@@ -1,0 +1,247 @@
+"""Operators that slide a window over spatial axes: convolutions and pools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from sateen.frontends.onnx.emitter import Operand
+from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from sateen.graph_ir.graph import Value
+from sateen.graph_ir.ops.broadcast import Multiply, Power
+from sateen.graph_ir.ops.conv import Conv, ConvTranspose
+from sateen.graph_ir.ops.element_wise import Abs, Sqrt
+from sateen.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
+from sateen.graph_ir.ops.reduce import ReduceL1, ReduceL2
+from sateen.graph_ir.ops.shape import Pad
+from sateen.runtime.errors import FrontendError
+from sateen.topi.window import Window as TopiWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The window of a node, per spatial axis; pads are (begin..., end...)."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """Input positions that one output position spans, per axis."""
+        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+
+def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
+    """The window with `kernel`, its pads as given or all zero where auto_pad decides them."""
+    rank = len(kernel)
+    strides = node.optional_integers("strides") or (1,) * rank
+    dilations = node.optional_integers("dilations") or (1,) * rank
+    pads = node.optional_integers("pads") or (0,) * (2 * rank)
+    if len(strides) != rank or len(dilations) != rank or len(pads) != 2 * rank or node.rank(0) != rank + 2:
+        raise FrontendError(
+            f"expected {rank} strides and dilations, {2 * rank} pads, {rank + 2} dimensions as the kernel has, found "
+            f"strides {list(strides)}, dilations {list(dilations)}, pads {list(pads)}, {node.rank(0)} dimensions"
+        )
+    if min((*kernel, *strides, *dilations), default=1) < 1:
+        raise FrontendError(
+            f"expected kernel, strides and dilations of 1 or more, found {list(kernel)}, {list(strides)}, "
+            f"{list(dilations)}"
+        )
+    if _auto_pad(node) != "NOTSET" and any(pads):
+        raise FrontendError(f"auto_pad {_auto_pad(node)} and pads {list(pads)} contradict each other")
+    return Window(kernel, strides, tuple(1 if k == 1 else d for k, d in zip(kernel, dilations, strict=True)), pads)
+
+
+def _auto_pad(node: ImportedNode) -> str:
+    mode = node.text("auto_pad")
+    if mode not in {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}:
+        raise FrontendError(f"expected auto_pad NOTSET, SAME_UPPER, SAME_LOWER or VALID, found {mode!r}")
+    return mode
+
+
+def _shared(totals: list[int], more_at_end: bool) -> tuple[int, ...]:
+    """Padding split into begin and end, the odd element at one of them."""
+    small = [total // 2 for total in totals]
+    large = [total - part for total, part in zip(totals, small, strict=True)]
+    return (*small, *large) if more_at_end else (*large, *small)
+
+
+def _pads(node: ImportedNode, window: Window) -> tuple[int, ...]:
+    """Pads of a convolution or pool: SAME gives ceil(extent / stride) outputs (ONNX Conv, attribute auto_pad)."""
+    mode = _auto_pad(node)
+    if not mode.startswith("SAME"):
+        return window.pads
+    spatial = node.static_shape(0)[2:]
+    totals = [
+        max((-(-extent // stride) - 1) * stride + reach - extent, 0)
+        for extent, stride, reach in zip(spatial, window.strides, window.reaches, strict=True)
+    ]
+    return _shared(totals, mode == "SAME_UPPER")
+
+
+def _strides(node: ImportedNode, window: Window, pads: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides no longer than the padded data: a longer one leads to no further window, and positions would overflow."""
+    spatial, rank = node.shape(0)[2:], len(window.kernel)
+    return tuple(
+        min(stride, extent + pads[i] + pads[rank + i]) if isinstance(extent, int) and extent > 0 else stride
+        for i, (stride, extent) in enumerate(zip(window.strides, spatial, strict=True))
+    )
+
+
+def _kernel_of_weight(node: ImportedNode, index: int = 1) -> tuple[int, ...]:
+    kernel = node.static_shape(index)[2:]
+    given = node.optional_integers("kernel_shape")
+    if given is not None and given != kernel:
+        raise FrontendError(f"kernel_shape is {list(given)}, but the weight has {list(kernel)}")
+    return kernel
+
+
+def convolution(node: ImportedNode, weight: int = 1) -> Conv:
+    """The convolution of input 0 with the weight that is input `weight`, as the attributes have it."""
+    window = _window(node, _kernel_of_weight(node, weight))
+    pads = _pads(node, window)
+    return Conv(
+        strides=_strides(node, window, pads), pads=pads, dilations=window.dilations, groups=node.integer("group")
+    )
+
+
+def _conv(node: ImportedNode) -> Operand:
+    return node.result(convolution(node), *node.present_values())
+
+
+def _conv_transpose(node: ImportedNode) -> Operand:
+    """output_shape, or SAME (extent * stride), decide the pads; what is odd of them lies at the end for SAME_UPPER only
+    (ONNX ConvTranspose). An output_shape beyond the last window is filled at the end."""
+    window = _window(node, _kernel_of_weight(node))
+    rank = len(window.kernel)
+    output_padding = node.optional_integers("output_padding") or (0,) * rank
+    wanted = node.optional_integers("output_shape")
+    mode = _auto_pad(node)
+    pads = window.pads
+    if wanted is not None or mode.startswith("SAME"):
+        spatial = node.static_shape(0)[2:]
+        wanted = wanted or tuple(extent * stride for extent, stride in zip(spatial, window.strides, strict=True))
+        full = _uncropped(spatial, window, output_padding)
+        wanted = wanted[-rank:]
+        if len(wanted) != rank or min(wanted) < 1:
+            raise FrontendError(f"expected an output_shape of {rank} extents, found {list(wanted)}")
+        if mode.startswith("SAME") and any(whole < part for whole, part in zip(full, wanted, strict=True)):
+            raise UnsupportedError(
+                f"with auto_pad {mode} the strides {list(window.strides)} leave gaps between windows of "
+                f"{list(window.reaches)}, which evaluators fill differently",
+                "give pads and output_padding",
+            )
+        totals = [max(whole - part, 0) for whole, part in zip(full, wanted, strict=True)]
+        pads = _shared(totals, mode == "SAME_UPPER")
+        output_padding = tuple(
+            extra + max(part - whole, 0) for extra, part, whole in zip(output_padding, wanted, full, strict=True)
+        )
+    op = ConvTranspose(
+        strides=tuple(1 if extent == 1 else s for extent, s in zip(node.shape(0)[2:], window.strides, strict=True)),
+        pads=pads,
+        dilations=window.dilations,
+        groups=node.integer("group"),
+        output_padding=output_padding,
+    )
+    return node.result(op, *node.present_values())
+
+
+def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[int, ...]) -> tuple[int, ...]:
+    """The output extents of a transposed convolution without pads."""
+    if len(output_padding) != len(spatial):
+        raise FrontendError(f"expected {len(spatial)} numbers as output_padding, found {list(output_padding)}")
+    return tuple(
+        stride * (extent - 1) + reach + extra
+        for stride, extent, reach, extra in zip(window.strides, spatial, window.reaches, output_padding, strict=True)
+    )
+
+
+def _max_pool(node: ImportedNode) -> Operand | tuple[Operand, ...]:
+    """The second output are positions, as if all of the data were one row."""
+    window = _window(node, node.integers("kernel_shape"))
+    pads = _pads(node, window)
+    op = MaxPool(
+        kernel=window.kernel,
+        strides=_strides(node, window, pads),
+        pads=pads,
+        dilations=window.dilations,
+        ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
+    )
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return node.result(op, node.value(0))
+    column_major = node.knows("storage_order") and node.flag("storage_order")
+    both = MaxPoolIndices(op.kernel, op.strides, op.pads, op.dilations, op.ceil_mode, column_major)
+    return node.results(both, node.value(0), count=2)
+
+
+def _lp_pool(node: ImportedNode) -> Operand:
+    """The p-norm of each window: the average of |x|^p, padding counted, times the number of elements, to the 1/p."""
+    window, data, dtype = _window(node, node.integers("kernel_shape")), node.value(0), node.dtype(0)
+    pads = _pads(node, window)
+    if node.flag("ceil_mode") and _auto_pad(node) == "NOTSET":
+        pads = _widened(pads, window, node.static_shape(0)[2:])
+    pool = AveragePool(kernel=window.kernel, strides=_strides(node, window, pads), dilations=window.dilations)
+    size = node.literal(prod(window.kernel), dtype)
+    padded = _padded(node, data, pads)
+    p = node.integer("p") if node.version > 1 else int(node.number("p"))
+    if p < 1:
+        raise FrontendError(f"expected a norm of order 1 or more, found {p}")
+    if p == 1:
+        return node.result(Multiply(), node.step(pool, node.step(Abs(), padded)), size)
+    powers = node.step(Power(), node.step(Abs(), padded), node.literal(p, dtype))
+    total = node.step(Multiply(), node.step(pool, powers), size)
+    if p == 2:
+        return node.result(Sqrt(), total)
+    return node.result(Power(), total, node.literal(1 / p, dtype))
+
+
+def _widened(pads: tuple[int, ...], window: Window, spatial: tuple[int, ...]) -> tuple[int, ...]:
+    """Pads with what a last window of ceil_mode reaches beyond them."""
+    rank, shape = len(spatial), TopiWindow(window.kernel, window.strides, pads, window.dilations)
+    ends = [
+        max(pads[rank + d], (count - 1) * window.strides[d] + window.reaches[d] - pads[d] - spatial[d])
+        for d, count in enumerate(shape.output(spatial, ceil_mode=True))
+    ]
+    return (*pads[:rank], *ends)
+
+
+def _padded(node: ImportedNode, data: Value, pads: tuple[int, ...]) -> Value:
+    rank = len(pads) // 2
+    return node.step(Pad(pads=(0, 0, *pads[:rank], 0, 0, *pads[rank:])), data) if any(pads) else data
+
+
+def _global_lp_pool(node: ImportedNode) -> Operand:
+    p, axes = int(node.number("p")), tuple(range(2, node.rank(0)))
+    if p not in {1, 2}:
+        raise UnsupportedError(f"a norm of order {p} over all positions is not supported")
+    op = ReduceL1(axes=axes, keepdims=True) if p == 1 else ReduceL2(axes=axes, keepdims=True)
+    return node.result(op, node.value(0))
+
+
+def _average_pool(node: ImportedNode) -> Operand:
+    """Padding counts where count_include_pad says so, as of opset 7."""
+    window = _window(node, node.integers("kernel_shape"))
+    pads = _pads(node, window)
+    op = AveragePool(
+        kernel=window.kernel,
+        strides=_strides(node, window, pads),
+        pads=pads,
+        dilations=window.dilations,
+        ceil_mode=node.flag("ceil_mode") and _auto_pad(node) == "NOTSET",
+        count_include_pad=node.flag("count_include_pad"),
+    )
+    return node.result(op, node.value(0))
+
+
+WINDOW: dict[str, Converter] = {
+    "AveragePool": _average_pool,
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+    "GlobalAveragePool": lambda node: node.result(GlobalAveragePool(), node.value(0)),
+    "GlobalMaxPool": lambda node: node.result(GlobalMaxPool(), node.value(0)),
+    "GlobalLpPool": _global_lp_pool,
+    "LpPool": _lp_pool,
+    "MaxPool": _max_pool,
+}

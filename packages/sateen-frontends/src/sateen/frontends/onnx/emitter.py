@@ -1,0 +1,112 @@
+"""Makes graph nodes under the names of the model: its own values keep theirs, what we add takes names beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from sateen.frontends.onnx.tensors import Array
+from sateen.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value, infer
+from sateen.graph_ir.op import Op
+from sateen.graph_ir.ops.element_wise import Identity
+from sateen.graph_ir.types import Symbol, TensorType
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+EVALUATED_BYTES = 1 << 29
+"""Of the data that importing makes, such as shapes, ranges and what is computed from them."""
+
+Operand = Value | Array
+"""What a name of the model stands for: a value of the graph, or data known while importing. The data of shapes may hold
+Symbols, in an array of objects."""
+
+
+class Emitter:
+    """A graph being built. `reserved` are the names of the model's own values, `outputs` those that only the node that
+    computes an output of the model may take. No tensor takes more than `tensor_bytes`, nor all constants together."""
+
+    def __init__(self, name: str, reserved: Iterable[str], outputs: Iterable[str], tensor_bytes: int) -> None:
+        self._builder = GraphBuilder(name)
+        self._reserved = frozenset(reserved)
+        self._outputs = frozenset(outputs)
+        self._taken: dict[str, int] = {}
+        self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
+        self._tensor_bytes = tensor_bytes
+        self._constant_bytes = tensor_bytes
+        self._evaluated_bytes = EVALUATED_BYTES
+
+    def input(self, name: str, type_: TensorType) -> Value:
+        self._require_fit(name, type_)
+        return self._builder.input(name, type_.dtype, type_.shape)
+
+    def beside(self, name: str) -> str:
+        """`name`, or that with a number, so that it is no value of the model and none of ours."""
+        candidate = name
+        while candidate in self._reserved or candidate in self._taken:
+            self._taken[name] = self._taken.get(name, 0) + 1
+            candidate = f"{name}.{self._taken[name]}"
+        self._taken[candidate] = 0
+        return candidate
+
+    def value(self, operand: Operand, name: str, own: bool = False) -> Value:
+        """A value of the graph. Data becomes a parameter, once, called `name` where that is the model's own name of it,
+        else a name beside it."""
+        if isinstance(operand, Value):
+            return operand
+        if id(operand) not in self._parameters:
+            self._constant_bytes -= operand.nbytes
+            if self._constant_bytes < 0:
+                raise FrontendError(f"{name!r}: expected at most {self._tensor_bytes} bytes of constants, found more")
+            chosen = name if own and name not in self._outputs else self.beside(name)
+            self._parameters[id(operand)] = (operand, self._builder.parameter(chosen, np.asarray(operand, order="C")))
+        return self._parameters[id(operand)][1]
+
+    def evaluated(self, data: Array) -> Array:
+        """The data, which importing has made. Raises FrontendError where there is too much of it in all."""
+        self._evaluated_bytes -= data.nbytes
+        if self._evaluated_bytes < 0:
+            raise FrontendError(f"expected to evaluate at most {EVALUATED_BYTES} bytes while importing, found more")
+        return data
+
+    def add(
+        self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
+    ) -> tuple[Value, ...]:
+        """Apply an operator; its first outputs are called `names`. What has no elements is not computed."""
+        types = infer(op, inputs)
+        for name, type_ in zip(names, types, strict=False):
+            self._require_fit(name, type_)
+        if names and all(0 in type_.shape and type_.is_static for type_ in types[: len(names)]):
+            return tuple(self._empty(name, t, spans) for name, t in zip(names, types, strict=False))
+        return self._builder.add_all(op, *inputs, names=names, spans=spans)
+
+    def _empty(self, name: str, type_: TensorType, spans: tuple[NodeSpan, ...]) -> Value:
+        data = np.empty(type_.static_shape, type_.dtype.numpy)
+        return self._builder.add(Identity(), self.value(data, f"{name}.empty"), name=name, spans=spans)
+
+    def _require_fit(self, name: str, type_: TensorType) -> None:
+        """Raises FrontendError for a tensor that no machine is meant to hold, which a small model can ask for."""
+        if type_.is_static and type_.bytes > self._tensor_bytes:
+            raise FrontendError(
+                f"expected tensors of at most {self._tensor_bytes} bytes, {name!r} of type {type_} takes {type_.bytes}"
+            )
+
+    def output(self, value: Value) -> None:
+        self._builder.output(value)
+
+    def finish(self) -> Graph:
+        return self._builder.finish()
+
+
+def symbols_of(operand: Operand) -> set[Symbol]:
+    """The dimensions that must be bound before the data of an operand is known."""
+    if isinstance(operand, Value) or operand.dtype != object:
+        return set()
+    return {extent for extent in operand.flat if isinstance(extent, Symbol)}
+
+
+def type_of(operand: Operand) -> TensorType:
+    """The type of a value or of data; dimensions are int64."""
+    if isinstance(operand, Value):
+        return operand.type
+    return TensorType.of("int64" if operand.dtype == object else DType.of(operand.dtype), operand.shape)

@@ -1,0 +1,68 @@
+"""What of a model can't be compiled: every gap at once, as data for programs and as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from sateen.runtime.errors import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A node that can't be compiled. `inputs` are the types that it reads, where they are known."""
+
+    node: str
+    operator: str
+    domain: str
+    opset: int
+    inputs: tuple[str, ...]
+    reason: str
+    help: str
+
+    @property
+    def qualified_operator(self) -> str:
+        return f"{self.domain}.{self.operator}" if self.domain else self.operator
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How much of a model can be compiled. `unchecked` counts nodes that read what a gap would compute: of these only
+    the operator's name was looked up."""
+
+    model: str
+    opsets: Mapping[str, int]
+    operators: Mapping[str, int]
+    gaps: tuple[Gap, ...]
+    unchecked: int
+
+    @property
+    def is_supported(self) -> bool:
+        return not self.gaps
+
+    @property
+    def nodes(self) -> int:
+        return sum(self.operators.values())
+
+    def to_json(self) -> dict[str, object]:
+        """The report as values that JSON has."""
+        return {**asdict(self), "nodes": self.nodes, "supported": self.is_supported}
+
+    def __str__(self) -> str:
+        opsets = ", ".join(f"{printable(domain) or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
+        head = f"model {self.model!r}, {self.nodes} nodes, operator sets {opsets}"
+        if not self.gaps:
+            return f"{head}: all nodes can be compiled"
+        alike: dict[tuple[str, int, str, str], list[Gap]] = {}
+        for gap in self.gaps:
+            alike.setdefault((gap.qualified_operator, gap.opset, gap.reason, gap.help), []).append(gap)
+        lines = [f"{head}: {len(self.gaps)} nodes can't be compiled"]
+        for (operator, opset, reason, remedy), gaps in alike.items():
+            names = ", ".join(repr(gap.node) for gap in gaps[:3])
+            names += f" and {len(gaps) - 3} more" if len(gaps) > 3 else ""
+            lines.append(f"  {len(gaps)} x {printable(operator)} (opset {opset}): {printable(reason)}")
+            lines.append(f"    node {names}; inputs {printable(', '.join(gaps[0].inputs)) or 'none'}")
+            lines += [f"    {printable(remedy)}"] * bool(remedy)
+        if self.unchecked:
+            lines.append(f"  {self.unchecked} nodes behind these were looked up by name only")
+        return "\n".join(lines)

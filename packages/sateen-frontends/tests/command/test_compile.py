@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+
+import numpy as np
+import onnx
+import pytest
+
+from sateen import runtime
+
+
+def test_the_artifact_computes_what_the_model_says(sateen, dense, tmp_path):
+    ran = sateen("compile", dense, "-o", "dense.sateen")
+    assert ran.status == 0
+    assert ran.out.startswith("dense.sateen: ")
+    assert ran.err == ""
+    outputs = runtime.load(tmp_path / "dense.sateen").run({"data": np.array([[1, 2, 3]], np.float32)})
+    np.testing.assert_allclose(outputs["out"].numpy(), [[0.5, 0.25, 6.0, 0.0]])
+
+
+def test_json_tells_target_and_sizes(sateen, dense, tmp_path):
+    summary = json.loads(sateen("compile", dense, "-o", "dense.sateen", "--json").out)
+    assert summary["bytes"] == (tmp_path / "dense.sateen").stat().st_size
+    assert summary["target"].startswith("llvm -mtriple=")
+
+
+def test_kernels_are_cached_and_give_the_same_file(sateen, dense, tmp_path):
+    sateen("compile", dense, "-o", "first.sateen")
+    cached = sorted((tmp_path / "cache").rglob("*"))
+    assert any(p.is_file() for p in cached)
+    sateen("compile", dense, "-o", "second.sateen")
+    assert sorted((tmp_path / "cache").rglob("*")) == cached
+    sateen("compile", dense, "-o", "third.sateen", "--no-cache")
+    first, second, third = ((tmp_path / f"{name}.sateen").read_bytes() for name in ("first", "second", "third"))
+    assert first == second == third
+
+
+def test_an_open_dimension_is_refused_with_what_to_do(sateen, open_batch, tmp_path):
+    ran = sateen("compile", open_batch, "-o", "open.sateen")
+    assert ran.status == 1
+    assert "found data: float32[?batch, 3]; say what they are, such as" in ran.err
+    assert ran.err.endswith(f"  sateen compile {open_batch} -o open.sateen --dim batch=1\n")
+    assert not (tmp_path / "open.sateen").exists()
+
+
+def test_a_dimension_or_a_shape_is_given(sateen, open_batch, tmp_path):
+    for option in ("--dim=batch=2", "--shape=data=2x3"):
+        assert sateen("compile", open_batch, "-o", "open.sateen", option).status == 0
+        (data,) = runtime.read_artifact(tmp_path / "open.sateen").inputs
+        assert data.shape == (2, 3)
+
+
+def test_a_bound_input_is_a_constant(sateen, dense, tmp_path):
+    np.save(tmp_path / "data.npy", np.array([[1, 2, 3]], np.float32))
+    for text in ("data.npy", "1,2,3"):
+        options = () if text.endswith("npy") else ("--shape=data=1x3",)
+        assert sateen("compile", dense, "-o", "bound.sateen", f"--bind=data={text}", *options).status == 0
+        model = runtime.load(tmp_path / "bound.sateen")
+        assert model.inputs == ()
+        np.testing.assert_allclose(model.run({})["out"].numpy(), [[0.5, 0.25, 6.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--bind=data=one", "--bind data: expected numbers, FILE.npy or FILE.npz:KEY, found 'one'"),
+        ("--bind=other=1", "--bind other: the model's inputs are data"),
+        ("--dim=other=1", "dims names 'other'"),
+        ("--target=lvm", "did you mean llvm?"),
+        ("--target=cuda", "expected a target of kind llvm, for which networks are compiled, found 'cuda'"),
+    ],
+)
+def test_options_that_do_not_fit_the_model_are_refused(sateen, dense, option, words):
+    ran = sateen("compile", dense, "-o", "dense.sateen", option)
+    assert ran.status == 1
+    assert words in ran.err
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--shape=data", "expected a shape such as NAME=1x3x224x224, found 'data'"),
+        ("--shape=data=1x0", "expected a shape such as NAME=1x3x224x224, found 'data=1x0'"),
+        ("--dim=batch", "expected a dimension and its extent such as batch=1, found 'batch'"),
+        ("--bind=data", "expected NAME=VALUE, found 'data'"),
+    ],
+)
+def test_malformed_options_are_wrong_usage(sateen, dense, option, words):
+    ran = sateen("compile", dense, "-o", "dense.sateen", option)
+    assert ran.status == 2
+    assert words in ran.err
+
+
+def test_gaps_are_on_stderr(sateen, unsupported):
+    ran = sateen("compile", unsupported, "-o", "x.sateen")
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith("FrontendError: ")
+    assert "Multinomial" in ran.err
+
+
+def test_without_a_place_for_the_cache_a_model_compiles_and_runs_all_the_same(sateen, dense, tmp_path):
+    (tmp_path / "cache").write_text("in the way")
+    ran = sateen("compile", dense, "-o", "dense.sateen")
+    assert ran.status == 0
+    assert ran.err.startswith(f"compiled kernels are not kept in {tmp_path / 'cache' / 'sateen' / 'objects'}: ")
+    ran = sateen("run", "dense.sateen", "--random", 0)
+    assert (ran.status, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("absent/dense.sateen", "there is no folder absent to write dense.sateen to"),
+        ("folder", "expected a file to write, found folder folder"),
+    ],
+)
+def test_a_place_that_can_not_be_written_to_is_refused_before_anything_is_compiled(sateen, tmp_path, place, words):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    ran = sateen("compile", "model.onnx", "-o", place)
+    assert ran.status == 2
+    assert words in ran.err
+
+
+def test_what_is_no_regular_file_is_not_replaced(sateen, dense, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link.sateen").symlink_to("dense.sateen")
+    for place, found in [("pipe", "no regular file"), ("link.sateen", "a symbolic link")]:
+        ran = sateen("compile", dense, "-o", place)
+        assert ran.status == 2
+        assert f"expected a new or a regular file, found {place}, {found}" in ran.err
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link.sateen").is_symlink()
+
+
+def test_the_model_itself_is_not_replaced(sateen, dense, tmp_path):
+    model = dense.read_bytes()
+    os.link(dense, tmp_path / "other.name")
+    for place in ("dense.onnx", "other.name"):
+        ran = sateen("compile", dense, "-o", place)
+        assert ran.status == 2
+        assert f"expected another file than the model, found {place}" in ran.err
+    assert dense.read_bytes() == model
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write to every folder")
+def test_a_folder_that_may_not_be_written_to_is_refused(sateen, dense, tmp_path):
+    (tmp_path / "folder").mkdir(mode=0o500)
+    ran = sateen("compile", dense, "-o", "folder/dense.sateen")
+    assert ran.status == 2
+    assert "folder folder may not be written to" in ran.err
+
+
+def test_a_disk_that_takes_no_file_is_told_with_the_file(sateen, dense, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), ".dense.sateen.1")
+
+    monkeypatch.setattr(runtime.Artifact, "save", fail)
+    ran = sateen("compile", dense, "-o", "dense.sateen")
+    assert ran.status == 1
+    assert ran.err == "ArgumentError: can't write dense.sateen: No space left on device\n"
+
+
+@pytest.mark.parametrize("option", ["--shape=data=1x3", "--dim=batch=1", "--bind=data=1,2,3"])
+def test_a_name_that_is_given_twice_is_wrong_usage(sateen, dense, option):
+    name, _, value = option.partition("=")
+    ran = sateen("compile", dense, "-o", "dense.sateen", option, option)
+    assert ran.status == 2
+    assert f"{name} {value.partition('=')[0]} is given twice" in ran.err
+
+
+def test_strict_numerics_leave_winograd_out(sateen, tmp_path):
+    channels = 32
+    weight = np.random.default_rng(0).standard_normal((channels, channels, 3, 3)).astype(np.float32)
+    data, out = (onnx.helper.make_tensor_value_info(n, 1, [1, channels, 56, 56]) for n in ("data", "out"))
+    node = onnx.helper.make_node("Conv", ["data", "weight"], ["out"], pads=[1, 1, 1, 1])
+    graph = onnx.helper.make_graph([node], "conv", [data], [out], [onnx.numpy_helper.from_array(weight, "weight")])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "conv.onnx")
+    sizes = {}
+    for numerics in ("default", "strict"):
+        ran = sateen("compile", "conv.onnx", "-o", "conv.sateen", "--numerics", numerics, "--json")
+        assert ran.status == 0
+        sizes[numerics] = json.loads(ran.out)["parameter_bytes"]
+    assert sizes["strict"] == weight.nbytes
+    assert sizes["default"] == weight.nbytes * 64 // 9

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import json
+import sys
+
+from sateen.frontends.command import doctor as module
+from sateen.runtime import Target
+
+
+def test_this_machine_works_and_is_described(sateen):
+    ran = sateen("doctor", "--json")
+    assert ran.status == 0
+    answer = json.loads(ran.out)
+    assert answer["machine"]["target"] == str(Target.host())
+    assert answer["findings"][0] == {
+        "subject": "this machine", "works": True, "found": "compiles, links and runs", "remedy": "",
+    }  # fmt: skip
+
+
+def test_what_is_missing_is_told_with_the_command_that_brings_it(sateen, monkeypatch):
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyopencl", None)
+    ran = sateen("doctor")
+    for remedy in ("'sateen-frontends[pictures]'", "'sateen-frontends[peers]'", "'sateen-tensor-ir[opencl]'"):
+        assert f"pip install {remedy}" in ran.out

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+
+import onnx
+import pytest
+
+
+def test_an_artifact_tells_its_interface_and_sizes(sateen, artifact):
+    ran = sateen("inspect", artifact)
+    assert ran.status == 0
+    assert "  runs here   yes\n" in ran.out
+    assert "  input       data: float32[1, 3]\n" in ran.out
+    assert "  output      out: float32[1, 4]\n" in ran.out
+    assert "  steps       not timed\n" in ran.out
+
+
+def test_json_of_an_artifact(sateen, artifact):
+    summary = json.loads(sateen("inspect", artifact, "--json").out)
+    assert summary["runs_here"] is True
+    assert [p["name"] for p in summary["inputs"] + summary["outputs"]] == ["data", "out"]
+
+
+def test_a_model_is_shown_as_the_steps_that_it_becomes(sateen, dense):
+    ran = sateen("inspect", dense)
+    assert ran.status == 0
+    assert ran.out.startswith("dense.onnx: 3 nodes in 1 step of 1 kernel\n")
+    assert "  input       data: float32[1, 3]\n" in ran.out
+    step = ran.out.splitlines()[-1]
+    assert "k0_mat_mul" in step
+    assert "output of the network" in step
+    assert step.endswith("product + sum + relu (mat_mul, add, relu)")
+
+
+def test_a_step_tells_why_it_ends(sateen, two_products):
+    (first, second) = json.loads(sateen("inspect", two_products, "--json").out)["steps"]
+    assert first["nodes"] == ["first", "rectify"]
+    assert first["ends_because"] == "mat_mul begins a kernel"
+    assert first["operations"] == 2 * 2 * 3 * 4
+    assert first["code_bytes"] > 0
+    assert second["ends_because"] == "output of the network"
+
+
+def test_passes_are_shown_with_the_nodes_that_they_leave(sateen, dense):
+    ran = sateen("inspect", dense, "--passes")
+    lines = [line.split() for line in ran.out.splitlines()]
+    assert lines[1] == ["(imported)", "3"]
+    assert lines[-1][0] == "fuse"
+    assert lines[-1][2:] == ["1"]
+    assert any(line[0] == "fold_constants" and line[2:] == ["3", "no", "change"] for line in lines)
+
+
+def test_the_graph_after_each_pass_that_changes_it_is_written(sateen, dense, tmp_path):
+    assert sateen("inspect", dense, "--dump", "graphs").status == 0
+    files = sorted(path.name for path in (tmp_path / "graphs").iterdir())
+    assert files[0] == "00_imported.txt"
+    assert files[-1].endswith("_fuse.txt")
+    assert not any("fold_constants" in name for name in files)
+    assert " = fused(" in (tmp_path / "graphs" / files[-1]).read_text()
+
+
+@pytest.mark.parametrize(
+    ("what", "begins"), [("graph", "graph mat_mul\n"), ("ir", "function k0_mat_mul("), ("asm", "\t")]
+)
+def test_a_kernel_is_shown_as_nodes_loops_or_assembly(sateen, dense, what, begins):
+    ran = sateen("inspect", dense, "--kernel", "k0_mat_mul", "--show", what)
+    assert ran.status == 0
+    assert ran.out.startswith(begins)
+
+
+def test_names_that_can_not_be_printed_are_escaped(sateen, dense):
+    model = onnx.load(dense)
+    model.graph.node[0].name = "product\n\x1b[2J"
+    onnx.save(model, dense)
+    ran = sateen("inspect", dense)
+    assert "product\\n\\x1b[2J" in ran.out
+    assert all(c.isprintable() or c == "\n" for c in ran.out)
+
+
+def test_an_unknown_kernel_is_refused_with_those_that_are_there(sateen, dense):
+    ran = sateen("inspect", dense, "--kernel", "k7")
+    assert ran.status == 1
+    assert ran.err == "ArgumentError: --kernel k7: expected one of k0_mat_mul\n"
+
+
+def test_json_of_a_model_counts_operators_and_bytes(sateen, dense):
+    summary = json.loads(sateen("inspect", dense, "--json").out)
+    assert summary["imported_operators"] == {"mat_mul": 1, "add": 1, "relu": 1}
+    assert summary["operations"] == 2 * 3 * 4
+    assert list(summary["code_bytes"]) == ["k0_mat_mul"]
+    assert summary["passes"][-1]["name"] == "fuse"
+
+
+def test_the_code_of_a_target_in_another_format_has_no_known_size(sateen, dense):
+    ran = sateen("inspect", dense, "--json", "--target", "llvm -mtriple=wasm32-unknown-unknown")
+    assert json.loads(ran.out)["code_bytes"] == {"k0_mat_mul": None}
+
+
+@pytest.mark.parametrize("option", [["--passes"], ["--candidates"], ["--dump", "graphs"], ["--kernel", "k0"]])
+def test_what_is_for_models_is_refused_for_an_artifact(sateen, artifact, option):
+    ran = sateen("inspect", artifact, *option)
+    assert ran.status == 2
+    assert "--passes, --candidates, --dump and --kernel are for models" in ran.err
+
+
+def test_what_to_show_needs_a_kernel(sateen, dense):
+    ran = sateen("inspect", dense, "--show", "asm")
+    assert ran.status == 2
+    assert "--show is for --kernel NAME" in ran.err
+
+
+def test_one_view_is_shown_at_a_time(sateen, dense):
+    ran = sateen("inspect", dense, "--passes", "--json")
+    assert ran.status == 2
+    assert "expected one of --passes, --candidates, --dump, --kernel and --json" in ran.err

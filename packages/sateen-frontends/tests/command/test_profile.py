@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sateen.frontends.command.output import decimal
+
+
+@pytest.fixture
+def timed(sateen, two_products, tmp_path):
+    assert sateen("compile", two_products, "-o", "timed.sateen", "--timed", "--no-cache").status == 0
+    return tmp_path / "timed.sateen"
+
+
+def test_a_model_is_profiled_step_by_step(sateen, two_products):
+    ran = sateen("profile", two_products, "--samples", 2, "--order", "network")
+    assert ran.status == 0
+    head, titles, first, second = ran.out.splitlines()
+    assert head.startswith("two.onnx: 2 steps in ")
+    assert titles.split()[:3] == ["step", "us", "share"]
+    assert "first + rectify (mat_mul, relu)" in first
+    assert "second (mat_mul)" in second
+
+
+def test_an_artifact_that_was_compiled_with_timed_steps_is_profiled(sateen, timed):
+    answer = json.loads(sateen("profile", timed, "--samples", 2, "--json").out)
+    steps = answer["steps"]
+    assert sorted(s["position"] for s in steps) == [0, 1]
+    assert [s["median_seconds"] for s in steps] == sorted((s["median_seconds"] for s in steps), reverse=True)
+    assert sum(s["share"] for s in steps) == pytest.approx(1)
+    assert {tuple(s["nodes"]) for s in steps} == {("first", "rectify"), ("second",)}
+    assert all(s["gflops"] > 0 for s in steps)
+
+
+@pytest.mark.parametrize("verb", ["profile", "bench", "run"])
+def test_more_threads_than_any_machine_has_are_wrong_usage(sateen, two_products, verb):
+    ran = sateen(verb, two_products, "--threads", 100000)
+    assert ran.status == 2
+    assert "'--threads': 100000 is not in the range" in ran.err
+
+
+def test_an_artifact_without_timed_steps_is_refused_with_what_to_do(sateen, artifact):
+    ran = sateen("profile", artifact)
+    assert ran.status == 1
+    assert "found one without; compile it again with them: `sateen compile --timed`" in ran.err
+
+
+def test_a_timed_artifact_says_so_and_runs_like_any_other(sateen, timed):
+    assert "  steps       2, timed\n" in sateen("inspect", timed).out
+    assert sateen("run", timed, "--random", 0).status == 0
+
+
+def test_a_step_that_memory_limits_is_measured_in_bytes(sateen, picture_network):
+    (step,) = json.loads(sateen("profile", picture_network, "--samples", 2, "--json").out)["steps"]
+    assert step["gflops"] is None
+    assert step["bytes"] == 4 * (3 * 4 + 3)
+    assert step["gigabytes_per_second"] > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.000"), (1234.5, "1234.500"), (0.123, "0.123"), (0.0123, "0.0123"), (4.2e-4, "0.000420")],
+)
+def test_small_numbers_are_told_with_three_digits(value, text):
+    assert decimal(value, 3) == text

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sateen.frontends.command.labels import largest
+from sateen.frontends.command.pictures import Normalisation, read_picture
+from sateen.runtime import ArgumentError, DType, Parameter, Target
+
+
+@pytest.fixture
+def data(tmp_path):
+    array = np.array([[1, 2, 3]], np.float32)
+    np.save(tmp_path / "data.npy", array)
+    np.savez(tmp_path / "data.npz", **{"data": array, "in/other": array})
+    return array
+
+
+@pytest.mark.parametrize("text", ["data=data.npy", "data.npy", "data=data.npz:in/other", "data=data.npz"])
+@pytest.mark.usefixtures("data")
+def test_an_artifact_runs_on_arrays(sateen, artifact, text):
+    ran = sateen("run", artifact, "--input", text, "--output", "out.npz")
+    assert ran.status == 0
+    np.testing.assert_allclose(np.load("out.npz")["out"], [[0.5, 0.25, 6.0, 0.0]])
+
+
+@pytest.mark.usefixtures("data")
+def test_the_summary_tells_type_and_range_of_each_output(sateen, artifact):
+    summary = json.loads(sateen("run", artifact, "--input", "data.npy", "--json").out)
+    (out,) = summary["outputs"]
+    assert out == {
+        "name": "out", "dtype": "float32", "shape": [1, 4], "minimum": 0.0, "mean": 1.6875, "maximum": 6.0,
+        "not_finite": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("data")
+def test_a_model_is_compiled_and_run(sateen, dense):
+    ran = sateen("run", dense, "--input", "data.npy", "--top", 1)
+    assert ran.status == 0
+    assert ran.out.split() == ["value", "index", "label", "6", "2"]
+
+
+@pytest.mark.usefixtures("data")
+def test_the_largest_elements_are_shown_with_their_labels(sateen, artifact, tmp_path):
+    (tmp_path / "labels.txt").write_text("ant\nbee\ncat\ndog\n")
+    ran = sateen("run", artifact, "--input", "data.npy", "--labels", "labels.txt", "--json")
+    top = json.loads(ran.out)["top"]
+    assert [(r["index"], r["label"], r["value"]) for r in top[:2]] == [(2, "cat", 6.0), (0, "ant", 0.5)]
+
+
+def test_labels_must_be_one_per_element():
+    with pytest.raises(ArgumentError, match="expected 4 labels, one per element of the output, found 2"):
+        largest(np.zeros(4, np.float32), 1, ["a", "b"])
+
+
+def test_random_inputs_depend_on_the_seed_alone(sateen, artifact):
+    first, again, other = (sateen("run", artifact, "--random", seed).out for seed in (1, 1, 2))
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "input data: float32[1, 3] is missing; give --input data=FILE, or --random SEED"),
+        (("--input", "other=data.npy"), "--input other: expected one of data: float32[1, 3]"),
+        (("--input", "absent.npy"), "expected a file, found none at 'absent.npy'"),
+        (("--input", "data.npz:absent"), "data.npz: expected array 'absent', found data, in/other"),
+        (("--input", "data.npy:key"), "data.npy holds one array; expected no key, found 'key'"),
+        (("--input", "wide.npy"), "expected float32, found float64"),
+        (("--input", "objects.npy"), "objects.npy: expected arrays of NumPy (npy or npz): "),
+        (("--input", "text.txt"), "a picture fits inputs of shape"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused(sateen, artifact, data, tmp_path, arguments, words):
+    np.save(tmp_path / "wide.npy", data.astype(np.float64))
+    np.save(tmp_path / "objects.npy", np.array([{"run": "me"}]), allow_pickle=True)
+    (tmp_path / "text.txt").write_text("no picture")
+    ran = sateen("run", artifact, *arguments)
+    assert ran.status == 1
+    assert ran.err.startswith("ArgumentError: ")
+    assert words in ran.err
+
+
+def test_options_of_compilation_do_not_apply_to_an_artifact(sateen, artifact):
+    ran = sateen("run", artifact, "--random", 1, "--dim", "batch=1")
+    assert ran.status == 2
+    assert "--target, --shape, --dim, --bind, --numerics and --records are for models; " in ran.err
+
+
+def test_a_damaged_artifact_is_refused(sateen, artifact):
+    artifact.write_bytes(artifact.read_bytes()[:5000])
+    ran = sateen("run", artifact, "--random", 1)
+    assert ran.status == 1
+    assert "it is cut short; copy it again" in ran.err
+
+
+class TestPictures:
+    @pytest.fixture
+    def picture(self, tmp_path):
+        image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+        path = tmp_path / "red.dat"
+        image.new("RGB", (4, 8), (250, 100, 50)).save(path, "PNG")
+        return path
+
+    def parameter(self, *shape, dtype="float32"):
+        return Parameter("data", DType.of(dtype), shape)
+
+    def test_channels_come_first_or_last_as_the_input_has_them(self, picture):
+        first = read_picture(picture, self.parameter(1, 3, 6, 5), Normalisation())
+        last = read_picture(picture, self.parameter(6, 5, 3), Normalisation())
+        np.testing.assert_array_equal(first[0].transpose(1, 2, 0), last)
+        np.testing.assert_array_equal(first[0, :, 0, 0], [250, 100, 50])
+
+    def test_mean_and_std_follow_the_order_of_the_channels(self, picture):
+        normalisation = Normalisation(bgr=True, mean=(50, 100, 0), std=(1, 2, 250))
+        array = read_picture(picture, self.parameter(1, 3, 2, 2), normalisation)
+        np.testing.assert_array_equal(array[0, :, 0, 0], [0, 0, 1])
+
+    def test_whole_numbers_are_not_normalised(self, picture):
+        assert read_picture(picture, self.parameter(1, 1, 2, 2, dtype="uint8"), Normalisation()).dtype == np.uint8
+        with pytest.raises(ArgumentError, match="takes whole numbers; expected no --mean and --std"):
+            read_picture(picture, self.parameter(1, 1, 2, 2, dtype="uint8"), Normalisation(mean=(1.0,)))
+
+    def test_numbers_must_be_one_per_channel(self, picture):
+        with pytest.raises(ArgumentError, match=r"--mean: expected 1 number or 3, one per channel; found 2"):
+            read_picture(picture, self.parameter(1, 3, 2, 2), Normalisation(mean=(1.0, 2.0)))
+        with pytest.raises(ArgumentError, match="--std: expected numbers other than 0"):
+            read_picture(picture, self.parameter(1, 3, 2, 2), Normalisation(std=(0.0,)))
+
+    def test_a_network_runs_on_a_picture(self, sateen, picture_network, picture):
+        ran = sateen("run", picture_network, "--input", picture, "--std", "10", "--output", "out.npz")
+        assert ran.status == 0
+        np.testing.assert_allclose(np.load("out.npz")["out"].ravel(), [25, 10, 5])
+
+
+@pytest.mark.usefixtures("data")
+def test_an_input_that_is_given_twice_is_wrong_usage(sateen, artifact):
+    ran = sateen("run", artifact, "--input", "data=data.npy", "--input", "data=data.npy")
+    assert ran.status == 2
+    assert "--input data is given twice" in ran.err
+    assert "--input is given twice" in sateen("run", artifact, "--input", "data.npy", "--input", "data.npy").err
+
+
+def test_a_table_in_a_pipe_has_no_spaces_at_the_ends_of_lines(sateen, artifact):
+    lines = sateen("run", artifact, "--random", 0).out.splitlines()
+    assert len(lines) == 2
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_an_artifact_for_another_processor_is_refused_by_its_name(sateen, dense):
+    target = (
+        "llvm -mtriple=aarch64-linux-gnu"
+        if Target.host().architecture == "x86_64"
+        else "llvm -mtriple=x86_64-linux-gnu"
+    )
+    assert sateen("compile", dense, "-o", "other.sateen", "--target", target).status == 0
+    for verb in ("run", "bench", "profile"):
+        ran = sateen(verb, "other.sateen")
+        assert ran.status == 1
+        assert ran.err.startswith("ArtifactError: other.sateen: expected code for this machine, found some that needs ")

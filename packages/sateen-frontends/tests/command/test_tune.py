@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from sateen import runtime
+from sateen.graph_ir.measuring import Comparison, MeasuringProcess
+from sateen.graph_ir.records import Records
+from sateen.runtime import ExecutionError, Target
+
+PROBLEM = "1x32x8x8 * 32x32x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"
+
+
+@pytest.fixture
+def convolution(tmp_path):
+    """A convolution, twice."""
+    weight = np.random.default_rng(0).standard_normal((32, 32, 3, 3), np.float32)
+    nodes = [helper.make_node("Conv", [x, "w"], [y], y, pads=[1] * 4) for x, y in (("data", "first"), ("first", "out"))]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("data", TensorProto.FLOAT, (1, 32, 8, 8))],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    path = tmp_path / "convolution.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """The methods that a fake measures, each faster than the one before."""
+    asked = []
+
+    def measure(self, problem, method, against):  # noqa: ARG001  # the signature is that of a Measurer
+        asked.append(method)
+        return Comparison((1.0,) * 3, ((1.0 if against is None else 2.0),) * 3)
+
+    monkeypatch.setattr(MeasuringProcess, "measure", measure)
+    return asked
+
+
+def test_a_model_is_tuned_and_its_records_are_used(sateen, convolution, tmp_path):
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2)
+    assert ran.status == 0
+    head, titles, row, summary = ran.out.splitlines()
+    assert head == "convolution.onnx: 2 convolutions with a choice of ways, 1 different"
+    assert titles.split()[:4] == ["convolution", "times", "measured", "failed"]
+    assert row.startswith(f"{PROBLEM}  ")
+    assert row[len(PROBLEM) :].split()[:3] == ["2", "2", "0"]
+    assert summary.startswith("ratio: ")
+    records = Records.read(tmp_path / "log.jsonl")
+    assert {str(r.problem) for r in records.records} == {PROBLEM}
+    assert {r.target for r in records.records} == {str(Target.host())}
+    assert sateen("compile", convolution, "-o", "tuned.sateen", "--records", "log.jsonl").status == 0
+    artifact = runtime.read_artifact(tmp_path / "tuned.sateen")
+    assert artifact.options == {"records": records.digest}
+    assert sateen("verify", convolution, "--records", "log.jsonl", "--against", "reference").status == 0
+
+
+def test_the_fastest_is_chosen_where_there_are_records(sateen, convolution, measured):
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4).status == 0
+    before, after = (
+        json.loads(sateen("inspect", convolution, "--json", *options).out)["convolutions"][0]
+        for options in ((), ("--records", "log.jsonl"))
+    )
+    assert before["chosen"]["method"] == str(measured[0])
+    assert before["chosen"]["measured_seconds"] is None
+    assert after["chosen"]["method"] == str(measured[-1])
+    assert after["chosen"]["measured_seconds"] == 0.5 ** (len(measured) - 1)
+    assert before["chosen"]["cycles"] <= min(c["cycles"] for c in before["rejected"])
+
+
+def test_candidates_are_shown_with_their_estimates(sateen, convolution):
+    ran = sateen("inspect", convolution, "--candidates")
+    assert ran.status == 0
+    titles, first, second = ran.out.splitlines()
+    assert titles.split() == ["nodes", "convolution", "chosen", "kcycles", "measured", "us", "rejected", "(kcycles)"]
+    assert first.startswith("first  ")
+    assert second.startswith("out    ")
+    assert "winograd" in first
+    assert "direct" in first
+
+
+def test_json_judges_the_estimate(sateen, convolution, measured):
+    answer = json.loads(sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1, "--json").out)
+    (tuned,) = answer["convolutions"]
+    assert (tuned["problem"], tuned["count"], tuned["measured"], tuned["failed"]) == (PROBLEM, 2, 1, {})
+    assert tuned["estimate"]["method"] == tuned["fastest"]["method"] == str(measured[0])
+    assert (tuned["estimate"]["seconds"], tuned["ratio"]) == (1.0, 1.0)
+
+
+def test_an_interrupt_leaves_what_was_measured_and_tuning_goes_on_from_there(
+    sateen, convolution, measured, monkeypatch, tmp_path
+):
+    whole = MeasuringProcess.measure
+
+    def interrupted(self, problem, method, against):
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return whole(self, problem, method, against)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MeasuringProcess, "measure", interrupted)
+        ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4)
+    assert (ran.status, ran.err.strip()) == (130, "interrupted")
+    assert [r.method for r in Records.read(tmp_path / "log.jsonl").records] == measured
+    assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4).status == 0
+    assert len(measured) == len(set(measured)) == 5
+    assert [r.method for r in Records.read(tmp_path / "log.jsonl").records] == measured
+
+
+def test_failures_are_told_on_stderr(sateen, convolution, measured, monkeypatch):
+    whole = MeasuringProcess.measure
+
+    def failing(self, problem, method, against):
+        found = whole(self, problem, method, against)
+        if len(measured) == 2:
+            raise ExecutionError(f"{method}: died")
+        return found
+
+    monkeypatch.setattr(MeasuringProcess, "measure", failing)
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2)
+    assert (ran.status, ran.err) == (0, f"failed: {PROBLEM}: {measured[1]}: died\n")
+
+
+def test_a_target_of_another_machine_is_refused(sateen, convolution):
+    ran = sateen("tune", convolution, "-o", "log.jsonl", "--target", "llvm -mtriple=armv7a-linux-gnueabihf")
+    assert ran.status == 1
+    assert ran.err.startswith("TargetError: tuning measures on this machine, ")
+    assert "which lacks arm" in ran.err
+
+
+def test_records_that_are_none_are_refused_with_their_line(sateen, convolution, tmp_path):
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    for arguments in (
+        ("tune", convolution, "-o", "log.jsonl"),
+        ("compile", convolution, "-o", "net.sateen", "--records", "log.jsonl"),
+        ("inspect", convolution, "--records", "log.jsonl"),
+    ):
+        ran = sateen(*arguments)
+        assert ran.status == 1
+        assert "log.jsonl:1: expected seconds as a number of 0 or more, found None" in ran.err
+
+
+def test_records_of_others_are_wrong_usage(sateen, convolution, tmp_path):
+    (tmp_path / "log.jsonl").write_text("")
+    ran = sateen("tune", convolution, "-o", "new.jsonl", "--records", "log.jsonl")
+    assert ran.status == 2
+    assert "this one writes to -o, and goes on from there" in ran.err
+
+
+def test_a_model_without_such_convolutions_has_nothing_to_tune(sateen, dense):
+    ran = sateen("tune", dense, "-o", "log.jsonl")
+    assert (ran.status, ran.out) == (0, "dense.onnx: 0 convolutions with a choice of ways, 0 different\n")

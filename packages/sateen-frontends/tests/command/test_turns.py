@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from sateen.frontends.command.peers import PEERS, require, write_for_peers
+from sateen.frontends.command.turns import OURS, Contender, measure_in_turns, rest
+from sateen.runtime import ArgumentError
+
+SHAPE = (1, 3, 8, 8)
+
+
+def _write(path: Path, *, weights_are_inputs: bool) -> Path:
+    """first[1, 8, 6, 6] = relu(conv(data[1, 3, rows, 8])), second[1, 5] = mean(first) m."""
+    random = np.random.default_rng(0)
+    data = {
+        "kernel": random.standard_normal((8, 3, 3, 3), np.float32),
+        "m": random.standard_normal((8, 5), np.float32),
+    }
+    nodes = [
+        helper.make_node("Conv", ["data", "kernel"], ["conv"]),
+        helper.make_node("Relu", ["conv"], ["first"]),
+        helper.make_node("GlobalAveragePool", ["first"], ["pool"]),
+        helper.make_node("Flatten", ["pool"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "m"], ["second"]),
+    ]
+    inputs = [("data", (1, 3, "rows", 8)), *((n, a.shape) for n, a in data.items() if weights_are_inputs)]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("first", "second")],
+        [numpy_helper.from_array(array, name) for name, array in data.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+@pytest.fixture
+def inputs() -> dict[str, np.ndarray]:
+    return {"data": np.random.default_rng(1).standard_normal(SHAPE, np.float32)}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    written = tmp_path / "readable.onnx"
+    write_for_peers(_write(tmp_path / "net.onnx", weights_are_inputs=True), written, {"data": SHAPE}, {})
+    return written
+
+
+@pytest.fixture
+def compiled(sateen, tmp_path: Path) -> Path:
+    _write(tmp_path / "net.onnx", weights_are_inputs=False)
+    assert sateen("compile", "net.onnx", "--dim", "rows=8", "-o", "net.sateen").status == 0
+    return tmp_path / "net.sateen"
+
+
+def _installed(name: str) -> str:
+    try:
+        require(name)
+    except ArgumentError as error:
+        pytest.skip(str(error))
+    return name
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_gives_our_outputs_in_our_order(name, model, compiled, inputs):
+    _installed(name)
+    with Contender(OURS, compiled, 1, inputs) as ours, Contender(name, model, 1, inputs) as peer:
+        assert peer.refusal == ""
+        assert [y.shape[-1] for y in ours.outputs] == [6, 5]
+        assert peer.difference(ours.outputs) < 1e-5
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_refuses_what_is_no_model(name, tmp_path, inputs):
+    _installed(name)
+    (tmp_path / "text.onnx").write_text("no model")
+    with Contender(name, tmp_path / "text.onnx", 1, inputs) as peer:
+        assert "text.onnx" in peer.refusal
+        assert peer.difference([np.zeros(1, np.float32)]) == float("inf")
+
+
+def test_contenders_take_turns_and_tell_their_memory(compiled, inputs):
+    rounds = []
+    with Contender(OURS, compiled, 1, inputs) as first, Contender(OURS, compiled, 2, inputs) as second:
+        measure_in_turns([first, second], 3, lambda: rounds.append((first.time.samples, second.time.samples)))
+        assert [(len(a), len(b)) for a, b in rounds] == [(0, 0), (1, 1), (2, 2)]
+        assert all(0 < seconds < 1 for c in (first, second) for seconds in c.time.samples)
+        assert first.time.number > 1
+        assert first.memory_bytes > 0 or not Path("/proc/self/status").exists()
+
+
+def test_a_process_that_ends_is_a_refusal_and_the_others_go_on(compiled, inputs):
+    with Contender(OURS, compiled, 1, inputs) as killed, Contender(OURS, compiled, 1, inputs) as other:
+        killed._process.kill()
+        measure_in_turns([killed, other], 2)
+        assert killed.refusal == f"its process ended with status {-signal.SIGKILL}"
+        assert len(other.time.samples) == 2
+
+
+def test_outputs_of_another_shape_with_as_many_elements_are_compared_in_order(compiled, inputs):
+    with Contender(OURS, compiled, 1, inputs) as ours:
+        flat = [y.reshape(-1) for y in ours.outputs]
+        assert ours.difference(flat) == 0
+        assert ours.difference(flat[:1]) == float("inf")
+        assert ours.difference([flat[0], flat[1] + 1]) > 0.01
+
+
+def test_outputs_may_differ_by_what_their_element_type_may(compiled, inputs):
+    with Contender(OURS, compiled, 1, inputs) as ours:
+        assert ours.is_right(ours.outputs)
+        assert not ours.is_right(ours.outputs[:1])
+        nearly = [y * np.float32(1 + 2e-3) for y in ours.outputs]
+        assert not ours.is_right(nearly)
+        ours.outputs = [y.astype(np.float16) for y in ours.outputs]
+        assert ours.is_right([y.astype(np.float16) for y in nearly])
+
+
+@pytest.mark.parametrize(("name", "extra"), [("onnxruntime", "peers"), ("openvino", "opponents")])
+def test_what_a_peer_needs_is_told(monkeypatch, name, extra):
+    monkeypatch.setattr("sateen.frontends.command.peers.find_spec", lambda package: None)
+    with pytest.raises(ArgumentError, match=rf"{name} is not installed: pip install 'sateen-frontends\[{extra}\]'"):
+        require(name)
+
+
+def test_all_that_a_peer_needs_is_told_at_once(monkeypatch):
+    monkeypatch.setattr("sateen.frontends.command.peers.find_spec", lambda package: None)
+    with pytest.raises(ArgumentError, match="ncnn and pnnx are not installed"):
+        require("ncnn")
+
+
+def test_peers_get_a_model_whose_weights_are_no_inputs_and_whose_inputs_have_shapes(model):
+    graph = onnx.load(model).graph
+    (given,) = graph.input
+    assert given.name == "data"
+    assert tuple(dim.dim_value for dim in given.type.tensor_type.shape.dim) == SHAPE
+
+
+def test_inputs_that_are_constants_are_weights_for_peers(tmp_path):
+    m = np.ones((8, 5), np.float32)
+    source = _write(tmp_path / "net.onnx", weights_are_inputs=True)
+    write_for_peers(source, tmp_path / "out.onnx", {}, {"m": m})
+    graph = onnx.load(tmp_path / "out.onnx").graph
+    (tensor,) = [t for t in graph.initializer if t.name == "m"]
+    assert np.array_equal(numpy_helper.to_array(tensor), m)
+    assert [v.name for v in graph.input] == ["data"]
+
+
+def test_a_turn_ends_when_no_thread_spins():
+    end = monotonic() + 0.3
+
+    def spin() -> None:
+        while monotonic() < end:
+            pass
+
+    thread = Thread(target=spin)
+    thread.start()
+    rest()
+    assert not thread.is_alive()

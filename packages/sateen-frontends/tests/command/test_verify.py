@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from sateen.frontends.command import verification
+from sateen.frontends.command.comparison import compare, difference, tolerance_of
+from sateen.frontends.command.double import outputs_in_double
+from sateen.runtime import DType
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    np.savez(tmp_path / "right.npz", **{"in/data": np.ones((1, 3), "f"), "out/out": np.array([[0.5, 0.25, 3, 0]], "f")})
+    np.savez(tmp_path / "wrong.npz", **{"in/data": np.ones((1, 3), "f"), "out/out": np.array([[0.5, 0.25, 4, 0]], "f")})
+    np.savez(tmp_path / "inputs.npz", data=np.ones((1, 3), "f"))
+
+
+def test_a_model_is_right_against_the_reference(sateen, dense):
+    ran = sateen("verify", dense, "--against", "reference")
+    assert ran.status == 0
+    assert ran.out.endswith("right against reference\n")
+
+
+def test_a_model_is_right_against_onnxruntime(sateen, dense):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    ran = sateen("verify", dense, "--against", "onnxruntime", "--layers")
+    assert ran.status == 0
+    assert "no layer is wrong" in ran.out
+
+
+def test_layers_are_told_with_their_nodes(sateen, dense):
+    comparison = json.loads(sateen("verify", dense, "--against", "reference", "--layers", "--json").out)
+    assert [layer["value"] for layer in comparison["layers"]] == ["product", "sum", "out"]
+    assert comparison["layers"][0]["layer"] == "node 'product' (MatMul) of model 'dense.onnx'"
+
+
+def test_the_first_wrong_layer_is_named(sateen, dense, monkeypatch):
+    judge = verification.reference
+
+    def doubting(path, keep=()):
+        return lambda inputs: {k: v + 1 if k in ("sum", "out") else v for k, v in judge(path, keep)(inputs).items()}
+
+    monkeypatch.setattr(verification, "reference", doubting)
+    ran = sateen("verify", dense, "--against", "reference")
+    assert ran.status == 1
+    assert "first wrong layer: node 'sum' (Add) of model 'dense.onnx', value sum" in ran.out
+    assert ran.out.endswith("wrong against reference\n")
+
+
+def _judge_that_adds(monkeypatch, amount):
+    judge = verification.reference
+
+    def inexact(path, keep=()):
+        return lambda inputs: {k: v + np.float32(amount) for k, v in judge(path, keep)(inputs).items()}
+
+    monkeypatch.setattr(verification, "reference", inexact)
+
+
+def test_where_the_judge_is_inexact_float64_says_that_we_are_right(sateen, dense, monkeypatch):
+    _judge_that_adds(monkeypatch, 1e-3)
+    ran = sateen("verify", dense, "--against", "reference", "--layers")
+    assert ran.status == 0
+    assert re.fullmatch(r"right by float64; sateen is \S+ off, reference \S+e-0[34]", ran.out.splitlines()[-1])
+    told = json.loads(sateen("verify", dense, "--against", "reference", "--json").out)["outputs"][0]
+    assert told["right"]
+    assert told["error"] < 1e-6
+    assert told["judge_error"] > 1e-4
+
+
+def test_where_we_are_inexact_float64_says_that_we_are_wrong(sateen, dense, monkeypatch):
+    run = verification.run_artifact
+    monkeypatch.setattr(
+        verification, "run_artifact", lambda *given: {k: v + np.float32(1e-3) for k, v in run(*given).items()}
+    )
+    ran = sateen("verify", dense, "--against", "reference")
+    assert ran.status == 1
+    assert ran.out.splitlines()[-1].startswith("wrong by float64; sateen is ")
+
+
+def test_what_float64_can_not_run_is_told_and_the_judge_decides(sateen, dense, monkeypatch):
+    def fail(*_):
+        raise NotImplementedError("no such operator")
+
+    _judge_that_adds(monkeypatch, 1e-3)
+    monkeypatch.setattr(verification, "outputs_in_double", fail)
+    ran = sateen("verify", dense, "--against", "reference")
+    assert ran.status == 1
+    assert "float64 can't tell who is right: no such operator\n" in ran.err
+    assert ran.out.endswith("wrong against reference\n")
+
+
+def _one_node(path, node, x_shape, w):
+    graph = helper.make_graph(
+        [node],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x_shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w, "w")],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("judge", ["onnxruntime", "reference"])
+def test_a_judge_that_fails_while_it_runs_is_told_with_its_message(sateen, tmp_path, monkeypatch, judge):
+    def fail(*_, **__):
+        def run(_):
+            raise RuntimeError("index 7 is out of bounds\nfor axis 0")
+
+        return run
+
+    monkeypatch.setattr(verification, "reference", fail)
+    monkeypatch.setattr(verification.peers, "onnxruntime", fail)
+    model = _one_node(tmp_path / "net.onnx", helper.make_node("Add", ["x", "w"], ["y"]), (3,), np.ones(3, "f"))
+    ran = sateen("verify", model, "--against", judge)
+    assert ran.status == 1
+    assert (
+        f"{judge} can't run net.onnx: index 7 is out of bounds for axis 0; where these inputs are at fault," in ran.err
+    )
+    assert "fault of sateen itself" not in ran.err
+
+
+def test_a_convolution_that_onnxruntime_does_not_run_is_no_fault_of_sateen(sateen, tmp_path):
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], output_shape=[60, 60], strides=[1, 1])
+    model = _one_node(tmp_path / "net.onnx", node, (1, 2, 42, 42), np.ones((2, 3, 5, 5), "f"))
+    ran = sateen("verify", model, "--against", "onnxruntime")
+    assert ran.status == 1
+    assert "onnxruntime can't run net.onnx: " in ran.err
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [
+        ("Conv", {}),
+        ("Conv", {"pads": [1, 0, 2, 1], "strides": [2, 1], "dilations": [1, 2]}),
+        ("Conv", {"auto_pad": "SAME_UPPER"}),
+        ("ConvTranspose", {"strides": [2, 2]}),
+        ("ConvTranspose", {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    ],
+)
+def test_convolutions_in_float64_are_those_of_the_reference(tmp_path, operator, attributes):
+    generator = np.random.default_rng(0)
+    x, w = generator.standard_normal((1, 4, 9, 9), "f"), generator.standard_normal((4, 4, 3, 3), "f")
+    model = _one_node(tmp_path / "net.onnx", helper.make_node(operator, ["x", "w"], ["y"], **attributes), x.shape, w)
+    exact, expected = outputs_in_double(model, {"x": x})["y"], verification.reference(model)({"x": x})["y"]
+    assert exact.dtype == np.float64
+    np.testing.assert_allclose(exact, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_an_artifact_is_compared_with_recorded_outputs(sateen, artifact):
+    assert sateen("verify", artifact, "--against", "recorded", "--inputs", "right.npz").status == 0
+    ran = sateen("verify", artifact, "--against", "recorded", "--inputs", "wrong.npz")
+    assert ran.status == 1
+    assert "2.5e-01" in ran.out
+
+
+@pytest.mark.usefixtures("recorded")
+def test_recorded_outputs_must_be_there(sateen, artifact):
+    ran = sateen("verify", artifact, "--against", "recorded", "--inputs", "inputs.npz")
+    assert ran.status == 1
+    assert "inputs.npz: expected an output 'out', found none" in ran.err
+    assert sateen("verify", artifact, "--against", "recorded").status == 2
+
+
+@pytest.mark.usefixtures("recorded")
+def test_given_inputs_must_be_there(sateen, dense):
+    np.savez("other.npz", other=np.ones(3))
+    ran = sateen("verify", dense, "--against", "reference", "--inputs", "other.npz")
+    assert ran.status == 1
+    assert "other.npz: expected an array for input data: float32[1, 3], found other" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "apart"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], 0.0),
+        ([1.0, 2.5], [1.0, 2.0], 0.25),
+        ([0.5, 0.0], [0.0, 0.0], 0.5),
+        ([np.nan, np.inf, 2.0], [np.nan, np.inf, 2.0], 0.0),
+        ([np.nan, 1.0], [1.0, 1.0], np.inf),
+        ([np.inf, 1.0], [-np.inf, 1.0], np.inf),
+        ([np.inf, 1.0], [3.0, 1.0], np.inf),
+        ([], [], 0.0),
+    ],
+)
+def test_the_difference_is_relative_to_the_largest(found, expected, apart):
+    assert difference(np.array(found), np.array(expected)) == apart
+
+
+def test_integers_shapes_and_types_must_be_equal():
+    ones = np.ones((2, 3), np.int64)
+    assert difference(ones, ones) == 0
+    assert difference(ones, ones + 1) == np.inf
+    assert difference(ones, ones.T) == np.inf
+    assert difference(ones, ones.astype(np.int32)) == np.inf
+
+
+def test_narrow_floats_have_a_tolerance_of_four_units_in_the_last_place():
+    assert tolerance_of(DType.of("float32")) == 1e-4
+    assert tolerance_of(DType.of("float16")) == 4 * np.finfo(np.float16).eps
+    (c,) = compare({"a": np.ones(2, "f")}, {"a": np.ones(2, "f"), "b": 1}, {"a": "node"}, 1e-7)
+    assert (c.value, c.layer, c.tolerance, c.is_right) == ("a", "node", 1e-7, True)

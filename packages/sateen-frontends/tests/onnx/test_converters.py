@@ -1,0 +1,142 @@
+"""Operators that become several of ours, against NumPy; and those that never do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sateen.runtime.errors import FrontendError
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("time", [0, 1])
+def test_sequences_are_reversed_up_to_their_lengths(run_node: Callable[..., list[Array]], time: int) -> None:
+    x = RANDOM.standard_normal((4, 4, 3)).astype("float32")
+    lengths = np.array([4, 1, 3, 0])
+    (found,) = run_node("ReverseSequence", {"x": x, "n": lengths}, time_axis=time, batch_axis=1 - time)
+    expected = x.copy()
+    for b, n in enumerate(lengths):
+        place = (slice(None), b) if time == 0 else (b,)
+        expected[place][:n] = x[place][:n][::-1]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_padding_with_a_number_that_is_computed(run_node: Callable[..., list[Array]]) -> None:
+    x = RANDOM.standard_normal((2, 3)).astype("float32")
+    inputs = {"x": x, "pads": np.array([0, 1, 2, -1]), "value": np.array([7], "float32")}
+    (found,) = run_node("Pad", inputs, bound=("pads",))
+    np.testing.assert_array_equal(found, np.pad(x[:, :2], ((0, 2), (1, 0)), constant_values=7))
+
+
+def test_slices_that_a_known_condition_chooses(run_node: Callable[..., list[Array]]) -> None:
+    x = RANDOM.standard_normal((3, 4)).astype("float32")
+    condition = np.array([False, True, True])
+    inputs = {"x": x, "c": condition}
+    np.testing.assert_array_equal(run_node("Compress", inputs, bound=("c",), axis=1)[0], x[:, 1:3])
+    np.testing.assert_array_equal(run_node("Compress", inputs, bound=("c",))[0], x.reshape(-1)[1:3])
+    with pytest.raises(FrontendError, match="expected a condition of at most 1 elements, found"):
+        run_node("Compress", {"x": x[:1], "c": condition}, bound=("c",), axis=0)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize("ceil_mode", [0, 1])
+def test_norms_of_windows(run_node: Callable[..., list[Array]], p: int, ceil_mode: int) -> None:
+    x = RANDOM.standard_normal((1, 2, 6, 7)).astype("float32")
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 0, 0], "p": p, "ceil_mode": ceil_mode}
+    (found,) = run_node("LpPool", {"x": x}, **attributes)
+    padded = np.pad(np.abs(x) ** p, ((0, 0), (0, 0), (1, 0), (0, ceil_mode)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 2), (2, 3))[:, :, ::2, ::2]
+    np.testing.assert_allclose(found, windows.sum((4, 5)) ** (1 / p), rtol=1e-5)
+
+
+def test_norms_of_whole_channels(run_node: Callable[..., list[Array]]) -> None:
+    x = RANDOM.standard_normal((1, 2, 6, 7)).astype("float32")
+    (found,) = run_node("GlobalLpPool", {"x": x}, p=2)
+    np.testing.assert_allclose(found, np.sqrt((x**2).sum((2, 3), keepdims=True)), rtol=1e-5)
+
+
+def test_a_quantised_convolution_is_exact_with_a_scale_per_channel(run_node: Callable[..., list[Array]]) -> None:
+    x, w = RANDOM.integers(0, 256, (1, 3, 5, 5), "uint8"), RANDOM.integers(-128, 128, (4, 3, 3, 3), "int8")
+    zeros, scales = np.array([0, 3, -5, 100], "int8"), np.array([0.5, 0.25, 0.01, 1], "float32")
+    bias = RANDOM.integers(-1000, 1000, 4, "int32")
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype("int32") - 7, (3, 3), (2, 3))
+    weight = w.astype("int32") - zeros.reshape(-1, 1, 1, 1)
+    total = np.einsum("nchwij,ocij->nohw", windows, weight)
+    inputs = {"x": x, "w": w, "xz": np.array(7, "uint8"), "wz": zeros}
+    np.testing.assert_array_equal(run_node("ConvInteger", inputs)[0], total)
+    scalar = {name: np.array(value, "float32") for name, value in (("xs", 0.02), ("ys", 1.5))}
+    inputs = {
+        "x": x, "xs": scalar["xs"], "xz": np.array(7, "uint8"), "w": w, "ws": scales, "wz": zeros, "ys": scalar["ys"],
+        "yz": np.array(128, "uint8"), "b": bias,
+    }  # fmt: skip
+    exact = (total + bias.reshape(-1, 1, 1)) * (0.02 * scales.reshape(-1, 1, 1) / 1.5)
+    expected = np.clip(np.round(exact) + 128, 0, 255)
+    (found,) = run_node("QLinearConv", inputs)
+    assert found.dtype == np.uint8
+    assert np.abs(found.astype(float) - expected).max() <= 1, "the factor is rounded to float32"
+    assert (found == expected).mean() > 0.95
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_recurrent_layers_of_float16(run_node: Callable[..., list[Array]], layout: int) -> None:
+    x = RANDOM.standard_normal((3, 3, 4)).astype("float16")
+    inputs = {"x": x, **{k: RANDOM.standard_normal((1, 20, n)).astype("float16") for k, n in (("w", 4), ("r", 5))}}
+    wide = {name: data.astype("float32") for name, data in inputs.items()}
+    found = run_node("LSTM", inputs, outputs=3, opset=14, hidden_size=5, layout=layout)
+    expected = run_node("LSTM", wide, outputs=3, opset=14, hidden_size=5, layout=layout)
+    for half, single in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(half, single.astype("float16"))
+
+
+def test_bits_of_a_truth_value(run_node: Callable[..., list[Array]]) -> None:
+    (found,) = run_node("BitCast", {"x": np.array([True, False])}, opset=26, to=3)
+    np.testing.assert_array_equal(found, np.array([1, 0], "int8"))
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "text"),
+    [
+        ("NonMaxSuppression", {"b": (1, 2, 4), "s": (1, 1, 2)}, {}, "how many elements it gives depends on the values"),
+        ("Unique", {"x": (3,)}, {}, "how many elements it gives depends on the values of its inputs"),
+        ("RandomNormalLike", {"x": (3,)}, {}, "draw them outside and make them an input of the model"),
+        ("SequenceConstruct", {"x": (3,)}, {}, "sequences and optional values are not supported, only tensors"),
+    ],
+)
+def test_what_no_compiled_model_can_do_is_refused_with_its_reason(
+    run_node: Callable[..., list[Array]],
+    operator: str,
+    inputs: dict[str, tuple[int, ...]],
+    attributes: dict[str, Any],
+    text: str,
+) -> None:
+    with pytest.raises(FrontendError) as caught:
+        run_node(operator, {name: np.zeros(shape, "float32") for name, shape in inputs.items()}, **attributes)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "text"),
+    [
+        (
+            "ReverseSequence",
+            {"x": np.zeros((4, 3), "float32"), "n": np.zeros(4, "int64")},
+            {},
+            "expected lengths of 3 sequences, found [4]",
+        ),
+        (
+            "TensorScatter",
+            {"c": np.zeros((1, 4, 2), "float32"), "u": np.zeros((1, 1, 2), "float32")},
+            {"mode": "round", "opset": 24},
+            "expected mode linear or circular, found 'round'",
+        ),
+    ],
+)
+def test_inputs_and_modes_that_do_not_fit_are_refused(
+    run_node: Callable[..., list[Array]], operator: str, inputs: dict[str, Array], attributes: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(FrontendError) as caught:
+        run_node(operator, inputs, **attributes)
+    assert text in str(caught.value)

@@ -1,0 +1,491 @@
+"""Graphs that models become: operators by operator set, names, shapes, folding, branches, functions, reports."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from sateen.frontends import check_onnx, from_onnx
+from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.op import Op
+from sateen.graph_ir.ops import broadcast, element_wise, shape
+from sateen.graph_ir.ops.conv import Conv, ConvTranspose
+from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.ops.pool import AveragePool, MaxPool
+from sateen.graph_ir.ops.recurrent import GRU, LSTM, RNN
+from sateen.graph_ir.ops.reduce import ReduceSum, TopK
+from sateen.graph_ir.ops.resize import Resize
+from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
+from sateen.graph_ir.types import Symbol
+from sateen.runtime.errors import FrontendError
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+Dims = Sequence[int | str | None]
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: dict[str, tuple[int, Dims]],
+    outputs: Sequence[str] = ("y",),
+    constants: dict[str, Any] | None = None,
+    opset: int = 17,
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info(name, dtype, dims) for name, (dtype, dims) in inputs.items()],
+        [helper.make_empty_tensor_value_info(name) for name in outputs],
+        [numpy_helper.from_array(np.asarray(data), name) for name, data in (constants or {}).items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def node_graph(
+    operator: str, x: Dims, opset: int = 17, constants: dict[str, Any] | None = None, **attributes: Any
+) -> Graph:
+    """The graph of one node over x and constants."""
+    outputs = ["y", "indices"] if operator == "TopK" else ["y"]
+    node = helper.make_node(operator, ["x", *(constants or {})], outputs, name="n", **attributes)
+    return from_onnx(model_of([node], {"x": (FLOAT, x)}, constants=constants, opset=opset))[0]
+
+
+def ops(graph: Graph) -> list[Op]:
+    return [node.op for node in graph.nodes]
+
+
+def refusal(model: onnx.ModelProto, **bindings: Any) -> str:
+    with pytest.raises(FrontendError) as caught:
+        from_onnx(model, **bindings)
+    return str(caught.value)
+
+
+def test_inputs_outputs_and_parameters_have_the_names_of_the_model() -> None:
+    nodes = [helper.make_node("Add", ["x", "bias"], ["add"]), helper.make_node("Relu", ["add"], ["y"])]
+    graph, params = from_onnx(model_of(nodes, {"x": (FLOAT, [2])}, constants={"bias": np.float32([1, 2])}))
+    assert [v.name for v in graph.inputs] == ["x"]
+    assert [v.name for v in graph.outputs] == ["y"]
+    assert {v.name: data.tolist() for v, data in graph.parameters.items()} == {"bias": [1, 2]}
+    np.testing.assert_array_equal(params["bias"], [1, 2])
+    assert [str(node.spans[0]) for node in graph.nodes] == [
+        "node 'add' (Add) of model 'net'", "node 'y' (Relu) of model 'net'"
+    ]  # fmt: skip
+
+
+def test_names_that_we_add_give_way_to_those_of_the_model() -> None:
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["y.mat_mul.1"]),
+        helper.make_node("Gemm", ["x", "w", "b"], ["y"]),
+        helper.make_node("Relu", ["y"], ["y.mat_mul"]),
+    ]
+    data = {"w": np.ones((3, 4), np.float32), "b": np.ones(4, np.float32)}
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, [2, 3])}, ["y.mat_mul", "y.mat_mul.1"], data))
+    names = [v.name for node in graph.nodes for v in node.outputs]
+    assert len(set(names)) == len(names)
+    assert [v.name for v in graph.outputs] == ["y.mat_mul", "y.mat_mul.1"]
+
+
+def test_an_output_that_is_a_constant_or_an_input_keeps_its_name() -> None:
+    nodes = [helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Identity", ["c"], ["z"])]
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, [2])}, ["y", "z", "c"], {"c": np.float32([1, 2])}))
+    assert [v.name for v in graph.outputs] == ["y", "z", "c"]
+    assert ops(graph) == [element_wise.Identity()] * 3
+
+
+def test_an_input_with_data_is_a_constant() -> None:
+    node = helper.make_node("Add", ["x", "b"], ["y"])
+    model = model_of([node], {"x": (FLOAT, [2]), "b": (FLOAT, [2])}, constants={"b": np.float32([1, 2])})
+    assert [v.name for v in from_onnx(model)[0].inputs] == ["x"]
+
+
+def test_dimensions_stay_symbols_until_they_are_bound() -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, ["batch", None, "?", 4])})
+    assert from_onnx(model)[0].inputs[0].type.shape == (Symbol("batch"), Symbol("x.1"), Symbol("x.2"), 4)
+    assert from_onnx(model, dims={"batch": 2, "x.1": 3})[0].inputs[0].type.shape == (2, 3, Symbol("x.2"), 4)
+    assert from_onnx(model, shapes={"x": (2, 3, 5, 4)})[0].outputs[0].type.shape == (2, 3, 5, 4)
+
+
+def test_a_shape_binds_the_symbol_in_other_inputs_too() -> None:
+    model = model_of([helper.make_node("Add", ["a", "b"], ["y"])], {"a": (FLOAT, ["n"]), "b": (FLOAT, ["n"])})
+    assert from_onnx(model, shapes={"a": (3,)})[0].inputs[1].type.shape == (3,)
+    assert "input 'b': dimension 0 is 3 in the model or dims, found 4" in refusal(model, shapes={"a": (3,), "b": (4,)})
+
+
+def test_bindings_that_name_or_contradict_nothing_of_the_model_are_refused() -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, ["n", 4])})
+    assert refusal(model, shapes={"z": (1,)}) == "shapes names 'z'; the model's inputs are 'x'"
+    assert refusal(model, dims={"m": 1}) == "dims names 'm'; the model's dimensions are 'n'"
+    assert refusal(model, constants={"z": np.zeros(1)}) == "constants names 'z'; the model's inputs are 'x'"
+    assert refusal(model, shapes={"x": (1, 5)}) == "input 'x': dimension 1 is 4 in the model or dims, found 5"
+    assert refusal(model, shapes={"x": (1,)}) == "input 'x' has 2 dimensions, float32[?n, 4]; found shape [1]"
+    assert refusal(model, dims={"n": 0}) == "expected dimensions of one or more elements, found {'n': 0}"
+    assert (
+        refusal(model, constants={"x": np.zeros((1, 4))})
+        == "constant 'x': expected float32[?n, 4], found float64[1, 4]"
+    )
+
+
+def test_an_input_without_a_shape_needs_one() -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [1])})
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    assert refusal(model) == "input 'x' declares no shape; give it: shapes={'x': (...)}, or --shape x=..."
+    assert from_onnx(model, shapes={"x": (2, 3)})[0].inputs[0].type.shape == (2, 3)
+
+
+def flatten_by_hand() -> list[onnx.NodeProto]:
+    """Reshape(x, [Shape(x)[0], -1]), as exporters write a flatten."""
+    return [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["n"]),
+        helper.make_node("Unsqueeze", ["n", "axis"], ["n1"]),
+        helper.make_node("Concat", ["n1", "rest"], ["target"], axis=0),
+        helper.make_node("Reshape", ["x", "target"], ["y"]),
+    ]
+
+
+INDICES = {"zero": np.int64(0), "axis": np.int64([0]), "rest": np.int64([-1])}
+
+
+def test_shape_arithmetic_becomes_a_number() -> None:
+    graph, params = from_onnx(model_of(flatten_by_hand(), {"x": (FLOAT, [2, 3, 4])}, constants=INDICES))
+    assert ops(graph) == [shape.Reshape(shape=(2, 12))]
+    assert not params
+
+
+def test_shape_arithmetic_on_unknown_dimensions_says_which_to_bind() -> None:
+    message = refusal(model_of(flatten_by_hand(), {"x": (FLOAT, ["batch", 3, 4])}, constants=INDICES))
+    assert "Reshape (opset 17): input 1 (shape) depends on dimensions without a number: batch" in message
+    assert "bind them: dims={'batch': ...}" in message
+
+
+def test_known_dimensions_can_be_taken_from_a_shape_with_unknown_ones() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "one"], ["c"]),
+        helper.make_node("Cast", ["c"], ["f"], to=FLOAT),
+        helper.make_node("Div", ["x", "f"], ["y"]),
+    ]
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, ["n", 3])}, constants={"one": np.int64(1)}))
+    assert ops(graph) == [broadcast.Divide()]
+    assert [data.tolist() for data in graph.parameters.values()] == [3]
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "expected"),
+    [
+        ("Add", [np.int64([1, 2]), np.int64(3)], {}, [4, 5]),
+        ("Cast", [np.float32([1.7, -1.7])], {"to": INT64}, [1, -1]),
+        ("ConstantOfShape", [np.int64([2])], {"value": numpy_helper.from_array(np.int64([7]))}, [7, 7]),
+        ("Div", [np.int64([7, -7, 7]), np.int64([2, 2, -2])], {}, [3, -3, -3]),
+        ("Equal", [np.int64([1, 2]), np.int64([1, 3])], {}, [True, False]),
+        ("Expand", [np.int64([[1], [2]]), np.int64([1, 2])], {}, [[1, 1], [2, 2]]),
+        ("Gather", [np.int64([5, 6, 7]), np.int64([-1, 0])], {}, [7, 5]),
+        ("Max", [np.int64([1, 5]), np.int64([3, 3])], {}, [3, 5]),
+        ("Mod", [np.int64([-7]), np.int64([3])], {}, [2]),
+        ("Mod", [np.int64([-7]), np.int64([3])], {"fmod": 1}, [-1]),
+        ("NonZero", [np.int64([0, 3, 4])], {}, [[1, 2]]),
+        ("Range", [np.int64(1), np.int64(8), np.int64(3)], {}, [1, 4, 7]),
+        ("ReduceProd", [np.int64([2, 3, 4])], {"keepdims": 0}, 24),
+        ("Slice", [np.int64([1, 2, 3, 4]), np.int64([-1]), np.int64([-(2**63)]), np.int64([0]), np.int64([-2])], {},
+         [4, 2]),
+        ("Squeeze", [np.int64([[3]]), np.int64([0])], {}, [3]),
+        ("Tile", [np.int64([1, 2]), np.int64([2])], {}, [1, 2, 1, 2]),
+        ("Transpose", [np.int64([[1, 2], [3, 4]])], {}, [[1, 3], [2, 4]]),
+        ("Where", [np.array([True, False]), np.int64([1, 2]), np.int64([3, 4])], {}, [1, 4]),
+    ],
+)  # fmt: skip
+def test_operators_on_known_data_are_evaluated(
+    operator: str, inputs: list[Any], attributes: dict[str, Any], expected: Any
+) -> None:
+    names = [f"i{k}" for k in range(len(inputs))]
+    nodes = [helper.make_node(operator, names, ["y"], **attributes)]
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, [1])}, constants=dict(zip(names, inputs, strict=True))))
+    assert ops(graph) == [element_wise.Identity()]
+    assert next(iter(graph.parameters.values())).tolist() == expected
+
+
+def test_large_fills_are_left_to_the_compiler() -> None:
+    nodes = [helper.make_node("ConstantOfShape", ["s"], ["y"])]
+    graph, params = from_onnx(model_of(nodes, {"x": (FLOAT, [1])}, constants={"s": np.int64([1 << 20, 1 << 10])}))
+    assert ops(graph) == [shape.BroadcastTo(shape=(1 << 20, 1 << 10))]
+    assert sum(data.size for data in params.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "reason"),
+    [
+        ("Div", [np.int64([1]), np.int64([0])], "an integer is divided by zero"),
+        ("Range", [np.int64(0), np.int64(9), np.int64(0)], "finite numbers and a delta other than 0"),
+        ("Range", [np.int64(0), np.int64(2**62), np.int64(1)], "is more than the"),
+        ("ConstantOfShape", [np.int64([-1])], "expected dimensions of zero or more, found [-1]"),
+        ("Gather", [np.int64([1, 2]), np.int64([5])], "the operands don't fit"),
+    ],
+)
+def test_known_data_that_has_no_result_is_refused(operator: str, inputs: list[Any], reason: str) -> None:
+    names = [f"i{k}" for k in range(len(inputs))]
+    nodes = [helper.make_node(operator, names, ["y"], name="n")]
+    assert reason in refusal(model_of(nodes, {"x": (FLOAT, [1])}, constants=dict(zip(names, inputs, strict=True))))
+
+
+@pytest.mark.parametrize(
+    ("operator", "x", "opset", "constants", "attributes", "expected"),
+    [
+        ("Clip", [2], 6, {}, {"min": 0.0, "max": 6.0}, [element_wise.Clip(0.0, 6.0)]),
+        ("Clip", [2], 13, {"lo": np.float32(0), "hi": np.float32(6)}, {}, [element_wise.Clip(0.0, 6.0)]),
+        ("Reshape", [2, 3], 1, {}, {"shape": [3, 2]}, [shape.Reshape((3, 2))]),
+        ("Reshape", [2, 3], 5, {"s": np.int64([0, -1])}, {}, [shape.Reshape((2, 3))]),
+        ("Slice", [4, 4], 1, {}, {"starts": [1], "ends": [9], "axes": [1]}, [shape.Slice((0, 1), (4, 4), (1, 1))]),
+        ("Slice", [4], 13, {"a": np.int64([-1]), "b": np.int64([-9]), "c": np.int64([0]), "d": np.int64([-1])}, {},
+         [shape.Slice((3,), (-1,), (-1,))]),
+        ("Squeeze", [1, 3], 11, {}, {"axes": [0]}, [shape.Reshape((3,))]),
+        ("Squeeze", [1, 3], 13, {"axes": np.int64([-2])}, {}, [shape.Reshape((3,))]),
+        ("Unsqueeze", [3], 11, {}, {"axes": [0, 2]}, [shape.Reshape((1, 3, 1))]),
+        ("Unsqueeze", [3], 13, {"axes": np.int64([-1])}, {}, [shape.Reshape((3, 1))]),
+        ("Pad", [2], 1, {}, {"paddings": [1, 0], "value": 3.0}, [shape.Pad("constant", (1, 0), 3.0)]),
+        ("Pad", [2], 2, {}, {"pads": [1, 0], "mode": "edge"}, [shape.Pad("edge", (1, 0), 0.0)]),
+        ("Pad", [2, 2], 18, {"p": np.int64([1, 2]), "v": np.float32(4), "axes": np.int64([-1])}, {},
+         [shape.Pad("constant", (0, 1, 0, 2), 4.0)]),
+        ("Transpose", [2, 3], 17, {}, {}, [shape.Transpose((1, 0))]),
+        ("Flatten", [2, 3, 4], 17, {}, {"axis": -1}, [shape.Reshape((6, 4))]),
+        ("Expand", [3, 1], 13, {"s": np.int64([2, 1, 4])}, {}, [shape.BroadcastTo((2, 3, 4))]),
+        ("Tile", [2], 13, {"r": np.int64([3])}, {}, [shape.Tile((3,))]),
+        ("Tile", [2, 2], 1, {"r": np.float32(3), "a": np.float32(1)}, {}, [shape.Tile((1, 3))]),
+        ("Cast", [2], 5, {}, {"to": "INT32"}, [element_wise.Cast(element_wise.DType.of("int32"))]),
+        ("Cast", [2], 17, {}, {"to": TensorProto.INT32}, [element_wise.Cast(element_wise.DType.of("int32"))]),
+        ("Add", [2, 3, 4], 6, {"b": np.float32([1, 2, 3])}, {"broadcast": 1, "axis": 1},
+         [shape.Reshape((3, 1)), broadcast.Add()]),
+        ("Add", [2, 3], 6, {"b": np.float32([1, 2, 3])}, {"broadcast": 1}, [broadcast.Add()]),
+        ("PRelu", [1, 3, 2, 2], 6, {"s": np.float32([1, 2, 3])}, {}, [shape.Reshape((3, 1, 1)), broadcast.PRelu()]),
+        ("Gemm", [2, 3], 17, {"w": np.ones((4, 3), np.float32)}, {"transB": 1}, [shape.Transpose((1, 0)), MatMul()]),
+        ("MatMul", [3], 17, {"w": np.ones((3, 4), np.float32)}, {},
+         [shape.Reshape((1, 3)), MatMul(), shape.Reshape((4,))]),
+        ("Softmax", [2, 3, 4], 13, {}, {"axis": 1}, [Softmax(1)]),
+        ("Softmax", [2, 3, 4], 11, {}, {"axis": 1}, [shape.Reshape((2, 12)), Softmax(1), shape.Reshape((2, 3, 4))]),
+        ("Softmax", [2, 3, 1, 1], 11, {}, {"axis": 1}, [Softmax(1)]),
+        ("LogSoftmax", [2, 3], 1, {}, {}, [LogSoftmax(1)]),
+        ("Conv", [1, 1, 5, 5], 11, {"w": np.ones((1, 1, 2, 2), np.float32)}, {"auto_pad": "SAME_UPPER"},
+         [Conv((1, 1), (0, 0, 1, 1), (1, 1), 1)]),
+        ("Conv", [1, 1, 5, 5], 11, {"w": np.ones((1, 1, 2, 2), np.float32)}, {"auto_pad": "SAME_LOWER"},
+         [Conv((1, 1), (1, 1, 0, 0), (1, 1), 1)]),
+        ("MaxPool", [1, 1, 5, 5], 7, {}, {"kernel_shape": [2, 2], "strides": [2, 2]},
+         [MaxPool((2, 2), (2, 2), (0, 0, 0, 0), (1, 1), False)]),
+        ("AveragePool", [1, 1, 5], 10, {},
+         {"kernel_shape": [2], "ceil_mode": 1, "count_include_pad": 1, "pads": [1, 0]},
+         [AveragePool((2,), (1,), (1, 0), (1,), True, True)]),
+        ("ConvTranspose", [1, 1, 3], 11, {"w": np.ones((1, 1, 3), np.float32)}, {"strides": [2], "output_shape": [6]},
+         [ConvTranspose((2,), (1, 0), (1,), 1, (0,))]),
+        ("ConvTranspose", [1, 1, 3], 11, {"w": np.ones((1, 1, 3), np.float32)}, {"strides": [2], "output_shape": [8]},
+         [ConvTranspose((2,), (0, 0), (1,), 1, (1,))]),
+        ("Resize", [1, 1, 2, 2], 10, {"s": np.float32([1, 1, 2, 2])}, {},
+         [Resize((1, 1, 4, 4), "nearest", "asymmetric", "floor", scales=(1, 1, 2, 2))]),
+        ("Upsample", [1, 1, 2, 2], 7, {}, {"scales": [1.0, 1.0, 2.0, 2.0], "mode": "linear"},
+         [Resize((1, 1, 4, 4), "linear", "asymmetric", "floor", scales=(1, 1, 2, 2))]),
+        ("Upsample", [1, 1, 2, 2], 1, {}, {"height_scale": 2.0, "width_scale": 3.0},
+         [Resize((1, 1, 4, 6), "nearest", "asymmetric", "floor", scales=(1, 1, 2, 3))]),
+        ("ReduceSum", [2, 3], 11, {}, {"axes": [-1], "keepdims": 0}, [ReduceSum((1,), False)]),
+        ("ReduceSum", [2, 3], 13, {"axes": np.int64([-1])}, {"keepdims": 0}, [ReduceSum((1,), False)]),
+        ("ReduceSum", [2, 3], 13, {}, {}, [ReduceSum((0, 1), True)]),
+        ("TopK", [4], 1, {}, {"k": 2}, [TopK(2, 0, True, True)]),
+        ("Affine", [2], 7, {}, {"alpha": 2.0, "beta": 1.0}, [broadcast.Multiply(), broadcast.Add()]),
+        ("Crop", [1, 3, 8, 8], 7, {}, {"border": [1, 2, 3, 4]}, [shape.Slice((0, 0, 2, 1), (1, 3, 4, 5), (1,) * 4)]),
+    ],
+)  # fmt: skip
+def test_operators_of_each_operator_set(
+    operator: str, x: Dims, opset: int, constants: dict[str, Any], attributes: dict[str, Any], expected: list[Op]
+) -> None:
+    assert ops(node_graph(operator, x, opset, constants, **attributes)) == expected
+
+
+def test_a_computed_bound_makes_clip_a_maximum_and_a_minimum() -> None:
+    node = helper.make_node("Clip", ["x", "lo", "hi"], ["y"])
+    graph, _ = from_onnx(model_of([node], {"x": (FLOAT, [2]), "lo": (FLOAT, []), "hi": (FLOAT, [])}))
+    assert ops(graph) == [broadcast.Maximum(), broadcast.Minimum()]
+
+
+def recurrent(operator: str, gates: int, outputs: Sequence[str], **attributes: Any) -> Graph:
+    """A layer over x [5, 2, 3] (layout 1: [2, 5, 3]) with hidden size 4."""
+    node = helper.make_node(operator, ["x", "w", "r"], outputs, hidden_size=4, **attributes)
+    data = {"w": np.ones((1, 4 * gates, 3), np.float32), "r": np.ones((1, 4 * gates, 4), np.float32)}
+    x = [2, 5, 3] if attributes.get("layout") else [5, 2, 3]
+    return from_onnx(model_of([node], {"x": (FLOAT, x)}, [name for name in outputs if name], data))[0]
+
+
+def test_recurrent_layers_give_the_outputs_that_are_named() -> None:
+    graph = recurrent("LSTM", 4, ["", "", "cell"], input_forget=1)
+    assert ops(graph) == [LSTM(hidden_size=4, input_forget=True)]
+    assert [(v.name, v.type.shape) for v in graph.outputs] == [("cell", (1, 2, 4))]
+    assert ops(recurrent("RNN", 1, ["y"])) == [RNN(hidden_size=4)]
+
+
+def test_activations_take_their_parameters_in_order() -> None:
+    graph = recurrent("GRU", 3, ["y"], activations=["SIGMOID", "leakyrelu"], activation_alpha=[0.5], clip=2.0)
+    assert ops(graph) == [
+        GRU(hidden_size=4, activations=("Sigmoid", "LeakyRelu"), alphas=(None, 0.5), clip=2.0)
+    ]  # fmt: skip
+
+
+def test_batches_before_time_are_transposed() -> None:
+    graph = recurrent("GRU", 3, ["y", "last"], layout=1)
+    assert [(v.name, v.type.shape) for v in graph.outputs] == [("y", (2, 5, 1, 4)), ("last", (2, 1, 4))]
+
+
+def test_an_unknown_activation_is_refused() -> None:
+    with pytest.raises(FrontendError, match=r"expected 2 activations of Affine, .*, found \['Sigmoid', 'Cubic'\]"):
+        recurrent("GRU", 3, ["y"], activations=["Sigmoid", "Cubic"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "sizes"), [("stretch", (1, 1, 7, 6)), ("not_larger", (1, 1, 6, 6)), ("not_smaller", (1, 1, 7, 7))]
+)
+def test_resize_to_sizes_keeps_proportions_where_asked(policy: str, sizes: tuple[int, ...]) -> None:
+    node = helper.make_node("Resize", ["x", "", "", "s"], ["y"], axes=[2, 3], keep_aspect_ratio_policy=policy)
+    graph, _ = from_onnx(model_of([node], {"x": (FLOAT, [1, 1, 4, 4])}, constants={"s": np.int64([7, 6])}, opset=19))
+    assert graph.outputs[0].type.shape == sizes
+
+
+def test_split_gives_an_output_per_part() -> None:
+    node = helper.make_node("Split", ["x"], ["a", "b"], axis=1)
+    graph, _ = from_onnx(model_of([node], {"x": (FLOAT, [2, 6])}, ["b", "a"]))
+    assert ops(graph) == [shape.Split(axis=1, sizes=(3, 3))]
+    assert [v.name for v in graph.outputs] == ["b", "a"]
+
+
+def test_dropout_at_inference_is_its_input() -> None:
+    nodes = [helper.make_node("Dropout", ["x"], ["d", "mask"]), helper.make_node("Relu", ["d"], ["y"])]
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, [2])}, ["y", "mask"]))
+    relu = next(node for node in graph.nodes if node.op == element_wise.Relu())
+    assert relu.inputs[0] is graph.inputs[0]
+    assert str(graph.outputs[1].type) == "bool[2]"
+
+
+def test_an_operator_that_is_only_evaluated_needs_known_inputs() -> None:
+    model = model_of([helper.make_node("NonZero", ["x"], ["y"])], {"x": (FLOAT, [2])})
+    assert "its inputs must be small and known while compiling, but are not" in refusal(model)
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (helper.make_node("Relu", ["x", "x"], ["y"]), "expected 1 to 1 inputs of Relu, found 2"),
+        (helper.make_node("Relu", [""], ["y"]), "expected input 0 (X), found none"),
+        (helper.make_node("Relu", ["x"], ["y"], alpha=1.0), "Relu of opset 17 has no attribute 'alpha'"),
+        (helper.make_node("Elu", ["x"], ["y"], alpha=1), "expected attribute 'alpha' of type FLOAT, found INT"),
+        (helper.make_node("Cast", ["x"], ["y"]), "expected attribute 'to', found none"),
+        (
+            helper.make_node("Cast", ["x"], ["y"], to=TensorProto.STRING),
+            "Cast: elements of type string are not supported",
+        ),
+        (helper.make_node("Add", ["x", "i"], ["y"]), "input 1 (B) is int64, but must be float32 as input 0"),
+        (helper.make_node("And", ["x", "x"], ["y"]), "input 0 (A) is float32; And of opset 17 takes bool"),
+        (helper.make_node("Concat", ["x", "x"], ["y"], axis=7), "expected an axis of -2 to 1, found 7"),
+        (helper.make_node("Transpose", ["x"], ["y"], perm=[0, 0]), "expected a permutation of 2 axes, found [0, 0]"),
+        (helper.make_node("Reshape", ["x", "i"], ["y"]), "shape [5, 5] can't hold the 6 elements of [2, 3]"),
+        (helper.make_node("Upsample", ["x", "x"], ["y"]), "ONNX has no operator of this name in ai.onnx 17"),
+        (helper.make_node("MatMul", ["x", "x"], ["y"]), "mat_mul: the inner dimensions differ"),
+    ],
+)
+def test_malformed_nodes_are_refused(node: onnx.NodeProto, reason: str) -> None:
+    assert reason in refusal(model_of([node], {"x": (FLOAT, [2, 3])}, constants={"i": np.int64([5, 5])}))
+
+
+def test_an_attribute_that_is_given_twice_is_refused() -> None:
+    node = helper.make_node("Elu", ["x"], ["y"], alpha=1.0)
+    node.attribute.append(node.attribute[0])
+    assert "attribute 'alpha' is given twice" in refusal(model_of([node], {"x": (FLOAT, [2])}))
+
+
+def test_an_output_of_another_type_than_declared_is_refused() -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [2])})
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", INT64, [2]))
+    assert refusal(model) == "output 'y' is declared int64, but computed as float32"
+
+
+def choice() -> onnx.ModelProto:
+    """Relu(x) or Neg(x)."""
+
+    def branch(operator: str) -> onnx.GraphProto:
+        nodes = [helper.make_node(operator, ["x"], ["inner"]), helper.make_node("Relu", ["inner"], ["result"])]
+        return helper.make_graph(nodes, "branch", [], [helper.make_empty_tensor_value_info("result")])
+
+    node = helper.make_node("If", ["c"], ["y"], name="choose", then_branch=branch("Exp"), else_branch=branch("Neg"))
+    return model_of([node], {"x": (FLOAT, [2]), "c": (BOOL, [])})
+
+
+@pytest.mark.parametrize(("condition", "taken"), [(True, element_wise.Exp()), (False, element_wise.Negative())])
+def test_if_with_a_known_condition_is_the_branch_that_it_takes(condition: bool, taken: Op) -> None:
+    graph, _ = from_onnx(choice(), constants={"c": np.array(condition)})
+    assert ops(graph) == [taken, element_wise.Relu()]
+    assert [v.name for v in graph.inputs] == ["x"]
+    assert graph.outputs[0].name == "y"
+    assert graph.nodes[0].spans[0].node == "choose"
+
+
+def test_a_function_of_the_model_is_expanded_with_its_attributes() -> None:
+    scale = helper.make_node("Elu", ["a"], ["t"])
+    reference = onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope")
+    scale.attribute.append(reference)
+    body = helper.make_function(
+        "own", "Twice", ["a"], ["b"], [scale, helper.make_node("Relu", ["t"], ["b"])],
+        [helper.make_opsetid("", 17)], ["slope"],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Twice", ["x"], ["t"], domain="own", slope=0.5),
+        helper.make_node("Twice", ["t"], ["y"], domain="own", slope=0.25),
+    ]
+    model = model_of(nodes, {"x": (FLOAT, [2])})
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    model.functions.append(body)
+    graph, _ = from_onnx(model)
+    relu = element_wise.Relu()
+    assert ops(graph) == [element_wise.Elu(0.5), relu, element_wise.Elu(0.25), relu]
+    assert [v.name for v in graph.nodes[1].outputs] == ["t"]
+
+
+def test_an_operator_that_we_lack_is_expanded_by_its_standard_body() -> None:
+    graph = node_graph("Swish", [2], opset=24, alpha=1.0)
+    assert element_wise.Sigmoid() in ops(graph)
+    assert graph.outputs[0].name == "y"
+    assert {node.spans[0].operator for node in graph.nodes} == {"Swish"}
+
+
+def test_all_gaps_are_reported_at_once() -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("StringNormalizer", ["s"], ["u"], name="text"),
+        helper.make_node("Alien", ["a"], ["b"], name="first", domain="far.away"),
+        helper.make_node("Alien", ["b"], ["c"], name="second", domain="far.away"),
+        helper.make_node("Relu", ["c"], ["y"]),
+    ]
+    model = model_of(nodes, {"x": (FLOAT, [2, 3]), "s": (FLOAT, [2])})
+    model.opset_import.append(helper.make_opsetid("far.away", 3))
+    report = check_onnx(model)
+    assert [(gap.node, gap.operator, gap.domain, gap.opset, gap.inputs) for gap in report.gaps] == [
+        ("text", "StringNormalizer", "", 17, ("float32[2]",)),
+        ("first", "Alien", "far.away", 3, ("float32[2, 3]",)),
+        ("second", "Alien", "far.away", 3, ("?",)),
+    ]
+    assert report.unchecked == 1
+    assert report.operators == {"Relu": 2, "StringNormalizer": 1, "far.away.Alien": 2}
+    assert report.to_json()["supported"] is False
+    assert refusal(model) == str(report)
+    assert "2 x far.away.Alien (opset 3): ONNX has no operator of this name in far.away 3" in str(report)
+    assert "node 'first', 'second'; inputs float32[2, 3]" in str(report)
+    assert "1 nodes behind these were looked up by name only" in str(report)
+
+
+def test_declared_types_let_nodes_behind_a_gap_be_checked() -> None:
+    nodes = [
+        helper.make_node("Alien", ["x"], ["a"], name="gap", domain="far.away"),
+        helper.make_node("And", ["a", "a"], ["y"], name="wrong"),
+    ]
+    model = model_of(nodes, {"x": (FLOAT, [2])})
+    model.graph.value_info.append(helper.make_tensor_value_info("a", FLOAT, [2]))
+    assert [gap.node for gap in check_onnx(model).gaps] == ["gap", "wrong"]
+
+
+def test_a_model_without_gaps_has_a_report_that_says_so() -> None:
+    report = check_onnx(model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [2])}))
+    assert report.is_supported
+    assert str(report) == "model 'net', 1 nodes, operator sets ai.onnx 17: all nodes can be compiled"

@@ -1,0 +1,44 @@
+"""Storage that a kernel needs while it runs, given by its caller."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sateen.tensor_ir.codegen.llvm.statements import STACK_BYTES
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.stmt import Allocate, For, Function, LoopKind, Stmt
+from sateen.tensor_ir.ir.visit import StatementRewriter
+
+
+def hoist_scratch(function: Function) -> tuple[Function, tuple[int, ...]]:
+    """Make large storage of constant size a parameter, behind the others; give the bytes of each.
+
+        function f(x: float32[8], y: out float32[8]):          function f(x: float32[8], y: out float32[8],
+          allocate t: float32[4096]:                  =>                  t: out float32[4096]):
+            …                                                    …
+
+    What fits on the stack stays. So does storage inside a parallel loop: each thread needs its own, and only the host
+    knows how many there are.
+    """
+    hoisting = _Hoisting()
+    body = hoisting.rewrite(function.body)
+    found = tuple(hoisting.sizes)
+    if not found:
+        return function, ()
+    parameters, outputs = (*function.parameters, *found), function.outputs | set(found)
+    return replace(function, parameters=parameters, outputs=outputs, body=body), tuple(hoisting.sizes.values())
+
+
+class _Hoisting(StatementRewriter):
+    def __init__(self) -> None:
+        self.sizes: dict[Buffer, int] = {}
+
+    def rewrite_For(self, s: For) -> Stmt:
+        return s if s.kind in (LoopKind.PARALLEL, LoopKind.THREAD) else self.descend(s)
+
+    def rewrite_Allocate(self, s: Allocate) -> Stmt:
+        elements = s.buffer.size()
+        if s.scope is not Scope.GLOBAL or elements is None or elements * s.buffer.dtype.bytes <= STACK_BYTES:
+            return self.descend(s)
+        self.sizes[s.buffer] = elements * s.buffer.dtype.bytes
+        return self.rewrite(s.body)

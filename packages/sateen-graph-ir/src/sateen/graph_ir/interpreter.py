@@ -1,0 +1,100 @@
+"""The graph interpreter: the judge of passes. Every node is evaluated from the definition of its operator.
+
+Values are row-major whatever their layout, sums are in float64, and each value is rounded to its element type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sateen.graph_ir.graph import Array, Graph, Node, Value, note_node
+from sateen.graph_ir.ops.control import Control
+from sateen.graph_ir.ops.fused import Fused
+from sateen.graph_ir.ops.layout import ConvertLayout
+from sateen.graph_ir.passes.bind_dims import bind_dims
+from sateen.graph_ir.types import Symbol, TensorType
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError
+from sateen.tensor_ir.interpret.te_oracle import evaluate
+from sateen.topi.layout import placeholder
+from sateen.topi.layout_conversion import unpack
+
+
+def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs of a graph by name, for inputs by name, whose shapes give the symbolic dimensions.
+
+    Raises ArgumentError for inputs that are missing, unknown or of another type than the graph says.
+    """
+    dims = _check(graph, inputs)
+    if dims:
+        graph = bind_dims(graph, dims)
+    return _run(graph, [inputs[v.name] for v in graph.inputs])
+
+
+def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
+    """The row-major outputs of a node, for row-major inputs."""
+    if isinstance(node.op, ConvertLayout):
+        return [_present(inputs[0])]
+    if isinstance(node.op, Fused):
+        return list(_run(node.op.body, [_present(a) for a in inputs]).values())
+    if isinstance(node.op, Control):
+        return node.op.run([_present(a) for a in inputs], lambda body, given: list(_run(body, given).values()))
+    views = [
+        None if v is None else placeholder(v.type.static_shape, v.type.dtype, f"input{i}")
+        for i, v in enumerate(node.inputs)
+    ]
+    types = [replace(v.type, layout=None) for v in node.outputs]
+    try:
+        computation = node.op.compute(*views, outputs=types)
+        arrays = {v.tensor: a for v, a in zip(views, inputs, strict=True) if v is not None and a is not None}
+        results = evaluate([v.tensor for v in computation.outputs], arrays)
+    except Exception as error:
+        note_node(error, node.inputs, node.spans)
+        raise
+    return [round_to(r, t.dtype) for r, t in zip(results, types, strict=True)]
+
+
+def round_to(array: Array, dtype: DType) -> Array:
+    """The array in an element type; values beyond its range become infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype.numpy)
+
+
+def _run(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
+    values: dict[Value, Array] = dict(zip(graph.inputs, inputs, strict=True))
+    for v, data in graph.parameters.items():
+        values[v] = data if v.type.layout is None else unpack(data, v.type.static_shape, v.type.layout)
+    for node in graph.nodes:
+        results = evaluate_op(node, [None if v is None else values[v] for v in node.inputs])
+        values.update(zip(node.outputs, results, strict=True))
+    return {v.name: values[v] for v in graph.outputs}
+
+
+def _check(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, int]:
+    """The symbolic dimensions that the inputs give."""
+    expected = {v.name: v.type for v in graph.inputs}
+    if inputs.keys() != expected.keys():
+        raise ArgumentError(f"expected inputs {', '.join(expected) or 'none'}; found {', '.join(inputs) or 'none'}")
+    dims: dict[str, int] = {}
+    for name, type_ in expected.items():
+        array = inputs[name]
+        if not _fits(type_, array, dims):
+            raise ArgumentError(f"input {name!r} expects {type_}, found {array.dtype}{list(array.shape)}")
+    return dims
+
+
+def _fits(type_: TensorType, array: Array, dims: dict[str, int]) -> bool:
+    if DType.of(array.dtype) != type_.dtype or array.ndim != type_.rank:
+        return False
+    return all(
+        size == (dims.setdefault(dim.name, size) if isinstance(dim, Symbol) else dim)
+        for dim, size in zip(type_.shape, array.shape, strict=True)
+    )
+
+
+def _present(array: Array | None) -> Array:
+    assert array is not None
+    return array

@@ -1,0 +1,133 @@
+"""The process in which candidates are compiled and run: what crashes or hangs there ends it alone.
+
+It reads requests on its standard input and answers on its standard output. A request that takes longer than its limit
+ends the process by SIGALRM, whatever it is at.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from itertools import cycle
+from math import ceil
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+from sateen import runtime
+from sateen.graph_ir.convolution_kernel import NAME, ConvolutionKernel, convolution_kernel
+from sateen.graph_ir.graph import Array
+from sateen.runtime.errors import ExecutionError
+from sateen.runtime.session_child import limit_memory
+from sateen.runtime.target import Target
+from sateen.tensor_ir import Machine, build_functions
+from sateen.tensor_ir.codegen.workers import receive_message, send_message
+from sateen.topi.convolution import Method, Problem, parse_method, parse_problem
+
+MEMORY_BYTES = 8 << 30
+"""That the work may take."""
+TOLERANCE = 1e-4
+"""Of a result from the default's, over the largest element: several times the error of Winograd's method."""
+SAMPLE_SECONDS = 0.003
+"""Of processor time that a sample takes at least."""
+ROUNDS = 7
+"""Samples of each."""
+SLOW, ROUNDS_OF_SLOW = 1.3, 3
+"""A candidate that takes so many times as long as the fastest so far, and its samples."""
+MOST_COPIES = 64
+"""Of a weight."""
+
+Call = Callable[[], None]
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    limit_memory(MEMORY_BYTES)
+    bench: Bench | None = None
+    while (message := receive_message(sys.stdin.buffer)) is not None:
+        signal.setitimer(signal.ITIMER_REAL, message["limit"])
+        try:
+            problem, target = parse_problem(message["problem"]), Target.parse(message["target"])
+            if bench is None or (bench.problem, bench.target) != (problem, target):
+                bench = Bench(problem, target)
+            answer = bench.measure(parse_method(message["method"]), message["against"])
+        except Exception as error:  # noqa: BLE001  # the candidate has failed, and its answer says how
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        send_message(sys.stdout.buffer, answer)
+
+
+class Bench:
+    """A convolution on random data, the result that is `expected` of it, and the kernels of it that are in use."""
+
+    def __init__(self, problem: Problem, target: Target) -> None:
+        self.problem, self.target = problem, target
+        self._machine = Machine.of(target)
+        random = np.random.default_rng(0)
+        shapes = problem.data, problem.weight, problem.weight[:1]
+        self._data: list[Array] = [random.standard_normal(shape, np.float32) for shape in shapes]
+        self._calls: dict[Method, Call] = {}
+        self.expected = self._prepare(None)[1]
+
+    def measure(self, method: Method, against: str) -> dict[str, Any]:
+        """Samples of a method, in turns with those of the method `against`, if there is one."""
+        other = parse_method(against) if against else None
+        self._calls = {m: call for m, call in self._calls.items() if m == other}
+        for m in (method, other):
+            if m is not None and m not in self._calls:
+                self._calls[m] = self._checked(m)
+        calls = [self._calls[m] for m in (method, other) if m is not None]
+        numbers = [_number(call) for call in calls]
+        rounds: list[list[float]] = []
+        count = ROUNDS
+        while len(rounds) < count:
+            rounds.append([_sample(call, number) for call, number in zip(calls, numbers, strict=True)])
+            count = ROUNDS_OF_SLOW if rounds[0][0] > SLOW * rounds[0][-1] else ROUNDS
+        return {"seconds": [r[0] for r in rounds], "against": [r[-1] for r in rounds]}
+
+    def _checked(self, method: Method) -> Call:
+        """The call of a method. Raises ExecutionError where its result is wrong."""
+        call, result = self._prepare(method)
+        off = np.abs(result - self.expected).max() / np.abs(self.expected).max()
+        if not off <= TOLERANCE:
+            raise ExecutionError(f"expected the result of the default within {TOLERANCE:g} of it, found {off:.2g}")
+        return call
+
+    def _prepare(self, method: Method | None) -> tuple[Call, Array]:
+        """A method's call on one thread, and its result.
+
+        Calls take copies of the weight in turn: in a network, too, it comes from memory, while data were just written.
+        """
+        kernel: ConvolutionKernel = convolution_kernel(self.problem, method, self._machine)
+        function = build_functions([kernel.function], self.target).module.with_threads(1)[NAME]
+        data, weight, bias = map(runtime.array, kernel.arguments(*self._data))
+        output = runtime.empty(kernel.output.physical_shape, "float32")
+        function(data, weight, bias, output)
+        copies = min(MOST_COPIES, ceil(2 * Machine.of(Target.host()).l3_bytes / kernel.inputs[1].bytes)) + 1
+        weights = [weight, *(runtime.array(weight.numpy()) for _ in range(1, copies))]
+        bound = cycle([function.bind(data, w, bias, output) for w in weights])
+
+        def call() -> None:
+            next(bound)()
+
+        return call, kernel.result(output.numpy())
+
+
+def _number(call: Call) -> int:
+    """How many calls a sample is made of, after one that is not counted."""
+    call()
+    return ceil(SAMPLE_SECONDS / max(_sample(call, 1), 1e-7))
+
+
+def _sample(call: Call, number: int) -> float:
+    """Seconds of processor time of a call: others on the machine take none of it."""
+    start = thread_time()
+    for _ in range(number):
+        call()
+    return (thread_time() - start) / number
+
+
+if __name__ == "__main__":
+    main()

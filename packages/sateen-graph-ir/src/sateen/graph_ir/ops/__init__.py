@@ -1,0 +1,44 @@
+"""The operators of graphs: a file per family, all of them in `OPS`."""
+
+from sateen.graph_ir.op_set import OpSet as _OpSet
+from sateen.graph_ir.ops import (
+    broadcast,
+    control,
+    conv,
+    element_wise,
+    gather,
+    matmul,
+    norm,
+    pool,
+    recurrent,
+    reduce,
+    resize,
+    sampling,
+    shape,
+    softmax,
+)
+from sateen.graph_ir.ops.custom import Custom
+from sateen.graph_ir.ops.fused import Fused
+from sateen.graph_ir.ops.layout import ConvertLayout
+
+OPS = _OpSet.of(
+    *element_wise.OPS,
+    *broadcast.OPS,
+    *reduce.OPS,
+    *shape.OPS,
+    *gather.OPS,
+    *conv.OPS,
+    *matmul.OPS,
+    *pool.OPS,
+    *norm.OPS,
+    *softmax.OPS,
+    *resize.OPS,
+    *recurrent.OPS,
+    *sampling.OPS,
+    *control.OPS,
+    ConvertLayout,
+    Fused,
+)
+"""Every operator that ships, by name."""
+
+__all__ = ["OPS", "ConvertLayout", "Custom", "Fused"]

@@ -1,0 +1,326 @@
+"""Operators of two and more inputs that broadcast by NumPy's rules.
+
+A class gives its function of scalar expressions, `element`; all else follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sateen.graph_ir.op import LayoutChoice, Op, require
+from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, ElementKind
+from sateen.graph_ir.types import Dim, TensorType
+from sateen.runtime.errors import InferenceError
+from sateen.tensor_ir import te
+from sateen.tensor_ir.te import Expr
+from sateen.topi import broadcast
+from sateen.topi.layout import Layout, View
+from sateen.topi.operator import Computation
+
+
+def broadcast_types(op: Op, *inputs: TensorType) -> tuple[Dim, ...]:
+    """The common shape of the inputs. Raises InferenceError where there is none."""
+    try:
+        return broadcast.broadcast_shape(*(x.shape for x in inputs))
+    except ValueError as error:
+        raise InferenceError(f"{op.op_name()}: {error}") from None
+
+
+class Broadcast(Op):
+    """An element-wise operator of several inputs: operands of the output's shape share its layout, any there is."""
+
+    __slots__ = ()
+
+    def element(self, *operands: Expr) -> Expr:
+        """The element of the output from those of the inputs."""
+        raise AssertionError(f"{self.op_name()} gives no function")
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        present = [x for x in inputs if x is not None]
+        return broadcast.elementwise(present, self.element, self.op_name(), outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        shape = outputs[0].shape
+        found: dict[Layout | None, None] = {x.layout: None for x in inputs if x.shape == shape and x.layout is not None}
+        for layout in (*found, None):
+            yield LayoutChoice(tuple(layout if x.shape == shape else None for x in inputs), (layout,))
+
+
+class Binary(Broadcast):
+    """An operator on two operands of one type, of kind `takes`; the output has that type."""
+
+    __slots__ = ()
+    takes: ClassVar[ElementKind] = NUMBERS
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        a, b = inputs
+        require(a.dtype == b.dtype, self, f"operands expect one type, found {a.dtype} and {b.dtype}")
+        self.takes.check(self, "operands", a)
+        return (TensorType(a.dtype, broadcast_types(self, a, b)),)
+
+
+class Comparison(Binary):
+    """An operator on two operands of one type that gives bool."""
+
+    __slots__ = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (common,) = super().infer(*inputs)
+        return (TensorType.of("bool", common.shape),)
+
+
+@dataclass(frozen=True, slots=True)
+class Add(Binary):
+    """a + b."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a + b
+
+
+@dataclass(frozen=True, slots=True)
+class Subtract(Binary):
+    """a - b."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a - b
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply(Binary):
+    """a·b."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a * b
+
+
+@dataclass(frozen=True, slots=True)
+class Divide(Binary):
+    """a / b; of integers rounded towards zero, 0 where b is."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return broadcast.divide(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum(Binary):
+    """The smaller operand; NaN if either is."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return te.minimum(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum(Binary):
+    """The larger operand; NaN if either is."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return te.maximum(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Modulo(Binary):
+    """The remainder of a division, with the sign of the divisor; with `fmod` that of the dividend."""
+
+    fmod: bool = False
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return broadcast.fmod(a, b) if self.fmod else broadcast.modulo(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Power(Broadcast):
+    """a^b in the type of a; b may have another."""
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        a, b = inputs
+        NUMBERS.check(self, "base", a)
+        NUMBERS.check(self, "exponent", b)
+        return (TensorType(a.dtype, broadcast_types(self, a, b)),)
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return broadcast.power(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class PRelu(Binary):
+    """a, or b·a below 0; the slope b broadcasts to a."""
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (common,) = Binary.infer(self, *inputs)
+        require(common.shape == inputs[0].shape, self, f"slope {inputs[1]} does not broadcast to data {inputs[0]}")
+        return (common,)
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return broadcast.prelu(a, b)
+
+
+# Comparisons.
+
+
+@dataclass(frozen=True, slots=True)
+class Equal(Comparison):
+    """a = b."""
+
+    takes = ANY
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a.equal(b)
+
+
+@dataclass(frozen=True, slots=True)
+class Less(Comparison):
+    """a < b."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a < b
+
+
+@dataclass(frozen=True, slots=True)
+class LessEqual(Comparison):
+    """a ≤ b."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a <= b
+
+
+@dataclass(frozen=True, slots=True)
+class Greater(Comparison):
+    """a > b."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a > b
+
+
+@dataclass(frozen=True, slots=True)
+class GreaterEqual(Comparison):
+    """a ≥ b."""
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a >= b
+
+
+# Conditions and bits.
+
+
+@dataclass(frozen=True, slots=True)
+class And(Binary):
+    """a and b."""
+
+    takes = BOOLEANS
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a & b
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Binary):
+    """a or b."""
+
+    takes = BOOLEANS
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a | b
+
+
+@dataclass(frozen=True, slots=True)
+class Xor(Binary):
+    """Either a or b."""
+
+    takes = BOOLEANS
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return a.not_equal(b)
+
+
+@dataclass(frozen=True, slots=True)
+class BitwiseAnd(Binary):
+    """Bits set in both."""
+
+    takes = INTEGERS
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return te.bitwise_and(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class BitwiseOr(Binary):
+    """Bits set in either."""
+
+    takes = INTEGERS
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return te.bitwise_or(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class BitwiseXor(Binary):
+    """Bits set in one of both."""
+
+    takes = INTEGERS
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return te.bitwise_xor(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class BitShift(Binary):
+    """a shifted by b bits in a direction, `left` or `right`; by all where b is not within the width."""
+
+    takes = INTEGERS
+    direction: str = "left"
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        known = self.direction in ("left", "right")
+        require(known, self, f"direction expects 'left' or 'right', found {self.direction!r}")
+        return Binary.infer(self, *inputs)
+
+    def element(self, *operands: Expr) -> Expr:
+        a, b = operands
+        return broadcast.bit_shift(a, b, left=self.direction == "left")
+
+
+@dataclass(frozen=True, slots=True)
+class Where(Broadcast):
+    """a where the condition holds, else b. Inputs: condition, a, b."""
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        condition, a, b = inputs
+        BOOLEANS.check(self, "condition", condition)
+        ANY.check(self, "operands", a)
+        require(a.dtype == b.dtype, self, f"operands expect one type, found {a.dtype} and {b.dtype}")
+        return (TensorType(a.dtype, broadcast_types(self, *inputs)),)
+
+    def element(self, *operands: Expr) -> Expr:
+        condition, a, b = operands
+        return te.select(condition, a, b)
+
+
+OPS = (
+    Add, Subtract, Multiply, Divide, Minimum, Maximum, Modulo, Power, PRelu, Equal, Less, LessEqual, Greater,
+    GreaterEqual, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift, Where,
+)  # fmt: skip
+"""The operators of this file."""

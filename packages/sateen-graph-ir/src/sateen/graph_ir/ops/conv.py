@@ -1,0 +1,243 @@
+"""Convolution and its transpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.graph_ir.op import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Op, require
+from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
+from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.topi import conv, conv_transpose, winograd
+from sateen.topi.layout import Layout, View
+from sateen.topi.operator import Computation
+from sateen.topi.window import Window
+
+ROW_MAJOR_SLOWDOWN = 2.0
+"""Of a convolution that is row-major although blocks of channels fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conv(Op):
+    """data [N, C, …] * weight [O, C/groups, …] + bias [O], which may be absent (ONNX Conv).
+
+    Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0. `tile` are rows, columns and vectors of
+    output channels that registers hold at a time (sateen.topi.convolution.Direct); empty ones suit the shapes.
+    """
+
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    groups: int = 1
+    tile: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, weight, *bias = inputs
+        rank = require_spatial(self, data)
+        require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
+        require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
+        outputs, per_group, *kernel = weight.static_shape
+        require(
+            weight.dtype == data.dtype and (data.dtype.is_float or str(data.dtype) == "int32"), self,
+            f"expects data and weight of one floating-point type or int32, found {data.dtype} and {weight.dtype}",
+        )  # fmt: skip
+        channels = data.shape[1]
+        require(isinstance(channels, int), self, f"the channels of data must be known, found {channels}")
+        require(
+            channels == per_group * self.groups, self,
+            f"data has {channels} channels but weight expects {per_group * self.groups}",
+        )  # fmt: skip
+        require(
+            self.groups >= 1 and outputs % self.groups == 0, self,
+            f"{outputs} output channels can't be divided into {self.groups} groups",
+        )  # fmt: skip
+        require(outputs >= 1, self, f"weight {weight} gives no output channels")
+        _require_bias(self, bias, outputs, data)
+        require(
+            len(self.tile) in (0, 3) and all(extent > 0 for extent in self.tile), self,
+            f"expects a tile of rows, columns and vectors, found {list(self.tile)}",
+        )  # fmt: skip
+        window = window_of(self, kernel, self.strides, self.pads, self.dilations)
+        assert window.rank == rank
+        return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, window, data))),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, weight, bias = (*inputs, None)[:3]
+        assert data is not None
+        assert weight is not None
+        window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
+        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, self.tile[:2])
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        data, weight, *bias = inputs
+        found = conv.blocked_layouts(
+            data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
+            lanes * 4 // max(4, data.dtype.bytes), *self.tile[2:],
+        )  # fmt: skip
+        if found is not None:
+            yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
+        yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return 2 * prod(outputs[0].static_shape) * prod(inputs[1].static_shape[1:])
+
+
+def _require_bias(op: Op, bias: Sequence[TensorType | None], outputs: int, data: TensorType) -> None:
+    if bias and bias[0] is not None:
+        require(
+            bias[0].shape == (outputs,) and bias[0].dtype == data.dtype, op,
+            f"expects a bias {data.dtype}[{outputs}], found {bias[0]}",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTranspose(Op):
+    """The transpose of a convolution: data [N, C, …], weight [C, O/groups, …], bias [O] or none (ONNX ConvTranspose).
+
+    Extents are (in - 1)·stride + output_padding + (kernel - 1)·dilation + 1 - pads. Empty attributes are as in Conv.
+    """
+
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    groups: int = 1
+    output_padding: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, weight, *bias = inputs
+        rank = require_spatial(self, data)
+        require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
+        require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
+        channels, per_group, *kernel = weight.static_shape
+        require(
+            weight.dtype == data.dtype and data.dtype.is_float, self,
+            f"expects data and weight of one floating-point type, found {data.dtype} and {weight.dtype}",
+        )  # fmt: skip
+        require(data.shape[1] == channels, self, f"data has {data.shape[1]} channels but weight expects {channels}")
+        require(
+            self.groups >= 1 and channels % self.groups == 0, self,
+            f"{channels} channels can't be divided into {self.groups} groups",
+        )  # fmt: skip
+        require(per_group >= 1, self, f"weight {weight} gives no output channels")
+        _require_bias(self, bias, per_group * self.groups, data)
+        window = window_of(self, kernel, self.strides, self.pads, self.dilations)
+        extra = self._extra(rank)
+        fits = len(extra) == rank and min(extra) >= 0
+        require(fits, self, f"expects {rank} entries of output_padding of at least 0, found {list(extra)}")
+        return (TensorType(data.dtype, (data.shape[0], per_group * self.groups, *self._extents(window, data, extra))),)
+
+    def _extra(self, rank: int) -> tuple[int, ...]:
+        return self.output_padding or (0,) * rank
+
+    def _extents(self, window: Window, data: TensorType, extra: Sequence[int]) -> tuple[Dim, ...]:
+        result: list[Dim] = []
+        for d, extent in enumerate(data.shape[2:]):
+            change = extra[d] + window.reach(d) - window.pads[d] - window.pads[window.rank + d]
+            if isinstance(extent, Symbol):
+                result.append(Symbol(f"({extent.name} - 1) * {window.strides[d]} + {change}"))
+                continue
+            found = (extent - 1) * window.strides[d] + change
+            require(found > 0, self, f"dimension {2 + d} of the output would be {found}")
+            result.append(found)
+        return tuple(result)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, weight, bias = (*inputs, None)[:3]
+        assert data is not None
+        assert weight is not None
+        window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
+        spatial = outputs[0].static_shape[2:]
+        return conv_transpose.conv_transpose(data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        data, weight, *bias = inputs
+        lanes = lanes * 4 // max(4, data.dtype.bytes)
+        found = conv_transpose.blocked_layouts(data.static_shape, data.layout, weight.static_shape, self.groups, lanes)
+        if found is not None:
+            yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
+        yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return 2 * prod(inputs[0].static_shape) * prod(inputs[1].static_shape[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradConv(Op):
+    """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_convolutions makes of Conv.
+
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (sateen.topi.winograd.transformed), bias [O] or none. `block` are rows
+    and columns of tiles that are computed at a time, by default all; `vectors` of output channels are in registers.
+    `pool` gives the maxima of squares of so many rows and columns, without those that fill no square.
+    """
+
+    tile: int
+    stride: int = 1
+    pads: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    vectors: int = 1
+    pool: int = 1
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, weight, *bias = inputs
+        require_spatial(self, data, 2)
+        known = ", ".join(f"{m} for stride {stride}" for m, stride in winograd.TRANSFORMS)
+        require(
+            (self.tile, self.stride) in winograd.TRANSFORMS, self,
+            f"expects tiles of {known}; found {self.tile} for stride {self.stride}",
+        )  # fmt: skip
+        static = data.is_static and weight.is_static
+        require(static, self, f"expects known dimensions, found data {data} and weight {weight}")
+        require(
+            data.dtype == weight.dtype and str(data.dtype) == "float32", self,
+            f"expects float32, found {data.dtype} and {weight.dtype}",
+        )  # fmt: skip
+        outputs, k = weight.static_shape[0], self.transform.weights
+        require(
+            weight.static_shape == (outputs, data.shape[1], k, k), self,
+            f"expects a weight [O, {data.shape[1]}, {k}, {k}], found {weight}",
+        )  # fmt: skip
+        _require_bias(self, bias, outputs, data)
+        dims = output_dims(self, self._window(), data)
+        height, width = TensorType(data.dtype, dims).static_shape
+        require(
+            self.pool >= 1 and self.tile % self.pool == 0 and min(height, width) >= self.pool, self,
+            f"expects a pool that divides tiles of {self.tile} and fits into the result, found {self.pool}",
+        )  # fmt: skip
+        return (TensorType(data.dtype, (data.shape[0], outputs, height // self.pool, width // self.pool)),)
+
+    @property
+    def transform(self) -> winograd.Transform:
+        return winograd.TRANSFORMS[self.tile, self.stride]
+
+    def _window(self) -> Window:
+        return window_of(self, (3, 3), (self.stride, self.stride), self.pads, ())
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, weight, bias = (*inputs, None)[:3]
+        assert data is not None
+        assert weight is not None
+        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), self.block, self.pool)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        _, weight, *bias = inputs
+        channels, blocked = weight.static_shape[1], Layout.blocked(4, 1, lanes)
+        if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * self.vectors) == 0:
+            packed = winograd.weight_layout(lanes, self.vectors)
+            yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
+        yield LayoutChoice((None,) * len(inputs), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        """Those of the direct method, so that methods compare; this one takes fewer."""
+        positions = prod(self._window().output(inputs[0].static_shape[2:]))
+        return 2 * inputs[0].static_shape[0] * positions * prod(inputs[1].static_shape[:2]) * 3 * 3
+
+
+OPS = (Conv, ConvTranspose, WinogradConv)
+"""The operators of this file."""

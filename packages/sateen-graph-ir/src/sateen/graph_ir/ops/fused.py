@@ -1,0 +1,27 @@
+"""A group of nodes that becomes one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.op import Op, require
+from sateen.graph_ir.types import TensorType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fused(Op):
+    """The nodes of `body`, whose inputs stand for the node's own in order."""
+
+    body: Graph
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        expected = tuple(v.type for v in self.body.inputs)
+        require(
+            inputs == expected, self, f"body takes {', '.join(map(str, expected))}, found {', '.join(map(str, inputs))}"
+        )
+        return tuple(v.type for v in self.body.outputs)
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return self.body.operations()

@@ -1,0 +1,212 @@
+"""Operators whose indices are data: gather reads at them, scatter writes. Negative indices count from the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sateen.graph_ir.op import Op, require
+from sateen.graph_ir.ops.element_kinds import ANY, INTEGERS, NUMBERS
+from sateen.graph_ir.ops.shape import require_axis, require_static
+from sateen.graph_ir.types import TensorType
+from sateen.topi import gather
+from sateen.topi.layout import View
+from sateen.topi.operator import Computation
+
+
+def _require_elements(op: Op, data: TensorType, axes: Sequence[int], result: TensorType) -> None:
+    """Raise InferenceError where an element of the result would come from an axis without elements."""
+    empty = any(data.shape[axis] == 0 for axis in axes) and 0 not in result.shape
+    require(not empty, op, f"data {data} has no elements to choose from")
+
+
+@dataclass(frozen=True, slots=True)
+class Gather(Op):
+    """Slices of data along an axis, at the indices, whose axes take its place. Inputs: data, indices."""
+
+    axis: int = 0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, indices = inputs
+        ANY.check(self, "data", data)
+        INTEGERS.check(self, "indices", indices)
+        require_axis(self, self.axis, data.rank)
+        shape = (*data.shape[: self.axis], *indices.shape, *data.shape[self.axis + 1 :])
+        result = TensorType(data.dtype, shape)
+        _require_elements(self, data, [self.axis], result)
+        return (result,)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, indices = inputs
+        assert data is not None
+        assert indices is not None
+        return gather.gather(data, indices, self.axis, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class GatherElements(Op):
+    """output[a…, j, b…] = data[a…, indices[a…, j, b…], b…], the index at `axis`. Inputs: data, indices."""
+
+    axis: int = 0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, indices = inputs
+        ANY.check(self, "data", data)
+        INTEGERS.check(self, "indices", indices)
+        require_axis(self, self.axis, data.rank)
+        _require_within(self, data, indices, self.axis)
+        result = TensorType(data.dtype, indices.shape)
+        _require_elements(self, data, [self.axis], result)
+        return (result,)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, indices = inputs
+        assert data is not None
+        assert indices is not None
+        return gather.gather_elements(data, indices, self.axis, outputs[0].memory_layout)
+
+
+def _require_within(op: Op, data: TensorType, indices: TensorType, axis: int) -> None:
+    """Raise InferenceError where `indices` reaches further than data along another axis than `axis`."""
+    require(data.rank == indices.rank, op, f"data {data} and indices {indices} expect as many axes")
+    for d, (extent, reach) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        fits = d == axis or extent == reach or (isinstance(extent, int) and isinstance(reach, int) and reach <= extent)
+        require(fits, op, f"indices {indices} reach beyond data {data} along axis {d}")
+
+
+@dataclass(frozen=True, slots=True)
+class GatherND(Op):
+    """Slices of data at indices into its first axes after a batch: the last axis of `indices` holds them. Inputs: data,
+    indices."""
+
+    batch_dims: int = 0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, indices = inputs
+        ANY.check(self, "data", data)
+        INTEGERS.check(self, "indices", indices)
+        batch = self.batch_dims
+        require(batch >= 0, self, f"expects batch_dims of at least 0, found {batch}")
+        require(indices.rank > batch, self, f"indices expect more than {batch} axes, found {indices}")
+        require(data.rank > batch, self, f"data expects more than {batch} axes, found {data}")
+        same = data.shape[:batch] == indices.shape[:batch]
+        require(same, self, f"the first {batch} axes of data {data} and indices {indices} differ")
+        depth = _depth(self, indices, data.rank - batch)
+        result = TensorType(data.dtype, (*indices.shape[:-1], *data.shape[batch + depth :]))
+        _require_elements(self, data, range(batch, batch + depth), result)
+        return (result,)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, indices = inputs
+        assert data is not None
+        assert indices is not None
+        return gather.gather_nd(data, indices, self.batch_dims, outputs[0].memory_layout)
+
+
+def _depth(op: Op, indices: TensorType, most: int) -> int:
+    """How many axes an index of the last axis of `indices` goes through."""
+    require(indices.rank >= 1, op, f"indices expect at least one axis, found {indices}")
+    depth = indices.shape[-1]
+    known = isinstance(depth, int) and 1 <= depth <= most
+    require(known, op, f"the last axis of indices expects 1 to {most} elements, found {depth}")
+    assert isinstance(depth, int)
+    return depth
+
+
+class Scatter(Op):
+    """A copy of data with elements updated, those of one element in order. Inputs: data, indices, updates."""
+
+    __slots__ = ()
+
+    def check_scatter(self, reduction: str, *inputs: TensorType) -> None:
+        """Raise InferenceError on an unknown reduction, or operands that don't fit together."""
+        data, indices, updates = inputs
+        known = reduction in gather.REDUCTIONS
+        require(known, self, f"reduction expects one of {', '.join(gather.REDUCTIONS)}, found {reduction!r}")
+        (ANY if reduction == "none" else NUMBERS).check(self, "data", data)
+        INTEGERS.check(self, "indices", indices)
+        require(data.dtype == updates.dtype, self, f"data and updates expect one type, found {data} and {updates}")
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterElements(Scatter):
+    """Element [a…, indices[a…, j, b…], b…] is updated by updates[a…, j, b…], the index at `axis`."""
+
+    axis: int = 0
+    reduction: str = "none"
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, indices, updates = inputs
+        self.check_scatter(self.reduction, *inputs)
+        require_axis(self, self.axis, data.rank)
+        _require_within(self, data, indices, self.axis)
+        require(updates.shape == indices.shape, self, f"updates {updates} and indices {indices} expect one shape")
+        return (TensorType(data.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, indices, updates = inputs
+        assert data is not None
+        assert indices is not None
+        assert updates is not None
+        return gather.scatter_elements(data, indices, updates, self.axis, self.reduction)
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterND(Scatter):
+    """The slice at [*indices[i…]] is updated by updates[i…]; the last axis of `indices` holds an index into data."""
+
+    reduction: str = "none"
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, indices, updates = inputs
+        self.check_scatter(self.reduction, *inputs)
+        depth = _depth(self, indices, data.rank)
+        expected = (*indices.shape[:-1], *data.shape[depth:])
+        fits = updates.shape == expected
+        require(fits, self, f"updates expect the shape {TensorType(data.dtype, expected)}, found {updates}")
+        return (TensorType(data.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, indices, updates = inputs
+        assert data is not None
+        assert indices is not None
+        assert updates is not None
+        return gather.scatter_nd(data, indices, updates, self.reduction)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorScatter(Op):
+    """A cache with updates written one behind the other along an axis (ONNX TensorScatter).
+
+    Inputs: cache, update of the same extents but along `axis`, perhaps starts [batch], where the first update goes.
+    With `circular`, writing goes on at the begin of the axis after its end; else what is beyond is left out.
+    """
+
+    axis: int = 1
+    circular: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        cache, update, *starts = inputs
+        ANY.check(self, "cache", cache)
+        require(cache.dtype == update.dtype, self, f"cache and update expect one type, found {cache} and {update}")
+        require_axis(self, self.axis, cache.rank)
+        require(self.axis >= 1, self, "expects an axis after the batch, found 0")
+        extents, others = require_static(self, cache), require_static(self, update)
+        fits = len(extents) == len(others) and all(
+            n <= m if d == self.axis else n == m for d, (n, m) in enumerate(zip(others, extents, strict=True))
+        )
+        require(fits, self, f"update {update} does not fit cache {cache} along axis {self.axis}")
+        for found in starts:
+            INTEGERS.check(self, "starts", found)
+            require(found.shape == extents[:1], self, f"expects starts [{extents[0]}], found {found}")
+        return (TensorType(cache.dtype, cache.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        cache, update, starts = (*inputs, None)[:3]
+        assert cache is not None
+        assert update is not None
+        return gather.tensor_scatter(cache, update, starts, self.axis, self.circular, outputs[0].memory_layout)
+
+
+OPS = (Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter)
+"""The operators of this file."""

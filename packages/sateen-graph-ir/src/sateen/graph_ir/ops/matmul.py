@@ -1,0 +1,126 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.graph_ir.op import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Op, require
+from sateen.graph_ir.types import Dim, TensorType
+from sateen.topi import matmul, strassen
+from sateen.topi.determinant import determinant
+from sateen.topi.layout import View
+from sateen.topi.operator import Computation
+
+UNPACKED_SLOWDOWN = 1.1
+"""Of a product whose right operand is packed while running."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatMul(Op):
+    """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        a, b = inputs
+        require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
+        require(a.dtype == b.dtype, self, f"expects operands of one type, found {a.dtype} and {b.dtype}")
+        require(not a.dtype.is_bool, self, f"expects numbers, found {a.dtype}")
+        require(
+            a.shape[-1] == b.shape[-2], self,
+            f"the inner dimensions differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right",
+        )  # fmt: skip
+        require(a.shape[-1] != 0, self, f"expects operands with at least one column and row, found {a} and {b}")
+        return (TensorType(a.dtype, (*self._batch(a, b), a.shape[-2], b.shape[-1])),)
+
+    def _batch(self, a: TensorType, b: TensorType) -> tuple[Dim, ...]:
+        left, right = a.shape[:-2], b.shape[:-2]
+        rank = max(len(left), len(right))
+        left, right = (1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right
+        for x, y in zip(left, right, strict=True):
+            require(x == y or 1 in (x, y), self, f"the stacks of {a} and {b} don't broadcast: {x} and {y}")
+        return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        a, b = inputs
+        assert a is not None
+        assert b is not None
+        return matmul.matmul(a, b, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        a, b = inputs
+        if b.rank == 2:
+            *rows, _ = a.static_shape
+            packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.rank, lanes * 4 // max(4, b.dtype.bytes))
+            yield LayoutChoice((None, packed), (None,))
+            yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)
+        else:
+            yield LayoutChoice((None, None), (None,))
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        return 2 * prod(outputs[0].static_shape) * inputs[0].static_shape[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class StrassenMatMul(Op):
+    """a [batch, ..., k] · b [k, n] by seven products of quarters, which pass choose_products makes of MatMul.
+
+    Inputs: a, weight [7, k/2, n/2] (sateen.topi.strassen.transformed), both float32; registers hold `vectors` of columns.
+    """
+
+    vectors: int = 1
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        a, weight = inputs
+        require(a.is_static and weight.is_static, self, f"expects known dimensions, found {a} and {weight}")
+        require(a.dtype == weight.dtype and str(a.dtype) == "float32", self, f"expects float32, found {a} and {weight}")
+        require(
+            a.rank >= 3 and weight.rank == 3 and weight.shape[:1] == (strassen.PRODUCTS,), self,
+            f"expects data of rank 3 or more and a weight [{strassen.PRODUCTS}, k/2, n/2], found {a} and {weight}",
+        )  # fmt: skip
+        _, depth, columns = weight.static_shape
+        require(
+            a.shape[-1] == 2 * depth, self,
+            f"the inner dimensions differ: {a.shape[-1]} columns on the left, {2 * depth} rows on the right",
+        )  # fmt: skip
+        return (TensorType(a.dtype, (*a.shape[:-1], 2 * columns)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        a, weight = inputs
+        assert a is not None
+        assert weight is not None
+        return strassen.strassen_matmul(a, weight)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        if lanes > 1 and inputs[1].static_shape[2] % (lanes * self.vectors) == 0:
+            yield LayoutChoice((None, strassen.weight_layout(lanes, self.vectors)), (None,))
+        yield LayoutChoice((None, None), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
+
+    def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
+        """Those of the definition, so that methods compare; this one takes fewer."""
+        return 2 * prod(outputs[0].static_shape) * inputs[0].static_shape[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Det(Op):
+    """The determinant of each matrix [..., n, n] (ONNX Det)."""
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
+        square = data.is_static and data.rank >= 2 and data.shape[-1] == data.shape[-2]
+        require(square, self, f"expects square matrices [..., n, n] of known extents, found {data}")
+        return (TensorType(data.dtype, data.shape[:-2]),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return determinant(data)
+
+
+OPS = (Det, MatMul, StrassenMatMul)
+"""The operators of this file."""

@@ -1,0 +1,174 @@
+"""Normalizations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sateen.graph_ir.op import LayoutChoice, Op, require
+from sateen.graph_ir.ops.softmax import infer_along_axis
+from sateen.graph_ir.types import TensorType
+from sateen.topi import norm
+from sateen.topi.layout import Layout, View
+from sateen.topi.operator import Computation
+
+
+def _present(inputs: Sequence[View | None]) -> list[View]:
+    return [v for v in inputs if v is not None]
+
+
+def _require_channels(op: Op, data: TensorType, named: dict[str, TensorType]) -> None:
+    """Each named input is a vector over the channels of data."""
+    require(data.rank >= 2, op, f"expects data [N, C, …], found {data}")
+    require(data.dtype.is_float, op, f"expects floating-point data, found {data.dtype}")
+    for name, found in named.items():
+        require(
+            found.shape == data.shape[1:2] and found.dtype.is_float, op,
+            f"data has {data.shape[1]} channels, but {name} is {found}",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNormalization(Op):
+    """(x - mean) / sqrt(variance + epsilon) · scale + bias by channel, with given statistics (ONNX, inference).
+
+    Inputs: x, scale, bias, mean, variance.
+    """
+
+    epsilon: float = 1e-5
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, scale, bias, mean, variance = inputs
+        _require_channels(self, data, {"scale": scale, "bias": bias, "mean": mean, "variance": variance})
+        return (TensorType(data.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, scale, bias, mean, variance = _present(inputs)
+        return norm.batch_normalization(data, scale, bias, mean, variance, self.epsilon, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        layout = inputs[0].layout
+        vector = _channel_layout(layout)
+        yield LayoutChoice((layout, vector, vector, vector, vector), (layout,))
+
+
+def _channel_layout(data: Layout | None) -> Layout | None:
+    """The layout of a vector over channels that goes with the data's: blocked alike, so that a last block is whole."""
+    return None if data is None or data.block_of(1) == 1 else Layout.blocked(1, 0, data.block_of(1))
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceNormalization(Op):
+    """(x - mean) / sqrt(variance + epsilon) · scale + bias, statistics of each channel of each image (ONNX)."""
+
+    epsilon: float = 1e-5
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, scale, bias = inputs
+        _require_channels(self, data, {"scale": scale, "bias": bias})
+        require(data.rank >= 3, self, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
+        return (TensorType(data.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, scale, bias = _present(inputs)
+        if data.layout.is_row_major:
+            return norm.group_normalization(data, scale, bias, data.shape[1], self.epsilon)
+        return norm.blocked_instance_normalization(data, scale, bias, self.epsilon)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        layout = inputs[0].layout
+        if layout is not None and layout == Layout.blocked(layout.rank, 1, layout.block_of(1)):
+            vector = _channel_layout(layout)
+            yield LayoutChoice((layout, vector, vector), (layout,))
+        yield LayoutChoice((None, None, None), (None,))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNormalization(Op):
+    """(x - mean) / sqrt(variance + epsilon) · scale + bias, statistics of each group of channels (ONNX, opset 21)."""
+
+    groups: int
+    epsilon: float = 1e-5
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, scale, bias = inputs
+        _require_channels(self, data, {"scale": scale, "bias": bias})
+        channels = data.shape[1]
+        require(
+            isinstance(channels, int) and self.groups >= 1 and channels % self.groups == 0, self,
+            f"{channels} channels can't be divided into {self.groups} groups",
+        )  # fmt: skip
+        return (TensorType(data.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, scale, bias = _present(inputs)
+        return norm.group_normalization(data, scale, bias, self.groups, self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNormalization(Op):
+    """(x - mean) / sqrt(variance + epsilon) · scale + bias over the axes from `axis` on (ONNX, first output)."""
+
+    axis: int
+    epsilon: float = 1e-5
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, scale, *bias = inputs
+        for name, found in (("scale", scale), *(("bias", b) for b in bias)):
+            if found is None:
+                continue
+            offset = data.rank - found.rank
+            fits = offset >= 0 and all(n in (1, data.shape[offset + d]) for d, n in enumerate(found.shape))
+            require(fits, self, f"{name} {found} does not broadcast to data {data}")
+        return infer_along_axis(self, data, self.axis)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, scale, bias = (*inputs, None)[:3]
+        assert data is not None
+        return norm.layer_normalization(data, scale, bias, self.axis, self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class LRN(Op):
+    """x / (bias + alpha / size · Σ x²)^beta, the sum over `size` neighbouring channels (ONNX)."""
+
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    bias: float = 1.0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        require(self.size >= 1, self, f"expects a size of at least 1, found {self.size}")
+        require(data.rank >= 3, self, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
+        return infer_along_axis(self, data, 1)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return norm.local_response_normalization(data, self.size, self.alpha, self.beta, self.bias)
+
+
+@dataclass(frozen=True, slots=True)
+class LpNormalization(Op):
+    """x divided by its 1-norm or 2-norm along an axis; 0 where that is 0 (ONNX)."""
+
+    axis: int
+    p: int = 2
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        require(self.p in (1, 2), self, f"expects p of 1 or 2, found {self.p}")
+        return infer_along_axis(self, inputs[0], self.axis)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return norm.lp_normalization(data, self.axis, self.p)
+
+
+OPS = (BatchNormalization, GroupNormalization, InstanceNormalization, LRN, LayerNormalization, LpNormalization)
+"""The operators of this file."""

@@ -1,0 +1,155 @@
+"""Pools over windows and over whole channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sateen.graph_ir.op import LayoutChoice, Op, require
+from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
+from sateen.graph_ir.types import TensorType
+from sateen.topi import pool
+from sateen.topi.layout import View
+from sateen.topi.operator import Computation
+
+
+class ChannelWise(Op):
+    """An operator on each channel of data [N, C, …] by itself, in any layout that blocks channels only."""
+
+    __slots__ = ()
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
+        yield LayoutChoice((None,), (None,))
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPool(ChannelWise):
+    """The maximum over windows of data [N, C, …]; padding does not take part (ONNX MaxPool, first output).
+
+    Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    ceil_mode: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        require_spatial(self, data, len(self.kernel))
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        _require_small_pads(self, window.pads, window.kernel, window.dilations)
+        return (TensorType(data.dtype, (*data.shape[:2], *output_dims(self, window, data, self.ceil_mode))),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        return pool.max_pool(data, window, self.ceil_mode, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxPoolIndices(Op):
+    """MaxPool, and where each maximum is: its row-major position in data, int64 (ONNX MaxPool, both outputs).
+
+    With `column_major` positions count an image's columns instead of its rows (storage_order 1).
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    ceil_mode: bool = False
+    column_major: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        (values,) = self._pool.infer(data)
+        require(data.is_static, self, f"expects known extents, found {data}")
+        return values, TensorType.of("int64", values.shape)
+
+    @property
+    def _pool(self) -> MaxPool:
+        return MaxPool(self.kernel, self.strides, self.pads, self.dilations, self.ceil_mode)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        return pool.max_pool_indices(data, window, self.ceil_mode, self.column_major)
+
+
+@dataclass(frozen=True, slots=True)
+class AveragePool(ChannelWise):
+    """The average over windows of data [N, C, …] (ONNX AveragePool); padding counts as zeros or not at all."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    ceil_mode: bool = False
+    count_include_pad: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        require_spatial(self, data, len(self.kernel))
+        require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        _require_small_pads(self, window.pads, window.kernel, window.dilations)
+        return (TensorType(data.dtype, (*data.shape[:2], *output_dims(self, window, data, self.ceil_mode))),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        return pool.average_pool(data, window, self.ceil_mode, self.count_include_pad, outputs[0].memory_layout)
+
+
+def _require_small_pads(op: Op, pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int]) -> None:
+    """A window that lies on padding as a whole has no maximum and no average."""
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    require(
+        all(p < reach[i % len(reach)] for i, p in enumerate(pads)), op,
+        f"expects pads smaller than the window, found pads {list(pads)} and a window of {reach}",
+    )  # fmt: skip
+
+
+class GlobalPool(ChannelWise):
+    """One value per channel of data [N, C, …]; spatial dimensions become 1."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        spatial = require_spatial(self, data)
+        require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
+        return (TensorType(data.dtype, (*data.shape[:2], *(1,) * spatial)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return pool.global_pool(data, self.kind, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalAveragePool(GlobalPool):
+    """The average of each channel."""
+
+    kind: ClassVar[str] = "average"
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalMaxPool(GlobalPool):
+    """The maximum of each channel."""
+
+    kind: ClassVar[str] = "max"
+
+
+OPS = (AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices)
+"""The operators of this file."""

@@ -1,0 +1,268 @@
+"""Reductions along axes, where extrema are, running sums, the largest elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sateen.graph_ir.op import LayoutChoice, Op, require
+from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, ElementKind
+from sateen.graph_ir.ops.shape import require_axis, require_static
+from sateen.graph_ir.types import TensorType
+from sateen.topi import ordered, reduce
+from sateen.topi.layout import View
+from sateen.topi.operator import Computation
+
+
+def _spatial_layouts(
+    axes: Sequence[int], keepdims: bool, inputs: Sequence[TensorType]
+) -> Iterable[LayoutChoice]:
+    """The layout of the input where no blocked axis is reduced; the result keeps it if it keeps the axes."""
+    layout = inputs[0].layout
+    if layout is not None and all(layout.block_of(axis) == 1 for axis in axes):
+        yield LayoutChoice((layout,), (layout if keepdims else None,))
+    yield LayoutChoice((None,), (None,))
+
+
+class Reduce(Op):
+    """A reduction over `axes` (none: of each element alone); `keepdims` leaves extents of 1 in their place."""
+
+    __slots__ = ()
+    takes: ClassVar[ElementKind] = NUMBERS
+    kind: ClassVar[str]
+    needs_terms: ClassVar[bool] = False
+    """Whether the reduction of nothing is undefined."""
+    axes: tuple[int, ...]
+    keepdims: bool
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        self.takes.check(self, "data", data)
+        for axis in self.axes:
+            require_axis(self, axis, data.rank)
+        require(len(set(self.axes)) == len(self.axes), self, f"axes expects each axis once, found {list(self.axes)}")
+        empty = [axis for axis in self.axes if data.shape[axis] == 0]
+        require(not (self.needs_terms and empty), self, f"data {data} has no elements along axes {empty}")
+        return (TensorType(data.dtype, reduce.reduced_shape(data.shape, self.axes, self.keepdims)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return reduce.reduce(data, self.axes, self.keepdims, self.kind, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        return _spatial_layouts(self.axes, self.keepdims, inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceSum(Reduce):
+    """Σ x."""
+
+    kind = "sum"
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceMean(Reduce):
+    """Σ x / n; of integers rounded towards zero."""
+
+    kind = "mean"
+    needs_terms = True
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceMax(Reduce):
+    """The largest element, NaN if one is; of bool, whether any holds."""
+
+    kind = "max"
+    takes = ANY
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceMin(Reduce):
+    """The smallest element, NaN if one is; of bool, whether all hold."""
+
+    kind = "min"
+    takes = ANY
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceProd(Reduce):
+    """The product."""
+
+    kind = "prod"
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceSumSquare(Reduce):
+    """Σ x²."""
+
+    kind = "sum_square"
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceL1(Reduce):
+    """Σ |x|."""
+
+    kind = "l1"
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceL2(Reduce):
+    """√Σ x²."""
+
+    kind = "l2"
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceLogSum(Reduce):
+    """log Σ x."""
+
+    kind = "log_sum"
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceLogSumExp(Reduce):
+    """log Σ e^x."""
+
+    axes: tuple[int, ...] = ()
+    keepdims: bool = True
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return reduce.reduce_log_sum_exp(data, self.axes, self.keepdims, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgExtremum(Op):
+    """Where along an axis an extremum is (int64): the first of equal ones, or the last. NaN is taken for it."""
+
+    largest: ClassVar[bool]
+    axis: int = 0
+    keepdims: bool = True
+    select_last_index: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        NUMBERS.check(self, "data", data)
+        require_axis(self, self.axis, data.rank)
+        extent = data.shape[self.axis]
+        known = isinstance(extent, int) and 1 <= extent < 1 << 31
+        require(known, self, f"axis {self.axis} expects 1 to 2^31 - 1 elements, found {data}")
+        return (TensorType.of("int64", reduce.reduced_shape(data.shape, (self.axis,), self.keepdims)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        last, layout = self.select_last_index, outputs[0].memory_layout
+        return reduce.arg_extremum(data, self.axis, self.keepdims, self.largest, last, layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        return _spatial_layouts((self.axis,), self.keepdims, inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgMax(ArgExtremum):
+    """Where the largest element is."""
+
+    largest = True
+
+
+@dataclass(frozen=True, slots=True)
+class ArgMin(ArgExtremum):
+    """Where the smallest element is."""
+
+    largest = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cumulative(Op):
+    """What the elements up to each one along an axis give; without itself if `exclusive`, backwards if `reverse`."""
+
+    kind: ClassVar[str]
+    axis: int = 0
+    exclusive: bool = False
+    reverse: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        NUMBERS.check(self, "data", data)
+        require_axis(self, self.axis, data.rank)
+        return (TensorType(data.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return ordered.cumulative(data, self.kind, self.axis, self.exclusive, self.reverse)
+
+
+@dataclass(frozen=True, slots=True)
+class CumSum(Cumulative):
+    """The sum up to each element."""
+
+    kind = "sum"
+
+
+@dataclass(frozen=True, slots=True)
+class CumProd(Cumulative):
+    """The product up to each element."""
+
+    kind = "product"
+
+
+@dataclass(frozen=True, slots=True)
+class TopK(Op):
+    """The k largest (or smallest) elements along an axis and their places (int64); of equal ones the first comes first.
+
+    `sorted` asks for them in order; they are so in any case.
+    """
+
+    k: int = 1
+    axis: int = 0
+    largest: bool = True
+    sorted: bool = True
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        NUMBERS.check(self, "data", data)
+        require_axis(self, self.axis, data.rank)
+        shape = require_static(self, data)
+        extent = shape[self.axis]
+        require(1 <= self.k <= extent, self, f"k expects 1 to {extent}, the extent of axis {self.axis}, found {self.k}")
+        chosen = (*shape[: self.axis], self.k, *shape[self.axis + 1 :])
+        return TensorType(data.dtype, chosen), TensorType.of("int64", chosen)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return ordered.top_k(data, self.k, self.axis, self.largest)
+
+
+OPS = (
+    ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceSumSquare, ReduceL1, ReduceL2, ReduceLogSum,
+    ReduceLogSumExp, ArgMax, ArgMin, CumProd, CumSum, TopK,
+)  # fmt: skip
+"""The operators of this file."""

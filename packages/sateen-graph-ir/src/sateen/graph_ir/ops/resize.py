@@ -1,0 +1,93 @@
+"""Resize by interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sateen.graph_ir.op import LayoutChoice, Op, require
+from sateen.graph_ir.types import TensorType
+from sateen.topi import resize
+from sateen.topi.layout import View
+from sateen.topi.operator import Computation
+
+LARGEST = 1 << 15
+"""Of an extent: the positions along an axis are tables that are made while compiling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resize(Op):
+    """data resized to `sizes`, one per axis (ONNX Resize, its modes by their names there).
+
+    `scales` are output over input extents, which positions follow from; empty: the ratio of the extents. `roi` is
+    (begin…, end…) in units of the extents and used by tf_crop_and_resize, which gives `extrapolation_value` outside.
+    """
+
+    sizes: tuple[int, ...]
+    mode: str = "nearest"
+    coordinate_transformation: str = "half_pixel"
+    nearest_mode: str = "round_prefer_floor"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    scales: tuple[float, ...] = ()
+    roi: tuple[float, ...] = ()
+    extrapolation_value: float = 0.0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        rank = data.rank
+        require(len(self.sizes) == rank, self, f"expects {rank} sizes, found {list(self.sizes)}")
+        fits = all(1 <= n <= LARGEST for n in self.sizes)
+        require(fits, self, f"expects sizes of 1 to {LARGEST}, found {list(self.sizes)}")
+        fits = not self.antialias or all(isinstance(n, int) and n <= LARGEST for n in data.shape)
+        require(fits, self, f"with antialias expects data of at most {LARGEST} along each axis, found {data}")
+        require(len(self.scales) in (0, rank), self, f"expects {rank} scales, found {list(self.scales)}")
+        require(all(s > 0 for s in self.scales), self, f"expects scales above 0, found {list(self.scales)}")
+        for name, value, known in (
+            ("mode", self.mode, resize.MODES),
+            ("coordinate_transformation", self.coordinate_transformation, resize.COORDINATES),
+            ("nearest_mode", self.nearest_mode, resize.NEAREST_MODES),
+        ):
+            require(value in known, self, f"expects {name} of {', '.join(known)}, found {value!r}")
+        crops = self.coordinate_transformation == "tf_crop_and_resize"
+        complete = len(self.roi) == 2 * rank
+        require(complete or not crops, self, f"expects {2 * rank} values of roi, found {list(self.roi)}")
+        require(
+            data.dtype.is_float or (self.mode == "nearest" and not crops), self,
+            f"mode {self.mode} expects floating-point data, found {data.dtype}",
+        )  # fmt: skip
+        return (TensorType(data.dtype, self.sizes),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        how = resize.Interpolation(
+            self.mode, self.coordinate_transformation, self.nearest_mode, self.cubic_coeff_a, self.exclude_outside,
+            self.antialias, self.extrapolation_value,
+        )  # fmt: skip
+        return resize.resize(data, self._axes(data.shape), how, outputs[0].memory_layout)
+
+    def _axes(self, shape: Sequence[int]) -> list[resize.AxisResize]:
+        """The axes of data that change, or of which a part is taken."""
+        rank = len(shape)
+        scales = self.scales or tuple(after / before for before, after in zip(shape, self.sizes, strict=True))
+        crops = self.coordinate_transformation == "tf_crop_and_resize"
+        regions = [(self.roi[d], self.roi[rank + d]) if crops else (0.0, 1.0) for d in range(rank)]
+        return [
+            resize.AxisResize(d, shape[d], self.sizes[d], scales[d], regions[d])
+            for d in range(rank)
+            if shape[d] != self.sizes[d] or scales[d] != 1.0 or regions[d] != (0.0, 1.0)
+        ]
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        (data,) = inputs
+        if data.layout is not None and data.static_shape[:2] == self.sizes[:2]:
+            yield LayoutChoice((data.layout,), (data.layout,))
+        yield LayoutChoice((None,), (None,))
+
+
+OPS = (Resize,)
+"""The operators of this file."""

@@ -1,0 +1,139 @@
+"""Operators that read data between its elements, at positions that are data themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.graph_ir.op import Op, require
+from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
+from sateen.graph_ir.ops.shape import require_static
+from sateen.graph_ir.ops.window import window_of
+from sateen.graph_ir.types import TensorType
+from sateen.topi import sampling
+from sateen.topi.layout import View
+from sateen.topi.operator import Computation
+
+
+def _require_one_of(op: Op, name: str, value: str, known: Sequence[str]) -> None:
+    require(value in known, op, f"expects {name} of {', '.join(known)}, found {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class GridSample(Op):
+    """data [N, C, D…] at the positions grid [N, O…, rank] in [-1, 1], x first: [N, C, O…] (ONNX GridSample).
+
+    Inputs: data, grid. `mode`: nearest, linear or cubic; `padding`: zeros, border or reflection.
+    """
+
+    mode: str = "linear"
+    padding: str = "zeros"
+    align_corners: bool = False
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, grid = inputs
+        FLOATS.check(self, "data", data)
+        FLOATS.check(self, "grid", grid)
+        _require_one_of(self, "mode", self.mode, sampling.SAMPLING_MODES)
+        _require_one_of(self, "padding", self.padding, sampling.PADDING_MODES)
+        extents = require_static(self, data)
+        rank = data.rank - 2
+        require(rank >= 1, self, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
+        require(min(extents[2:]) >= 1, self, f"expects data with elements, found {data}")
+        fits = grid.rank == rank + 2 and grid.shape[0] == extents[0] and grid.shape[-1] == rank
+        require(fits, self, f"expects grid [{extents[0]}, …, {rank}] for data {data}, found {grid}")
+        return (TensorType(data.dtype, (*extents[:2], *grid.shape[1:-1])),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, grid = inputs
+        assert data is not None
+        assert grid is not None
+        layout = outputs[0].memory_layout
+        return sampling.grid_sample(data, grid, self.mode, self.padding, self.align_corners, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class DeformableColumns(Op):
+    """What the kernel of a deformable convolution lies on: [N, C, kernel…, output…] (ONNX DeformConv).
+
+    Inputs: data [N, C, H, W], offset [N, 2·groups·kernel, output…], perhaps mask [N, groups·kernel, output…].
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    offset_groups: int = 1
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, offset, *mask = inputs
+        for name, found in (("data", data), ("offset", offset), *(("mask", m) for m in mask)):
+            FLOATS.check(self, name, found)
+        extents = require_static(self, data)
+        require(data.rank == 4 and len(self.kernel) == 2, self, f"expects data [N, C, H, W], found {data}")
+        require(min(extents[2:]) >= 1, self, f"expects data with elements, found {data}")
+        groups, channels = self.offset_groups, extents[1]
+        fits = groups >= 1 and channels % groups == 0
+        require(fits, self, f"{channels} channels can't be divided into {groups} groups of offsets")
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        output = window.output(extents[2:])
+        require(min(output) >= 1, self, f"a window of {list(self.kernel)} does not fit into data {data}")
+        taps = groups * prod(self.kernel)
+        for name, found, depth in (("offset", offset, 2 * taps), *(("mask", m, taps) for m in mask)):
+            shape = (extents[0], depth, *output)
+            require(found.shape == shape, self, f"expects {name} of shape {list(shape)}, found {found}")
+        return (TensorType(data.dtype, (*extents[:2], *self.kernel, *output)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, offset, mask = (*inputs, None)[:3]
+        assert data is not None
+        assert offset is not None
+        window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
+        return sampling.deformable_columns(data, offset, mask, window, self.offset_groups)
+
+
+@dataclass(frozen=True, slots=True)
+class RoiAlign(Op):
+    """Regions of data [N, C, H, W] pooled to `shape`: [regions, C, *shape] (ONNX RoiAlign).
+
+    Inputs: data, rois [regions, 4] as x1, y1, x2, y2, batch [regions], the image of each. `kind`: avg or max, of
+    `samples` x `samples` points per bin, 0 for as many as it has elements. Coordinates times `scale` are in elements,
+    whose centres are at 0.5 with `half_pixel`.
+    """
+
+    shape: tuple[int, ...] = (1, 1)
+    kind: str = "avg"
+    samples: int = 0
+    scale: float = 1.0
+    half_pixel: bool = True
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        data, rois, batch = inputs
+        FLOATS.check(self, "data", data)
+        FLOATS.check(self, "rois", rois)
+        INTEGERS.check(self, "batch", batch)
+        _require_one_of(self, "kind", self.kind, ("avg", "max"))
+        extents = require_static(self, data)
+        require(data.rank == 4 and min(extents) >= 1, self, f"expects data [N, C, H, W] with elements, found {data}")
+        (regions, *coordinates) = require_static(self, rois)
+        require(coordinates == [4], self, f"expects rois [regions, 4], found {rois}")
+        require(batch.shape == (regions,), self, f"expects batch [{regions}] for rois {rois}, found {batch}")
+        fits = len(self.shape) == 2 and min(self.shape) >= 1
+        require(fits, self, f"expects a shape of two extents of at least 1, found {list(self.shape)}")
+        require(self.samples >= 0, self, f"expects 0 or more samples, found {self.samples}")
+        return (TensorType(data.dtype, (regions, extents[1], *self.shape)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        data, rois, batch = inputs
+        assert data is not None
+        assert rois is not None
+        assert batch is not None
+        height, width = self.shape
+        return sampling.roi_align(
+            data, rois, batch, (height, width), self.kind, self.samples, self.scale, self.half_pixel
+        )
+
+
+OPS = (DeformableColumns, GridSample, RoiAlign)
+"""The operators of this file."""

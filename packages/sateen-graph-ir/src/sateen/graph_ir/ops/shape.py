@@ -1,0 +1,412 @@
+"""Operators that move elements: each element of the output is one of the input, or a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.graph_ir.op import LayoutChoice, Op, require
+from sateen.graph_ir.ops.broadcast import broadcast_types
+from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS
+from sateen.graph_ir.types import Dim, TensorType
+from sateen.topi import broadcast, shape
+from sateen.topi.layout import Layout, View
+from sateen.topi.operator import Computation
+
+
+def require_axis(op: Op, axis: int, rank: int) -> None:
+    """Raise InferenceError unless `axis` is a non-negative axis of a tensor of that rank."""
+    require(0 <= axis < rank, op, f"axis expects 0 to {rank - 1}, found {axis}")
+
+
+def require_per_axis(op: Op, name: str, values: Sequence[object], rank: int) -> None:
+    """Raise InferenceError unless there is a value per axis."""
+    require(len(values) == rank, op, f"{name} expects {rank} values, one per axis, found {len(values)}")
+
+
+def require_static(op: Op, data: TensorType) -> tuple[int, ...]:
+    """The extents of data. Raises InferenceError where one is a symbol."""
+    require(data.is_static, op, f"data expects known extents, found {data}")
+    return data.static_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape(Op):
+    """The elements of data in row-major order, under another shape of as many."""
+
+    shape: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        count = prod(require_static(self, data))
+        require(min(self.shape, default=0) >= 0, self, f"shape expects extents of at least 0, found {list(self.shape)}")
+        found = prod(self.shape)
+        require(found == count, self, f"shape {list(self.shape)} has {found} elements, data {data} has {count}")
+        return (TensorType(data.dtype, self.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.reshape(data, self.shape, outputs[0].memory_layout)
+
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        return (0,) if inputs[0].layout is None and outputs[0].layout is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Transpose(Op):
+    """Axis d of the output is axis permutation[d] of data."""
+
+    permutation: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        whole = sorted(self.permutation) == list(range(data.rank))
+        require(whole, self, f"permutation expects the axes of data {data}, found {list(self.permutation)}")
+        return (TensorType(data.dtype, tuple(data.shape[axis] for axis in self.permutation)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.transpose(data, self.permutation, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class Concat(Op):
+    """The inputs one after the other along an axis."""
+
+    axis: int = 0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        require(len(inputs) > 0, self, "expects at least one input, found none")
+        first = inputs[0]
+        ANY.check(self, "data", first)
+        require_axis(self, self.axis, first.rank)
+        total = 0
+        for x in inputs:
+            fits = x.dtype == first.dtype and x.rank == first.rank and self._others(x) == self._others(first)
+            require(fits, self, f"inputs {first} and {x} differ in more than axis {self.axis}")
+            extent = x.shape[self.axis]
+            require(isinstance(extent, int), self, f"axis {self.axis} expects known extents, found {x}")
+            assert isinstance(extent, int)
+            total += extent
+        return (TensorType(first.dtype, (*first.shape[: self.axis], total, *first.shape[self.axis + 1 :])),)
+
+    def _others(self, x: TensorType) -> tuple[Dim, ...]:
+        return (*x.shape[: self.axis], *x.shape[self.axis + 1 :])
+
+    def parts_of_output(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        return _pieces(outputs[0], inputs, self.axis)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        present = [x for x in inputs if x is not None]
+        return shape.concatenate(present, self.axis, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        """Any layout of an input whose blocks divide all inputs along the axis."""
+        found: dict[Layout | None, None] = {x.layout: None for x in inputs if x.layout is not None}
+        for layout in found:
+            if layout is not None and all(_divides(layout, self.axis, x) for x in inputs):
+                yield LayoutChoice((layout,) * len(inputs), (layout,))
+        yield LayoutChoice((None,) * len(inputs), (None,))
+
+
+def _pieces(whole: TensorType, pieces: Sequence[TensorType], axis: int) -> Sequence[int] | None:
+    """Where pieces of a tensor along an axis begin in its memory."""
+    offsets: list[int] = []
+    start = 0
+    for piece in pieces:
+        offset = _byte_of(whole, piece, [start if d == axis else 0 for d in range(whole.rank)])
+        if offset is None:
+            return None
+        offsets.append(offset)
+        start += piece.static_shape[axis]
+    return offsets
+
+
+def _byte_of(whole: TensorType, part: TensorType, starts: Sequence[int]) -> int | None:
+    """Where a box of a tensor begins in its memory, if the box lies there as its own type says."""
+    if part.layout != whole.layout:
+        return None
+    offset = whole.memory_layout.offset_of(whole.static_shape, starts, part.static_shape)
+    return None if offset is None else offset * whole.dtype.bytes
+
+
+def _divides(layout: Layout, axis: int, x: TensorType) -> bool:
+    extent = x.shape[axis]
+    return isinstance(extent, int) and extent % layout.block_of(axis) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Split(Op):
+    """Pieces of data along an axis, of the given sizes in order: an output per size."""
+
+    axis: int = 0
+    sizes: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        require_axis(self, self.axis, data.rank)
+        fits = bool(self.sizes) and min(self.sizes) >= 0 and sum(self.sizes) == data.shape[self.axis]
+        require(fits, self, f"sizes {list(self.sizes)} do not add up to axis {self.axis} of data {data}")
+        before, after = data.shape[: self.axis], data.shape[self.axis + 1 :]
+        return tuple(TensorType(data.dtype, (*before, size, *after)) for size in self.sizes)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.split(data, self.axis, self.sizes, [o.memory_layout for o in outputs])
+
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        return _pieces(inputs[0], outputs, self.axis)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        layout = inputs[0].layout
+        if layout is not None and all(_divides(layout, self.axis, piece) for piece in outputs):
+            yield LayoutChoice((layout,), (layout,) * len(outputs))
+        yield LayoutChoice((None,), (None,) * len(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Op):
+    """Elements starts[d], starts[d] + steps[d], … of each axis d, before ends[d].
+
+    Starts and ends are resolved: within [0, extent] for a positive step; for a negative one starts are within
+    [-1, extent) and ends too, -1 being before the first element.
+    """
+
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        for name, values in (("starts", self.starts), ("ends", self.ends), ("steps", self.steps)):
+            require_per_axis(self, name, values, data.rank)
+        extents: list[Dim] = []
+        for axis, (start, end, step) in enumerate(zip(self.starts, self.ends, self.steps, strict=True)):
+            extent = data.shape[axis]
+            require(isinstance(extent, int), self, f"axis {axis} expects a known extent, found {data}")
+            require(step != 0, self, f"steps expects other numbers than 0, found {list(self.steps)}")
+            assert isinstance(extent, int)
+            least, most = (0, extent) if step > 0 else (-1, extent - 1)
+            within = least <= start <= most and least <= end <= most
+            require(within, self, f"start {start} and end {end} of axis {axis} expect {least} to {most}")
+            extents.append(len(range(start, end, step)))
+        return (TensorType(data.dtype, tuple(extents)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.strided_slice(data, self.starts, self.ends, self.steps, outputs[0].memory_layout)
+
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        if any(step != 1 for step in self.steps):
+            return None
+        offset = _byte_of(inputs[0], outputs[0], self.starts)
+        return None if offset is None else (offset,)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        """The layout of data where axes in blocks are taken whole."""
+        layout = inputs[0].layout
+        cut = [d for d, (a, b) in enumerate(zip(inputs[0].shape, outputs[0].shape, strict=True)) if a != b]
+        if layout is not None and all(layout.block_of(d) == 1 for d in cut) and not any(s < 0 for s in self.steps):
+            yield LayoutChoice((layout,), (layout,))
+        yield LayoutChoice((None,), (None,))
+
+
+@dataclass(frozen=True, slots=True)
+class Pad(Op):
+    """Data with elements added before and after each axis, or taken away where `pads` (all begins, then all ends) is
+    negative. `mode`: constant (`value`), edge, reflect, wrap."""
+
+    mode: str = "constant"
+    pads: tuple[int, ...] = ()
+    value: float = 0.0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        modes = ("constant", "edge", "reflect", "wrap")
+        require(self.mode in modes, self, f"mode expects one of {', '.join(modes)}, found {self.mode!r}")
+        fits = len(self.pads) == 2 * data.rank
+        require(fits, self, f"pads expects {2 * data.rank} values, a begin and an end per axis, found {len(self.pads)}")
+        before, after = self._ends()
+        extents: list[Dim] = []
+        for axis, (extent, low, high) in enumerate(zip(data.shape, before, after, strict=True)):
+            if low == high == 0:
+                extents.append(extent)
+                continue
+            require(isinstance(extent, int), self, f"axis {axis} expects a known extent, found {data}")
+            assert isinstance(extent, int)
+            total = extent + low + high
+            require(total >= 0, self, f"pads {low} and {high} take more from axis {axis} than data {data} has")
+            made = self.mode == "constant" or extent > 0 or total == 0
+            require(made, self, f"mode {self.mode!r} expects elements along axis {axis}, found {data}")
+            extents.append(total)
+        return (TensorType(data.dtype, tuple(extents)),)
+
+    def _ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        rank = len(self.pads) // 2
+        return self.pads[:rank], self.pads[rank:]
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.pad(data, *self._ends(), self.mode, self.value, outputs[0].memory_layout)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+    ) -> Iterable[LayoutChoice]:
+        """The layout of data where axes in blocks are not padded."""
+        layout, before, after = inputs[0].layout, *self._ends()
+        padded = [axis for axis in range(inputs[0].rank) if before[axis] or after[axis]]
+        if layout is not None and all(layout.block_of(axis) == 1 for axis in padded):
+            yield LayoutChoice((layout,), (layout,))
+        yield LayoutChoice((None,), (None,))
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastTo(Op):
+    """Data broadcast with `shape`, both ways: an extent of 1 in `shape` keeps that of data."""
+
+    shape: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        return (TensorType(data.dtype, broadcast_types(self, data, TensorType(data.dtype, self.shape))),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return broadcast.broadcast_to(data, outputs[0].static_shape, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile(Op):
+    """Data repeated along each axis."""
+
+    repeats: tuple[int, ...] = ()
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        require_per_axis(self, "repeats", self.repeats, data.rank)
+        require(min(self.repeats, default=0) >= 0, self, f"repeats expects at least 0, found {list(self.repeats)}")
+        extents: list[Dim] = []
+        for extent, times in zip(data.shape, self.repeats, strict=True):
+            known = isinstance(extent, int) or times == 1
+            require(known, self, f"expects known extents where it repeats, found {data}")
+            extents.append(extent * times if isinstance(extent, int) else extent)
+        return (TensorType(data.dtype, tuple(extents)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.tile(data, self.repeats, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class DepthToSpace(Op):
+    """[n, c, h, w] to [n, c / block², h·block, w·block]. `mode` orders the depth: DCR [block, block, c'] or CRD."""
+
+    block: int = 1
+    mode: str = "DCR"
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        n, c, h, w = _picture(self, self.block, *inputs)
+        require(self.mode in ("DCR", "CRD"), self, f"mode expects 'DCR' or 'CRD', found {self.mode!r}")
+        fits = c % self.block**2 == 0
+        require(fits, self, f"channels expect a multiple of {self.block**2}, found {c}")
+        return (TensorType(inputs[0].dtype, (n, c // self.block**2, h * self.block, w * self.block)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.depth_to_space(data, self.block, self.mode, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceToDepth(Op):
+    """[n, c, h, w] to [n, c·block², h / block, w / block], the depth being [block, block, c]."""
+
+    block: int = 1
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        n, c, h, w = _picture(self, self.block, *inputs)
+        fits = h % self.block == 0 and w % self.block == 0
+        require(fits, self, f"height and width expect multiples of {self.block}, found {h} and {w}")
+        return (TensorType(inputs[0].dtype, (n, c * self.block**2, h // self.block, w // self.block)),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.space_to_depth(data, self.block, outputs[0].memory_layout)
+
+
+def _picture(op: Op, block: int, data: TensorType) -> tuple[int, int, int, int]:
+    ANY.check(op, "data", data)
+    require(data.rank == 4, op, f"data expects [n, c, h, w], found {data}")
+    require(block >= 1, op, f"block expects at least 1, found {block}")
+    n, c, h, w = require_static(op, data)
+    return n, c, h, w
+
+
+@dataclass(frozen=True, slots=True)
+class Trilu(Op):
+    """The upper or lower triangle of the last two axes, from the k-th diagonal; zero elsewhere."""
+
+    upper: bool = True
+    k: int = 0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = inputs
+        ANY.check(self, "data", data)
+        require(data.rank >= 2, self, f"data expects at least 2 axes, found {data}")
+        return (TensorType(data.dtype, data.shape),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        (data,) = inputs
+        assert data is not None
+        return shape.trilu(data, self.upper, self.k, outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot(Op):
+    """A new axis of extent `depth`: values[1] at the index and values[0] elsewhere. Inputs: indices, values."""
+
+    depth: int = 1
+    axis: int = 0
+
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        indices, values = inputs
+        NUMBERS.check(self, "indices", indices)
+        ANY.check(self, "values", values)
+        require(self.depth >= 1, self, f"depth expects at least 1, found {self.depth}")
+        require_axis(self, self.axis, indices.rank + 1)
+        require(values.shape == (2,), self, f"values expects 2 elements, found {values}")
+        return (TensorType(values.dtype, (*indices.shape[: self.axis], self.depth, *indices.shape[self.axis :])),)
+
+    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
+        indices, values = inputs
+        assert indices is not None
+        assert values is not None
+        return shape.one_hot(indices, values, self.depth, self.axis, outputs[0].memory_layout)
+
+
+OPS = (
+    Reshape, Transpose, Concat, Split, Slice, Pad, BroadcastTo, Tile, DepthToSpace, SpaceToDepth, Trilu, OneHot,
+)  # fmt: skip
+"""The operators of this file."""

@@ -1,0 +1,69 @@
+"""Attributes of operators that move a window over spatial dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sateen.graph_ir.op import Op, require
+from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.topi.window import Window
+
+LARGEST = 1 << 24
+"""Of a window's numbers: positions computed from them stay far from the end of int64."""
+
+
+def window_of(
+    op: Op, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
+) -> Window:
+    """The window of an operator's attributes; empty ones stand for strides and dilations of 1 and no padding.
+
+    Raises InferenceError where their numbers differ or a value makes no sense.
+    """
+    rank = len(kernel)
+    window = Window(
+        tuple(kernel), tuple(strides) or (1,) * rank, tuple(pads) or (0,) * (2 * rank), tuple(dilations) or (1,) * rank
+    )
+    require(len(window.strides) == rank, op, f"expects {rank} strides, found {list(strides)}")
+    require(len(window.pads) == 2 * rank, op, f"expects {2 * rank} pads (begin…, end…), found {list(pads)}")
+    require(len(window.dilations) == rank, op, f"expects {rank} dilations, found {list(dilations)}")
+    for name, values, least in (
+        ("kernel", window.kernel, 1), ("strides", window.strides, 1), ("pads", window.pads, 0),
+        ("dilations", window.dilations, 1),
+    ):  # fmt: skip
+        fits = all(least <= v <= LARGEST for v in values)
+        require(fits, op, f"expects {name} of {least} to {LARGEST}, found {list(values)}")
+    return window
+
+
+def output_dims(op: Op, window: Window, data: TensorType, ceil_mode: bool = False) -> tuple[Dim, ...]:
+    """Spatial dimensions of the output; a dimension that is a symbol gives one named after the arithmetic.
+
+    Raises InferenceError where the window is larger than the padded data.
+    """
+    result: list[Dim] = []
+    for d, extent in enumerate(data.shape[2:]):
+        single = Window(
+            window.kernel[d : d + 1], window.strides[d : d + 1], (window.pads[d], window.pads[window.rank + d]),
+            window.dilations[d : d + 1],
+        )  # fmt: skip
+        if isinstance(extent, Symbol):
+            change = window.pads[d] + window.pads[window.rank + d] - window.reach(d)
+            rounding = window.strides[d] - 1 if ceil_mode else 0
+            result.append(Symbol(f"({extent.name} + {change + rounding}) // {window.strides[d]} + 1"))
+            continue
+        (count,) = single.output([extent], ceil_mode)
+        require(
+            count > 0, op,
+            f"a window of {window.reach(d)} does not fit into dimension {2 + d} of data, which is {extent} with pads "
+            f"{window.pads[d]} and {window.pads[window.rank + d]}",
+        )  # fmt: skip
+        result.append(count)
+    return tuple(result)
+
+
+def require_spatial(op: Op, data: TensorType, rank: int | None = None) -> int:
+    """The number of spatial dimensions of data [N, C, …]. Raises InferenceError where there are none or not `rank`."""
+    found = data.rank - 2
+    require(found >= 1, op, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
+    require(rank is None or found == rank, op, f"expects data with {rank} spatial dimensions, found {found}")
+    return found

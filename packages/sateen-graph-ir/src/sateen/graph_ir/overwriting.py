@@ -1,0 +1,60 @@
+"""Proof that a kernel may write its output over one of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Const, Expr, Load
+from sateen.tensor_ir.ir.stmt import For, Function, Stmt, Store, While
+from sateen.tensor_ir.ir.visit import children, walk
+
+
+def allow_overwriting(function: Function) -> tuple[Function, tuple[int, ...]]:
+    """The function, told that its output may lie in the memory of some inputs (`aliased`), and these, by position.
+
+    Requires: each element of the outputs is stored. Where there are no more stores than elements, each is stored once.
+    An input whose elements are as large may then be overwritten if each of its elements is read only for the store of
+    the output's element at the same place: the store waits for the read, and nothing reads the element afterwards.
+    """
+    output, *others = function.outputs
+    if others or _most_stores(function, output) != output.size():
+        return function, ()
+    apart = {output, *_read_apart(function, output)}
+    found = {i: b for i, b in enumerate(function.parameters) if b not in apart and b.dtype.bytes == output.dtype.bytes}
+    if not found:
+        return function, ()
+    return replace(function, aliased=frozenset({output, *found.values()})), tuple(found)
+
+
+def _most_stores(function: Function, buffer: Buffer) -> float:
+    """How often elements of a buffer are stored at most."""
+    return sum(times for s, times in _executions(function.body) if isinstance(s, Store) and s.buffer is buffer)
+
+
+def _executions(s: Stmt, times: float = 1) -> Iterator[tuple[Stmt, float]]:
+    """Each statement, and how often it runs at most."""
+    yield s, times
+    if isinstance(s, For):
+        times = times * int(s.extent.value) if isinstance(s.extent, Const) else inf
+    if isinstance(s, While):
+        times = inf
+    for child in children(s):
+        if isinstance(child, Stmt):
+            yield from _executions(child, times)
+
+
+def _read_apart(function: Function, output: Buffer) -> set[Buffer]:
+    """The buffers of which an element is read for anything but the store of the output's element at the same place."""
+    analyzer = Analyzer()
+    found: set[Buffer] = set()
+    for s, _ in _executions(function.body):
+        loads = {n for e in children(s) if isinstance(e, Expr) for n in walk(e) if isinstance(n, Load)}
+        if isinstance(s, Store) and s.buffer is output:
+            place = analyzer.form(output.offset(s.indices))
+            loads = {n for n in loads if not analyzer.form(n.buffer.offset(n.indices)).same(place)}
+        found |= {n.buffer for n in loads}
+    return found

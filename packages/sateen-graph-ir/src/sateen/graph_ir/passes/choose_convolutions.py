@@ -1,0 +1,94 @@
+"""Choose the way in which each convolution is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.op import Op
+from sateen.graph_ir.ops.conv import Conv, WinogradConv
+from sateen.graph_ir.ops.window import window_of
+from sateen.tensor_ir import Machine
+from sateen.topi import winograd
+from sateen.topi.convolution import Direct, Method, Problem, Winograd, candidates
+
+Chooser = Callable[[Problem], Sequence[Method]]
+"""The methods of a convolution that were measured, fastest first."""
+
+
+def nothing_known(problem: Problem) -> Sequence[Method]:  # noqa: ARG001  # the signature is that of a Chooser
+    """Where nothing was measured."""
+    return ()
+
+
+def choose_convolutions(
+    graph: Graph, machine: Machine, *, strict: bool = False, known: Chooser = nothing_known
+) -> Graph:
+    """Give each convolution its tile, or turn it into WinogradConv, as is known or else estimated to be fastest.
+
+        parameter %w: float32[64, 64, 3, 3]; %y = conv(%x, %w, %b) {pads=(1, 1, 1, 1)}
+        =>  parameter %w.1: float32[64, 64, 8, 8]
+            %y = winograd_conv(%x, %w.1, %b) {tile=6, pads=(1, 1, 1, 1), block=(1, 10), vectors=2}
+
+    Winograd's method takes constant weights. Its errors grow from 1e-6 to about 3e-5 of the largest output, so `strict`
+    numerics leave it out. Of the methods that are known, those that are no candidates of the problem do not count.
+    Requires: static types. Runs before choose_layouts. Source: sateen.topi.convolution.
+    """
+    rewriter = GraphRewriter(graph)
+    for node in graph.nodes:
+        problem = problem_of(node)
+        method = None
+        if problem is not None:
+            _, weight, *_ = rewriter.values(node.inputs)
+            direct = strict or rewriter.constant(weight) is None
+            possible = [c.method for c in candidates(problem, machine) if not direct or isinstance(c.method, Direct)]
+            method = next((m for m in (*known(problem), *possible) if m in possible), None)
+        if isinstance(node.op, Conv) and method is not None:
+            rewriter.replace(node, _computed(rewriter, node, node.op, method))
+        else:
+            rewriter.keep(node)
+    return rewriter.finish()
+
+
+def problem_of(node: Node) -> Problem | None:
+    """The convolution that a node computes, if there is a choice of ways."""
+    op = node.op
+    if not isinstance(op, Conv) or op.groups != 1:
+        return None
+    data, weight = (v.type for v in node.inputs[:2] if v is not None)
+    if str(data.dtype) != "float32":
+        return None
+    window = window_of(op, weight.static_shape[2:], op.strides, op.pads, op.dilations)
+    return Problem(data.static_shape, weight.static_shape, window)
+
+
+def operator_of(op: Conv, method: Method) -> Conv | WinogradConv:
+    """The operator that computes a convolution by a method."""
+    if isinstance(method, Direct):
+        return replace(op, tile=(method.rows, method.columns, method.vectors))
+    stride = op.strides[0] if op.strides else 1
+    return WinogradConv(method.tile, stride, op.pads, (method.rows, method.columns), method.vectors)
+
+
+def method_of(op: Op) -> Method | None:
+    """The method that an operator was given by this pass, if it was."""
+    match op:
+        case Conv(tile=(rows, columns, vectors)):
+            return Direct(rows, columns, vectors)
+        case WinogradConv(block=(rows, columns)):
+            return Winograd(op.tile, rows, columns, op.vectors)
+        case _:
+            return None
+
+
+def _computed(rewriter: GraphRewriter, node: Node, op: Conv, method: Method) -> Value:
+    """The result of a convolution, computed by a method."""
+    data, weight, *bias = rewriter.values(node.inputs)
+    operator = operator_of(op, method)
+    if isinstance(operator, WinogradConv):
+        constant = rewriter.constant(weight)
+        assert weight is not None
+        assert constant is not None
+        weight = rewriter.parameter(weight.name, winograd.transformed(constant, operator.transform))
+    return rewriter.insert(operator, data, weight, *bias, name=node.outputs[0].name, spans=node.spans)

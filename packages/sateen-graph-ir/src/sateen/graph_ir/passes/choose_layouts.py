@@ -1,0 +1,80 @@
+"""Choose the layout in which each node runs."""
+
+from __future__ import annotations
+
+from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.layout_search import Choices, Costs, greedy, in_layout, least
+from sateen.graph_ir.ops.layout import ConvertLayout
+from sateen.topi.layout import Layout
+
+CLEARLY = 0.99
+"""Of the greedy choice's estimate, what is better than that."""
+
+
+def choose_layouts(graph: Graph, lanes: int) -> Graph:
+    """Run every node in a layout such that nodes and conversions together are estimated to take the least time.
+
+        %a: float32[1, 64, 8, 8] = conv(%x, %w); %y: float32[1, 64, 8, 8] = relu(%a)
+        =>  %x.1: float32[1, 32, 8, 8]@aBcd16b = convert_layout(%x) {layout=@aBcd16b}
+            %a: float32[1, 64, 8, 8]@aBcd16b = conv(%x.1, %w.1)
+            %y.1: float32[1, 64, 8, 8]@aBcd16b = relu(%a)
+            %y: float32[1, 64, 8, 8] = convert_layout(%y.1)
+
+    By dynamic programming over nodes and edges, first to last, then back: what a value costs in a layout is what its
+    node and the node's inputs cost in the best layouts for that, shared equally among readers. That is exact for trees.
+    A graph is none, and the estimate does not know what will be fused; so the result is taken only where it is clearly
+    better than the greedy one, in which each node takes the first of its choices for what its inputs are in by then. A
+    value is converted once for each layout that it is needed in, always from the one that its node gives, so that no
+    conversion undoes another. `lanes` are the float32 elements of a vector. Requires: row-major values of static types.
+    Guarantees: inputs and outputs of the graph are row-major.
+    """
+    costs, first = Costs(graph, lanes), greedy(graph, lanes)
+    found = least(graph, costs)
+    return _Rewriter(graph, found if costs.total(found) < CLEARLY * costs.total(first) else first).run()
+
+
+class _Rewriter:
+    """Puts the nodes into a new graph, with conversions where layouts differ."""
+
+    def __init__(self, graph: Graph, choices: Choices) -> None:
+        self.graph, self.choices = graph, choices
+        self.rewriter = GraphRewriter(graph)
+        self.converted: dict[tuple[Value, Layout | None], Value] = {}
+
+    def run(self) -> Graph:
+        for node in self.graph.nodes:
+            self.place(node)
+        for v in self.graph.outputs:
+            value = self.rewriter.value(v)
+            if value.type.layout is not None:
+                self.rewriter.stand_for(v, self.in_layout(value, None))
+        return self.rewriter.finish()
+
+    def place(self, node: Node) -> None:
+        choice = self.choices[node]
+        layouts = iter(choice.inputs)
+        operands = self.rewriter.values(node.inputs)
+        inputs = tuple(None if v is None else self.in_layout(v, next(layouts)) for v in operands)
+        outputs = tuple(self.output(v, layout) for v, layout in zip(node.outputs, choice.outputs, strict=True))
+        if inputs == node.inputs and outputs == node.outputs:
+            self.rewriter.keep(node)
+        else:
+            self.rewriter.put(node, inputs, outputs)
+
+    def output(self, value: Value, layout: Layout | None) -> Value:
+        """A value in a layout. The name of an output of the graph is left for what is row-major."""
+        if layout is None:
+            return value
+        name = self.rewriter.builder.unique(value.name) if value in self.graph.outputs else value.name
+        return Value(name, in_layout(value.type, layout))
+
+    def in_layout(self, value: Value, layout: Layout | None) -> Value:
+        """The value, converted where its layout is another."""
+        if value.type.layout == layout:
+            return value
+        key = value, layout
+        if key not in self.converted:
+            producer = self.rewriter.producer(value)
+            spans = () if producer is None else producer.spans
+            self.converted[key] = self.rewriter.insert(ConvertLayout(layout), value, name=value.name, spans=spans)
+        return self.converted[key]

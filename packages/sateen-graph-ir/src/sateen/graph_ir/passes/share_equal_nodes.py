@@ -1,0 +1,51 @@
+"""Compute what is equal once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Value
+from sateen.graph_ir.op import Op
+from sateen.graph_ir.types import TensorType
+
+
+def share_equal_nodes(graph: Graph) -> Graph:
+    """Let equal operators on equal inputs share their outputs, and equal parameters their data.
+
+        %a = relu(%x); %b = relu(%x); %c = add(%a, %b)
+        =>  %a = relu(%x); %c = add(%a, %a)
+
+    Nodes that are not pure stay, as do the parameters that nothing reads any more: remove_dead_nodes takes those.
+    An output of the graph keeps a name of its own: its node is never the one that goes.
+    """
+    rewriter = GraphRewriter(graph)
+    first = _equal_parameters(graph)
+    known: dict[tuple[Op, tuple[Value | None, ...], tuple[TensorType, ...]], tuple[Value, ...]] = {}
+    for old, new in first.items():
+        rewriter.stand_for(old, new)
+    for node in graph.nodes:
+        key = (node.op, rewriter.values(node.inputs), tuple(v.type for v in node.outputs))
+        if not node.op.is_pure or key not in known or any(v in graph.outputs for v in node.outputs):
+            rewriter.keep(node)
+            known.setdefault(key, tuple(rewriter.value(v) for v in node.outputs))
+        else:
+            rewriter.replace(node, *known[key])
+    return rewriter.finish()
+
+
+def _equal_parameters(graph: Graph) -> dict[Value, Value]:
+    """For each parameter that an earlier one equals, bit by bit, that one."""
+    alike: dict[tuple[TensorType, bytes], list[Value]] = {}
+    result = {}
+    for v, data in graph.parameters.items():
+        earlier = alike.setdefault((v.type, data.flat[:16].tobytes()), [])
+        equal = next((e for e in earlier if np.array_equal(_bits(graph.parameters[e]), _bits(data))), None)
+        if equal is None:
+            earlier.append(v)
+        else:
+            result[v] = equal
+    return result
+
+
+def _bits(data: Array) -> Array:
+    return data.reshape(-1).view(np.uint8)

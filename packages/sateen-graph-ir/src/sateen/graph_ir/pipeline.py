@@ -1,0 +1,122 @@
+"""Runs passes over a graph in order: timed, observed, verified.
+
+A pipeline is a tuple of passes, functions from graph to graph; who wants another one makes another tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+
+from sateen.graph_ir.graph import Graph, Node, Pass, Value, infer, note_node
+from sateen.graph_ir.text import format_type, subgraphs
+from sateen.runtime.errors import InferenceError
+
+Pipeline = tuple[Pass, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PassRun:
+    """What one pass did. `after is before` where it changed nothing."""
+
+    name: str
+    before: Graph
+    after: Graph
+    seconds: float
+
+
+Observer = Callable[[PassRun], None]
+
+
+def run_pipeline(
+    graph: Graph, passes: Iterable[Pass], observer: Observer | None = None, *, verify: bool = True
+) -> Graph:
+    """The graph after all passes. An error tells the pass; with `verify` each result is verified.
+
+    Raises InferenceError for a pass that returns no graph.
+    """
+    for pass_ in passes:
+        name = pass_name(pass_)
+        start = perf_counter()
+        try:
+            after = pass_(graph)
+            seconds = perf_counter() - start
+            if not isinstance(after, Graph):
+                raise InferenceError(f"expected {name} to return a Graph, found {type(after).__name__}")
+            if verify and after is not graph:
+                verify_graph(after)
+        except Exception as error:
+            error.add_note(f"while running {name}")
+            raise
+        if observer is not None:
+            observer(PassRun(name, graph, after, seconds))
+        graph = after
+    return graph
+
+
+def pass_name(pass_: Pass) -> str:
+    """The name of the function, which arguments bound by functools.partial don't change."""
+    while isinstance(pass_, partial):
+        pass_ = pass_.func
+    return getattr(pass_, "__name__", type(pass_).__name__)
+
+
+def verify_graph(graph: Graph) -> None:
+    """Raise InferenceError where a graph is malformed.
+
+    Names are unique and values defined once, before their use; the type of each output is the one that its operator
+    infers, in any layout; parameters have the data that their types say; aliases are outputs and inputs of one type.
+    """
+    names: set[str] = set()
+    known: set[Value] = set()
+
+    def define(value: Value) -> None:
+        if value.name in names:
+            raise InferenceError(f"graph {graph.name!r}: expected unique names, found {value} twice")
+        names.add(value.name)
+        known.add(value)
+
+    for v in (*graph.inputs, *graph.parameters):
+        define(v)
+    for v, data in graph.parameters.items():
+        if data.shape != v.type.physical_shape or data.dtype != v.type.dtype.numpy:
+            found = f"{data.dtype}{list(data.shape)}"
+            raise InferenceError(f"parameter {v} has type {format_type(v.type)}, found data of {found}")
+    for node in graph.nodes:
+        try:
+            _verify_node(node, known)
+            for body in subgraphs(node.op).values():
+                verify_graph(body)
+        except Exception as error:
+            note_node(error, node.inputs, node.spans)
+            raise
+        for v in node.outputs:
+            define(v)
+    for v in graph.outputs:
+        _require_known(v, known, "output")
+    for output, input_ in graph.aliases.items():
+        if output not in graph.outputs or input_ not in graph.inputs or output.type != input_.type:
+            raise InferenceError(
+                f"alias: expected an output and an input of one type, found {output}: {format_type(output.type)} "
+                f"and {input_}: {format_type(input_.type)}"
+            )
+
+
+def _verify_node(node: Node, known: set[Value]) -> None:
+    name = node.op.op_name()
+    for v in node.inputs:
+        if v is not None:
+            _require_known(v, known, f"input of {name}")
+    types = infer(node.op, node.inputs)
+    if len(types) != len(node.outputs):
+        raise InferenceError(f"{name}: expected {len(types)} outputs, found {len(node.outputs)}")
+    for v, t in zip(node.outputs, types, strict=True):
+        if (v.type.dtype, v.type.shape) != (t.dtype, t.shape) or t.layout not in (None, v.type.layout):
+            raise InferenceError(f"{name}: {v} is {format_type(v.type)}, inferred {format_type(t)}")
+
+
+def _require_known(value: Value, known: set[Value], role: str) -> None:
+    if value not in known:
+        raise InferenceError(f"expected every {role} to be defined before its use, found {value}")

@@ -1,0 +1,69 @@
+"""Pass choose_convolutions."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sateen.graph_ir.graph import GraphBuilder
+from sateen.graph_ir.interpreter import interpret
+from sateen.graph_ir.ops.conv import Conv, WinogradConv
+from sateen.graph_ir.passes.choose_convolutions import choose_convolutions
+from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from sateen.graph_ir.pipeline import verify_graph
+from sateen.tensor_ir import Machine
+from sateen.topi.convolution import Direct, Winograd
+
+MACHINE = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
+transform = partial(choose_convolutions, machine=MACHINE)
+
+
+def network(*, size=16, channels=32, strides=(1, 1), constant=True):
+    random = np.random.default_rng(0)
+    g = GraphBuilder("test")
+    x = g.input("x", "float32", (1, channels, size, size))
+    weight = random.standard_normal((32, channels, 3, 3)).astype("float32")
+    w = g.parameter("w", weight) if constant else g.input("w", "float32", weight.shape)
+    b = g.parameter("b", random.standard_normal(32).astype("float32"))
+    g.output(g.add(Conv(strides, (1, 1, 1, 1)), x, w, b, name="y"))
+    return g.finish()
+
+
+def test_a_large_convolution_is_transformed_and_keeps_its_values():
+    before = network()
+    after = remove_dead_nodes(transform(before))
+    verify_graph(after)
+    assert [n.op for n in after.nodes] == [WinogradConv(4, 1, (1, 1, 1, 1), (1, 4), 2)]
+    assert [v.name for v in after.outputs] == ["y"]
+    x = np.random.default_rng(1).standard_normal((1, 32, 16, 16)).astype("float32")
+    expected, found = interpret(before, {"x": x})["y"], interpret(after, {"x": x})["y"]
+    assert np.abs(found - expected).max() < 2e-5 * np.abs(expected).max()
+
+
+def test_others_get_a_tile():
+    for graph in (network(channels=8), network(strides=(2, 1)), network(size=1), network(constant=False)):
+        (node,) = transform(graph).nodes
+        assert isinstance(node.op, Conv)
+        assert len(node.op.tile) == 3
+
+
+def test_strict_numerics_are_direct():
+    (node,) = transform(network(), strict=True).nodes
+    assert isinstance(node.op, Conv)
+
+
+@pytest.mark.parametrize("method", [Direct(1, 4, 1), Winograd(2, 8, 8, 1)])
+def test_what_is_known_is_taken(method):
+    (node,) = remove_dead_nodes(transform(network(), known=lambda problem: (method,))).nodes
+    if isinstance(method, Direct):
+        assert node.op == Conv((1, 1), (1, 1, 1, 1), tile=(1, 4, 1))
+    else:
+        assert node.op == WinogradConv(2, 1, (1, 1, 1, 1), (8, 8), 1)
+
+
+def test_groups_are_left_alone():
+    g = GraphBuilder("test")
+    w = g.parameter("w", np.ones((32, 16, 3, 3), "float32"))
+    g.output(g.add(Conv(groups=2), g.input("x", "float32", (1, 32, 16, 16)), w))
+    graph = g.finish()
+    assert transform(graph) is graph

@@ -1,0 +1,68 @@
+"""Kernels are compiled once, kept, made by workers, and an error tells the group that it is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sateen.graph_ir.build import build, lower_network
+from sateen.graph_ir.graph import Graph, GraphBuilder, Node, NodeSpan
+from sateen.graph_ir.kernel_compiler import KernelCompiler
+from sateen.graph_ir.ops.element_wise import Exp, Relu
+from sateen.graph_ir.ops.softmax import Softmax
+from sateen.runtime import CodegenError, Target
+from sateen.tensor_ir import ObjectCache
+from sateen.tensor_ir.codegen.workers import CompilerPool
+from sateen.tensor_ir.ir.stmt import Function
+
+TARGET = Target.of("llvm")
+
+
+def network() -> Graph:
+    """Two equal groups, Softmax, and a third that differs."""
+    builder = GraphBuilder("net")
+    x = builder.input("x", "float32", (4, 32))
+    a = builder.add(Softmax(1), x, name="a", spans=(NodeSpan("m.onnx", "first", "Softmax"),))
+    b = builder.add(Softmax(1), a, name="b", spans=(NodeSpan("m.onnx", "second", "Softmax"),))
+    builder.output(builder.add(Softmax(0), b, name="c", spans=(NodeSpan("m.onnx", "third", "Softmax"),)))
+    return builder.finish()
+
+
+def test_equal_groups_are_lowered_and_begun_once_each_with_the_first_of_their_nodes() -> None:
+    begun: list[tuple[Function, Node]] = []
+    lowered = lower_network(network(), TARGET, lambda function, node: begun.append((function, node)))
+    assert [function for function, _ in begun] == list(lowered.kernels)
+    assert [span.node for _, node in begun for span in node.spans] == ["first", "third"]
+    assert list(lowered.calls.values()) == [lowered.kernels[0].name, lowered.kernels[0].name, lowered.kernels[1].name]
+
+
+def test_neither_workers_nor_a_cache_change_the_artifact(tmp_path: Path) -> None:
+    expected = build(network()).to_bytes()
+    cache = ObjectCache(tmp_path / "objects")
+    with CompilerPool(2) as workers:
+        assert build(network(), workers=workers, cache=cache).to_bytes() == expected
+    assert len(list(cache.folder.iterdir())) == 2
+    assert build(network(), cache=cache).to_bytes() == expected
+
+
+@pytest.mark.parametrize("by_workers", [False, True])
+def test_an_error_tells_the_nodes_of_the_group_and_their_types(by_workers: bool) -> None:
+    builder = GraphBuilder("net")
+    x = builder.input("x", "float32", (8,))
+    y = builder.add(Exp(), x, name="y", spans=(NodeSpan("m.onnx", "power", "Exp"),))
+    builder.output(builder.add(Relu(), y, name="z", spans=(NodeSpan("m.onnx", "cut", "Relu"),)))
+    begun: list[tuple[Function, Node]] = []
+    lower_network(builder.finish(), TARGET, lambda function, node: begun.append((function, node)))
+    ((function, node),) = begun
+    unnamed = Function("not a symbol", function.parameters, function.outputs, function.body)
+    with CompilerPool(1) as workers:
+        compiler = KernelCompiler(TARGET, workers if by_workers else None)
+        compiler.begin(unnamed, node)
+        with pytest.raises(CodegenError) as caught:
+            compiler.finish()
+    assert caught.value.__notes__[:2] == [
+        "in node 'power' (Exp) of model 'm.onnx'",
+        "in node 'cut' (Relu) of model 'm.onnx'",
+    ]
+    assert caught.value.__notes__[2:] == ["  %x: float32[8]", "  %z: float32[8]"]

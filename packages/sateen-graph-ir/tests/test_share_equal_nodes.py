@@ -1,0 +1,70 @@
+"""Pass share_equal_nodes."""
+
+from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
+
+
+def test_equal_nodes_are_computed_once(check):
+    check(
+        share_equal_nodes,
+        """
+        input %x: float32[2]
+        %a = relu(%x)
+        %b = relu(%x)
+        %c = exp(%a)
+        %d = exp(%b)
+        %y = add(%c, %d)
+        output %y
+        """,
+        """
+        input %x: float32[2]
+        %a = relu(%x)
+        %c = exp(%a)
+        %y = add(%c, %c)
+        output %y
+        """,
+    )
+
+
+def test_equal_parameters_count_as_one(check):
+    check(
+        share_equal_nodes,
+        """
+        input %x: float32[2]
+        parameter %v: float32[2] = [1.0, 2.0]
+        parameter %w: float32[2] = [1.0, 2.0]
+        %a = add(%x, %v)
+        %b = add(%x, %w)
+        %y = multiply(%a, %b)
+        output %y
+        """,
+        """
+        input %x: float32[2]
+        parameter %v: float32[2] = [1.0, 2.0]
+        parameter %w: float32[2] = [1.0, 2.0]
+        %a = add(%x, %v)
+        %y = multiply(%a, %a)
+        output %y
+        """,
+    )
+
+
+def test_other_attributes_inputs_or_types_of_parameters_are_not_equal(check_unchanged):
+    check_unchanged(
+        share_equal_nodes,
+        """
+        input %x: float32[2]
+        parameter %v: float32[2] = [0.0, 0.0]
+        parameter %w: float32[1, 2] = [0.0, 0.0]
+        parameter %i: int32[2] = [0, 0]
+        %a = clip(%x) {low=0.0, high=1.0}
+        %b = clip(%x) {low=0.0, high=2.0}
+        %c = add(%a, %b)
+        %d = add(%c, %v)
+        %y = add(%d, %w)
+        output %y
+        """,
+    )
+
+
+def test_outputs_stay_values_of_their_own(check_unchanged):
+    check_unchanged(share_equal_nodes, "input %x: float32[2]\n%a = relu(%x)\n%b = relu(%x)\noutput %a\noutput %b")

@@ -1,0 +1,93 @@
+"""What runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
+
+from sateen.runtime.artifact import Artifact
+from sateen.runtime.artifact_reader import read_artifact
+from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
+from sateen.runtime.dtype import DType, TypeCode
+from sateen.runtime.errors import (
+    ArgumentError,
+    ArtifactError,
+    CodegenError,
+    ExecutionError,
+    ExpressionError,
+    FrontendError,
+    InferenceError,
+    LinkError,
+    LoweringError,
+    OutOfMemoryError,
+    ScheduleError,
+    SessionCrashedError,
+    SessionError,
+    SessionOutOfMemoryError,
+    SessionTimeoutError,
+    TargetError,
+    SateenError,
+)
+from sateen.runtime.host import PROCESS_POOL, HostPool
+from sateen.runtime.local_session import LocalSession
+from sateen.runtime.model import Model, load
+from sateen.runtime.module import Function, Module, load_module
+from sateen.runtime.ndarray import NDArray, array, empty, from_dlpack
+from sateen.runtime.session import Session, SessionFunction, SessionModule
+from sateen.runtime.signature import Metadata, Parameter, Signature
+from sateen.runtime.step_timing import time_steps
+from sateen.runtime.steps import Step
+from sateen.runtime.target import Target
+from sateen.runtime.timing import TimeResult, time_evaluator
+from sateen.runtime.verified import VerifiedFiles
+
+__all__ = [
+    "PROCESS_POOL",
+    "ArgumentError",
+    "Artifact",
+    "ArtifactError",
+    "CodegenError",
+    "DType",
+    "Device",
+    "DeviceKind",
+    "ExecutionError",
+    "ExpressionError",
+    "FrontendError",
+    "Function",
+    "HostPool",
+    "InferenceError",
+    "LinkError",
+    "LocalSession",
+    "LoweringError",
+    "Metadata",
+    "Model",
+    "Module",
+    "NDArray",
+    "OutOfMemoryError",
+    "Parameter",
+    "ScheduleError",
+    "Session",
+    "SessionCrashedError",
+    "SessionError",
+    "SessionFunction",
+    "SessionModule",
+    "SessionOutOfMemoryError",
+    "SessionTimeoutError",
+    "Signature",
+    "Step",
+    "Target",
+    "TargetError",
+    "TimeResult",
+    "TypeCode",
+    "VerifiedFiles",
+    "SateenError",
+    "array",
+    "cpu",
+    "cuda",
+    "empty",
+    "from_dlpack",
+    "load",
+    "load_module",
+    "metal",
+    "opencl",
+    "read_artifact",
+    "rocm",
+    "time_evaluator",
+    "time_steps",
+    "vulkan",
+]

@@ -1,0 +1,216 @@
+"""The artifact: one file that holds a compiled network (docs/artifact.md).
+
+    header    64 bytes: magic, format version, where sections begin, place, size and SHA-256 of the manifest
+    manifest  JSON: producer, target, inputs, outputs, workspace sizes, options, place and digests of each section
+    sections  native library, parameters; each at a multiple of 4096 bytes
+
+`artifact_reader` reads it and believes nothing that it has not checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import accumulate, islice
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
+
+from sateen.runtime.content import Content, whole
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArtifactError
+from sateen.runtime.exported_network import with_parameters
+from sateen.runtime.network_header import network_header
+from sateen.runtime.signature import Parameter, Signature
+from sateen.runtime.steps import Step
+
+MAGIC = b"\x89SATEEN\r\n\x1a"
+FORMAT_VERSION = 1
+LEAF_BYTES = 4 << 20
+HEADER = struct.Struct("<8sIIQQ32s")
+PAGE = 4096
+SECTIONS = ("library", "parameters")
+"""What every artifact has and this version knows."""
+
+_NO_DIGEST = "0" * 64
+_THREADS = min(os.cpu_count() or 1, 8)
+
+ENTRY = "run"
+"""The function of the library that runs the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A compiled network: its manifest's fields, native library and parameter block."""
+
+    producer: str
+    target: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    workspace_bytes: int
+    library: bytes
+    parameters: bytes | memoryview | Content
+    """Content from a compiler is made while the file is written, or whole when a model is loaded. Artifacts with such
+    content compare by `to_bytes`."""
+    source_digest: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Outputs that may be given the memory of an input, by name."""
+    steps: tuple[Step, ...] = ()
+    """The kernels that `run` calls, in order, where it writes a clock after each; else none."""
+
+    @property
+    def signature(self) -> Signature:
+        """Of the library's function: inputs, outputs, a clock where steps are timed, parameters, workspace."""
+        clock = [_block("clock", "int64", len(self.steps) + 1, 8, True)] if self.steps else []
+        parameters = _block("parameters", "uint8", max(len(self.parameters), 64), 64, False)
+        workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), 64, True)
+        return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, parameters, workspace))
+
+    def to_bytes(self) -> bytes:
+        """The file: equal artifacts give equal bytes."""
+        return packed(self.fields(), self._sections())
+
+    def fields(self) -> dict[str, object]:
+        """The manifest, without the places of the sections."""
+        return {
+            "producer": self.producer,
+            "target": self.target,
+            "inputs": [p.to_json() for p in self.inputs],
+            "outputs": [p.to_json() for p in self.outputs],
+            "variants": [{"dims": {}, "entry": ENTRY, "workspace": {"cpu": self.workspace_bytes}}],
+            "source": self.source_digest,
+            "options": dict(self.options),
+            "aliases": dict(self.aliases),
+            **({"steps": [s.to_json() for s in self.steps]} if self.steps else {}),
+        }
+
+    def _sections(self) -> dict[str, bytes | memoryview | Content]:
+        return {"library": self.library, "parameters": self.parameters}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file; whoever reads the path at that time sees the old file or the new one, whole.
+
+        Raises ArtifactError where it can't be written.
+        """
+        with _replacing(Path(path)) as file:
+            _write(file, self.fields(), self._sections())
+
+    def export_library(self, path: str | os.PathLike[str], name: str = "network") -> None:
+        """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
+
+        `name` begins what the header declares (docs/c.md). Raises ArgumentError for a name that is no C identifier,
+        ArtifactError for a library that is no ELF file and where there is no folder to write to, TargetError for a
+        target that this version does not know.
+        """
+        place = Path(path)
+        header = network_header(self.signature, self.target, name)
+        library = with_parameters(self.library, whole(self.parameters), place.name)
+        try:
+            place.write_bytes(library)
+            place.with_suffix(".h").write_text(header, encoding="utf-8")
+        except OSError as error:
+            raise ArtifactError(f"{place}: expected a place to write the library to: {error.strerror}") from None
+
+
+def packed(
+    fields: Mapping[str, object], sections: Mapping[str, bytes | memoryview | Content], optional: tuple[str, ...] = ()
+) -> bytes:
+    """The file of a manifest of these fields and these sections.
+
+    A reader that does not know one of the `optional` sections ignores it.
+    """
+    file = BytesIO()
+    _write(file, fields, sections, optional)
+    return file.getvalue()
+
+
+def _write(
+    file: BinaryIO,
+    fields: Mapping[str, object],
+    sections: Mapping[str, bytes | memoryview | Content],
+    optional: tuple[str, ...] = (),
+) -> None:
+    """Write the sections, and then what comes before them, which tells their digests."""
+    leaves: dict[str, list[str]] = {name: [_NO_DIGEST] * -(-len(d) // LEAF_BYTES) for name, d in sections.items()}
+    starts = list(accumulate((-(-len(d) // PAGE) * PAGE for d in sections.values()), initial=0))
+    described = {
+        name: {"offset": start, "size": len(data), "required": name not in optional, "leaves": leaves[name]}
+        for (name, data), start in zip(sections.items(), starts, strict=False)
+    }
+
+    def manifest() -> bytes:
+        return json.dumps({**fields, "sections": described}, separators=(",", ":"), sort_keys=True).encode()
+
+    first = -(-(HEADER.size + len(manifest())) // PAGE) * PAGE
+    for (name, data), start in zip(sections.items(), starts, strict=False):
+        for index, (leaf, digest) in enumerate(_leaves(data)):
+            leaves[name][index] = digest
+            file.seek(first + start + index * LEAF_BYTES)
+            file.write(leaf)
+        file.seek(first + start + len(data))
+        file.write(bytes(-len(data) % PAGE))
+    text = manifest()
+    head = HEADER.pack(MAGIC, FORMAT_VERSION, first, HEADER.size, len(text), hashlib.sha256(text).digest())
+    file.seek(0)
+    file.write((head + text).ljust(first, b"\0"))
+
+
+def _leaves(data: bytes | memoryview | Content) -> Iterator[tuple[memoryview, str]]:
+    """Each leaf and its SHA-256, made ahead in threads; a leaf is valid until the next one is asked for."""
+
+    def made(start: int, buffer: bytearray) -> tuple[memoryview, str]:
+        if isinstance(data, (bytes, memoryview)):
+            leaf = memoryview(data)[start : start + LEAF_BYTES]
+        else:
+            leaf = memoryview(buffer)[: len(data) - start]
+            data.read_into(start, leaf)
+        return leaf, hashlib.sha256(leaf).hexdigest()
+
+    starts = iter(range(0, len(data), LEAF_BYTES))
+    size = 0 if isinstance(data, (bytes, memoryview)) else min(LEAF_BYTES, len(data))
+    buffers = (bytearray(size) for _ in range(_THREADS + 1))
+    with ThreadPoolExecutor(_THREADS) as pool:
+        coming = deque((pool.submit(made, start, b), b) for b, start in zip(buffers, starts, strict=False))
+        while coming:
+            leaf, buffer = coming.popleft()
+            yield leaf.result()
+            coming.extend((pool.submit(made, start, buffer), buffer) for start in islice(starts, 1))
+
+
+@contextmanager
+def _replacing(place: Path) -> Iterator[BinaryIO]:
+    """A new file beside the place, which takes it when the block ends, and is removed if that fails.
+
+    Raises ArtifactError where it can't be written.
+    """
+    temporary = place.with_name(f".{place.name}.{os.getpid()}.{token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            try:
+                yield file
+                file.close()
+                temporary.replace(place)
+            except BaseException:
+                file.close()
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise ArtifactError(f"{place}: expected a place to write the artifact to: {error.strerror}") from None
+
+
+def leaf_digests(data: bytes | memoryview) -> list[str]:
+    """SHA-256 of each leaf of 4 MiB, in parallel."""
+    return [digest for _, digest in _leaves(data)]
+
+
+def _block(name: str, dtype: str, size: int, alignment: int, is_output: bool) -> Parameter:
+    return Parameter(name, DType.of(dtype), (size,), None, alignment, is_output=is_output)

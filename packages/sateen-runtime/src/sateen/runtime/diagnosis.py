@@ -1,0 +1,92 @@
+"""What a failed call is told: the status of a compiled function, its signature and its arguments, put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sateen.runtime.abi import ABI_VERSION, Failure, Status
+from sateen.runtime.errors import ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError, SateenError
+from sateen.runtime.ndarray import NDArray
+from sateen.runtime.signature import Signature
+
+
+def failure_of(signature: Signature, arguments: Sequence[NDArray], status: int) -> SateenError:
+    """The error that says what the function expected and what it found."""
+    failure = Failure.of(status)
+    match failure.code:
+        case Status.ARGUMENT_COUNT:
+            return wrong_count(signature, len(arguments))
+        case Status.OUT_OF_MEMORY:
+            return OutOfMemoryError(f"{signature.name}: no memory left for its workspace")
+        case Status.ABI_VERSION:
+            return ArtifactError(
+                f"{signature.name}: the library expects a host of another ABI than {ABI_VERSION}; compile it again"
+            )
+        case Status.LAUNCH:
+            return ExecutionError(f"{signature.name}: the device refused a kernel")
+    if words := _expected_and_found(signature, arguments, failure):
+        return ArgumentError(f"{_place(signature, failure.argument)}: {words}")
+    return ExecutionError(f"{signature.name}: failed with status {status:#x}, which this sateen-runtime does not know")
+
+
+def wrong_count(signature: Signature, found: int) -> ArgumentError:
+    """The error of a call with the wrong number of arguments."""
+    names = ", ".join(parameter.name for parameter in signature.parameters)
+    return ArgumentError(f"{signature.name}: expected {len(signature.parameters)} arguments ({names}), found {found}")
+
+
+def wrong_argument(signature: Signature, index: int, words: str) -> ArgumentError:
+    """The error of an argument that never reached the function; `words` say what was expected and found."""
+    return ArgumentError(f"{_place(signature, index)}: {words}")
+
+
+def _place(signature: Signature, index: int) -> str:
+    return f"{signature.name}: argument {index} ({signature.parameters[index].name})"
+
+
+def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], failure: Failure) -> str | None:
+    if failure.argument >= min(len(arguments), len(signature.parameters)):
+        return None
+    parameter, found = signature.parameters[failure.argument], arguments[failure.argument]
+    shape = _shape(parameter.shape)
+    match failure.code:
+        case Status.NULL_ARGUMENT:
+            return "expected an array, found a null pointer"
+        case Status.DEVICE:
+            return f"expected memory of device {parameter.device}, found {found.device}"
+        case Status.DTYPE:
+            return f"expected {parameter.dtype}, found {found.dtype}"
+        case Status.RANK:
+            return f"expected {len(parameter.shape)} dimensions, shape {shape}, found shape {_shape(found.shape)}"
+        case Status.SHAPE:
+            extent = _extent(signature, arguments, failure)
+            place = f"dimension {failure.dimension} of shape {shape}"
+            return f"expected {extent} in {place}, found shape {_shape(found.shape)}"
+        case Status.STRIDES:
+            strides = "compact strides" if parameter.strides is None else f"strides {_shape(parameter.strides)}"
+            return f"expected {strides}, found strides {_shape(found.strides)}; runtime.array makes a compact copy"
+        case Status.ALIGNMENT:
+            lowest = found.data & -found.data
+            expected = f"expected memory aligned to {parameter.alignment} bytes"
+            return f"{expected}, found {lowest}; runtime.array makes an aligned copy"
+        case Status.OVERLAP:
+            return "expected memory of its own, found memory that another argument uses too"
+    return None
+
+
+def _extent(signature: Signature, arguments: Sequence[NDArray], failure: Failure) -> str:
+    """The extent expected in the failing dimension; for a symbol, where its value comes from."""
+    if failure.dimension >= len(signature.parameters[failure.argument].shape):
+        return "another extent"
+    extent = signature.parameters[failure.argument].shape[failure.dimension]
+    if isinstance(extent, int):
+        return str(extent)
+    for parameter, argument in list(zip(signature.parameters, arguments, strict=False))[: failure.argument + 1]:
+        for symbol, value in zip(parameter.shape, argument.shape, strict=False):
+            if symbol == extent:
+                return f"{extent} = {value} as in {parameter.name}"
+    return extent
+
+
+def _shape(extents: Sequence[int | str]) -> str:
+    return f"({', '.join(map(str, extents))})"

@@ -1,0 +1,105 @@
+"""A network in one library: parameters put into the ELF file that the compiler linked (docs/c.md)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+from sateen.runtime.errors import ArtifactError
+
+_FILE_HEADER = struct.Struct("<4s12sHHIQQQIHHHHHH")
+_PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
+_SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_DYNAMIC = struct.Struct("<QQ")
+_UNUSED, _LOAD, _DYNAMIC_SEGMENT, _READ = 0, 1, 2, 4
+_PROGRAM_BITS, _DYNAMIC_SYMBOLS, _ALLOCATED = 1, 11, 2
+_STRING_TABLE, _STRING_SIZE, _SONAME = 5, 10, 14
+_SLOT = "sateen_parameters_offset"
+_SECTION = b".parameters\0"
+_ALIGNMENT = 64
+_LARGEST_PAGE = 1 << 21
+
+
+def with_parameters(library: bytes, parameters: bytes | memoryview, soname: str) -> bytes:
+    """The 64-bit ELF library under another name, with a read-only segment of the parameters, aligned to 64 bytes.
+
+    The segment takes the program header that the linker left unused, and holds the texts of the dynamic linker too,
+    since the new name is one of them. `sateen_parameters_offset` in the library is given the distance from itself to the
+    parameters, so that `sateen_parameters` of the library finds them. Source: System V ABI, chapters 4 and 5. Raises
+    ArtifactError for any other library.
+    """
+    try:
+        return _with_parameters(library, parameters, soname)
+    except (struct.error, IndexError, StopIteration, ValueError):
+        raise ArtifactError("expected a whole ELF library to export, found tables that lie outside of it") from None
+
+
+def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str) -> bytes:
+    if library[:6] != b"\x7fELF\x02\x01" or len(library) < _FILE_HEADER.size:
+        raise ArtifactError("expected a 64-bit ELF library to export, found another kind")
+    *head, segments_at, sections_at, flags, size, segment_size, segment_count, section_size, section_count, names_at = (
+        _FILE_HEADER.unpack_from(library)
+    )
+    segments = _table(library, _PROGRAM_HEADER, segments_at, segment_count)
+    sections = _table(library, _SECTION_HEADER, sections_at, section_count)
+    loads = [segment for segment in segments if segment[0] == _LOAD]
+    symbols = next((section for section in sections if section[1] == _DYNAMIC_SYMBOLS), None)
+    unused = next((segment for segment in segments if segment[0] == _UNUSED), None)
+    if symbols is None or unused is None or not loads:
+        raise ArtifactError("expected a library of a network, found one without room for parameters; compile it again")
+    page = max(segment[7] for segment in loads)
+    if not 0 < page <= _LARGEST_PAGE:
+        raise ArtifactError(f"expected segments on pages of up to {_LARGEST_PAGE} bytes, found {page}")
+    place = _aligned(len(library), page)
+    address = _aligned(max(segment[3] + segment[6] for segment in loads), page)
+    slot = _address_of(library, sections, symbols, _SLOT)
+    slot_place = next(s[2] + slot - s[3] for s in loads if s[3] <= slot < s[3] + s[5])
+
+    texts = sections[symbols[6]]
+    strings = library[texts[4] : texts[4] + texts[5]]
+    texts[3:6] = address + len(parameters), place + len(parameters), len(strings) + len(soname.encode()) + 1
+    renamed = {_STRING_TABLE: texts[3], _STRING_SIZE: texts[5], _SONAME: len(strings)}
+    names = sections[names_at]
+    section_names = library[names[4] : names[4] + names[5]]
+    data = [_PROGRAM_BITS, _ALLOCATED, address, place, len(parameters), 0, 0, _ALIGNMENT, 0]
+    sections.append([len(section_names), *data])
+    length = len(parameters) + texts[5]
+    names[4:6] = place + length, len(section_names) + len(_SECTION)
+    sections_at = _aligned(names[4] + names[5], 8)
+    segments.remove(unused)
+    segments.insert(segments.index(loads[-1]) + 1, [_LOAD, _READ, place, address, address, length, length, page])
+
+    image = bytearray(library) + bytes(place - len(library))
+    image += parameters
+    image += strings + soname.encode() + b"\0"
+    image += section_names + _SECTION
+    image += bytes(sections_at - len(image))
+    image += b"".join(_SECTION_HEADER.pack(*section) for section in sections)
+    fields = (segments_at, sections_at, flags, size, segment_size, segment_count, section_size, len(sections), names_at)
+    _FILE_HEADER.pack_into(image, 0, *head, *fields)
+    for index, segment in enumerate(segments):
+        _PROGRAM_HEADER.pack_into(image, segments_at + index * _PROGRAM_HEADER.size, *segment)
+        if segment[0] == _DYNAMIC_SEGMENT:
+            for at in range(segment[2], segment[2] + segment[5], _DYNAMIC.size):
+                tag, value = _DYNAMIC.unpack_from(image, at)
+                _DYNAMIC.pack_into(image, at, tag, renamed.get(tag, value))
+    struct.pack_into("<q", image, slot_place, address - slot)
+    return bytes(image)
+
+
+def _table(library: bytes, form: struct.Struct, at: int, count: int) -> list[list[int]]:
+    return [list(form.unpack_from(library, at + i * form.size)) for i in range(count)]
+
+
+def _aligned(value: int, alignment: int) -> int:
+    return -(-value // alignment) * alignment
+
+
+def _address_of(library: bytes, sections: Sequence[Sequence[int]], symbols: Sequence[int], name: str) -> int:
+    """The address of a dynamic symbol before the library is loaded."""
+    names = sections[symbols[6]][4]
+    for number, _, _, _, value, _ in _SYMBOL.iter_unpack(library[symbols[4] : symbols[4] + symbols[5]]):
+        if library.startswith(name.encode() + b"\0", names + number):
+            return int(value)
+    raise ArtifactError(f"expected a library of a network, found one without {name}; compile it again")

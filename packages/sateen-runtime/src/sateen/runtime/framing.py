@@ -1,0 +1,94 @@
+"""Messages between a local session and its child: a JSON header and the bytes of arrays, with their lengths."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.ndarray import NDArray, array, empty
+
+_LENGTHS = struct.Struct("<IQ")
+_MOST_HEADER_BYTES = 1 << 26
+
+Header = dict[str, Any]
+
+
+class FramingError(Exception):
+    """The other side sent what is no message."""
+
+
+def send(connection: socket.socket, header: Header, payload: Sequence[bytes | memoryview] = ()) -> None:
+    """Sends one message.
+
+    Raises TimeoutError where the connection's own timeout ends first, OSError where it is gone.
+    """
+    text = json.dumps(header).encode()
+    connection.sendall(_LENGTHS.pack(len(text), sum(len(part) for part in payload)) + text)
+    for part in payload:
+        connection.sendall(part)
+
+
+def receive(connection: socket.socket, deadline: float | None = None) -> tuple[Header, memoryview] | None:
+    """The next message, None where the other side has closed.
+
+    Raises TimeoutError past `deadline`, a time of `monotonic`.
+    """
+    lengths = _read(connection, _LENGTHS.size, deadline)
+    if lengths is None:
+        return None
+    header_bytes, payload_bytes = _LENGTHS.unpack(lengths)
+    if header_bytes > _MOST_HEADER_BYTES:
+        raise FramingError(f"expected a header of at most {_MOST_HEADER_BYTES} bytes, found {header_bytes}")
+    text, payload = _read(connection, header_bytes, deadline), _read(connection, payload_bytes, deadline)
+    if text is None or payload is None:
+        return None
+    try:
+        header = json.loads(bytes(text))
+    except ValueError as error:
+        raise FramingError(f"expected a header of JSON: {error}") from None
+    if not isinstance(header, dict):
+        raise FramingError(f"expected a JSON object as header, found {type(header).__name__}")
+    return header, payload
+
+
+def describe(arrays: Sequence[NDArray]) -> list[list[Any]]:
+    """The element types and shapes of arrays, for a header."""
+    return [[str(value.dtype), list(value.shape)] for value in arrays]
+
+
+def raw(value: NDArray) -> memoryview:
+    """The bytes of an array in row-major order, shared where it is compact."""
+    return (value if value.is_compact else array(value)).numpy().reshape(-1).view(np.uint8).data
+
+
+def rebuild(described: Sequence[Sequence[Any]], payload: memoryview) -> list[NDArray]:
+    """New arrays from what `describe` says and the bytes of all of them in a row."""
+    arrays, start = [], 0
+    for dtype, shape in described:
+        value = empty(tuple(shape), dtype)
+        raw(value)[:] = payload[start : start + value.nbytes]
+        start += value.nbytes
+        arrays.append(value)
+    return arrays
+
+
+def _read(connection: socket.socket, count: int, deadline: float | None) -> memoryview | None:
+    buffer = memoryview(bytearray(count))
+    position = 0
+    while position < count:
+        if deadline is not None:
+            left = deadline - monotonic()
+            if left <= 0:
+                raise TimeoutError
+            connection.settimeout(left)
+        received = connection.recv_into(buffer[position:])
+        if received == 0:
+            return None
+        position += received
+    return buffer

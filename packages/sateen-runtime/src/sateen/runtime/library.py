@@ -1,0 +1,118 @@
+"""Shared libraries from bytes: checked to be for this machine before being mapped, unloaded when nobody holds them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import sys
+import tempfile
+import weakref
+from pathlib import Path
+
+from sateen.runtime.errors import ArtifactError
+from sateen.runtime.processor import host_architecture
+
+_MACHINES = {3: "x86", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+_SHARED_OBJECT, _LOAD = 3, 1
+
+
+class Library:
+    """A shared library, mapped as long as this object or a holder of it lives."""
+
+    __slots__ = ("__weakref__", "_library", "name")
+
+    def __init__(self, image: bytes, name: str) -> None:
+        """Maps the bytes of a library; `name` stands in errors.
+
+        Raises ArtifactError for what this machine can't load.
+        """
+        self.name = name
+        if sys.platform == "linux":
+            check_elf(image, name)
+        # The loader knows a library by its path, which the descriptor makes unique, so that stays open while mapped.
+        path, descriptor, folder = _place(image)
+        try:
+            self._library = ctypes.CDLL(path)
+        except OSError as error:
+            _discard(descriptor, folder)
+            raise ArtifactError(f"{name}: the system's loader refused the library: {error}") from None
+        weakref.finalize(self, _unload, self._library._handle, descriptor, folder).atexit = False
+
+    def address(self, symbol: str) -> int | None:
+        """Where a function or datum lies; None where the library has none of that name."""
+        try:
+            return ctypes.addressof(ctypes.c_char.in_dll(self._library, symbol))
+        except ValueError:
+            return None
+
+    def text(self, symbol: str) -> bytes:
+        """The bytes of a zero-terminated text. Raises ArtifactError where there is none of that name."""
+        address = self.address(symbol)
+        if address is None:
+            raise ArtifactError(f"{self.name}: expected a library that sateen compiled, found one without {symbol}")
+        return ctypes.string_at(address)
+
+
+def check_elf(image: bytes, name: str) -> None:
+    """Raises ArtifactError unless the bytes are a whole ELF shared object for this machine (System V ABI, chapters 4
+    and 5).
+    """
+    wide = struct.calcsize("P") == 8
+    header, segment = ("<16xHHIQQQIHHHHHH", "<IIQQQQQQ") if wide else ("<16xHHIIIIIHHHHHH", "<IIIIIIII")
+    if image[:4] != b"\x7fELF" or len(image) < struct.calcsize(header):
+        raise ArtifactError(
+            f"{name}: expected an ELF shared library, found {len(image)} bytes that begin {image[:4]!r}"
+        )
+    kind, machine = struct.unpack_from("<HH", image, 16)
+    found = _MACHINES.get(machine, f"machine {machine}")
+    if found != host_architecture() or image[4] != (2 if wide else 1) or image[5] != 1:
+        raise ArtifactError(
+            f"{name}: expected a library for {host_architecture()}, found one for {found}; "
+            f"compile it for {host_architecture()}"
+        )
+    if kind != _SHARED_OBJECT:
+        raise ArtifactError(f"{name}: expected an ELF shared library, found ELF type {kind}")
+    fields = struct.unpack_from(header, image)
+    sections_end = fields[5] + fields[10] * fields[11]
+    if sections_end > len(image):
+        raise ArtifactError(f"{name}: expected {sections_end} bytes, found {len(image)}: the library is cut short")
+    start, size, count = fields[4], fields[8], fields[9]
+    if size != struct.calcsize(segment) or start + size * count > len(image):
+        raise ArtifactError(
+            f"{name}: expected a whole library, found its program headers outside of its {len(image)} bytes"
+        )
+    for index in range(count):
+        values = struct.unpack_from(segment, image, start + index * size)
+        offset, length = (values[2], values[5]) if wide else (values[1], values[4])
+        if values[0] == _LOAD and offset + length > len(image):
+            raise ArtifactError(
+                f"{name}: expected {offset + length} bytes, found {len(image)}: the library is cut short"
+            )
+
+
+def _place(image: bytes) -> tuple[str, int | None, tempfile.TemporaryDirectory[str] | None]:
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("sateen", os.MFD_CLOEXEC)
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(image)
+        return f"/proc/self/fd/{descriptor}", descriptor, None
+    folder = tempfile.TemporaryDirectory(prefix="sateen-", ignore_cleanup_errors=True)
+    path = Path(folder.name, "library")
+    path.write_bytes(image)
+    return str(path), None, folder
+
+
+def _discard(descriptor: int | None, folder: tempfile.TemporaryDirectory[str] | None) -> None:
+    if descriptor is not None:
+        os.close(descriptor)
+    if folder is not None:
+        folder.cleanup()
+
+
+def _unload(handle: int, descriptor: int | None, folder: tempfile.TemporaryDirectory[str] | None) -> None:
+    if sys.platform == "win32":
+        ctypes.WinDLL("kernel32").FreeLibrary(ctypes.c_void_p(handle))
+    else:
+        ctypes.CDLL(None).dlclose(ctypes.c_void_p(handle))
+    _discard(descriptor, folder)

@@ -1,0 +1,208 @@
+"""Compiled functions as Python calls them, and the libraries that hold them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sateen.runtime.abi import ABI_VERSION, PublicFunction
+from sateen.runtime.diagnosis import failure_of, wrong_argument, wrong_count
+from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
+from sateen.runtime.host import PROCESS_POOL, HostPool
+from sateen.runtime.library import Library
+from sateen.runtime.ndarray import NDArray, SupportsDLPack
+from sateen.runtime.signature import Metadata, Signature
+from sateen.runtime.target import Target
+
+Argument = NDArray | np.ndarray[Any, Any] | SupportsDLPack
+"""What a compiled function takes: an NDArray, a NumPy array or an array that speaks DLPack, none of them copied."""
+
+AnyFunction = TypeVar("AnyFunction")
+
+
+class Function:
+    """A compiled function. It writes its outputs into the arrays that it is given and returns nothing.
+
+    It takes an array as it is or refuses it: count, element type, shape, strides, alignment and device are checked by
+    the compiled code against `signature`, and an ArgumentError says what was expected and what was found.
+    """
+
+    __slots__ = ("_call", "_host", "_host_address", "_owner", "_pointers", "signature")
+
+    def __init__(
+        self, signature: Signature, address: int, *, owner: object, threads: int = 0, pool: HostPool = PROCESS_POOL
+    ) -> None:
+        """The function at `address`, whose code lives as long as `owner`."""
+        self.signature = signature
+        self._owner = owner
+        self._call = PublicFunction(address)
+        self._host = pool.host(threads)
+        self._host_address = None if self._host is None else ctypes.addressof(self._host)
+        self._pointers = ctypes.c_void_p * len(signature.parameters)
+
+    def __call__(self, *arguments: Argument) -> None:
+        """Runs the function. Raises ArgumentError for what it does not take, ExecutionError where it fails."""
+        arrays = arrays_of(self.signature, arguments)
+        pointers = self._pointers(*[array.handle for array in arrays])
+        status = self._call(self._host_address, pointers, len(arrays))
+        if status:
+            raise failure_of(self.signature, arrays, status)
+
+    def bind(self, *arguments: Argument) -> Callable[[], None]:
+        """The call with these arguments as a function of none, prepared once: what to measure or to repeat."""
+        arrays = arrays_of(self.signature, arguments)
+        pointers = self._pointers(*[array.handle for array in arrays])
+        call, host, count = self._call, self._host_address, len(arrays)
+
+        def run() -> None:
+            if status := call(host, pointers, count):
+                raise failure_of(self.signature, arrays, status)
+
+        return run
+
+    def __repr__(self) -> str:
+        return f"Function({self.signature})"
+
+
+class Module:
+    """The functions of one library by name, as in `module["matmul"](a, b, c)`; of one function, callable itself."""
+
+    def __init__(
+        self,
+        signatures: Iterable[Signature],
+        addresses: Mapping[str, int],
+        *,
+        owner: object,
+        default_host: int | None = None,
+        threads: int = 0,
+        pool: HostPool = PROCESS_POOL,
+    ) -> None:
+        """Functions at addresses in memory, alive as long as `owner`.
+
+        `default_host` is the address of `sateen_default_host` there, None where the code has no pool. The
+        functions run on the shared threads of `pool`, at most `threads` at once, 0 for all.
+        """
+        if default_host is not None:
+            pool.offer(default_host, owner)
+        self._owner = owner
+        self._addresses = dict(addresses)
+        self._pool = pool
+        self.threads = threads
+        self.functions: Mapping[str, Function] = MappingProxyType(
+            {
+                signature.name: Function(signature, addresses[signature.name], owner=owner, threads=threads, pool=pool)
+                for signature in signatures
+            }
+        )
+
+    def __getitem__(self, name: str) -> Function:
+        return function_named(name, self.functions)
+
+    def __call__(self, *arguments: Argument) -> None:
+        """Runs the function of a module that holds only one. Raises ArgumentError where there are several."""
+        if len(self.functions) != 1:
+            raise ArgumentError(
+                f"expected a module of one function to call, found one of {', '.join(self.functions) or 'none'}"
+            )
+        next(iter(self.functions.values()))(*arguments)
+
+    def with_threads(self, threads: int) -> Module:
+        """The same code, run by at most `threads` threads at once, 0 for all."""
+        signatures = [function.signature for function in self.functions.values()]
+        return Module(signatures, self._addresses, owner=self._owner, threads=threads, pool=self._pool)
+
+    def __repr__(self) -> str:
+        return f"Module({', '.join(str(function.signature) for function in self.functions.values())})"
+
+
+def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDArray]:
+    """The arguments of a call as arrays, not copied.
+
+    Raises ArgumentError for a wrong count, what is no array, and an output that can't be written to; the rest is
+    checked by the compiled code.
+    """
+    parameters = signature.parameters
+    if len(arguments) != len(parameters):
+        raise wrong_count(signature, len(arguments))
+    arrays: list[NDArray] = []
+    for index, value in enumerate(arguments):
+        try:
+            array = NDArray.of(value)
+        except ArgumentError as error:
+            raise wrong_argument(signature, index, str(error)) from None
+        if array.is_read_only and parameters[index].is_output:
+            raise wrong_argument(signature, index, "expected memory to write the output to, found a read-only array")
+        arrays.append(array)
+    return arrays
+
+
+def function_named(name: str, functions: Mapping[str, AnyFunction]) -> AnyFunction:
+    """The function of that name. Raises ArgumentError that lists those there are."""
+    try:
+        return functions[name]
+    except KeyError:
+        raise ArgumentError(
+            f"expected a function of this module, one of {', '.join(functions)}; found {name!r}"
+        ) from None
+
+
+def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, pool: HostPool = PROCESS_POOL) -> Module:
+    """Loads a self-contained shared library, a file or its bytes, that sateen compiled.
+
+    Raises ArtifactError for a file that can't be read and for a library that is corrupt, of another version of the ABI,
+    or for another processor than this.
+    """
+    image, name = (source, "library") if isinstance(source, bytes) else (_content(Path(source)), str(source))
+    library = Library(image, name)
+    metadata = _metadata(library)
+    addresses = {function.name: library.address(function.name) for function in metadata.functions}
+    found = {function: address for function, address in addresses.items() if address is not None}
+    if absent := sorted(addresses.keys() - found.keys()):
+        raise ArtifactError(f"{name}: expected the functions that its metadata names, found no {', '.join(absent)}")
+    return Module(
+        metadata.functions,
+        found,
+        owner=library,
+        default_host=library.address("sateen_default_host"),
+        threads=threads,
+        pool=pool,
+    )
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ArtifactError(f"{path}: expected a library to read: {error.strerror}") from None
+
+
+def _metadata(library: Library) -> Metadata:
+    """What a mapped library says of itself, once its ABI and the features that it needs are known to fit."""
+    address = library.address("sateen_abi_version")
+    if address is None:
+        raise ArtifactError(
+            f"{library.name}: expected a library that sateen compiled, found one without sateen_abi_version"
+        )
+    version = ctypes.CFUNCTYPE(ctypes.c_uint32)(address)()
+    if version != ABI_VERSION:
+        older = "library" if version < ABI_VERSION else "sateen-runtime"
+        raise ArtifactError(
+            f"{library.name}: expected ABI {ABI_VERSION}, found ABI {version}: the {older} is older, renew it"
+        )
+    try:
+        metadata = Metadata.from_json(library.text("sateen_metadata"))
+        missing = Target.host().missing_features(Target.parse(metadata.target))
+    except (ArtifactError, TargetError) as error:
+        raise ArtifactError(f"{library.name}: {error}") from None
+    if missing:
+        raise ArtifactError(
+            f"{library.name}: expected a library for this processor, found one that needs {', '.join(missing)}; "
+            f"compile it for {Target.host()}"
+        )
+    return metadata

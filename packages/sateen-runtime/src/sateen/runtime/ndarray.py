@@ -1,0 +1,311 @@
+"""Arrays as compiled code takes them: an element type, a shape, strides and a device over memory that they own or
+borrow.
+
+Arrays of this module live as a DLTensor all the time, so that a call passes an address and builds nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from operator import index
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sateen.runtime import dlpack
+from sateen.runtime.abi import DLDataType, DLDevice, DLTensor
+from sateen.runtime.device import Device, DeviceKind, cpu
+from sateen.runtime.dtype import DType, TypeCode
+from sateen.runtime.errors import ArgumentError, OutOfMemoryError
+
+ALIGNMENT = 64
+"""Alignment in bytes of the memory that sateen allocates: a cache line, and the widest vector register."""
+
+
+_CPU = cpu()
+_Byte = ctypes.c_char
+
+
+class SupportsDLPack(Protocol):
+    """An array of any framework that exchanges memory through DLPack."""
+
+    def __dlpack__(self) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+class NDArray:
+    """An array in the memory of one device.
+
+    `shape` and `strides` count elements, `data` is the address of the first element, `handle` that of the DLTensor,
+    valid as long as the array. Memory belongs to the array (`array`, `empty`) or to the NumPy array or DLPack producer
+    that it was made of, which it keeps alive.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_form",
+        "_owner",
+        "_tensor",
+        "data",
+        "device",
+        "dtype",
+        "handle",
+        "is_read_only",
+        "shape",
+        "strides",
+    )
+
+    def __init__(
+        self,
+        data: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: DType,
+        device: Device,
+        *,
+        owner: object,
+        read_only: bool,
+    ) -> None:
+        """An array over memory at `data` that lives at least as long as `owner`."""
+        self._fill(_form(shape, strides, dtype, device), data, owner, read_only)
+
+    @staticmethod
+    def _over(form: _Form, data: int, owner: object, read_only: bool) -> NDArray:
+        made = NDArray.__new__(NDArray)
+        made._fill(form, data, owner, read_only)
+        return made
+
+    def _fill(self, form: _Form, data: int, owner: object, read_only: bool) -> None:
+        self.data = data
+        self.shape = form.shape
+        self.strides = form.strides
+        self.dtype = form.dtype
+        self.device = form.device
+        self.is_read_only = read_only
+        self._owner = owner
+        self._form = form
+        self._tensor = DLTensor.from_buffer_copy(form.tensor)
+        self._tensor.data = data
+        self.handle = ctypes.addressof(self._tensor)
+
+    @staticmethod
+    def of(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack) -> NDArray:
+        """The same memory as an NDArray, without a copy. Raises ArgumentError for what is no array."""
+        if isinstance(value, NDArray):
+            return value
+        if isinstance(value, np.ndarray):
+            return _of_numpy(value)
+        return from_dlpack(value)
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return self._form.is_compact
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements, gaps between them not counted."""
+        return self.size * self.dtype.bytes
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The same memory as a NumPy array. Raises ArgumentError for memory of a device."""
+        if isinstance(self._owner, np.ndarray):
+            return self._owner
+        if self.device.kind is not DeviceKind.CPU:
+            raise ArgumentError(f"expected an array in the memory of cpu(0), found one on {self.device}")
+        return np.asarray(_Exposed(self)).view(self.dtype.numpy)
+
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.numpy()
+        if copy or (dtype is not None and dtype != array.dtype):
+            if copy is False:
+                raise ValueError(f"an array of {self.dtype} can't become {dtype} without a copy")
+            return array.astype(dtype or array.dtype)
+        return array
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return int(self.device.kind), self.device.index
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule for another framework, as the Python specification of DLPack says; arrays of a processor have no
+        `stream`.
+        """
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"an array on {self.device} can't be exported to DLPack device {dl_device}")
+        if stream is not None and self.device.kind is DeviceKind.CPU:
+            raise BufferError(f"an array on {self.device} has no stream, found {stream!r}")
+        source = array(self.numpy()) if copy else self
+        versioned = max_version is not None and max_version[0] >= 1
+        return dlpack.to_capsule(source._tensor, source, read_only=source.is_read_only, versioned=versioned)
+
+    def __repr__(self) -> str:
+        return f"NDArray({self.dtype}{list(self.shape)} on {self.device})"
+
+
+class _Form:
+    """What all arrays of one element type, shape, strides and device have in common: worked out once."""
+
+    __slots__ = ("_extents", "_steps", "device", "dtype", "is_compact", "shape", "strides", "tensor")
+
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType, device: Device) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.device = device
+        self.is_compact = _is_compact(shape, strides)
+        extents = ctypes.c_int64 * len(shape)
+        self._extents = extents(*shape)
+        self._steps = None if self.is_compact else extents(*strides)
+        self.tensor = DLTensor(
+            None,
+            DLDevice(device.kind, device.index),
+            len(shape),
+            DLDataType(dtype.code, dtype.bits, dtype.lanes),
+            self._extents,
+            self._steps,
+            0,
+        )
+
+
+_form = lru_cache(maxsize=512)(_Form)
+
+
+@lru_cache(maxsize=512)
+def _numpy_form(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> _Form:
+    """`strides` as NumPy counts them, in bytes. Raises ArgumentError for what sateen has no type or no strides for."""
+    kind = DType.of(dtype)
+    size = kind.bytes
+    if any(stride % size for stride in strides):
+        raise ArgumentError(
+            f"expected strides of whole elements of {kind}, found {strides} bytes; copy it with runtime.array"
+        )
+    return _form(shape, tuple(stride // size for stride in strides), kind, _CPU)
+
+
+class _Exposed:
+    """The memory of an array in NumPy's array interface, version 3; NumPy keeps this alive, and this the array."""
+
+    __slots__ = ("__array_interface__", "_array")
+
+    def __init__(self, array: NDArray) -> None:
+        self._array = array
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": array.dtype.numpy.str,
+            "data": (array.data, array.is_read_only),
+            "shape": array.shape,
+            "strides": tuple(stride * array.dtype.bytes for stride in array.strides),
+        }
+
+
+def empty(
+    shape: int | tuple[int, ...], dtype: DType | str | np.dtype[Any] | type = "float32", device: Device | str = "cpu"
+) -> NDArray:
+    """A new compact array of unset memory, aligned to 64 bytes.
+
+    Raises ArgumentError for extents that are negative or no integers, and devices without memory of sateen's;
+    OutOfMemoryError.
+    """
+    try:
+        extents = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
+    except TypeError:
+        raise ArgumentError(f"expected a shape of integers, found {shape!r:.80}") from None
+    if any(extent < 0 for extent in extents):
+        raise ArgumentError(f"expected extents of 0 or more, found shape {extents}")
+    kind, place = DType.of(dtype), Device.of(device)
+    if place != _CPU:
+        raise ArgumentError(
+            f"expected device cpu(0), where sateen allocates arrays, found {place}; from_dlpack takes others"
+        )
+    if kind.lanes != 1:
+        raise ArgumentError(f"expected an element type of one lane for an array, found {kind}")
+    return allocator(extents, kind)()
+
+
+def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], NDArray]:
+    """A function that makes arrays as `empty` does, all of this shape and element type."""
+    form = _form(shape, _compact_strides(shape), dtype, _CPU)
+    numpy, size = dtype.numpy, prod(shape) * dtype.bytes + ALIGNMENT
+
+    def allocate() -> NDArray:
+        try:
+            memory = np.empty(size, np.uint8)
+        except (MemoryError, ValueError):
+            raise OutOfMemoryError(f"no memory for an array of {dtype}{list(shape)}, {size} bytes") from None
+        start = ctypes.addressof(_Byte.from_buffer(memory.data))
+        offset = -start % ALIGNMENT
+        return NDArray._over(form, start + offset, np.ndarray(shape, numpy, memory.data, offset), False)
+
+    return allocate
+
+
+def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type | None = None) -> NDArray:
+    """A copy of `values` in new memory, aligned to 64 bytes and compact, of their own type as NumPy sees it or of
+    `dtype`. Raises ArgumentError for what is no array of numbers.
+    """
+    try:
+        source = values.numpy() if isinstance(values, NDArray) else np.asarray(values)
+        result = empty(source.shape, source.dtype if dtype is None else dtype)
+        result.numpy()[...] = source
+    except ValueError as error:
+        raise ArgumentError(f"expected an array of numbers, found what NumPy refuses: {error}") from None
+    return result
+
+
+def from_dlpack(producer: SupportsDLPack) -> NDArray:
+    """The memory of another framework's array, shared, on whatever device.
+
+    Raises ArgumentError for what sateen has no type for.
+    """
+    imported = dlpack.Imported(dlpack.capsule_of(producer))
+    tensor = imported.tensor
+    try:
+        dtype = DType(TypeCode(tensor.dtype.code), tensor.dtype.bits)
+        device = Device(DeviceKind(tensor.device.device_type), tensor.device.device_id)
+    except ValueError as error:
+        raise ArgumentError(f"expected an element type and a device that sateen knows, found {error}") from None
+    if tensor.dtype.lanes != 1:
+        raise ArgumentError(f"expected an element type of one lane for an array, found {tensor.dtype.lanes}")
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _compact_strides(shape)
+    data = (tensor.data or 0) + tensor.byte_offset
+    return NDArray(data, shape, strides, dtype, device, owner=imported, read_only=imported.read_only)
+
+
+def _of_numpy(source: np.ndarray[Any, Any]) -> NDArray:
+    form = _numpy_form(source.dtype, source.shape, source.strides)
+    return NDArray._over(form, source.ctypes.data, source, not source.flags.writeable)
+
+
+def _is_compact(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    expected = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != expected:
+            return 0 in shape
+        expected *= extent
+    return True
+
+
+def _compact_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))

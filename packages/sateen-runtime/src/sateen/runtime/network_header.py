@@ -1,0 +1,159 @@
+"""The C header of an exported network: sizes, shapes, and a function that runs it on pointers (docs/c.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import prod
+from string import Template
+
+from sateen.runtime.errors import ArgumentError
+from sateen.runtime.signature import Parameter, Signature
+from sateen.runtime.target import Target
+
+_HEADER = Template("""\
+/* A network, compiled by sateen for
+ * $target
+ *
+$described
+ *
+ * The library holds the parameters. A program links one network; several are opened with dlopen.
+ */
+#ifndef ${upper}_NETWORK_H
+#define ${upper}_NETWORK_H
+
+#include <stddef.h>
+#include <sateen.h>
+
+$sizes
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int32_t $function(const sateen_host *host, DLTensor *const *args, int32_t n);
+const void *sateen_parameters(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Runs the network on compact arrays. The workspace is aligned to 64 bytes and belongs to the caller: calls at one time
+ * need one each. host may be NULL. Returns 0, or a status for sateen_status_message. */
+static inline int32_t ${name}_run(const sateen_host *host, $arguments)
+{
+    DLTensor sateen_tensors[$count];
+    DLTensor *sateen_args[$count];
+$shapes
+    static const uint8_t sateen_codes[$count] = {$codes};
+    static const uint8_t sateen_bits[$count] = {$bits};
+    static const int32_t sateen_ranks[$count] = {$ranks};
+    int64_t *const sateen_extents[$count] = {$extents};
+    const void *const sateen_data[$count] = {$data};
+    for (int i = 0; i < $count; ++i) {
+        sateen_tensors[i].data = (void *)sateen_data[i];
+        sateen_tensors[i].device.device_type = kDLCPU;
+        sateen_tensors[i].device.device_id = 0;
+        sateen_tensors[i].ndim = sateen_ranks[i];
+        sateen_tensors[i].dtype.code = sateen_codes[i];
+        sateen_tensors[i].dtype.bits = sateen_bits[i];
+        sateen_tensors[i].dtype.lanes = 1;
+        sateen_tensors[i].shape = sateen_extents[i];
+        sateen_tensors[i].strides = NULL;
+        sateen_tensors[i].byte_offset = 0;
+        sateen_args[i] = &sateen_tensors[i];
+    }
+    return $function(host, sateen_args, $count);
+}
+
+#endif
+""")
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        auto break case char const continue default do double else enum extern float for goto if inline int long
+        register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+        and bool catch class delete explicit export false friend mutable namespace new not operator or private protected
+        public template this throw true try typename using virtual xor
+        DLTensor NULL host i int32_t int64_t kDLCPU run uint8_t workspace
+        """,
+    )
+)
+"""Words of C and C++, and names in the function that runs a network; its others begin with `sateen`."""
+
+
+_C_FLOATS = {"float32": "float", "float64": "double"}
+
+
+def network_header(signature: Signature, target: str, name: str) -> str:
+    """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
+
+    All that it defines begins with `name`. Raises ArgumentError where that is no C identifier, TargetError where
+    `target` is no text of one.
+    """
+    if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+        raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
+    all_of = signature.parameters
+    *arrays, parameters, workspace = all_of
+    names = _c_names(arrays)
+    upper = name.upper()
+    given = [*zip(arrays, names, strict=True), (workspace, "workspace")]
+    sizes = [line for p, c in given[:-1] for line in _size_macros(f"{upper}_{c.upper()}", p)]
+    return _HEADER.substitute(
+        target=Target.parse(target),
+        described="\n".join(f" *   {'out' if p.is_output else 'in '} {c}: {_type(p)}" for p, c in given),
+        upper=upper,
+        name=name,
+        sizes="\n".join(
+            [
+                *sizes,
+                f"#define {upper}_WORKSPACE_BYTES {workspace.shape[0]}",
+                f"#define {upper}_PARAMETER_BYTES {parameters.shape[0]}",
+            ]
+        ),
+        function=signature.name,
+        arguments=", ".join([*(f"{_c_type(p)} *{c}" for p, c in given[:-1]), "void *workspace"]),
+        count=len(all_of),
+        shapes="\n".join(
+            f"    int64_t sateen_shape{i}[] = {{{', '.join(map(str, p.shape))}}};"
+            for i, p in enumerate(all_of)
+            if p.shape
+        ),
+        codes=", ".join(str(int(p.dtype.code)) for p in all_of),
+        bits=", ".join(str(p.dtype.bits) for p in all_of),
+        ranks=", ".join(str(len(p.shape)) for p in all_of),
+        extents=", ".join(f"sateen_shape{i}" if p.shape else "NULL" for i, p in enumerate(all_of)),
+        data=", ".join([*names, "sateen_parameters()", "workspace"]),
+    )
+
+
+def _size_macros(prefix: str, p: Parameter) -> list[str]:
+    extents = [int(extent) for extent in p.shape]
+    shape = [f"#define {prefix}_SHAPE {{{', '.join(map(str, extents))}}}"] if extents else []
+    return [*shape, f"#define {prefix}_ELEMENTS {prod(extents)}"]
+
+
+def _type(p: Parameter) -> str:
+    return f"{p.dtype}[{', '.join(map(str, p.shape))}]"
+
+
+def _c_type(p: Parameter) -> str:
+    """bool takes a byte; what C has no type for is passed as an integer of as many bits."""
+    name = f"{p.dtype}_t" if p.dtype.is_int else _C_FLOATS.get(str(p.dtype), f"uint{p.dtype.bits}_t")
+    return name if p.is_output else f"const {name}"
+
+
+def _c_names(parameters: Sequence[Parameter]) -> list[str]:
+    """A C identifier for each parameter, all different, also in capitals."""
+    names: list[str] = []
+    for p in parameters:
+        name = re.sub(r"\W", "_", p.name, flags=re.ASCII)
+        name = f"_{name}" if name[:1].isdigit() else name
+        name = f"_{name}" if name.startswith("sateen") else name
+        while name in _RESERVED or name.upper() in map(str.upper, names):
+            name += "_"
+        names.append(name)
+    return names

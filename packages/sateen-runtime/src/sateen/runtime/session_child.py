@@ -1,0 +1,98 @@
+"""The other side of a local session: the process that loads libraries and runs them under limits."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from sateen.runtime import framing
+from sateen.runtime.errors import OutOfMemoryError, SessionError, SessionOutOfMemoryError, SateenError
+from sateen.runtime.module import Function, Module, load_module
+from sateen.runtime.timing import time_evaluator
+
+_GRACE_SECONDS = 5.0
+"""How long after the limit a child that its parent no longer ends does so itself."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serves requests from the socket of that descriptor until it closes:
+
+    `DESCRIPTOR SECONDS MEMORY_BYTES`, 0 for no limit.
+    """
+    descriptor, seconds, memory_bytes = int(arguments[0]), float(arguments[1]), int(arguments[2])
+    if memory_bytes:
+        limit_memory(memory_bytes)
+    with socket.socket(fileno=descriptor) as connection:
+        framing.send(connection, {})
+        _Server(connection, seconds + _GRACE_SECONDS).serve()
+
+
+def limit_memory(memory_bytes: int) -> None:
+    """Limits the address space of this process to what it has now and so many bytes more."""
+    if Path("/proc/self/statm").exists():
+        memory_bytes += int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+class _Server:
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection = connection
+        self._seconds = seconds
+        self._modules: dict[int, Module] = {}
+        self._numbers = count()
+
+    def serve(self) -> None:
+        """Answers until the parent closes, or memory runs out: what is left of a request then is not worth saving."""
+        try:
+            while (message := framing.receive(self._connection)) is not None:
+                signal.setitimer(signal.ITIMER_REAL, self._seconds)
+                self._reply(*message)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except (MemoryError, OutOfMemoryError):
+            words = "expected the work to fit the session's limit of memory, it needed more"
+            framing.send(self._connection, {"error": SessionOutOfMemoryError.__name__, "message": words})
+
+    def _reply(self, header: framing.Header, payload: memoryview) -> None:
+        try:
+            answer, parts = self._answer(header, payload)
+        except OutOfMemoryError:
+            raise
+        except SateenError as error:
+            answer, parts = {"error": type(error).__name__, "message": str(error)}, []
+        framing.send(self._connection, answer, parts)
+
+    def _answer(self, header: framing.Header, payload: memoryview) -> tuple[framing.Header, list[memoryview]]:
+        match header["op"]:
+            case "load":
+                number = next(self._numbers)
+                module = self._modules[number] = load_module(bytes(payload), threads=header["threads"])
+                return {
+                    "module": number,
+                    "functions": [function.signature.to_json() for function in module.functions.values()],
+                }, []
+            case "unload":
+                del self._modules[header["module"]]
+                return {}, []
+            case "call":
+                function, arrays = self._function(header), framing.rebuild(header["arrays"], payload)
+                function(*arrays)
+                parameters = function.signature.parameters
+                return {}, [
+                    framing.raw(array)
+                    for array, parameter in zip(arrays, parameters, strict=True)
+                    if parameter.is_output
+                ]
+            case "time":
+                run = self._function(header).bind(*framing.rebuild(header["arrays"], payload))
+                result = time_evaluator(run, **header["options"])
+                return {"samples": result.samples, "number": result.number}, []
+            case op:
+                raise SessionError(f"expected a request of load, unload, call or time, found {op!r}")
+
+    def _function(self, header: framing.Header) -> Function:
+        return self._modules[header["module"]][header["function"]]

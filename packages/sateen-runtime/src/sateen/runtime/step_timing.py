@@ -1,0 +1,44 @@
+"""How long each step of a network takes.
+
+A network that was compiled with timed steps (`build(…, timed=True)`) writes the processor's clock after each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.errors import ArgumentError
+from sateen.runtime.model import Model
+from sateen.runtime.module import Argument
+from sateen.runtime.timing import TimeResult
+
+SHORTEST_RUN = 0.05
+"""Seconds of measuring by which ticks are told from seconds."""
+
+
+def time_steps(model: Model, inputs: Mapping[str, Argument], samples: int = 20) -> tuple[TimeResult, ...]:
+    """The time of each of `model.artifact.steps`, in `samples` or more runs after one that is not counted.
+
+    Raises ArgumentError for a model that was compiled without timed steps.
+    """
+    if model.clock is None:
+        raise ArgumentError(
+            "expected a network with timed steps, found one without; compile it again with them: "
+            "`sateen compile --timed`, or build(…, timed=True)"
+        )
+    if samples < 1:
+        raise ArgumentError(f"expected 1 sample or more, found {samples}")
+    out = model.run(inputs)
+    runs: list[np.ndarray[Any, Any]] = []
+    start = perf_counter()
+    while len(runs) < samples or perf_counter() - start < SHORTEST_RUN:
+        model.run(inputs, out=out)
+        runs.append(model.clock.numpy().copy())
+    seconds = perf_counter() - start
+    ticks = np.stack(runs)
+    scale = seconds / max(int(ticks[-1, -1] - ticks[0, 0]), 1)
+    return tuple(TimeResult(tuple(column.tolist()), 1) for column in (np.diff(ticks, axis=1) * scale).T)

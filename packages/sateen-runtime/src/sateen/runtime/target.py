@@ -1,0 +1,168 @@
+"""Targets as values: what code is made for, with a text form in the manner of LLVM's command line.
+
+The text of one is `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+neon`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.errors import TargetError
+from sateen.runtime.processor import X86_LEVELS, architecture_of, host_architecture, host_features, x86_level
+
+KINDS = {
+    "llvm": DeviceKind.CPU,
+    "c": DeviceKind.CPU,
+    "opencl": DeviceKind.OPENCL,
+    "cuda": DeviceKind.CUDA,
+    "metal": DeviceKind.METAL,
+}
+"""The kinds of targets and where their arrays live."""
+
+_OPTIONS = {
+    "llvm": ("mtriple", "mcpu", "mattr", "mtune", "mfloat-abi", "mabi"),
+    "c": ("mtriple", "mcpu", "mattr"),
+    "opencl": (),
+    "cuda": ("mcpu",),
+    "metal": (),
+}
+_VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
+_FEATURE = re.compile(r"[+-][A-Za-z0-9_.-]+")
+_X86_CPU = re.compile(r"x86-64(?:-v([234]))?")
+_SYSTEMS = {"linux": "unknown-linux-gnu", "darwin": "apple-macosx", "win32": "pc-windows-msvc"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A kind of code generator, and for processors the triple, the processor and its features as LLVM names them.
+
+    `features` is sorted, each with its sign: ('+avx512vnni', '-fma'). They change what `cpu` implies. `options` holds
+    the kind's other options, sorted pairs of name and value: (('mtune', 'znver4'),). An empty triple or cpu is left
+    open. Raises TargetError for a kind or an option that does not exist, naming the closest that does.
+    """
+
+    kind: str
+    triple: str = ""
+    cpu: str = ""
+    features: tuple[str, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise TargetError(_unknown("a kind of target", self.kind, KINDS))
+        given = {"mtriple": self.triple, "mcpu": self.cpu, "mattr": ",".join(self.features)}
+        for name, value in [*((name, value) for name, value in given.items() if value), *self.options]:
+            if name not in _OPTIONS[self.kind]:
+                raise TargetError(
+                    _unknown(f"an option of target {self.kind}", f"-{name}", [f"-{o}" for o in _OPTIONS[self.kind]])
+                )
+            if name != "mattr" and not _VALUE.fullmatch(value):
+                raise TargetError(f"expected a value of letters, digits and ._+- for -{name}, found {value!r}")
+        for feature in self.features:
+            if not _FEATURE.fullmatch(feature):
+                raise TargetError(f"expected a feature with its sign such as '+avx2', found {feature!r}")
+        names = [feature[1:] for feature in self.features]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise TargetError(f"expected each feature once, found {', '.join(repeated)} more often")
+        object.__setattr__(self, "features", tuple(sorted(self.features, key=lambda feature: feature[1:])))
+        object.__setattr__(self, "options", tuple(sorted(self.options)))
+
+    @staticmethod
+    def parse(text: str) -> Target:
+        """The target that a text names, with nothing filled in; `str` is the inverse. Raises TargetError."""
+        kind, *words = text.split() or [""]
+        if kind not in KINDS:
+            raise TargetError(_unknown("a kind of target", kind, KINDS))
+        values: dict[str, str] = {}
+        for word in words:
+            name, equals, value = word.removeprefix("-").partition("=")
+            if not word.startswith("-") or not equals:
+                raise TargetError(f"expected an option of the form -name=value in target {text!r}, found {word!r}")
+            if name in values:
+                raise TargetError(f"expected each option once in target {text!r}, found -{name} again")
+            values[name] = value
+        triple, cpu, features = values.pop("mtriple", ""), values.pop("mcpu", ""), values.pop("mattr", "")
+        return Target(kind, triple, cpu, tuple(features.split(",")) if features else (), tuple(values.items()))
+
+    @staticmethod
+    def of(value: Target | str) -> Target:
+        """A target, or the one that a text names, with what it leaves open filled in. Raises TargetError.
+
+        A processor without a triple is this machine's; without cpu and features too, it has all that this one has.
+        """
+        target = Target.parse(value) if isinstance(value, str) else value
+        if not isinstance(target, Target):
+            raise TargetError(f"expected a target or its text, found {type(value).__name__}")
+        if target.device_kind is not DeviceKind.CPU or target.triple:
+            return target
+        host = Target.host()
+        if target.cpu or target.features:
+            return replace(target, triple=host.triple)
+        return replace(target, triple=host.triple, cpu=host.cpu, features=host.features)
+
+    @staticmethod
+    def host() -> Target:
+        """This machine: its level of x86-64 as cpu and the features beyond; of other architectures all features."""
+        architecture, features = host_architecture(), host_features()
+        cpu = ""
+        if architecture == "x86_64" and (level := x86_level(features)):
+            cpu = "x86-64" if level == 1 else f"x86-64-v{level}"
+            features -= frozenset.union(*X86_LEVELS[:level])
+        triple = f"{architecture}-{_SYSTEMS.get(sys.platform, 'unknown-unknown')}"
+        return Target("llvm", triple, cpu, tuple(f"+{feature}" for feature in features))
+
+    def __str__(self) -> str:
+        given = [("mtriple", self.triple), ("mcpu", self.cpu), ("mattr", ",".join(self.features)), *self.options]
+        return " ".join([self.kind, *(f"-{name}={value}" for name, value in given if value)])
+
+    @property
+    def device_kind(self) -> DeviceKind:
+        """Where the arrays of this target live."""
+        return KINDS[self.kind]
+
+    @property
+    def architecture(self) -> str:
+        """The architecture that the triple names, such as 'x86_64', 'aarch64' or 'arm'; empty without a triple."""
+        return architecture_of(self.triple.partition("-")[0])
+
+    @property
+    def enabled_features(self) -> frozenset[str]:
+        """The features that code may use, without sign: those named, and those that a level of x86-64 implies.
+
+        What another cpu implies only LLVM knows, so code for one is checked by its named features alone.
+        """
+        enabled: frozenset[str] = frozenset()
+        if level := _X86_CPU.fullmatch(self.cpu):
+            enabled = frozenset.union(*X86_LEVELS[: int(level[1] or 1)])
+        enabled |= {feature[1:] for feature in self.features if feature[0] == "+"}
+        return enabled - {feature[1:] for feature in self.features if feature[0] == "-"}
+
+    @property
+    def x86_level(self) -> int:
+        """The level of x86-64, 1 to 4, that the enabled features reach; 0 for other architectures."""
+        return x86_level(self.enabled_features) if self.architecture == "x86_64" else 0
+
+    def has_feature(self, name: str) -> bool:
+        """Whether code may use a feature, given by LLVM's name without sign."""
+        return name in self.enabled_features
+
+    def missing_features(self, target: Target) -> tuple[str, ...]:
+        """What code made for `target` needs and this target lacks: nothing where its machine can run that code.
+
+        Another architecture is named alone.
+        """
+        if target.architecture != self.architecture:
+            return (target.architecture,)
+        return tuple(sorted(target.enabled_features - self.enabled_features))
+
+
+def _unknown(what: str, found: str, known: Iterable[str]) -> str:
+    names = list(known)
+    close = difflib.get_close_matches(found, names, n=2, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"expected {what}, one of {', '.join(names) or 'none'}; found {found!r}{hint}"

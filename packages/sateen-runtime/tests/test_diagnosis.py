@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+from sateen.runtime import (
+    ArgumentError,
+    ArtifactError,
+    DType,
+    ExecutionError,
+    NDArray,
+    OutOfMemoryError,
+    Parameter,
+    Signature,
+    opencl,
+)
+from sateen.runtime.abi import Status
+from sateen.runtime.diagnosis import failure_of
+
+FLOAT = DType.of("float32")
+MATMUL = Signature(
+    "matmul",
+    (
+        Parameter("A", FLOAT, ("n", "k")),
+        Parameter("B", FLOAT, ("k", 64), ("pitch", 1)),
+        Parameter("C", FLOAT, ("n", 64), is_output=True),
+    ),
+)
+
+
+def arguments(b: NDArray | None = None) -> list[NDArray]:
+    zeros = [NDArray.of(np.zeros(shape, np.float32)) for shape in ((2, 3), (3, 64), (2, 64))]
+    return zeros if b is None else [zeros[0], b, zeros[2]]
+
+
+def told(status: int, b: NDArray | None = None) -> str:
+    return str(failure_of(MATMUL, arguments(b), status))
+
+
+def test_the_wrong_count_names_the_parameters() -> None:
+    assert str(failure_of(MATMUL, arguments()[:2], 1)) == "matmul: expected 3 arguments (A, B, C), found 2"
+
+
+def test_a_wrong_type_is_named() -> None:
+    error = failure_of(MATMUL, arguments(NDArray.of(np.zeros((3, 64)))), Status.DTYPE | 1 << 8)
+    assert isinstance(error, ArgumentError)
+    assert str(error) == "matmul: argument 1 (B): expected float32, found float64"
+
+
+def test_a_wrong_device_is_named() -> None:
+    b = NDArray(0, (3, 64), (64, 1), FLOAT, opencl(1), owner=None, read_only=False)
+    assert told(Status.DEVICE | 1 << 8, b) == "matmul: argument 1 (B): expected memory of device cpu, found opencl(1)"
+
+
+def test_a_wrong_rank_shows_both_shapes() -> None:
+    b = NDArray.of(np.zeros(5, np.float32))
+    expected = "matmul: argument 1 (B): expected 2 dimensions, shape (k, 64), found shape (5)"
+    assert told(Status.RANK | 1 << 8, b) == expected
+
+
+def test_a_wrong_extent_shows_the_dimension() -> None:
+    b = NDArray.of(np.zeros((3, 65), np.float32))
+    expected = "matmul: argument 1 (B): expected 64 in dimension 1 of shape (k, 64), found shape (3, 65)"
+    assert told(Status.SHAPE | 1 << 8 | 1 << 16, b) == expected
+
+
+def test_a_wrong_symbolic_extent_shows_where_it_comes_from() -> None:
+    b = NDArray.of(np.zeros((4, 64), np.float32))
+    expected = "matmul: argument 1 (B): expected k = 3 as in A in dimension 0 of shape (k, 64), found shape (4, 64)"
+    assert told(Status.SHAPE | 1 << 8, b) == expected
+
+
+def test_wrong_strides_are_shown_with_the_way_out() -> None:
+    b = NDArray.of(np.zeros((64, 3), np.float32).T)
+    expected = "argument 1 (B): expected strides (pitch, 1), found strides (1, 3); runtime.array makes a compact copy"
+    assert expected in told(Status.STRIDES | 1 << 8, b)
+    assert "argument 0 (A): expected compact strides, found strides (3, 1)" in told(Status.STRIDES)
+
+
+def test_a_wrong_alignment_is_shown_with_the_way_out() -> None:
+    b = NDArray(0x7F10, (3, 64), (64, 1), FLOAT, opencl(), owner=None, read_only=False)
+    expected = "argument 1 (B): expected memory aligned to 64 bytes, found 16; runtime.array makes an aligned copy"
+    assert expected in told(Status.ALIGNMENT | 1 << 8, b)
+
+
+def test_null_and_overlap_are_told() -> None:
+    assert told(Status.NULL_ARGUMENT | 1 << 8).endswith("argument 1 (B): expected an array, found a null pointer")
+    expected = "argument 2 (C): expected memory of its own, found memory that another argument uses too"
+    assert told(Status.OVERLAP | 2 << 8).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "text"),
+    [
+        (Status.OUT_OF_MEMORY, OutOfMemoryError, "matmul: no memory left for its workspace"),
+        (Status.LAUNCH, ExecutionError, "matmul: the device refused a kernel"),
+        (
+            Status.ABI_VERSION,
+            ArtifactError,
+            "matmul: the library expects a host of another ABI than 1; compile it again",
+        ),
+        (99, ExecutionError, "matmul: failed with status 0x63, which this sateen-runtime does not know"),
+        (
+            Status.DTYPE | 7 << 8,
+            ExecutionError,
+            "matmul: failed with status 0x704, which this sateen-runtime does not know",
+        ),
+    ],
+)
+def test_other_failures_have_their_own_errors(status: int, kind: type[Exception], text: str) -> None:
+    error = failure_of(MATMUL, arguments(), status)
+    assert (type(error), str(error)) == (kind, text)

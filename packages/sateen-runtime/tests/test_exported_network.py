@@ -1,0 +1,151 @@
+"""A network as a library with its parameters inside, and its header, as programs in C use them."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from sateen import runtime
+from sateen.runtime import ArgumentError, Artifact, ArtifactError, DType, Parameter, Target, TargetError
+from sateen.runtime.network_header import network_header
+
+KEPT = Path(__file__).parent / "running_sum.sateen"
+COMPILER = shutil.which("cc")
+PROGRAM = """
+#include <stdio.h>
+#include "libsum.h"
+static unsigned char memory[SUM_WORKSPACE_BYTES + 64];
+int main(void)
+{
+    const int shape[] = SUM_X_SHAPE;
+    float x[SUM_X_ELEMENTS] = {1, -2, 3, 0, 5, -1}, total[SUM_TOTAL_ELEMENTS] = {10, 20, 30, 1, 2, 3};
+    float y[SUM_Y_ELEMENTS], next[SUM_NEXT_TOTAL_ELEMENTS];
+    unsigned char *workspace = memory + (64 - (size_t)memory % 64) % 64;
+    int32_t status = sum_run(NULL, x, total, y, next, workspace);
+    printf("%d, %dx%d:", status, shape[0], shape[1]);
+    for (int i = 0; i < SUM_NEXT_TOTAL_ELEMENTS; ++i) printf(" %g", (double)next[i]);
+    printf("; %d %d\\n", (int)((size_t)sateen_parameters() % 64), sum_run(NULL, x, total, x, next, workspace));
+    return 0;
+}
+"""
+ANSWER = "0, 2x3: 20 20 35 1 7 3; 0 523\n"
+"""The last number is the status for an output in the memory of an input: code 11, argument 2."""
+
+needs_compiler = pytest.mark.skipif(
+    COMPILER is None
+    or bool(Target.host().missing_features(Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v2")))
+    or "linux" not in Target.host().triple,
+    reason="expected x86-64-v2, Linux and a C compiler, cc",
+)
+
+
+def run(folder: Path, *options: str, language: str = "c") -> str:
+    """What PROGRAM prints, compiled against libsum.so and libsum.h in the folder."""
+    assert COMPILER is not None
+    (folder / "main.c").write_text(PROGRAM, encoding="utf-8")
+    include = f"-I{files('sateen.runtime') / 'include'}"
+    source = ["-x", language, str(folder / "main.c"), "-x", "none", str(folder / "libsum.so")]
+    command = [COMPILER, "-Wall", "-Wextra", "-Werror", *options, include, f"-I{folder}", *source]
+    subprocess.run([*command, f"-Wl,-rpath,{folder}", "-o", str(folder / "main")], check=True, timeout=60)
+    return subprocess.run([str(folder / "main")], check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    """A folder with libsum.so and libsum.h."""
+    runtime.read_artifact(KEPT).export_library(tmp_path / "libsum.so", name="sum")
+    return tmp_path
+
+
+@needs_compiler
+@pytest.mark.parametrize("options", [("-std=c99", "-pedantic"), ("-O2", "-no-pie", "-fno-pic"), ("-O2", "-fPIE")])
+def test_a_program_in_c_runs_the_network(exported: Path, options: tuple[str, ...]) -> None:
+    assert run(exported, *options) == ANSWER
+
+
+@needs_compiler
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here: expected g++")
+def test_the_header_serves_cplusplus(exported: Path) -> None:
+    assert run(exported, "-lstdc++", language="c++") == ANSWER
+
+
+@needs_compiler
+@pytest.mark.skipif(shutil.which("strip") is None, reason="expected strip of the binutils")
+def test_a_stripped_library_keeps_its_parameters(exported: Path) -> None:
+    subprocess.run(["strip", str(exported / "libsum.so")], check=True, timeout=60)
+    assert run(exported) == ANSWER
+
+
+@needs_compiler
+def test_the_linker_notes_the_name_of_the_file(exported: Path) -> None:
+    run(exported)
+    assert b"\0libsum.so\0" in (exported / "main").read_bytes()
+
+
+@needs_compiler
+def test_an_exported_library_is_a_module_too(exported: Path) -> None:
+    assert list(runtime.load_module(exported / "libsum.so").functions) == ["run"]
+
+
+def test_equal_artifacts_give_equal_libraries(exported: Path, tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    runtime.read_artifact(KEPT).export_library(tmp_path / "again" / "libsum.so", name="sum")
+    for name in ("libsum.so", "libsum.h"):
+        assert (tmp_path / "again" / name).read_bytes() == (exported / name).read_bytes()
+
+
+def test_names_in_the_header_are_c_identifiers_of_their_own() -> None:
+    names = ["data:0", "data.0", "for", "workspace", "3d", "Data_0", "größe"]
+    inputs = tuple(Parameter(name, DType.of("bool"), (), None, 1) for name in names)
+    output = Parameter("out", DType.of("float16"), (2,), None, 2, is_output=True)
+    header = network_header(Artifact("", "llvm", inputs, (output,), 0, b"", b"").signature, "llvm", "net")
+    arguments = (
+        "const uint8_t *data_0, const uint8_t *data_0_, const uint8_t *for_, const uint8_t *workspace_, "
+        "const uint8_t *_3d, const uint8_t *Data_0__, const uint8_t *gr__e, uint16_t *out, void *workspace)"
+    )
+    assert f"net_run(const sateen_host *host, {arguments}" in header
+    assert "#define NET_OUT_SHAPE {2}" in header
+
+
+def test_a_target_that_would_end_the_comment_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="expected an option of the form -name=value in target"):
+        replace(runtime.read_artifact(KEPT), target="llvm */ int x;").export_library(tmp_path / "a.so")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "3d", "a b", "for", "x;system"])
+def test_a_name_that_is_no_identifier_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=f"expected a C identifier as the name of the network, found {name!r}"):
+        runtime.read_artifact(KEPT).export_library(tmp_path / "a.so", name=name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"a\.so: expected a place to write the library to: No such file or dir"):
+        runtime.read_artifact(KEPT).export_library(tmp_path / "missing" / "a.so")
+
+
+def test_other_libraries_are_refused(tmp_path: Path, library: bytes) -> None:
+    kept = runtime.read_artifact(KEPT)
+    unnamed = kept.library.replace(b"sateen_parameters_offset", b"sateen_parameters_elsewh")
+    far = bytearray(kept.library)
+    struct.pack_into("<Q", far, 40, 1 << 60)
+    wide = bytearray(kept.library)
+    for at in range(64, 64 + 56 * struct.unpack_from("<H", wide, 56)[0], 56):
+        struct.pack_into("<Q", wide, at + 48, 1 << 60)
+    for image, error in (
+        (b"MZ" + bytes(100), "expected a 64-bit ELF library to export, found another kind"),
+        (library, "expected a library of a network, found one without room for parameters; compile it again"),
+        (unnamed, "expected a library of a network, found one without sateen_parameters_offset; compile it again"),
+        (bytes(wide), f"expected segments on pages of up to 2097152 bytes, found {1 << 60}"),
+        (bytes(far), "expected a whole ELF library to export, found tables that lie outside of it"),
+    ):
+        with pytest.raises(ArtifactError, match=error):
+            replace(kept, library=image).export_library(tmp_path / "a.so")
+    assert list(tmp_path.iterdir()) == []

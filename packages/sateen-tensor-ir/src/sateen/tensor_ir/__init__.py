@@ -1,0 +1,27 @@
+"""The tensor compiler of sateen: tensor expressions, schedules, loop IR, code generators.
+
+`te` says what to compute, a schedule says how, `lower` shows the loops, `build` compiles them.
+"""
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.build import CompiledModule, build, build_functions
+from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.object_cache import ObjectCache
+from sateen.tensor_ir.explain import Explanation, explain
+from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.machine import Machine, PeakMeter
+
+__all__ = [
+    "DEFAULT_RULES",
+    "CompiledModule",
+    "Explanation",
+    "IntrinsicRules",
+    "Machine",
+    "ObjectCache",
+    "PeakMeter",
+    "build",
+    "build_functions",
+    "explain",
+    "lower",
+    "te",
+]

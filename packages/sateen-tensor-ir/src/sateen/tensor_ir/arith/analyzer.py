@@ -1,0 +1,406 @@
+"""Integer reasoning on index expressions: normal forms, ranges, divisibility, proofs.
+
+One Analyzer serves one lowering. It knows the ranges of variables and turns every int64 expression into a linear
+form over interned atoms; `simplify` writes that form back as an expression. Rules for floor division and remainder are
+in `division.py`. All of it holds for integers that do not overflow, which docs/semantics.md (indices) grants to int64
+expressions over loop variables and extents; forms that contain loaded data are left as they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
+from sateen.tensor_ir.arith.linear import Linear, constant, term
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.expr import INT64, Expr, Var
+from sateen.tensor_ir.ir.visit import map_children, walk
+
+
+class Interval(NamedTuple):
+    """A range of integers, ends included; None is unbounded."""
+
+    low: int | None
+    high: int | None
+
+
+class Bound(NamedTuple):
+    """The range of a variable, ends included, as linear forms over variables bound before it; None is unbounded."""
+
+    low: Linear | None
+    high: Linear | None
+
+
+class Analyzer:
+    """Normal forms and proofs under known ranges of variables."""
+
+    def __init__(self) -> None:
+        self.bounds: dict[Var, Bound] = {}
+        self._atoms: dict[object, Expr] = {}
+        self._forms: dict[int, tuple[Expr, Linear]] = {}
+        self._simplified: dict[int, tuple[Expr, Expr]] = {}
+        self.divisions: dict[Expr, tuple[Linear, int]] = {}
+        """Atoms that are `form // k`."""
+        self.remainders: dict[Expr, tuple[Linear, int]] = {}
+        """Atoms that are `form % k`."""
+        self._data: set[Expr] = set()
+
+    # Ranges.
+
+    def bind(self, var: Var, low: Expr | int, extent: Expr | int) -> None:
+        """Declare that `var` is in [low, low + extent)."""
+        first = self.form(ex.as_expr(low))
+        self.bounds[var] = Bound(first, first + self.form(ex.as_expr(extent)) - 1)
+        self._forget()
+
+    def bind_form(self, var: Var, low: Linear | None, high: Linear | None) -> None:
+        """Declare that `var` is in [low, high]."""
+        self.bounds[var] = Bound(low, high)
+        self._forget()
+
+    @contextmanager
+    def bound(self, var: Var, low: Expr | int, extent: Expr | int) -> Iterator[None]:
+        """`bind` for the duration of a block."""
+        old = self.bounds.get(var)
+        self.bind(var, low, extent)
+        try:
+            yield
+        finally:
+            if old is None:
+                del self.bounds[var]
+            else:
+                self.bounds[var] = old
+            self._forget()
+
+    @contextmanager
+    def assuming(self, condition: Expr) -> Iterator[None]:
+        """Take the linear terms of a conjunction for granted, for the duration of a block.
+
+        A variable is not narrowed to a single value, which would take its place: lanes of a vectorized loop are told
+        apart by its variable alone.
+        """
+        saved: list[tuple[Var, Bound]] = []
+        for conjunct in ex.conjuncts(condition):
+            if not isinstance(conjunct, (ex.LT, ex.LE, ex.GT, ex.GE)) or conjunct.a.dtype != INT64:
+                continue
+            form = self.form(conjunct.b) - self.form(conjunct.a)
+            form = -form if isinstance(conjunct, (ex.GT, ex.GE)) else form
+            form = form - 1 if isinstance(conjunct, (ex.LT, ex.GT)) else form
+            if self.is_data(form):
+                continue
+            for atom, coefficient in form.terms.items():
+                bound = self.bounds.get(atom) if isinstance(atom, Var) else None
+                most = self.upper(form.without(atom)) if bound is not None and abs(coefficient) == 1 else None
+                if bound is None or most is None:
+                    continue
+                assert isinstance(atom, Var)
+                interval = self.atom_interval(atom)
+                if coefficient == 1 and interval.low is not None and interval.low < -most != interval.high:
+                    saved.append((atom, bound))
+                    self.bounds[atom] = Bound(constant(-most), bound.high)
+                elif coefficient == -1 and interval.high is not None and interval.low != most < interval.high:
+                    saved.append((atom, bound))
+                    self.bounds[atom] = Bound(bound.low, constant(most))
+        if saved:
+            self._forget()
+        try:
+            yield
+        finally:
+            for var, bound in reversed(saved):
+                self.bounds[var] = bound
+            if saved:
+                self._forget()
+
+    def lower(self, form: Linear) -> int | None:
+        """A lower bound of the form's value; None where none is known."""
+        return self._extreme(form, lowest=True)
+
+    def upper(self, form: Linear) -> int | None:
+        """An upper bound of the form's value; None where none is known."""
+        return self._extreme(form, lowest=False)
+
+    def interval(self, form: Linear) -> Interval:
+        return Interval(self.lower(form), self.upper(form))
+
+    def _extreme(self, form: Linear, *, lowest: bool) -> int | None:
+        """Replace atoms by their bounds, symbolic ones first, so that `n - 1 - i` with `i < n` is seen to be >= 0."""
+        for _ in range(64):
+            if form.is_constant:
+                return form.constant
+            for atom, coefficient in reversed(list(form.terms.items())):
+                bound = self.bounds.get(atom) if isinstance(atom, Var) else None
+                end = None if bound is None else bound.low if (coefficient > 0) == lowest else bound.high
+                if end is not None and not end.is_constant:
+                    form = form.without(atom) + end * coefficient
+                    break
+            else:
+                total = form.constant
+                for atom, coefficient in form.terms.items():
+                    low, high = self.atom_interval(atom)
+                    end_value = low if (coefficient > 0) == lowest else high
+                    if end_value is None:
+                        return None
+                    total += end_value * coefficient
+                return total
+        return None
+
+    def atom_interval(self, atom: Expr) -> Interval:
+        """The range of one atom."""
+        if isinstance(atom, Var):
+            bound = self.bounds.get(atom)
+            if bound is None:
+                return Interval(None, None)
+            return Interval(
+                None if bound.low is None else self.lower(bound.low),
+                None if bound.high is None else self.upper(bound.high),
+            )
+        if atom in self.divisions:
+            form, divisor = self.divisions[atom]
+            low, high = self.interval(form)
+            return Interval(None if low is None else low // divisor, None if high is None else high // divisor)
+        if atom in self.remainders:
+            form, divisor = self.remainders[atom]
+            low, high = self.interval(form)
+            top = divisor - 1 if low is None or high is None or low < 0 else min(high, divisor - 1)
+            return Interval(0, top)
+        if isinstance(atom, (ex.Min, ex.Max)):
+            pick: Callable[..., int] = min if isinstance(atom, ex.Min) else max
+            a, b = self.interval(self.form(atom.a)), self.interval(self.form(atom.b))
+            ends = []
+            for x, y, known_suffices in ((a.low, b.low, pick is max), (a.high, b.high, pick is min)):
+                if x is None or y is None:
+                    ends.append((x if x is not None else y) if known_suffices else None)
+                else:
+                    ends.append(pick(x, y))
+            return Interval(*ends)
+        if isinstance(atom, ex.Select):
+            a, b = self.interval(self.form(atom.then)), self.interval(self.form(atom.otherwise))
+            return Interval(
+                None if a.low is None or b.low is None else min(a.low, b.low),
+                None if a.high is None or b.high is None else max(a.high, b.high),
+            )
+        if isinstance(atom, ex.Cast) and atom.value.dtype.is_bool:
+            return Interval(0, 1)
+        if isinstance(atom, ex.Cast) and atom.value.dtype.is_int:
+            return Interval(*ex.int_range(atom.value.dtype))
+        return Interval(None, None)
+
+    def modulus(self, form: Linear) -> tuple[int, int]:
+        """(m, r) such that the value is r modulo m, with the largest m that the coefficients show; m 0: constant."""
+        m = form.gcd()
+        return m, form.constant % m if m else form.constant
+
+    # Normal forms.
+
+    def form(self, e: Expr) -> Linear:
+        """The linear form of an int64 expression."""
+        known = self._forms.get(id(e))
+        if known is not None:
+            return known[1]
+        result = self._form(e)
+        self._forms[id(e)] = (e, result)
+        return result
+
+    def _form(self, e: Expr) -> Linear:
+        match e:
+            case ex.Const():
+                return constant(int(e.value))
+            case Var():
+                low, high = self.bounds.get(e, Bound(None, None))
+                return low if low is not None and high is not None and low.same(high) else term(e)
+            case ex.Add():
+                return self.recombine(self.form(e.a) + self.form(e.b))
+            case ex.Sub():
+                return self.recombine(self.form(e.a) - self.form(e.b))
+            case ex.Mul():
+                a, b = self.form(e.a), self.form(e.b)
+                if b.is_constant:
+                    return a * b.constant
+                if a.is_constant:
+                    return b * a.constant
+                return self._product(a, b)
+            case ex.FloorDiv() | ex.FloorMod():
+                a, b = self.form(e.a), self.form(e.b)
+                if b.is_constant and b.constant > 0 and not self.is_data(a):
+                    rule = divide_linear if isinstance(e, ex.FloorDiv) else modulo_linear
+                    return rule(self, a, b.constant)
+                return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
+            case ex.Min() | ex.Max():
+                return self._extremum(e, self.form(e.a), self.form(e.b))
+        simple = map_children(e, self.simplify)
+        return self._opaque(simple, None) if type(simple) is type(e) else self.form(simple)
+
+    def _product(self, a: Linear, b: Linear) -> Linear:
+        """Multiply out, so that (n + 1)·m and n·m + m are one form; factors of an atom are kept in creation order."""
+        result = constant(a.constant * b.constant)
+        result = result + Linear(0, {x: c * b.constant for x, c in a.terms.items() if b.constant})
+        result = result + Linear(0, {x: c * a.constant for x, c in b.terms.items() if a.constant})
+        for x, cx in a.terms.items():
+            for y, cy in b.terms.items():
+                atom = self.intern(("*", frozenset((x, y))), partial(ex.Mul, x, y), (x, y))
+                result = result + term(atom, cx * cy)
+        return result
+
+    def _extremum(self, e: ex.Min | ex.Max, a: Linear, b: Linear) -> Linear:
+        difference = a - b
+        if not self.is_data(difference):
+            low, high = self.interval(difference)
+            if low is not None and low >= 0:
+                return b if isinstance(e, ex.Min) else a
+            if high is not None and high <= 0:
+                return a if isinstance(e, ex.Min) else b
+        return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
+
+    def recombine(self, form: Linear) -> Linear:
+        """k·(x // k) + x % k is x."""
+        for atom, coefficient in form.terms.items():
+            if atom in self.remainders:
+                numerator, divisor = self.remainders[atom]
+                quotient = divide_linear(self, numerator, divisor) * (coefficient * divisor)
+                if quotient.terms and all(form.terms.get(a) == c for a, c in quotient.terms.items()):
+                    return self.recombine(form.without(atom) - quotient + numerator * coefficient)
+        return form
+
+    def intern(self, key: object, build: Callable[[], Expr], parts: tuple[Expr, ...] = ()) -> Expr:
+        """The atom of this key, built at first use; it counts as data if one of its parts does."""
+        atom = self._atoms.get(key)
+        if atom is None:
+            atom = self._atoms[key] = build()
+            if any(part in self._data for part in parts):
+                self._data.add(atom)
+        return atom
+
+    def quotient(self, form: Linear, divisor: int) -> Linear:
+        """The atom `form // divisor`, no rule applied."""
+        atom = self.intern(
+            ("//", form.key, divisor), lambda: ex.FloorDiv(self.expr(form), ex.const(divisor)), tuple(form.terms)
+        )
+        self.divisions[atom] = (form, divisor)
+        return term(atom)
+
+    def remainder(self, form: Linear, divisor: int) -> Linear:
+        """The atom `form % divisor`, no rule applied."""
+        atom = self.intern(
+            ("%", form.key, divisor), lambda: ex.FloorMod(self.expr(form), ex.const(divisor)), tuple(form.terms)
+        )
+        self.remainders[atom] = (form, divisor)
+        return term(atom)
+
+    def _opaque(self, e: Expr, forms: tuple[Linear, ...] | None) -> Linear:
+        """`e` as an atom: equal ones (by structure) are one."""
+        if isinstance(e, (ex.Const, Var)):
+            return self._form(e)
+        key = (type(e), *(f.key for f in forms)) if forms is not None else structural_key(e)
+        new = key not in self._atoms
+        atom = self.intern(key, lambda: e)
+        if new and any(isinstance(n, (ex.Load, ex.Read, ex.Call)) for n in walk(atom)):
+            self._data.add(atom)
+        return term(atom)
+
+    def is_data(self, form: Linear) -> bool:
+        """Whether the form depends on loaded data, whose arithmetic may wrap."""
+        return any(atom in self._data for atom in form.terms)
+
+    # Writing back.
+
+    def expr(self, form: Linear) -> Expr:
+        """The form as an expression: positive terms first, the constant last."""
+        result: Expr | None = None
+        for atom, coefficient in sorted(form.terms.items(), key=lambda item: item[1] < 0):
+            if result is None:
+                result = ex.multiply(atom, coefficient)
+            elif coefficient < 0:
+                result = ex.subtract(result, ex.multiply(atom, -coefficient))
+            else:
+                result = ex.add(result, ex.multiply(atom, coefficient))
+        if result is None:
+            return ex.const(form.constant)
+        if form.constant < 0:
+            return ex.subtract(result, -form.constant)
+        return ex.add(result, form.constant)
+
+    def _forget(self) -> None:
+        """Ranges have changed, and with them what expressions simplify to."""
+        self._forms.clear()
+        self._simplified.clear()
+
+    def simplify(self, e: Expr) -> Expr:
+        """An equal expression in normal form: integers linear, provable comparisons folded."""
+        known = self._simplified.get(id(e))
+        if known is None:
+            known = self._simplified[id(e)] = (e, self._simplify(e))
+        return known[1]
+
+    def _simplify(self, e: Expr) -> Expr:
+        if isinstance(e, (ex.Const, Var)) and e not in self.bounds:
+            return e
+        if e.dtype == INT64 and not isinstance(e, ex.Reduce):
+            form = self.form(e)
+            written = self.expr(form)
+            return e if structural_key(written) == structural_key(e) else written
+        if isinstance(e, ex.Compare) and e.a.dtype == INT64:
+            return self._comparison(e)
+        return map_children(e, self.simplify)
+
+    def _comparison(self, e: ex.Compare) -> Expr:
+        verdict = self.decide(e)
+        return map_children(e, self.simplify) if verdict is None else ex.const(verdict)
+
+    def decide(self, e: ex.Compare) -> bool | None:
+        """Whether a comparison of int64 always holds (True), never holds (False) or may be either (None)."""
+        a, b = self.form(e.a), self.form(e.b)
+        if self.is_data(a) or self.is_data(b):
+            return None
+        difference = b - a
+        low, high = self.interval(difference)
+        if isinstance(e, (ex.EQ, ex.NE)):
+            m, r = self.modulus(difference)
+            never = (low is not None and low > 0) or (high is not None and high < 0) or (m > 1 and r != 0)
+            always = low == high == 0
+            if isinstance(e, ex.NE):
+                never, always = always, never
+            return True if always else False if never else None
+        if isinstance(e, (ex.GT, ex.GE)):
+            low, high = (None if high is None else -high), (None if low is None else -low)
+        least = 1 if isinstance(e, (ex.LT, ex.GT)) else 0
+        if low is not None and low >= least:
+            return True
+        return False if high is not None and high < least else None
+
+    def prove(self, condition: Expr) -> bool:
+        """Whether the condition is known to hold; False means not known."""
+        return ex.is_const(self.simplify(condition), True)
+
+    def constant(self, e: Expr) -> int | None:
+        """The value of an int64 expression where it is known, else None."""
+        form = self.form(e)
+        return form.constant if form.is_constant else None
+
+
+def structural_key(e: Expr) -> object:
+    """Equal for expressions of equal structure; variables, buffers and tensors by identity."""
+    match e:
+        case Var():
+            return e
+        case ex.Const():
+            return (repr(e.value), e.dtype)
+        case ex.Binary():
+            return (type(e), structural_key(e.a), structural_key(e.b))
+        case ex.Cast():
+            return ("cast", e.dtype, structural_key(e.value))
+        case ex.Not():
+            return ("not", structural_key(e.value))
+        case ex.Select():
+            return ("select", structural_key(e.condition), structural_key(e.then), structural_key(e.otherwise))
+        case ex.Call():
+            return ("call", e.name, e.dtype, *map(structural_key, e.args))
+        case ex.Piecewise():
+            return ("piecewise", structural_key(e.index), *map(structural_key, e.branches))
+        case ex.Load():
+            return ("load", e.buffer, *map(structural_key, e.indices))
+        case ex.Read():
+            return ("read", e.tensor, *map(structural_key, e.indices))
+    return e

@@ -1,0 +1,89 @@
+"""Rules for floor division and remainder of linear forms by a positive constant.
+
+Each rule is an identity of integers (Graham, Knuth, Patashnik, Concrete Mathematics, section 3.4). With
+x = k·q + r, where q takes the terms whose coefficients are multiples of k:
+
+    (k·q + r) // k  =  q + r // k                 (k·q + r) % k  =  r % k
+    r // k = m              if m·k <= r < (m+1)·k
+    (g·a + b) // (g·c) = a // c                   if 0 <= b < g
+    (g·a + b) % (g·c)  = g·(a % c) + b            if 0 <= b < g
+    (x // m + c) // k  = (x + c·m) // (m·k)
+    (x % m) % k        = x % k                    if k divides m
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+from typing import TYPE_CHECKING
+
+from sateen.tensor_ir.arith.linear import ZERO, Linear, constant
+
+if TYPE_CHECKING:
+    from sateen.tensor_ir.arith.analyzer import Analyzer
+
+
+def divide_linear(analyzer: Analyzer, x: Linear, k: int) -> Linear:
+    """x // k in normal form."""
+    if k == 1:
+        return x
+    whole, rest = _split(x, k)
+    if rest.is_constant:
+        return whole + rest.constant // k
+    low, high = analyzer.interval(rest)
+    if low is not None and high is not None and low // k == high // k:
+        return whole + low // k
+    for g, coarse, fine in _granules(rest, k):
+        low, high = analyzer.interval(fine)
+        if low is not None and high is not None and low >= 0 and high < g:
+            return whole + divide_linear(analyzer, coarse, k // g)
+    if len(rest.terms) == 1:
+        ((atom, coefficient),) = rest.terms.items()
+        if coefficient == 1 and atom in analyzer.divisions:
+            inner, m = analyzer.divisions[atom]
+            return whole + divide_linear(analyzer, inner + rest.constant * m, m * k)
+    return whole + analyzer.quotient(rest, k)
+
+
+def modulo_linear(analyzer: Analyzer, x: Linear, k: int) -> Linear:
+    """x % k in normal form."""
+    if k == 1:
+        return ZERO
+    _, rest = _split(x, k)
+    if rest.is_constant:
+        return constant(rest.constant % k)
+    low, high = analyzer.interval(rest)
+    if low is not None and high is not None and low // k == high // k:
+        return rest - low // k * k
+    for g, coarse, fine in _granules(rest, k):
+        low, high = analyzer.interval(fine)
+        if low is not None and high is not None and low >= 0 and high < g:
+            return modulo_linear(analyzer, coarse, k // g) * g + fine
+    if len(rest.terms) == 1 and rest.constant == 0:
+        ((atom, coefficient),) = rest.terms.items()
+        if coefficient == 1 and atom in analyzer.remainders:
+            inner, m = analyzer.remainders[atom]
+            if m % k == 0:
+                return modulo_linear(analyzer, inner, k)
+    return analyzer.remainder(rest, k)
+
+
+def _split(x: Linear, k: int) -> tuple[Linear, Linear]:
+    """x = k·whole + rest, the rest's constant in [0, k) and its coefficients in (-k, k)."""
+    whole, rest = {}, {}
+    for atom, coefficient in x.terms.items():
+        quotient = coefficient // k if coefficient >= 0 or coefficient % k == 0 else -(-coefficient // k)
+        if quotient:
+            whole[atom] = quotient
+        if coefficient - quotient * k:
+            rest[atom] = coefficient - quotient * k
+    return Linear(x.constant // k, whole), Linear(x.constant % k, rest)
+
+
+def _granules(rest: Linear, k: int) -> Iterator[tuple[int, Linear, Linear]]:
+    """Ways to write rest = g·coarse + fine with g dividing k, the largest g first."""
+    candidates = {gcd(k, abs(c)) for c in rest.terms.values()}
+    for g in sorted(candidates - {1}, reverse=True):
+        coarse = Linear(rest.constant // g, {a: c // g for a, c in rest.terms.items() if c % g == 0})
+        fine = Linear(rest.constant % g, {a: c for a, c in rest.terms.items() if c % g != 0})
+        yield g, coarse, fine

@@ -1,0 +1,173 @@
+"""From a schedule to a function that runs, or to a library for another machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
+
+from sateen.runtime.errors import ArtifactError, CodegenError, TargetError
+from sateen.runtime.module import Argument, Module
+from sateen.runtime.module import Function as LoadedFunction
+from sateen.runtime.signature import Metadata, Signature
+from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.c_header import c_header
+from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text
+from sateen.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
+from sateen.tensor_ir.codegen.object_cache import ObjectCache
+from sateen.tensor_ir.codegen.object_code import (
+    ObjectCode,
+    compile_for,
+    compile_functions,
+    generate,
+    machine_of,
+)
+from sateen.tensor_ir.codegen.pool import pool_text
+from sateen.tensor_ir.codegen.signature import signature_of
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.link import link
+from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.schedule import Schedule
+from sateen.tensor_ir.te.tensor import Tensor
+
+
+class CompiledModule:
+    """Functions compiled for one target.
+
+    On the machine that it was compiled for, call it (`module(a, b, c)`, or `module["name"](…)` where it holds several
+    functions); for any target, `export_library` writes a self-contained library and `c_header` declares its functions.
+    """
+
+    def __init__(self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, code: ObjectCode) -> None:
+        self.functions = tuple(functions)
+        self.target = target
+        self._rules = rules
+        self._code = code
+
+    @property
+    def signatures(self) -> tuple[Signature, ...]:
+        return tuple(signature_of(f) for f in self.functions)
+
+    @property
+    def object_code(self) -> bytes:
+        """The relocatable object, without pool and metadata."""
+        return self._code.code
+
+    @property
+    def report(self) -> Report:
+        """What code generation counted: gathers, masked and scalarised operations."""
+        return self._code.report
+
+    @cached_property
+    def module(self) -> Module:
+        """The functions, loaded into this process. Raises TargetError where this machine can't run them."""
+        host = Target.host()
+        missing = host.missing_features(self.target)
+        if self.target.architecture != host.architecture or _system(self.target) != _system(host):
+            raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
+        if missing:
+            raise TargetError(f"compiled for {self.target}, but this machine lacks {', '.join(missing)}")
+        pool = process_pool()
+        loaded = LoadedObject(self._code.code, self._code.symbols, pool.addresses)
+        default_host = pool.addresses["sateen_default_host"]
+        return Module(self.signatures, loaded.addresses, owner=loaded, default_host=default_host)
+
+    def __call__(self, *arguments: Argument) -> None:
+        """Run the only function. Raises ArgumentError for arguments that it does not take."""
+        self.module(*arguments)
+
+    def __getitem__(self, name: str) -> LoadedFunction:
+        return self.module[name]
+
+    def llvm_text(self) -> str:
+        """The LLVM text that was generated."""
+        return generate(self.functions, self.target, self._rules)[0]
+
+    def assembly(self) -> str:
+        """The machine code as assembly text."""
+        return compile_text(self.llvm_text(), machine_of(self.target)).assembly()
+
+    def c_header(self) -> str:
+        """Declarations of the functions for C, to be used with `sateen.h` of sateen-runtime."""
+        return c_header(self.signatures)
+
+    def library(self, soname: str = "libsateen.so") -> bytes:
+        """A self-contained shared library: the functions, a thread pool, metadata.
+
+        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for.
+        """
+        metadata = Metadata(f"sateen-tensor-ir {version('sateen-tensor-ir')}", str(self.target), self.signatures)
+        text = self.llvm_text().replace("declare ptr @sateen_default_host()\n", "")
+        code = compile_for(text + companion_text(self.target.triple, metadata), self.target)
+        exports = [
+            *self._code.symbols, "sateen_abi_version", "sateen_default_host", "sateen_status_message", "sateen_metadata",
+        ]  # fmt: skip
+        return link(code, self.target.triple, exports, soname)
+
+    def export_library(self, path: str | Path) -> None:
+        """Write the library to `path`, and its C header beside it (the same name, ending in .h).
+
+        Raises ArtifactError where there is no folder to write to.
+        """
+        place = Path(path)
+        if not place.parent.is_dir():
+            raise ArtifactError(f"{place}: expected a folder to write the library to, found no {place.parent}")
+        place.write_bytes(self.library(place.name))
+        place.with_suffix(".h").write_text(self.c_header())
+
+
+def build(
+    schedule: Schedule,
+    arguments: Sequence[Tensor],
+    target: Target | str = "llvm",
+    name: str = "run",
+    *,
+    buffers: Mapping[Tensor, Buffer] | None = None,
+    aliased: Sequence[Tensor] = (),
+    rules: IntrinsicRules = DEFAULT_RULES,
+    cache: ObjectCache | None = None,
+) -> CompiledModule:
+    """Compile a schedule to one function over `arguments`, in their order.
+
+    `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
+    storage other than compact row-major for some arguments; those in `aliased` may overlap. `rules` expand intrinsics,
+    the user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError,
+    CodegenError, TargetError.
+    """
+    return build_functions(
+        [lower(schedule, arguments, name, buffers=buffers, aliased=aliased)], target, rules=rules, cache=cache
+    )
+
+
+def build_functions(
+    functions: Sequence[Function],
+    target: Target | str = "llvm",
+    *,
+    rules: IntrinsicRules = DEFAULT_RULES,
+    cache: ObjectCache | None = None,
+) -> CompiledModule:
+    """Compile functions of loop IR, of different names, into one module. Raises CodegenError and TargetError."""
+    for function in functions:
+        if not isinstance(function, Function):
+            raise CodegenError(f"build_functions expects functions of loop IR, found {type(function).__name__}")
+    complete = Target.of(target)
+    if cache is None:
+        return CompiledModule(functions, complete, rules, compile_functions(functions, complete, rules))
+    code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
+    return CompiledModule(functions, complete, rules, code)
+
+
+def _system(target: Target) -> str:
+    """What decides the format of object code: the system that the triple names."""
+    return next((name for name in ("linux", "windows", "apple") if name in target.triple), "")
+
+
+@cache
+def process_pool() -> LoadedObject:
+    """What code compiled into this process calls: the thread pool. It stays: its threads may be running."""
+    host = Target.host()
+    symbols = ["sateen_default_host", *(HALF_SYMBOLS if needs_half(host) else ())]
+    return LoadedObject(compile_for(pool_text(host.triple) + half_text(host), host), symbols)

@@ -1,0 +1,222 @@
+"""C99: a translation unit that needs a C compiler and its library, and nothing else.
+
+Each function becomes a kernel, with a task per parallel loop before it, and the public function of docs/design/abi.md.
+Threads of a device schedule run one after the other, which is what loop IR means before barriers are inserted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sateen.runtime.errors import CodegenError
+from sateen.runtime.signature import Metadata
+from sateen.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, PublicFunction, declarations, services
+from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
+from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
+from sateen.tensor_ir.codegen.c_family.literals import array
+from sateen.tensor_ir.codegen.c_family.statements import Statements
+from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.invariants import without_invariants
+from sateen.tensor_ir.codegen.signature import signature_of, symbols_of
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.stmt import Allocate, For, Function, Let, LoopKind
+from sateen.tensor_ir.ir.visit import walk
+
+FUNCTIONS = frozenset({"exp", "log", "tanh", "erf", "sin", "cos", "pow"})
+"""Functions of C's library that are called rather than written out."""
+
+LARGEST_ARRAY = 1 << 16
+"""Bytes of a private buffer on the stack; larger ones come from the host."""
+
+_HOST = Var("host")
+"""Stands for the host table among the things that a text mentions."""
+_TAKEN = frozenset({"status", "closure", "begin", "end", "given", "args", "count"})
+
+
+def emit_c(
+    functions: Sequence[Function],
+    target: str = "c",
+    producer: str = "sateen-tensor-ir",
+    rules: IntrinsicRules = DEFAULT_RULES,
+) -> str:
+    """A C99 translation unit: the functions, those that every library has by docs/design/abi.md, and its metadata.
+
+    It compiles without a warning under `-Wall -Wextra -pedantic` and defines `sateen_default_host`, whose `parallel_for`
+    is serial. `target` and `producer` go into the metadata. `rules` serve calls of functions that C has not. Raises
+    CodegenError for what C can't express: a type or function that it lacks, barriers, a name that is taken.
+    """
+    names = [function.name for function in functions]
+    if len(set(names)) != len(names):
+        raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
+    source = Source()
+    public = []
+    for function in functions:
+        check_public(function.name)
+        kernel = C99Kernel(source, with_rules(function, rules, FUNCTIONS))
+        kernel.define()
+        public.append(PublicFunction(source, function, kernel.kernel_name).definition())
+    metadata = Metadata(producer, target, tuple(map(signature_of, functions)))
+    parts = [
+        declarations(),
+        *(routine.definition(C99_TYPES) for routine in source.routines),
+        *(array("static const", name, buffer, C99_TYPES) for buffer, name in source.constants.items()),
+        services(metadata.to_json()),
+        *source.functions,
+        *public,
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+class C99Kernel(Statements):
+    """One function: its kernel, and a task for each of its parallel loops."""
+
+    types = C99_TYPES
+    float_suffix = "f"
+    language = "C99"
+
+    def __init__(self, source: Source, function: Function) -> None:
+        super().__init__(source, _TAKEN, function.name)
+        self.function = function
+        self.symbols = symbols_of(function)
+        self.nonnegative.update(self.symbols)
+        self.kernel_name = f"{PREFIX}kernel_{function.name}"
+        self.tasks = 0
+        self.in_task = False
+        self.part: For | None = None
+        """The loop of a task."""
+        self.memory: dict[Buffer, None] = {}
+        """What the host allocates for the C function being written."""
+        self.may_fail = False
+
+    def define(self) -> None:
+        """Add the kernel to the functions of the unit, its tasks before it."""
+        parameters: tuple[Var | Buffer, ...] = (_HOST, *self.function.parameters, *self.symbols)
+        head = f"static int32_t {self.kernel_name}({', '.join(map(self.declaration, parameters))})"
+        body = self.c_function(lambda: self.statement(self.function.body))
+        unused = [f"  (void){self.identifiers.of(p)};" for p in parameters if p not in self.mentioned]
+        self.source.functions.append("\n".join([f"{head} {{", *unused, *body, "}"]))
+
+    def declaration(self, node: Var | Buffer, *, restrict: bool = True) -> str:
+        """The declaration of a parameter, or of a pointer to a buffer."""
+        name = self.identifiers.of(node)
+        if node is _HOST:
+            return f"const sateen_host *{name}"
+        if isinstance(node, Var):
+            return f"{self.value_type(node.dtype)} {name}"
+        given = node in self.function.parameters
+        access = "const " if given and node not in self.function.outputs else ""
+        alias = "restrict " if restrict and node not in self.function.aliased else ""
+        return f"{access}{self.storage_type(node.dtype)} *{alias}{name}"
+
+    def c_function(self, write: Callable[[], None]) -> list[str]:
+        """The lines of a C function around what `write` writes: it asks for memory first and always frees it."""
+        outer = self.memory, self.may_fail, self.depth
+        self.memory, self.may_fail, self.depth = {}, False, 1
+        with self.captured() as body:
+            write()
+        with self.captured() as lines:
+            if self.memory or self.may_fail:
+                self.line("int32_t status = 0;")
+            for buffer in self.memory:
+                self._ask_for(buffer)
+            if self.memory:
+                nothing = " || ".join(f"{self.name(b)} == NULL" for b in self.memory)
+                with self.braces(f"if ({nothing})"):
+                    self.line("status = SATEEN_OUT_OF_MEMORY;")
+                    self.line("goto end;")
+            self.lines += body
+            if self.memory or self.may_fail:
+                self.lines.append("end:")
+                for buffer in reversed(self.memory):
+                    self.line(f"sateen_release({self.name(_HOST)}, {self.name(buffer)});")
+                self.line("return status;")
+            else:
+                self.line("return 0;")
+        self.memory, self.may_fail, self.depth = outer
+        return lines
+
+    def _ask_for(self, buffer: Buffer) -> None:
+        elements: Expr = ex.const(1)
+        for extent, stride in zip(buffer.shape, buffer.stride_exprs(), strict=True):
+            elements = elements + (extent - 1) * stride
+        self.begin(elements)
+        size = f"sizeof({self.storage_type(buffer.dtype)})"
+        arguments = f"{self.name(_HOST)}, {self.text(elements)}, {size}, {buffer.alignment}"
+        self.line(f"{self.declaration(buffer)} = sateen_allocate({arguments});")
+
+    def allocate(self, s: Allocate) -> None:
+        """Small private memory is an array on the stack; the rest is the host's."""
+        size = s.buffer.size()
+        if s.scope is not Scope.GLOBAL and size is not None and size * s.buffer.dtype.bytes <= LARGEST_ARRAY:
+            self.private_array(s)
+            return
+        sizes = (*s.buffer.shape, *(s.buffer.strides or ()))
+        for unknown in (v for e in sizes for v in walk(e) if isinstance(v, Var) and v not in self.symbols):
+            raise CodegenError(
+                f"{self.function_name}: the size of {s.buffer.name!r} expects extents of the arguments, found "
+                f"{unknown.name!r}, which is known only where it is allocated"
+            )
+        self.memory.setdefault(s.buffer)
+        self.statement(s.body)
+
+    def parallel_loop(self, s: For) -> None:
+        """A task that runs a part of the iterations, and the host's parallel_for; inside a task, a plain loop."""
+        if self.in_task:
+            self.serial_loop(s)
+            return
+        self.begin(s.start, s.extent)
+        if not isinstance(s.start, ex.Const):
+            start = Var(f"{s.var.name}_start")
+            self.line(f"const {self.value_type(start.dtype)} {self.identifiers.of(start)} = {self.text(s.start)};")
+            if self.is_nonnegative(s.start):
+                self.nonnegative.add(start)
+            s = For(s.var, start, s.extent, s.kind, s.body, s.thread, s.pragmas, s.span)
+        extent = self.text(s.extent)
+        task, closure = self._task(s)
+        with self.braces(""):
+            context = "NULL"
+            if closure:
+                self.line(f"struct {PREFIX}closure_{task} closure = {{{', '.join(map(self.name, closure))}}};")
+                context = "&closure"
+            host = self.name(_HOST)
+            self.line(f"status = {host}->parallel_for({host}, {PREFIX}task_{task}, {context}, {extent});")
+            self.line("if (status != 0) goto end;")
+        self.may_fail = True
+
+    def _task(self, s: For) -> tuple[str, list[Var | Buffer]]:
+        """Define the task of a parallel loop; its name, and what it is given from outside in its closure."""
+        task = f"{self.function_name}_{self.tasks}"
+        self.tasks += 1
+        outside, self.mentioned, self.in_task = self.mentioned, {}, True
+        body = self.c_function(lambda: self._part(s))
+        bound: set[Var | Buffer] = {n.var for n in walk(s) if isinstance(n, (For, Let))}
+        bound |= {n.buffer for n in walk(s) if isinstance(n, Allocate)}
+        closure = [node for node in self.mentioned if node not in bound]
+        self.mentioned, self.in_task = outside, False
+        head = f"static int32_t {PREFIX}task_{task}(void *closure, int64_t begin, int64_t end) {{"
+        if closure:
+            fields = [f"  {self.declaration(node, restrict=False)};" for node in closure]
+            struct = f"{PREFIX}closure_{task}"
+            self.source.functions.append("\n".join([f"struct {struct} {{", *fields, "};"]))
+            given = [f"  {self.declaration(node)} = given->{self.name(node)};" for node in closure]
+            body = [f"  const struct {struct} *given = closure;", *given, *body]
+        else:
+            body = ["  (void)closure;", *body]
+        self.source.functions.append("\n".join([head, *body, "}"]))
+        return task, closure
+
+    def _part(self, s: For) -> None:
+        """The iterations that a task is given, behind what all of them compute alike."""
+        self.part, invariants = without_invariants(replace(s, kind=LoopKind.SERIAL), self.function.aliased)
+        self.statement(invariants.around(self.part))
+
+    def serial_loop(self, s: For) -> None:
+        if s is not self.part:
+            super().serial_loop(s)
+            return
+        self.begin(s.start)
+        offset = "" if ex.is_const(s.start, 0) else f"{self.text(s.start)} + "
+        self.counted_loop(s, f"{offset}begin", f"{offset}end")

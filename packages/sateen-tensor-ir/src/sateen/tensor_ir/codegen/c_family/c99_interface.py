@@ -1,0 +1,282 @@
+"""The public side of a C99 library (docs/design/abi.md): types, argument checks, the default host, metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from string import Template
+from textwrap import wrap
+
+from sateen.runtime.abi import ABI_VERSION, Status
+from sateen.runtime.device import DeviceKind
+from sateen.tensor_ir.codegen.c_family.expressions import Expressions, Source
+from sateen.tensor_ir.codegen.signature import symbols_of
+from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
+from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir.stmt import Function
+
+C99_TYPES: Mapping[str, str] = {
+    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    "float32": "float", "float64": "double", "bool": "bool",
+}  # fmt: skip
+
+_LONGEST_STRING = 4095
+"""Characters of a string that a C99 compiler must take (5.2.4.1)."""
+
+_DECLARATIONS = """
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct { int32_t device_type; int32_t device_id; } DLDevice;
+typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
+typedef struct {
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides;
+  uint64_t byte_offset;
+} DLTensor;
+
+typedef struct sateen_host sateen_host;
+typedef struct sateen_device_api sateen_device_api;
+typedef int32_t (*sateen_task)(void *closure, int64_t begin, int64_t end);
+struct sateen_host {
+  uint32_t abi_version;
+  int32_t threads;
+  void *context;
+  int32_t (*parallel_for)(const sateen_host *host, sateen_task task, void *closure, int64_t extent);
+  void *(*alloc)(const sateen_host *host, uint64_t bytes, uint64_t alignment);
+  void (*free)(const sateen_host *host, void *memory);
+  void (*log)(const sateen_host *host, int32_t level, const char *message);
+  const sateen_device_api *device;
+};
+
+enum {
+  $codes
+};
+
+uint32_t sateen_abi_version(void);
+const sateen_host *sateen_default_host(void);
+const char *sateen_status_message(int32_t status);
+extern const char sateen_metadata[];
+
+static inline void *sateen_allocate(const sateen_host *host, int64_t elements, uint64_t size, uint64_t alignment) {
+  return host->alloc(host, elements > 0 ? (uint64_t)elements * size : size, alignment);
+}
+
+static inline void sateen_release(const sateen_host *host, void *memory) {
+  if (memory != NULL) host->free(host, memory);
+}
+"""
+
+_SERVICES = """
+static int32_t sateen_failure(int32_t code, int32_t argument, int32_t dimension) {
+  return code | argument << 8 | dimension << 16;
+}
+
+/* What an argument is; only after that can its shape be read. */
+static inline int32_t sateen_check_kind(
+    const DLTensor *given, int32_t argument, int32_t code, int32_t bits, int32_t rank) {
+  if (given == NULL) return sateen_failure(SATEEN_NULL_ARGUMENT, argument, 0);
+  if (given->device.device_type != $cpu) return sateen_failure(SATEEN_DEVICE, argument, 0);
+  if (given->dtype.code != code || given->dtype.bits != bits || given->dtype.lanes != 1) {
+    return sateen_failure(SATEEN_DTYPE, argument, 0);
+  }
+  if (given->ndim != rank) return sateen_failure(SATEEN_RANK, argument, 0);
+  return rank > 0 && given->shape == NULL ? sateen_failure(SATEEN_NULL_ARGUMENT, argument, 0) : 0;
+}
+
+static inline int32_t sateen_check_shape(const DLTensor *given, int32_t argument, const int64_t *shape) {
+  for (int32_t d = 0; d < given->ndim; ++d) {
+    if (given->shape[d] != shape[d] || shape[d] < 0) return sateen_failure(SATEEN_SHAPE, argument, d);
+  }
+  return 0;
+}
+
+static inline bool sateen_is_empty(const DLTensor *given) {
+  for (int32_t d = 0; d < given->ndim; ++d) {
+    if (given->shape[d] == 0) return true;
+  }
+  return false;
+}
+
+static inline void *sateen_data(const DLTensor *given) {
+  return (char *)given->data + given->byte_offset;
+}
+
+/* Strides of dimensions of one element mean nothing; no strides mean compact ones. */
+static inline int32_t sateen_check_layout(
+    const DLTensor *given, int32_t argument, const int64_t *strides, uintptr_t alignment) {
+  if (sateen_is_empty(given)) return 0;
+  int64_t compact = 1;
+  for (int32_t d = given->ndim - 1; d >= 0; --d) {
+    const int64_t stride = given->strides != NULL ? given->strides[d] : compact;
+    if (given->shape[d] != 1 && stride != strides[d]) return sateen_failure(SATEEN_STRIDES, argument, d);
+    compact *= given->shape[d];
+  }
+  if (given->data == NULL) return sateen_failure(SATEEN_NULL_ARGUMENT, argument, 0);
+  return (uintptr_t)sateen_data(given) % alignment == 0 ? 0 : sateen_failure(SATEEN_ALIGNMENT, argument, 0);
+}
+
+/* The address behind the last element of an argument that has elements. */
+static inline uintptr_t sateen_end(const DLTensor *given, const int64_t *strides) {
+  uint64_t last = 0;
+  for (int32_t d = 0; d < given->ndim; ++d) last += (uint64_t)((given->shape[d] - 1) * strides[d]);
+  return (uintptr_t)sateen_data(given) + (uintptr_t)((last + 1) * (given->dtype.bits / 8));
+}
+
+/* Whether two arguments have memory in common. */
+static inline bool sateen_overlap(
+    const DLTensor *a, const int64_t *a_strides, const DLTensor *b, const int64_t *b_strides) {
+  if (sateen_is_empty(a) || sateen_is_empty(b)) return false;
+  return (uintptr_t)sateen_data(a) < sateen_end(b, b_strides) && (uintptr_t)sateen_data(b) < sateen_end(a, a_strides);
+}
+
+static int32_t sateen_parallel_for(const sateen_host *host, sateen_task task, void *closure, int64_t extent) {
+  (void)host;
+  return extent > 0 ? task(closure, 0, extent) : 0;
+}
+
+/* The address that malloc gave is kept before the aligned one. */
+static void *sateen_alloc(const sateen_host *host, uint64_t bytes, uint64_t alignment) {
+  (void)host;
+  if (bytes > SIZE_MAX - alignment - sizeof(void *)) return NULL;
+  char *memory = malloc((size_t)(bytes + alignment + sizeof(void *)));
+  if (memory == NULL) return NULL;
+  const uintptr_t first = (uintptr_t)memory + sizeof(void *);
+  void **aligned = (void **)(void *)(memory + sizeof(void *) + (alignment - first % alignment) % alignment);
+  aligned[-1] = memory;
+  return aligned;
+}
+
+static void sateen_free(const sateen_host *host, void *memory) {
+  (void)host;
+  if (memory != NULL) free(((void **)memory)[-1]);
+}
+
+static void sateen_log(const sateen_host *host, int32_t level, const char *message) {
+  (void)host;
+  (void)level;
+  fputs(message, stderr);
+  fputc('\\n', stderr);
+}
+
+static const sateen_host sateen_host_table = {
+  $version, 0, NULL, sateen_parallel_for, sateen_alloc, sateen_free, sateen_log, NULL
+};
+
+uint32_t sateen_abi_version(void) {
+  return $version;
+}
+
+const sateen_host *sateen_default_host(void) {
+  return &sateen_host_table;
+}
+
+const char *sateen_status_message(int32_t status) {
+  switch (status & 0xff) {
+    $messages
+    default: return "unknown status";
+  }
+}
+
+const char sateen_metadata[] =$metadata;
+"""
+
+
+def declarations() -> str:
+    """Types of DLPack and of the ABI, status codes, and what kernels call."""
+    codes = ",\n  ".join(f"SATEEN_{status.name} = {status.value}" for status in Status)
+    return Template(_DECLARATIONS).substitute(codes=codes)
+
+
+def services(metadata: str) -> str:
+    """The functions that every library has, checks among them, and its metadata."""
+    messages = "\n    ".join(f'case SATEEN_{status.name}: return "{text}";' for status, text in STATUS_MESSAGES.items())
+    return Template(_SERVICES).substitute(
+        cpu=int(DeviceKind.CPU), version=ABI_VERSION, messages=messages, metadata=_string(metadata)
+    )
+
+
+def _string(text: str) -> str:
+    """A C string; beyond the length that compilers must take, its characters one by one."""
+    escaped = [c.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") for c in text]
+    if len(text) <= _LONGEST_STRING:
+        return "\n  " + "\n  ".join(f'"{"".join(escaped[i : i + 100])}"' for i in range(0, len(escaped), 100))
+    return " {\n  " + "\n  ".join(wrap(", ".join(map(str, [*text.encode("ascii"), 0])), 110)) + "\n}"
+
+
+class PublicFunction(Expressions):
+    """The function that hosts call: it checks every argument, then calls the kernel."""
+
+    types = C99_TYPES
+    float_suffix = "f"
+    language = "C99"
+
+    def __init__(self, source: Source, function: Function, kernel: str) -> None:
+        super().__init__(source, frozenset({"host", "args", "count", "status"}), function.name)
+        self.function = function
+        self.symbols = symbols_of(function)
+        self.nonnegative.update(self.symbols)
+        self.kernel = kernel
+
+    def definition(self) -> str:
+        """The C text."""
+        parameters = self.function.parameters
+        self.line("if (host == NULL) host = sateen_default_host();")
+        self.line("if (host->abi_version != sateen_abi_version()) return SATEEN_ABI_VERSION;")
+        self.line(f"if (count != {len(parameters)}) return SATEEN_ARGUMENT_COUNT;")
+        if parameters:
+            self.line("if (args == NULL) return SATEEN_NULL_ARGUMENT;")
+        for i, b in enumerate(parameters):
+            self._check(f"sateen_check_kind(args[{i}], {i}, {int(b.dtype.code)}, {b.dtype.bits}, {len(b.shape)})")
+        self._bind_symbols()
+        shapes = [self._array(f"shape_{i}", b.shape) for i, b in enumerate(parameters)]
+        strides = [self._array(f"strides_{i}", b.stride_exprs()) for i, b in enumerate(parameters)]
+        for i, shape in enumerate(shapes):
+            self._check(f"sateen_check_shape(args[{i}], {i}, {shape})")
+        for i, b in enumerate(parameters):
+            self._check(f"sateen_check_layout(args[{i}], {i}, {strides[i]}, {b.alignment})")
+        for i, j in self._exclusive():
+            overlap = f"sateen_overlap(args[{i}], {strides[i]}, args[{j}], {strides[j]})"
+            self.line(f"if ({overlap}) return sateen_failure(SATEEN_OVERLAP, {i}, 0);")
+        data = (f"sateen_data(args[{i}])" for i in range(len(parameters)))
+        self.line(f"return {self.kernel}({', '.join(['host', *data, *map(self.name, self.symbols)])});")
+        head = f"int32_t {self.function.name}(const sateen_host *host, DLTensor *const *args, int32_t count) {{"
+        return "\n".join([head, *self.lines, "}"])
+
+    def _check(self, call: str) -> None:
+        if "  int32_t status;" not in self.lines:
+            self.line("int32_t status;")
+        self.line(f"if ((status = {call}) != 0) return status;")
+
+    def _bind_symbols(self) -> None:
+        """Each symbol is the first extent that consists of it alone."""
+        for symbol in self.symbols:
+            i, d = next(
+                (i, d) for i, b in enumerate(self.function.parameters) for d, e in enumerate(b.shape) if e is symbol
+            )
+            self.line(f"const int64_t {self.name(symbol)} = args[{i}]->shape[{d}];")
+
+    def _array(self, wish: str, values: Sequence[Expr]) -> str:
+        """The name of an array of these values; NULL for none."""
+        if not values:
+            return "NULL"
+        self.begin(*values)
+        name = self.identifiers.fresh(wish)
+        self.line(f"const int64_t {name}[] = {{{', '.join(map(self.text, values))}}};")
+        return name
+
+    def _exclusive(self) -> Iterator[tuple[int, int]]:
+        """Pairs of an output and another argument that must not share memory, each once."""
+        f = self.function
+        for i, b in enumerate(f.parameters):
+            for j, other in enumerate(f.parameters):
+                seen = other in f.outputs and j <= i
+                if b in f.outputs and i != j and not seen and not {b, other} & f.aliased:
+                    yield i, j

@@ -1,0 +1,412 @@
+"""Expressions as C text, with no more parentheses than readers and compilers want.
+
+A node that its statement uses several times is evaluated once, into a constant of its own. An operand that may stay
+unevaluated keeps such constants to itself: `c ? a : b` becomes an `if` where a or b needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.c_family import routines
+from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, Identifiers
+from sateen.tensor_ir.codegen.c_family.literals import (
+    ADD,
+    AND,
+    BITWISE,
+    CHOOSE,
+    EQUAL,
+    MULTIPLY,
+    NAME,
+    OR,
+    RELATE,
+    UNARY,
+    Code,
+    literal,
+    storage_type,
+)
+from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64, Routine
+from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
+from sateen.tensor_ir.codegen.math_rules import LIBM
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
+from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.visit import Node, children, walk
+
+
+@dataclass(slots=True)
+class Source:
+    """What the functions of one translation unit share."""
+
+    routines: dict[Routine, None] = field(default_factory=dict)
+    constants: dict[Buffer, str] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
+    """Definitions in order, each before its use."""
+
+    def require(self, routine: Routine) -> str:
+        """The name of a routine, which the unit will define."""
+        for required in routine.requires:
+            self.require(required)
+        self.routines.setdefault(routine)
+        return routine.name
+
+    def constant(self, buffer: Buffer) -> str:
+        """The name of a buffer's data at file scope."""
+        return self.constants.setdefault(buffer, f"{PREFIX}constant_{len(self.constants)}")
+
+
+_SYMBOLS = {ex.EQ: "==", ex.NE: "!=", ex.LT: "<", ex.LE: "<=", ex.GT: ">", ex.GE: ">="}
+_INFIX = {ex.Add: ("+", ADD), ex.Sub: ("-", ADD), ex.Mul: ("*", MULTIPLY)}
+_BITWISE = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
+_LIBRARY = {
+    "fma": "fma", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "fabs": "fabs",
+    **{name: name for name in ("exp", "log", "tanh", "erf", "sin", "cos", "pow")},
+}  # fmt: skip
+
+
+class Expressions:
+    """`code(e)` is the C text of an expression; what it needs beforehand is added to `lines`."""
+
+    types: ClassVar[Mapping[str, str]]
+    """The dialect's names of sateen's types."""
+    float_suffix: ClassVar[str]
+    """What distinguishes the float32 function of the dialect's library."""
+    language: ClassVar[str]
+
+    def __init__(self, source: Source, taken: frozenset[str], name: str) -> None:
+        self.source = source
+        self.identifiers = Identifiers(taken)
+        self.function_name = name
+        self.lines: list[str] = []
+        self.depth = 1
+        self.mentioned: dict[Var | Buffer, None] = {}
+        """The variables and buffers that the text refers to."""
+        self.nonnegative: set[Var] = set()
+        self.data: set[Var] = set()
+        """int64 variables whose values depend on data, so that arithmetic on them wraps."""
+        self._memo: dict[int, Code] = {}
+        self._reused: set[int] = set()
+
+    # Text.
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    @contextmanager
+    def braces(self, head: str) -> Iterator[None]:
+        self.line(f"{head} {{" if head else "{")
+        with self.indented():
+            yield
+        self.line("}")
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    @contextmanager
+    def captured(self) -> Iterator[list[str]]:
+        """The lines that are written inside, apart from the others; constants defined there end with it."""
+        lines, memo, self.lines, self._memo = self.lines, self._memo, [], dict(self._memo)
+        yield self.lines
+        self.lines, self._memo = lines, memo
+
+    def name(self, node: Var | Buffer) -> str:
+        """The identifier of a variable or of a buffer's first element."""
+        if isinstance(node, Buffer) and node.data is not None:
+            return self.source.constant(node)
+        self.mentioned.setdefault(node)
+        return self.identifiers.of(node)
+
+    def value_type(self, dtype: DType) -> str:
+        """The type that values are computed in: 16-bit floats are storage."""
+        return self._known(FLOAT32 if dtype.is_float and dtype.bits == 16 else dtype)
+
+    def storage_type(self, dtype: DType) -> str:
+        """The type of an element in memory."""
+        if not (dtype.is_float and dtype.bits == 16):
+            self._known(dtype)
+        return storage_type(dtype, self.types)
+
+    def _known(self, dtype: DType) -> str:
+        if str(dtype) not in self.types:
+            known = ", ".join(self.types)
+            raise CodegenError(f"{self.function_name}: {self.language} has no type {dtype}; it has {known}")
+        return self.types[str(dtype)]
+
+    # Evaluation.
+
+    def begin(self, *roots: Expr) -> None:
+        """Start a statement that evaluates these expressions, none of them seen before."""
+        self._memo = {}
+        self._reused = _used_several_times(roots)
+
+    def text(self, e: Expr, level: int = BITWISE) -> str:
+        """The text of an expression as an operand of `level`."""
+        return self.code(e).within(level)
+
+    def code(self, e: Expr) -> Code:
+        """The text of an expression; one that the statement uses several times is the name of a constant."""
+        if id(e) not in self._reused or isinstance(e, (ex.Const, Var)) or self.is_index(e):
+            return self._operation(e)
+        if id(e) not in self._memo:
+            value = self._operation(e)
+            self._memo[id(e)] = value if value.level == NAME else self.constant("t", self.value_type(e.dtype), value)
+        return self._memo[id(e)]
+
+    def constant(self, wish: str, type_: str, value: Code) -> Code:
+        """A new constant of that value."""
+        name = self.identifiers.fresh(wish)
+        self.line(f"const {type_} {name} = {value.text};")
+        return Code(name, NAME)
+
+    def is_index(self, e: Expr) -> bool:
+        """Whether e is arithmetic on loop variables and extents, which docs/semantics.md keeps from overflowing."""
+        return e.dtype == INT64 and not any(isinstance(n, (Load, ex.Call, ex.Cast)) or n in self.data for n in walk(e))
+
+    def is_nonnegative(self, e: Expr) -> bool:
+        """Whether an index is seen to be at least 0."""
+        match e:
+            case ex.Const():
+                return e.value >= 0
+            case Var():
+                return e in self.nonnegative
+            case ex.Add() | ex.Mul() | ex.Min():
+                return self.is_nonnegative(e.a) and self.is_nonnegative(e.b)
+            case ex.Max():
+                return self.is_nonnegative(e.a) or self.is_nonnegative(e.b)
+            case ex.FloorDiv() | ex.FloorMod():
+                return self.is_nonnegative(e.a) and isinstance(e.b, ex.Const) and e.b.value > 0
+        return False
+
+    def _operation(self, e: Expr) -> Code:
+        match e:
+            case ex.Const():
+                self.value_type(e.dtype)
+                return literal(e.value, e.dtype)
+            case Var():
+                return Code(self.name(e), NAME)
+            case ex.Add() | ex.Sub() | ex.Mul():
+                return self._arithmetic(e)
+            case ex.Div():
+                return Code(f"{self.text(e.a, MULTIPLY)} / {self.text(e.b, UNARY)}", MULTIPLY)
+            case ex.FloorDiv() | ex.FloorMod():
+                return self._division(e)
+            case ex.Min() | ex.Max():
+                extremum = routines.extremum(e.symbol, FLOAT32 if e.dtype.is_float and e.dtype.bits == 16 else e.dtype)
+                return self.call(extremum, e.a, e.b)
+            case ex.Compare():
+                return self._comparison(e)
+            case ex.And() | ex.Or():
+                return self._connective(e)
+            case ex.Not():
+                return Code(f"!{self.text(e.value, UNARY)}", UNARY)
+            case ex.Select():
+                return self._choice(e.condition, e.then, e.otherwise)
+            case ex.Piecewise():
+                chain = e.branches[-1]
+                for i in reversed(range(len(e.branches) - 1)):
+                    chain = ex.Select(ex.compare(ex.EQ, e.index, i), e.branches[i], chain)
+                return self.code(chain)
+            case ex.Cast():
+                return self._conversion(e)
+            case ex.Call():
+                return self._call(e)
+            case Load():
+                return self._load(e)
+        raise CodegenError(f"{self.function_name}: {type(e).__name__} is not loop IR; lower the schedule first")
+
+    def _load(self, e: Load) -> Code:
+        element = self.element(e.buffer, e.indices)
+        if e.dtype.is_bool:
+            return Code(f"{element} != 0", EQUAL)
+        if e.dtype.is_float and e.dtype.bits == 16:
+            return Code(f"{self.source.require(routines.unpack(e.dtype))}({element})")
+        return Code(element)
+
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
+        """An element as a C lvalue."""
+        self.storage_type(buffer.dtype)
+        return f"{self.name(buffer)}[{self.text(buffer.offset(indices))}]"
+
+    def stored(self, e: Expr, dtype: DType) -> str:
+        """The value of e as an element in memory."""
+        if dtype.is_float and dtype.bits == 16:
+            return self.call(routines.pack(dtype), e).text
+        return self.text(e)
+
+    # Arithmetic.
+
+    def call(self, routine: Routine, *operands: Expr) -> Code:
+        return Code(f"{self.source.require(routine)}({', '.join(self.text(o) for o in operands)})")
+
+    def _arithmetic(self, e: ex.Add | ex.Sub | ex.Mul) -> Code:
+        symbol, level = _INFIX[type(e)]
+        wraps = e.dtype.is_int and not self.is_index(e)
+        if not wraps or str(e.dtype) in {"uint32", "uint64"}:
+            # Only integers are regrouped: a + (b + c) is a + b + c where nothing rounds.
+            right = level if e.dtype.is_int and not isinstance(e, ex.Sub) else level + 1
+            return Code(f"{self.text(e.a, level)} {symbol} {self.text(e.b, right)}", level)
+        unsigned = "uint64" if e.dtype.bits == 64 else "uint32"
+        a, b = (self._modulo(operand, unsigned) for operand in (e.a, e.b))
+        return self.cast(e.dtype, Code(f"{a} {symbol} {b}", level))
+
+    def _modulo(self, e: Expr, unsigned: str) -> str:
+        """An integer as an unsigned one, in which overflow is defined."""
+        if isinstance(e, ex.Const):
+            return f"{int(e.value) % (1 << DType.of(unsigned).bits)}u"
+        return f"({self.types[unsigned]}){self.text(e, UNARY)}"
+
+    def cast(self, dtype: DType, value: Code) -> Code:
+        return Code(f"({self.value_type(dtype)}){value.within(UNARY)}", UNARY)
+
+    def _division(self, e: ex.FloorDiv | ex.FloorMod) -> Code:
+        quotient = isinstance(e, ex.FloorDiv)
+        known = isinstance(e.b, ex.Const) and e.b.value > 0
+        if known and (ex.int_range(e.dtype)[0] == 0 or (self.is_index(e) and self.is_nonnegative(e.a))):
+            return Code(f"{self.text(e.a, MULTIPLY)} {'/' if quotient else '%'} {self.text(e.b, UNARY)}", MULTIPLY)
+        return self.call(routines.floor_divide(e.dtype) if quotient else routines.floor_modulo(e.dtype), e.a, e.b)
+
+    def _comparison(self, e: ex.Compare) -> Code:
+        decided = _decided(e)
+        if decided is not None:
+            return literal(decided, ex.BOOL)
+        level = EQUAL if isinstance(e, (ex.EQ, ex.NE)) else RELATE
+        return Code(f"{self.text(e.a, ADD)} {_SYMBOLS[type(e)]} {self.text(e.b, ADD)}", level)
+
+    # Operands that may stay unevaluated.
+
+    def _connective(self, e: ex.And | ex.Or) -> Code:
+        symbol, level = ("&&", AND) if isinstance(e, ex.And) else ("||", OR)
+        a = self.code(e.a)
+        with self.captured() as lines, self.indented():
+            b = self.code(e.b)
+        if not lines:
+            return Code(f"{a.within(level if a.level == level else EQUAL)} {symbol} {b.within(EQUAL)}", level)
+        name = self._variable(e, a.text)
+        with self.braces(f"if ({name if level == AND else '!' + name})"):
+            self.lines += lines
+            self.line(f"{name} = {b.text};")
+        return Code(name, NAME)
+
+    def _choice(self, condition: Expr, then: Expr, otherwise: Expr) -> Code:
+        test = self.code(condition)
+        operands: list[tuple[list[str], Code]] = []
+        for operand in (then, otherwise):
+            with self.captured() as lines, self.indented():
+                operands.append((lines, self.code(operand)))
+        (then_lines, a), (else_lines, b) = operands
+        if not then_lines and not else_lines:
+            return Code(f"{test.within(OR)} ? {a.within(OR)} : {b.within(OR)}", CHOOSE)
+        name = self._variable(then, "")
+        for head, lines, value in ((f"if ({test.text})", then_lines, a), ("else", else_lines, b)):
+            with self.braces(head):
+                self.lines += lines
+                self.line(f"{name} = {value.text};")
+        return Code(name, NAME)
+
+    def _variable(self, like: Expr, value: str) -> str:
+        name = self.identifiers.fresh("t")
+        self.line(f"{self.value_type(like.dtype)} {name}{' = ' if value else ''}{value};")
+        return name
+
+    # Conversions and calls.
+
+    def _conversion(self, e: ex.Cast) -> Code:
+        source, target = e.value.dtype, e.dtype
+        if target.is_bool:
+            return Code(f"{self.text(e.value, EQUAL + 1)} != 0", EQUAL)
+        if target.is_int and source.is_float:
+            computed = FLOAT64 if source == FLOAT64 else FLOAT32
+            return self.call(routines.saturate(computed, target), e.value)
+        if target.is_float and target.bits == 16:
+            value = self.code(e.value)
+            if not source.is_float or source.bits > 32:
+                value = self.cast(FLOAT32, value)
+            return Code(f"{self.source.require(routines.round_to(target))}({value.text})")
+        if target.is_float and self.value_type(source) == self.value_type(target):
+            return self.code(e.value)
+        return self.cast(target, self.code(e.value))
+
+    def _call(self, e: ex.Call) -> Code:
+        name = e.name.removeprefix(LIBM)
+        if name in _LIBRARY:
+            suffix = "" if e.dtype == FLOAT64 else self.float_suffix
+            return Code(f"{_LIBRARY[name]}{suffix}({', '.join(self.text(a) for a in e.args)})")
+        match name:
+            case "bitwise_and" | "bitwise_or" | "bitwise_xor":
+                return Code(f"{self.text(e.args[0], UNARY)} {_BITWISE[name]} {self.text(e.args[1], UNARY)}", BITWISE)
+            case "shift_left":
+                unsigned = "uint64" if e.dtype.bits == 64 else "uint32"
+                shifted = f"{self._modulo(e.args[0], unsigned)} << {self.text(e.args[1], UNARY)}"
+                return self.cast(e.dtype, Code(shifted, BITWISE))
+            case "shift_right":
+                return Code(f"{self.text(e.args[0], UNARY)} >> {self.text(e.args[1], UNARY)}", BITWISE)
+            case "popcount":
+                unsigned = f"uint{e.args[0].dtype.bits}"
+                bits = f"{self.source.require(routines.POPCOUNT)}({self._modulo(e.args[0], unsigned)})"
+                return self.cast(e.dtype, Code(bits))
+            case "reinterpret":
+                return self._reinterpreted(e)
+        raise CodegenError(
+            f"{self.function_name}: {self.language} has no function {e.name!r} of {e.dtype} that could be called "
+            "for its effect"
+        )
+
+    def _reinterpreted(self, e: ex.Call) -> Code:
+        operand, source, target = e.args[0], e.args[0].dtype, e.dtype
+        value = self.code(operand)
+        if source.is_float and source.bits == 16:
+            value, source = Code(f"{self.source.require(routines.pack(source))}({value.text})"), DType.of("uint16")
+        if target.is_float and target.bits == 16:
+            bits = f"({self.types['uint16']}){value.within(UNARY)}"
+            return Code(f"{self.source.require(routines.unpack(target))}({bits})")
+        if source == target:
+            return value
+        if source.is_int and target.is_int:
+            return self.cast(target, value)
+        return Code(f"{self.source.require(routines.reinterpret(source, target))}({value.text})")
+
+
+def with_rules(function: Function, rules: IntrinsicRules, own: frozenset[str]) -> Function:
+    """The function with named calls rewritten, but for those of the dialect's `own` that the user gives no rule for."""
+    keep = frozenset(name for name in own if rules.rules.get(name) == DEFAULT_RULES.rules[name])
+    return replace(function, body=lower_intrinsics(function.body, rules, keep))
+
+
+def _used_several_times(roots: Sequence[Expr]) -> set[int]:
+    """The nodes, by identity, that have more than one use."""
+    seen: set[int] = set()
+    shared: set[int] = set()
+    stack: list[Node] = list(roots)
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            shared.add(id(node))
+            continue
+        seen.add(id(node))
+        stack.extend(children(node))
+    return shared
+
+
+def _decided(e: ex.Compare) -> bool | None:
+    """The outcome of comparing an integer with an end of its type's range, which compilers warn of; else None."""
+    a, b, kind = e.a, e.b, type(e)
+    if isinstance(a, ex.Const):
+        mirrored = {ex.LT: ex.GT, ex.LE: ex.GE, ex.GT: ex.LT, ex.GE: ex.LE}
+        a, b, kind = b, a, mirrored.get(kind, kind)
+    if not isinstance(b, ex.Const) or not b.dtype.is_int:
+        return None
+    low, high = ex.int_range(b.dtype)
+    if b.value == low and kind in {ex.GE, ex.LT}:
+        return kind is ex.GE
+    if b.value == high and kind in {ex.LE, ex.GT}:
+        return kind is ex.LE
+    return None

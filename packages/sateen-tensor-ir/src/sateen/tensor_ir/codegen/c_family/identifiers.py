@@ -1,0 +1,89 @@
+"""C identifiers for variables and buffers, whose names in te are free text."""
+
+from __future__ import annotations
+
+import re
+
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Var
+from sateen.tensor_ir.link import C_LIBRARY
+
+PREFIX = "sateen_"
+"""All that code generators define begins with it, and nothing else does."""
+
+_KEYWORDS = """
+auto bool break case char const continue default do double else enum extern false float for goto if inline int long
+register restrict return short signed sizeof static struct switch true typedef union unsigned void volatile while
+asm fortran main
+"""
+_OPENCL_KEYWORDS = """
+half uchar ushort uint ulong size_t ptrdiff_t intptr_t uintptr_t kernel global local constant private generic pipe
+read_only write_only read_write uniform event_t sampler_t
+"""
+_CALLED = "exp log tanh erf sin cos pow fma sqrt floor ceil trunc rint fabs malloc free fputs fputc"
+_LIBRARY = """
+acos acosh asin asinh atan atan2 atanh cbrt copysign cosh erfc exp2 expm1 fdim fmax fmin fmod frexp hypot ilogb ldexp
+lgamma log10 log1p log2 logb lrint lround llrint llround modf nan nearbyint nextafter nexttoward remainder remquo round
+scalbln scalbn sinh tan tgamma
+clearerr fclose feof ferror fflush fgetc fgetpos fgets fopen fprintf fread freopen fscanf fseek fsetpos ftell fwrite
+getc getchar gets perror printf putc putchar puts remove rename rewind scanf setbuf setvbuf snprintf sprintf sscanf
+tmpfile tmpnam ungetc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf vsscanf
+abort abs atexit atof atoi atol atoll bsearch calloc div exit getenv labs llabs lldiv ldiv mblen mbstowcs mbtowc qsort
+rand realloc srand strtod strtof strtol strtold strtoll strtoul strtoull system wcstombs wctomb
+memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn strerror strlen strncat strncmp strncpy
+strpbrk strrchr strspn strstr strtok strxfrm
+"""  # C99 7.12, 7.19, 7.20 and 7.21; of the functions of mathematics, those without suffix
+_KEYWORD_SET, _OPENCL_SET, _CALLED_SET, _LIBRARY_SET = (
+    frozenset(words.split()) for words in (_KEYWORDS, _OPENCL_KEYWORDS, _CALLED, _LIBRARY)
+)
+_MACROS = re.compile(
+    r"_.*|U?INT\w*|NULL|EOF|BUFSIZ|NAN|INFINITY|HUGE_VAL[FL]?|RAND_MAX|TMP_MAX|std(in|out|err)|errno|offsetof"
+    r"|(EXIT|SEEK|FP|MATH|PTR|SIZE|WCHAR|WINT|SIG|MB|L|M|CL|CLK|CHAR|SHRT|LONG|FLT|DBL|HALF)_\w+"
+)
+_TYPES = re.compile(r"u?int\d+_t|(u?(char|short|int|long)|float|double|half)\d+|DL(Tensor|Device|DataType)")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether C, OpenCL C or what the generated code calls gives the name a meaning."""
+    known = name in _KEYWORD_SET | _OPENCL_SET or name.removesuffix("f") in _CALLED_SET
+    return known or name.startswith(PREFIX) or any(form.fullmatch(name) for form in (_MACROS, _TYPES))
+
+
+def check_public(name: str, *, opencl: bool = False) -> None:
+    """Raise CodegenError for a name under which C, or OpenCL C, can't declare a function beside its own library.
+
+    What libraries of sateen import is refused too, `kernel` for OpenCL C alone.
+    """
+    is_identifier = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
+    is_taken = is_reserved(name) and (opencl or name not in _OPENCL_SET)
+    is_library = bool({name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET)) or name in C_LIBRARY
+    if is_taken or is_library or not is_identifier:
+        raise CodegenError(f"expected an identifier that C leaves to its users for a function, found {name!r}")
+
+
+class Identifiers:
+    """One C identifier per variable or buffer of a function; a name that is taken gets a number."""
+
+    def __init__(self, taken: frozenset[str]) -> None:
+        self._given: dict[Var | Buffer, str] = {}
+        self._taken = set(taken)
+
+    def of(self, node: Var | Buffer) -> str:
+        """The identifier of a node, the same each time."""
+        if node not in self._given:
+            self._given[node] = self.fresh(node.name)
+        return self._given[node]
+
+    def fresh(self, wish: str) -> str:
+        """An identifier like `wish` that nothing else has."""
+        plain = re.sub(r"[^A-Za-z0-9_]", "_", wish)
+        if not plain or plain[0].isdigit() or plain.startswith((PREFIX, "_")):
+            plain = f"v{plain}"
+        if is_reserved(plain):
+            plain = f"{plain}_"
+        name, number = plain, 1
+        while name in self._taken:
+            name, number = f"{plain}_{number}", number + 1
+        self._taken.add(name)
+        return name

@@ -1,0 +1,113 @@
+"""OpenCL C 1.2: kernels as source text, which a device's driver compiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
+from sateen.tensor_ir.codegen.c_family.identifiers import check_public
+from sateen.tensor_ir.codegen.c_family.literals import array
+from sateen.tensor_ir.codegen.c_family.statements import Statements
+from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Var
+from sateen.tensor_ir.ir.stmt import THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
+from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, split_host_device
+
+OPENCL_TYPES = {
+    "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
+    "float32": "float", "float64": "double", "bool": "bool",
+}  # fmt: skip
+
+FUNCTIONS = frozenset({"exp", "log", "sin", "cos"})
+"""Functions of OpenCL C that are within 4 ulp (OpenCL 1.2, 7.4), so that they can be called; others are written out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenCLSource:
+    """The text of all kernels, and the program whose kernels they are: their names, arguments, grids and blocks.
+
+    An argument is a buffer of global memory, or after those a scalar of 64 bits.
+    """
+
+    text: str
+    program: DeviceProgram
+
+
+def emit_opencl(function: Function, rules: IntrinsicRules = DEFAULT_RULES) -> OpenCLSource:
+    """OpenCL C of a function whose loops are bound to blocks and threads.
+
+    `rules` serve calls of functions that OpenCL C has not. Raises CodegenError for a type, function or name that it
+    lacks, LoweringError for work that is not bound.
+    """
+    check_public(function.name, opencl=True)
+    program = split_host_device(with_rules(function, rules, FUNCTIONS))
+    source = Source()
+    for kernel in program.kernels:
+        OpenCLKernel(source, kernel).define()
+    parts = [
+        *(routine.definition(OPENCL_TYPES) for routine in source.routines),
+        *(array("__constant", name, buffer, OPENCL_TYPES) for buffer, name in source.constants.items()),
+        *source.functions,
+    ]
+    if any("double" in part for part in parts):
+        parts.insert(0, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
+    return OpenCLSource("\n\n".join(part.strip("\n") for part in parts) + "\n", program)
+
+
+class OpenCLKernel(Statements):
+    """One kernel."""
+
+    types = OPENCL_TYPES
+    float_suffix = ""
+    language = "OpenCL C"
+
+    def __init__(self, source: Source, kernel: Kernel) -> None:
+        super().__init__(source, frozenset(), kernel.name)
+        self.kernel = kernel
+        self.nonnegative.update(kernel.axes.values(), kernel.scalars)
+
+    def define(self) -> None:
+        """Add the kernel to the functions of the source."""
+        kernel = self.kernel
+        parameters = ", ".join([*map(self._pointer, kernel.buffers), *map(self._scalar, kernel.scalars)])
+        shared = [self._shared(buffer) for buffer in kernel.shared_buffers]
+        with self.captured() as body:
+            self.statement(kernel.body)
+        axes = [self._index(tag, var) for tag, var in kernel.axes.items() if var in self.mentioned]
+        block = f"__attribute__((reqd_work_group_size({', '.join(map(str, kernel.block))})))"
+        head = f"__kernel {block}\nvoid {kernel.name}({parameters}) {{"
+        self.source.functions.append("\n".join([head, *shared, *axes, *body, "}"]))
+
+    def _pointer(self, buffer: Buffer) -> str:
+        access = "" if buffer in self.kernel.outputs else "const "
+        alias = "" if buffer in self.kernel.aliased else "restrict "
+        return f"__global {access}{self.storage_type(buffer.dtype)} *{alias}{self.identifiers.of(buffer)}"
+
+    def _scalar(self, var: Var) -> str:
+        return f"const {self.value_type(var.dtype)} {self.identifiers.of(var)}"
+
+    def _shared(self, buffer: Buffer) -> str:
+        """Shared memory belongs to the block: OpenCL wants it declared outside of all control flow (6.5.2)."""
+        name, size = self.identifiers.of(buffer), self.constant_size(buffer)
+        return f"  __local {self.storage_type(buffer.dtype)} {name}[{size}];"
+
+    def _index(self, tag: str, var: Var) -> str:
+        function = "get_group_id" if tag.startswith("blockIdx") else "get_local_id"
+        return f"  const long {self.name(var)} = {function}({THREAD_TAGS.index(tag) % 3});"
+
+    def serial_loop(self, s: For) -> None:
+        if s.kind is LoopKind.UNROLLED:
+            self.line("#pragma unroll")
+        super().serial_loop(s)
+
+    def allocate(self, s: Allocate) -> None:
+        if s.scope is Scope.SHARED:
+            self.statement(s.body)
+        else:
+            super().allocate(s)
+
+    def barrier(self, s: Barrier) -> None:
+        fence = "CLK_LOCAL_MEM_FENCE" if s.scope is Scope.SHARED else "CLK_GLOBAL_MEM_FENCE"
+        self.line(f"barrier({fence});")

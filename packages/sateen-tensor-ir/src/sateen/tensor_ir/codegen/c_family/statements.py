@@ -1,0 +1,163 @@
+"""Statements as C text: what all dialects have in common. Each differs in loops that threads share and in memory."""
+
+from __future__ import annotations
+
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.c_family.expressions import Expressions
+from sateen.tensor_ir.codegen.c_family.literals import UNARY
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.stmt import (
+    Allocate,
+    Barrier,
+    Evaluate,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Prefetch,
+    Seq,
+    Stmt,
+    Store,
+    While,
+)
+
+
+class Statements(Expressions):
+    """`statement(s)` adds the lines of a statement. Unrolled and vectorized loops are left to the C compiler."""
+
+    def statement(self, s: Stmt) -> None:
+        match s:
+            case Seq():
+                for child in s.body[:-1]:
+                    self._apart(child)
+                if s.body:
+                    self.statement(s.body[-1])
+            case For():
+                self._for(s)
+            case If():
+                self._if(s)
+            case While():
+                self._while(s)
+            case Let():
+                self._let(s)
+            case Allocate():
+                self.allocate(s)
+            case Store():
+                self.begin(*s.indices, s.value)
+                value = self.stored(s.value, s.buffer.dtype)
+                self.line(f"{self.element(s.buffer, s.indices)} = {value};")
+            case Evaluate():
+                self.begin(s.value)
+                self.line(f"(void){self.code(s.value).within(UNARY)};")
+            case Prefetch():
+                pass  # a hint, for which neither language has words that are safe beyond the end of an array
+            case Barrier():
+                self.barrier(s)
+
+    def _apart(self, s: Stmt) -> None:
+        """A statement among others: what it declares ends with it."""
+        if isinstance(s, (Let, Allocate)):
+            with self.braces(""):
+                self.statement(s)
+        else:
+            self.statement(s)
+
+    def _for(self, s: For) -> None:
+        if s.kind is LoopKind.PARALLEL:
+            self.parallel_loop(s)
+        elif s.kind is LoopKind.THREAD:
+            self.thread_loop(s)
+        else:
+            self.serial_loop(s)
+
+    def serial_loop(self, s: For) -> None:
+        """The loop as a `for`; its bounds are evaluated once."""
+        self.begin(s.start, s.extent)
+        start, stop = self.text(s.start), self.bound(s.var, ex.add(s.start, s.extent))
+        self.counted_loop(s, start, stop)
+
+    def counted_loop(self, s: For, start: str, stop: str) -> None:
+        """The loop from one C expression to another, neither of which its body changes."""
+        if self.is_nonnegative(s.start):
+            self.nonnegative.add(s.var)
+        var = self.name(s.var)
+        with self.braces(f"for ({self.value_type(s.var.dtype)} {var} = {start}; {var} < {stop}; ++{var})"):
+            self.statement(s.body)
+
+    def bound(self, var: Var, stop: Expr) -> str:
+        """The end of a loop, as a constant of its own unless it is as simple as one."""
+        code = self.code(stop)
+        if isinstance(stop, ex.Const) or (isinstance(stop, Var) and stop not in self.data):
+            return code.text
+        return self.constant(f"{var.name}_end", self.value_type(stop.dtype), code).text
+
+    def parallel_loop(self, s: For) -> None:
+        self.serial_loop(s)
+
+    def thread_loop(self, s: For) -> None:
+        self.serial_loop(s)
+
+    def _if(self, s: If) -> None:
+        self.begin(s.condition)
+        with self.braces(f"if ({self.text(s.condition)})"):
+            self.statement(s.then)
+        if s.otherwise is not None:
+            self.lines.pop()
+            with self.braces("} else"):
+                self.statement(s.otherwise)
+
+    def _while(self, s: While) -> None:
+        self.begin(s.condition)
+        with self.captured() as lines, self.indented():
+            condition = self.code(s.condition)
+        if not lines:
+            with self.braces(f"while ({condition.text})"):
+                self.statement(s.body)
+            return
+        with self.braces("for (;;)"):
+            self.lines += lines
+            self.line(f"if (!{condition.within(UNARY)}) break;")
+            self.statement(s.body)
+
+    def _let(self, s: Let) -> None:
+        """A constant; none where nothing refers to it."""
+        if s.var.dtype == ex.INT64 and not self.is_index(s.value):
+            self.data.add(s.var)
+        elif self.is_nonnegative(s.value):
+            self.nonnegative.add(s.var)
+        with self.captured() as body:
+            self.statement(s.body)
+        if s.var in self.mentioned:
+            self.begin(s.value)
+            self.line(f"const {self.value_type(s.var.dtype)} {self.name(s.var)} = {self.code(s.value).text};")
+        self.lines += body
+
+    def allocate(self, s: Allocate) -> None:
+        """Storage for a buffer, then the body."""
+        self.private_array(s)
+
+    def private_array(self, s: Allocate) -> None:
+        """Storage of a thread's own: an array of C; none where nothing refers to it."""
+        with self.captured() as body:
+            self.statement(s.body)
+        if s.buffer in self.mentioned:
+            size = self.constant_size(s.buffer)
+            self.line(f"{self.storage_type(s.buffer.dtype)} {self.name(s.buffer)}[{size}];")
+        self.lines += body
+
+    def constant_size(self, buffer: Buffer) -> int:
+        """The length of an array that holds the buffer, at least 1."""
+        size = buffer.size()
+        if size is None:
+            raise CodegenError(
+                f"{self.function_name}: {buffer.name!r} in scope {buffer.scope.value} expects a constant size in "
+                f"{self.language}, found [{', '.join(map(str, buffer.shape))}]"
+            )
+        return max(size, 1)
+
+    def barrier(self, s: Barrier) -> None:
+        raise CodegenError(
+            f"{self.function_name}: {self.language} has no threads to wait for at a barrier {s.scope.value}"
+        )

@@ -1,0 +1,34 @@
+"""The program of a compiler process: reads requests on its standard input, answers on its standard output."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from sateen.runtime.errors import SateenError
+from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.object_code import compile_functions
+from sateen.tensor_ir.codegen.workers import receive_message, send_message
+from sateen.tensor_ir.ir.parser import parse_function
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    while (message := receive_message(sys.stdin.buffer)) is not None:
+        send_message(sys.stdout.buffer, _answer(message))
+
+
+def _answer(message: dict[str, Any]) -> dict[str, Any]:
+    try:
+        functions = [parse_function(text) for text in message["functions"]]
+        result = compile_functions(functions, Target.parse(message["target"]))
+    except SateenError as error:
+        return {"error": str(error)}
+    code = base64.b64encode(result.code).decode()
+    return {"code": code, "symbols": list(result.symbols), "report": asdict(result.report)}
+
+
+if __name__ == "__main__":
+    main()

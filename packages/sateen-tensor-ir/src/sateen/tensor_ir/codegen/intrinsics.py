@@ -1,0 +1,122 @@
+"""Rewriting of named calls, such as exp(x) or a user's mish(x), into native calls and arithmetic.
+
+Each name has rules, functions from the call to an expression; what that expression calls is rewritten in turn. Code
+generators implement only `NATIVE_CALLS` and the C library's functions by `libm.<name>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.math_rules import LIBM, MATH_RULES
+from sateen.tensor_ir.ir.expr import Call, Expr
+from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
+from sateen.tensor_ir.ir.visit import N, Rewriter, map_children
+
+Rule = Callable[[Call], Expr | None]
+"""From a call to what it stands for, of the same type; None where the rule does not serve the call's type."""
+
+NATIVE_CALLS = frozenset({
+    "fma", "sqrt", "floor", "ceil", "trunc", "round", "fabs", "reinterpret", "shift_left", "shift_right",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "popcount",
+})  # fmt: skip
+"""The calls that every code generator implements itself."""
+
+
+def is_native(name: str) -> bool:
+    """Whether code generators implement the call themselves: one of NATIVE_CALLS, or a function of the C library."""
+    return name in NATIVE_CALLS or name.startswith(LIBM)
+
+
+@dataclass(frozen=True, slots=True)
+class IntrinsicRules:
+    """The rules of each name, in the order in which they are tried. A value: `with_rule` makes another one."""
+
+    rules: Mapping[str, tuple[Rule, ...]]
+
+    def with_rule(self, name: str, rule: Rule) -> IntrinsicRules:
+        """These rules and `rule`, which is asked first for calls of `name`.
+
+        Raises CodegenError where `name` is native, as no rule is asked for it.
+        """
+        if is_native(name):
+            raise CodegenError(f"expected the name of a call that needs a rule, found '{name}', which is native")
+        return IntrinsicRules({**self.rules, name: (rule, *self.rules.get(name, ()))})
+
+    def expand(self, e: Call) -> Expr:
+        """What the first rule that serves the call gives.
+
+        Raises CodegenError where none serves it, or where the result has another type than the call.
+        """
+        for rule in self.rules.get(e.name, ()):
+            result = rule(e)
+            if result is None:
+                continue
+            if result.dtype != e.dtype:
+                raise CodegenError(f"expected a rule of '{e.name}' to give {e.dtype}, found {result.dtype}")
+            return result
+        known = ", ".join(sorted(self.rules))
+        raise CodegenError(f"no rule serves the call of '{e.name}' giving {e.dtype}; names with rules are {known}")
+
+
+DEFAULT_RULES = IntrinsicRules({name: (rule,) for name, rule in MATH_RULES.items()})
+"""The functions of te.math, for code generators of processors."""
+
+
+def lower_intrinsics(
+    statement: Stmt, rules: IntrinsicRules = DEFAULT_RULES, keep: frozenset[str] = frozenset()
+) -> Stmt:
+    """`statement` with every named call rewritten until only native ones and those in `keep` are left.
+
+        y[i] = sigmoid(x[i])   →   y[i] = select(x[i] < 0, d, 1) / (1 + d)   with d for the expansion of exp(-|x[i]|)
+
+    An expression that is used several times stays one object (a graph, no tree), so passes that follow must
+    remember what they have visited. A call as a statement of its own is for effect and stays; its operands are
+    rewritten.
+    Raises CodegenError on a call that no rule serves or that expands into itself.
+    """
+    return _Lowering(rules, keep).rewrite(statement)
+
+
+class _Lowering(Rewriter):
+    def __init__(self, rules: IntrinsicRules, keep: frozenset[str]) -> None:
+        self.rules = rules
+        self.keep = keep
+        self.done: dict[Any, Any] = {}
+        self.expanding: list[tuple[str, DType]] = []
+
+    def rewrite(self, node: N) -> N:
+        if not isinstance(node, Expr):
+            return super().rewrite(node)
+        if node not in self.done:
+            self.done[node] = rewritten = super().rewrite(node)
+            self.done[rewritten] = rewritten
+        result: N = self.done[node]
+        return result
+
+    def rewrite_Call(self, e: Call) -> Expr:
+        call = self.descend(e)
+        if is_native(e.name) or e.name in self.keep:
+            return call
+        signature = e.name, e.dtype
+        if signature in self.expanding:
+            raise CodegenError(f"expected the rule of '{e.name}' on {e.dtype} to lead to native calls, found itself")
+        self.expanding.append(signature)
+        result = self.rewrite(self.rules.expand(call))
+        self.expanding.pop()
+        return result
+
+    def rewrite_Store(self, s: Store) -> Stmt:
+        try:
+            return self.descend(s)
+        except CodegenError as error:
+            error.add_note(f'in the value of "{s.buffer.name}"' + (f" at {s.span}" if s.span is not None else ""))
+            raise
+
+    def rewrite_Evaluate(self, s: Evaluate) -> Stmt:
+        value = map_children(s.value, self.rewrite)
+        return s if value is s.value else Evaluate(value, s.span)

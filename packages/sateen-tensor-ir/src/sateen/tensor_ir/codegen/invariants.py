@@ -1,0 +1,95 @@
+"""What all iterations of a parallel loop compute alike: each thread can do it once, for those that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.stmt import Allocate, Barrier, Evaluate, For, Invoke, Seq, Stmt, Store, Timestamp, sequence
+from sateen.tensor_ir.ir.visit import walk
+
+_STAYS = (Barrier, Timestamp, Invoke, Evaluate)
+"""Statements that do something else than to store."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Invariants:
+    """What to put around a loop: storage, and statements before it."""
+
+    storage: tuple[Allocate, ...] = ()
+    statements: tuple[Stmt, ...] = ()
+
+    def around(self, loop: For) -> Stmt:
+        """The loop with all that."""
+        result = sequence(*self.statements, loop)
+        for allocation in reversed(self.storage):
+            result = replace(allocation, body=result)
+        return result
+
+
+
+def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For, Invariants]:
+    """A loop whose body begins with what depends on the iteration, and what to put around it.
+
+    for i:                                allocate t:
+      allocate t:                           for k: t[k] = f(k)
+        for k: t[k] = f(k)          =>      for i:
+        for k: g(i, t[k])                     for k: g(i, t[k])
+
+    Such statements store only to storage of the loop's own, which nothing else stores to, and read nothing that the
+    loop stores; buffers that are `aliased` may lie in the same memory. Only for a loop that has an iteration: what
+    stands before it would be executed for nothing, and might read what is not there.
+    """
+    own: list[Allocate] = []
+    body = loop.body
+    while isinstance(body, Allocate):
+        own.append(body)
+        body = body.body
+    statements = list(body.body) if isinstance(body, Seq) else [body]
+    storage = {a.buffer for a in own if a.buffer.scope is not Scope.REGISTER and not _depends(a.buffer, loop)}
+    found: list[Stmt] = []
+    given: set[Buffer] = set()
+    while len(statements) > 1:
+        first, *others = statements
+        stores, elsewhere = stored(first) - _allocated(first), stored(*others)
+        if not elsewhere.isdisjoint(aliased):
+            elsewhere.update(aliased)
+        if (
+            not stores <= storage
+            or stores & elsewhere
+            or _loaded(first) & elsewhere
+            or any(n is loop.var or isinstance(n, _STAYS) for n in walk(first))
+        ):
+            break
+        found.append(first)
+        given |= stores
+        statements = others
+    if not found:
+        return loop, Invariants()
+    rest = sequence(*statements)
+    for allocation in reversed(own):
+        rest = rest if allocation.buffer in given else replace(allocation, body=rest)
+    outside = tuple(a for a in own if a.buffer in given)
+    return replace(loop, body=rest), Invariants(outside, tuple(found))
+
+
+def stored(*statements: Stmt) -> set[Buffer]:
+    """The buffers that statements may store to."""
+    nodes = [n for s in statements for n in walk(s)]
+    invoked = {buffer for n in nodes if isinstance(n, Invoke) for buffer, _ in n.arguments}
+    return invoked | {n.buffer for n in nodes if isinstance(n, (Store, Timestamp))}
+
+
+def _loaded(s: Stmt) -> set[Buffer]:
+    return {n.buffer for n in walk(s) if isinstance(n, ex.Load)}
+
+
+def _allocated(s: Stmt) -> set[Buffer]:
+    return {n.buffer for n in walk(s) if isinstance(n, Allocate)}
+
+
+def _depends(buffer: Buffer, loop: For) -> bool:
+    """Whether the size of a buffer differs between iterations."""
+    return any(n is loop.var for e in (*buffer.shape, *(buffer.strides or ())) for n in walk(e))

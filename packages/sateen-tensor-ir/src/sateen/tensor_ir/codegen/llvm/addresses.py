@@ -1,0 +1,139 @@
+"""Addresses: flat offsets as linear forms, evaluated with unrolled loops constant and hoisted by depth."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+from sateen.tensor_ir.arith import Analyzer, Linear
+from sateen.tensor_ir.codegen.llvm.state import FunctionState, ModuleState
+from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, storage_type
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Const, Expr, Load, Var
+from sateen.tensor_ir.ir.stmt import Prefetch, Store
+from sateen.tensor_ir.ir.visit import walk
+
+Terms = tuple[tuple[Value, int], ...]
+
+
+class Addressing(FunctionState):
+    """Turns buffer accesses into pointers."""
+
+    def __init__(self, module: ModuleState, name: str, analyzer: Analyzer) -> None:
+        super().__init__(module, name)
+        self.analyzer = analyzer
+        self.base: dict[Buffer, Value] = {}
+        self._offsets: dict[int, tuple[Any, Linear]] = {}
+
+    def value(self, e: Expr) -> Value:
+        """The operand that an expression evaluates to."""
+        raise NotImplementedError
+
+    def offset_form(self, access: Load | Store | Prefetch) -> Linear:
+        """The flat offset of an access, in elements, over loop variables."""
+        known = self._offsets.get(id(access))
+        if known is None:
+            form = self.analyzer.form(access.buffer.offset(access.indices))
+            known = self._offsets[id(access)] = (access, form)
+        return known[1]
+
+    def lane_stride(self, form: Linear) -> int | None:
+        """How far the offset moves from lane to lane; None where that is not one number."""
+        if self.lane is None:
+            return 0
+        for atom in form.terms:
+            if atom is not self.lane and self.depends_on_lane(atom):
+                return None
+        return form.terms.get(self.lane, 0)
+
+    def depends_on_lane(self, e: Expr) -> bool:
+        """Whether the expression's value differs between lanes."""
+        if isinstance(e, Var):
+            known = self.env.get(e)
+            return e is self.lane or (known is not None and known.lanes > 0)
+        return any(
+            isinstance(v, Var) and (v is self.lane or (v in self.env and self.env[v].lanes > 0)) for v in walk(e)
+        )
+
+    def evaluate(self, form: Linear) -> tuple[int, Terms]:
+        """The form with known variables put in: a constant and the terms that remain, the lane's left out."""
+        constant = form.constant
+        terms: dict[str, tuple[Value, int]] = {}
+        for atom, coefficient in form.terms.items():
+            if atom is self.lane:
+                continue
+            value = self.env[atom] if isinstance(atom, Var) and atom in self.env else self.value(atom)
+            if value.literal is not None:
+                constant += int(value.literal) * coefficient
+            else:
+                known = terms.get(value.text, (value, 0))
+                terms[value.text] = (value, known[1] + coefficient)
+        return constant, tuple(sorted(terms.values(), key=lambda t: (self.depth_of(t[0]), t[0].text)))
+
+    def pointer(self, buffer: Buffer, constant: int, terms: Terms) -> str:
+        """Address of the element at constant + Σ terms; each term is added where its variable is defined."""
+        base = self.base_pointer(buffer)
+        kind = storage_type(buffer.dtype)
+        text = base.text
+        key: tuple[Any, ...] = (text,)
+        position = 0
+        while position < len(terms):
+            scope = self.depth_of(terms[position][0])
+            group: list[tuple[Value, int]] = []
+            while position < len(terms) and self.depth_of(terms[position][0]) == scope:
+                group.append(terms[position])
+                position += 1
+            key = (*key, *((v.text, c) for v, c in group))
+            cache = self.scopes[min(scope, len(self.scopes) - 1)].pointers
+            if key not in cache:
+                total = self.product(*group[0])
+                for value, coefficient in group[1:]:
+                    total = self.sum(total, self.product(value, coefficient))
+                cache[key] = self.emit_at(scope, f"getelementptr {kind}, ptr {text}, i64 {total.text}", "ptr").text
+            text = cache[key]
+        if constant == 0:
+            return text
+        last = self.scopes[-1].pointers
+        if (key, constant) not in last:
+            last[(key, constant)] = self.emit(f"getelementptr {kind}, ptr {text}, i64 {constant}", "ptr").text
+        return last[(key, constant)]
+
+    def alignment(self, buffer: Buffer, constant: int, terms: Terms) -> int:
+        """What the address is known to be a multiple of, in bytes."""
+        size = buffer.dtype.bytes
+        steps = gcd(buffer.alignment, constant * size, *(c * size for _, c in terms))
+        return steps & -steps
+
+    def base_pointer(self, buffer: Buffer) -> Value:
+        """The address of the buffer's first element."""
+        known = self.base.get(buffer)
+        if known is None:
+            if buffer.data is None:
+                raise AssertionError(f"buffer {buffer.name} is used outside of its scope")
+            known = self.base[buffer] = Value(self._constant_data(buffer), "ptr")
+        return known
+
+    def _constant_data(self, buffer: Buffer) -> str:
+        assert buffer.data is not None
+        if buffer not in self.module.constants:
+            self.module.constants[buffer] = f"@constant.{len(self.module.constants)}"
+        return self.module.constants[buffer]
+
+    def literal_element(self, access: Load) -> Value | None:
+        """The element of constant data at literal indices."""
+        data = access.buffer.data
+        form = self.offset_form(access)
+        if data is None or (self.lane is not None and self.lane_stride(form) != 0):
+            return None
+        constant, terms = self.evaluate(form)
+        if terms:
+            return None
+        return literal(data.reshape(-1)[constant].item(), scalar_type(access.dtype))
+
+    def is_in_bounds(self, access: Load) -> bool:
+        """Whether the access is within its buffer for all values of the loops, so that it may run unconditionally."""
+        for index, extent in zip(access.indices, access.buffer.shape, strict=True):
+            low, high = self.analyzer.interval(self.analyzer.form(index))
+            if low is None or high is None or low < 0 or not isinstance(extent, Const) or high >= extent.value:
+                return False
+        return True

@@ -1,0 +1,292 @@
+"""The public function around a kernel: checks every argument against its signature, then calls the kernel.
+
+Status codes are those of docs/design/abi.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sateen.runtime.abi import ABI_VERSION, Status
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.llvm.layout import AbiLayout
+from sateen.tensor_ir.codegen.signature import symbols_of
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.stmt import Function
+
+
+class _Writer:
+    def __init__(self, layout: AbiLayout) -> None:
+        self.layout = layout
+        self.lines: list[str] = []
+        self.number = 0
+
+    def emit(self, operation: str) -> str:
+        self.number += 1
+        self.lines.append(f"  %v{self.number} = {operation}")
+        return f"%v{self.number}"
+
+    def field(self, base: str, offset: int, kind: str) -> str:
+        place = self.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return self.emit(f"load {kind}, ptr {place}")
+
+    def require(self, condition: str, status: int) -> None:
+        """Return `status` unless the i1 operand holds."""
+        self.number += 1
+        self.lines += [
+            f"  br i1 {condition}, label %ok{self.number}, label %bad{self.number}, !prof !0",
+            f"bad{self.number}:",
+            f"  ret i32 {status}",
+            f"ok{self.number}:",
+        ]
+
+
+def public_function(function: Function, layout: AbiLayout) -> str:
+    """LLVM text of `int32_t NAME(const sateen_host*, DLTensor* const*, int32_t)`.
+
+    Raises CodegenError for an extent that is not simple arithmetic, and a symbol that no argument gives.
+    """
+    w = _Writer(layout)
+    count = len(function.parameters)
+    w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
+    if count:
+        w.require(w.emit("icmp ne ptr %args, null"), Status.NULL_ARGUMENT)
+    symbols: dict[Var, str] = {}
+    pending: list[_Extent] = []
+    tensors, places = [], []
+    for i, b in enumerate(function.parameters):
+        tensors.append(_check_type(w, i, b))
+        pending += _bind_symbols(w, i, b, tensors[-1], symbols)
+    for i, d, extent, found in pending:
+        w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE | i << 8 | d << 16)
+    for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
+        _check_strides(w, i, b, tensor, symbols)
+        places.append(_check_data(w, i, b, tensor, symbols))
+    _check_overlaps(w, function, places)
+    pointers, integers = (p.pointer for p in places), (symbols[v] for v in symbols_of(function))
+    arguments = ", ".join(["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {n}" for n in integers)])
+    return _FUNCTION.format(
+        name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
+        other_version=Status.ABI_VERSION.value,
+    )  # fmt: skip
+
+
+_FUNCTION = """\
+define i32 @{name}(ptr %host, ptr %args, i32 %n) #0 {{
+entry:
+  %no.host = icmp eq ptr %host, null
+  br i1 %no.host, label %default, label %ready
+default:
+  %own = call ptr @sateen_default_host()
+  br label %ready
+ready:
+  %h = phi ptr [ %host, %entry ], [ %own, %default ]
+  %version = load i32, ptr %h
+  %known = icmp eq i32 %version, {version}
+  br i1 %known, label %start, label %unknown
+unknown:
+  ret i32 {other_version}
+start:
+{checks}
+  %result = call i32 @{name}.kernel({arguments})
+  ret i32 %result
+}}
+"""
+
+_Extent = tuple[int, int, Expr, str]
+"""The extent that an argument must have in a dimension, and the operand that holds what it has."""
+
+
+class _Place(NamedTuple):
+    """Operands: where an argument's elements begin, as a pointer and as an integer, and their bytes."""
+
+    pointer: str
+    address: str
+    size: str
+
+
+def _check_type(w: _Writer, i: int, b: Buffer) -> str:
+    """The pointer to argument i, whose device, element type and rank are right."""
+    tensor = w.field("%args", w.layout.pointer_bytes * i, "ptr")
+    w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT | i << 8)
+    word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
+    for offset, expected, status in (
+        (w.layout.device, DeviceKind.CPU.value, Status.DEVICE),
+        (w.layout.dtype, word, Status.DTYPE),
+        (w.layout.rank, len(b.shape), Status.RANK),
+    ):
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, offset, 'i32')}, {expected}"), status | i << 8)
+    return tensor
+
+
+def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> list[_Extent]:
+    """Take the symbols that stand alone as extents of an argument for the first time; the other extents."""
+    shape = w.field(tensor, w.layout.shape, "ptr") if b.shape else ""
+    if shape:
+        w.require(w.emit(f"icmp ne ptr {shape}, null"), Status.NULL_ARGUMENT | i << 8)
+    others: list[_Extent] = []
+    for d, extent in enumerate(b.shape):
+        found = w.field(shape, 8 * d, "i64")
+        if isinstance(extent, Var) and extent not in symbols:
+            symbols[extent] = found
+            w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.SHAPE | i << 8 | d << 16)
+        else:
+            others.append((i, d, extent, found))
+    return others
+
+
+def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> _Place:
+    """The memory of an argument: aligned, and there unless it has no elements."""
+    data = w.field(tensor, w.layout.data, "ptr")
+    offset = w.field(tensor, w.layout.byte_offset, "i64")
+    pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {offset}")
+    address = w.emit(f"ptrtoint ptr {pointer} to i64")
+    low = w.emit(f"and i64 {address}, {b.alignment - 1}")
+    w.require(w.emit(f"icmp eq i64 {low}, 0"), Status.ALIGNMENT | i << 8)
+    last: Expr = ex.const(1)
+    for extent, stride in zip(b.shape, b.stride_exprs(), strict=True):
+        last = last + (extent - 1) * stride
+    empty: Expr = ex.const(1)
+    for extent in b.shape:
+        empty = empty * ex.minimum(extent, 1)
+    size = _integer(w, last * empty * b.dtype.bytes, symbols)
+    given, nothing = w.emit(f"icmp ne ptr {data}, null"), w.emit(f"icmp eq i64 {size}, 0")
+    w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT | i << 8)
+    return _Place(pointer, address, size)
+
+
+def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> None:
+    """No strides mean compact; given ones must be the expected, but for dimensions of at most one element."""
+    if not b.shape:
+        return
+    strides = w.field(tensor, w.layout.strides, "ptr")
+    w.number += 1
+    own = w.number
+    if b.strides is None:
+        w.lines.append(f"  %null{own} = icmp eq ptr {strides}, null")
+        w.lines.append(f"  br i1 %null{own}, label %compact{own}, label %given{own}")
+        w.lines.append(f"given{own}:")
+    else:
+        w.require(w.emit(f"icmp ne ptr {strides}, null"), Status.STRIDES | i << 8)
+    for d, (extent, stride) in enumerate(zip(b.shape, b.stride_exprs(), strict=True)):
+        found = w.field(strides, 8 * d, "i64")
+        same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
+        single = w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1")
+        w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES | i << 8 | d << 16)
+    if b.strides is None:
+        w.lines.append(f"  br label %compact{own}")
+        w.lines.append(f"compact{own}:")
+
+
+def _check_overlaps(w: _Writer, function: Function, places: Sequence[_Place]) -> None:
+    """An output shares memory with no other argument, unless it is declared to: a loop over pairs, of which there may
+    be thousands."""
+    roles = [_role(function, b) for b in function.parameters]
+    if _OUTPUT not in roles:
+        return
+    count = len(roles)
+    _, addresses, lengths = zip(*places, strict=True)
+    columns: list[tuple[str, Sequence[object]]] = [("i64", addresses), ("i64", lengths), ("i8", roles)]
+    tables = []
+    for kind, values in columns:
+        table = w.emit(f"alloca [{count} x {kind}]")
+        for i, value in enumerate(values):
+            w.lines.append(f"  store {kind} {value}, ptr {w.emit(f'getelementptr {kind}, ptr {table}, i64 {i}')}")
+        tables.append(table)
+    address, size, role = tables
+    kinds = {"output": _OUTPUT, "shared": _SHARED, "status": Status.OVERLAP.value}
+    w.lines.append(_OVERLAPS.format(address=address, size=size, role=role, count=count, **kinds))
+
+
+_INPUT, _OUTPUT, _SHARED = range(3)
+
+
+def _role(function: Function, b: Buffer) -> int:
+    """How an argument takes part in the check of overlaps."""
+    return _SHARED if b in function.aliased else _OUTPUT if b in function.outputs else _INPUT
+
+
+_OVERLAPS = """\
+  br label %overlaps
+overlaps:
+  br label %outer
+outer:
+  %i = phi i64 [ 0, %overlaps ], [ %i.next, %outer.end ]
+  %i.role = getelementptr i8, ptr {role}, i64 %i
+  %i.kind = load i8, ptr %i.role
+  %i.written = icmp eq i8 %i.kind, {output}
+  br i1 %i.written, label %pairs, label %outer.end
+pairs:
+  %i.place = getelementptr i64, ptr {address}, i64 %i
+  %i.begin = load i64, ptr %i.place
+  %i.size.place = getelementptr i64, ptr {size}, i64 %i
+  %i.size = load i64, ptr %i.size.place
+  %i.end = add i64 %i.begin, %i.size
+  br label %inner
+inner:
+  %j = phi i64 [ 0, %pairs ], [ %j.next, %inner.end ]
+  %j.role = getelementptr i8, ptr {role}, i64 %j
+  %j.kind = load i8, ptr %j.role
+  %j.written = icmp eq i8 %j.kind, {output}
+  %j.done = icmp ule i64 %j, %i
+  %j.checked = and i1 %j.written, %j.done
+  %j.shared = icmp eq i8 %j.kind, {shared}
+  %j.left = or i1 %j.checked, %j.shared
+  %j.place = getelementptr i64, ptr {address}, i64 %j
+  %j.begin = load i64, ptr %j.place
+  %j.size.place = getelementptr i64, ptr {size}, i64 %j
+  %j.size = load i64, ptr %j.size.place
+  %j.end = add i64 %j.begin, %j.size
+  %before = icmp ule i64 %i.end, %j.begin
+  %after = icmp ule i64 %j.end, %i.begin
+  %nothing = icmp eq i64 %i.size, 0
+  %either = or i1 %before, %after
+  %apart = or i1 %either, %nothing
+  %fine = or i1 %apart, %j.left
+  br i1 %fine, label %inner.end, label %overlapping, !prof !0
+overlapping:
+  %index = trunc i64 %i to i32
+  %shifted = shl i32 %index, 8
+  %overlap = or i32 %shifted, {status}
+  ret i32 %overlap
+inner.end:
+  %j.next = add i64 %j, 1
+  %j.more = icmp ult i64 %j.next, {count}
+  br i1 %j.more, label %inner, label %outer.end
+outer.end:
+  %i.next = add i64 %i, 1
+  %i.more = icmp ult i64 %i.next, {count}
+  br i1 %i.more, label %outer, label %apart.all
+apart.all:"""
+"""Compares each output with every argument but the outputs before it."""
+
+
+_WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}
+
+
+def _integer(w: _Writer, e: Expr, symbols: dict[Var, str]) -> str:
+    """An extent or stride as an i64 operand."""
+    match e:
+        case ex.Const():
+            return str(int(e.value))
+        case Var():
+            return symbols[e]
+        case ex.Add() | ex.Sub() | ex.Mul():
+            return w.emit(f"{_WORDS[type(e)]} i64 {_integer(w, e.a, symbols)}, {_integer(w, e.b, symbols)}")
+        case ex.FloorDiv(b=ex.Const(value=divisor)) | ex.FloorMod(b=ex.Const(value=divisor)) if divisor > 0:
+            a = _integer(w, e.a, symbols)
+            remainder = w.emit(f"srem i64 {a}, {divisor}")
+            negative = w.emit(f"icmp slt i64 {remainder}, 0")
+            if isinstance(e, ex.FloorMod):
+                return w.emit(f"select i1 {negative}, i64 {w.emit(f'add i64 {remainder}, {divisor}')}, i64 {remainder}")
+            quotient = w.emit(f"sdiv i64 {a}, {divisor}")
+            return w.emit(f"select i1 {negative}, i64 {w.emit(f'sub i64 {quotient}, 1')}, i64 {quotient}")
+        case ex.Min() | ex.Max():
+            a, b = _integer(w, e.a, symbols), _integer(w, e.b, symbols)
+            less = w.emit(f"icmp {'slt' if isinstance(e, ex.Min) else 'sgt'} i64 {a}, {b}")
+            return w.emit(f"select i1 {less}, i64 {a}, i64 {b}")
+    raise CodegenError(f"expected extents of + - * min max, // and % by a positive literal; found {e}")

@@ -1,0 +1,102 @@
+"""LLVM text to object code, through llvmlite. No IR pass runs: the emitter writes what it means."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from functools import cache
+from threading import Lock
+
+import llvmlite.binding as llvm
+
+from sateen.runtime.errors import CodegenError, TargetError
+from sateen.runtime.processor import X86_LEVELS, host_features
+
+REGISTER_TILE = "!sateen.register_tile = !{}"
+"""Tells of a module that a function in it has a tile in registers."""
+_OPTIONS = Lock()
+"""Of LLVM's options, which are those of the process."""
+
+
+@cache
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
+
+
+_PROBE = """
+import sys, llvmlite.binding as llvm
+llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
+machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2], features=sys.argv[3])
+machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
+"""
+
+
+@cache
+def check_processor(triple: str, cpu: str, features: str) -> None:
+    """Raise TargetError for a processor or feature that LLVM does not know.
+
+    LLVM ends the process that asks for an unknown processor and only warns of an unknown feature, so what is not known
+    to exist is first tried in a child.
+    """
+    known_cpus = ("", "generic", *(f"x86-64{level}" for level in ("", "-v2", "-v3", "-v4")), llvm.get_host_cpu_name())
+    known_features = {feature for level in X86_LEVELS for feature in level} | host_features()
+    if cpu in known_cpus and {feature[1:] for feature in features.split(",") if feature} <= known_features:
+        return
+    command = [sys.executable, "-c", _PROBE, triple, cpu, features]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if unknown := re.search(r"('.*?') is not a recognized (\w+)", result.stderr):
+        raise TargetError(f"LLVM knows no {unknown[2]} {unknown[1]} for {triple.partition('-')[0]}")
+    if result.returncode != 0:
+        reason = result.stderr.strip().splitlines()[-1:] or [f"it ended with status {result.returncode}"]
+        machine = " ".join(part for part in (triple, cpu, features) if part)
+        raise TargetError(f"LLVM does not accept {machine}: {reason[0]}")
+
+
+def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
+    """LLVM's description of a machine. Raises TargetError for a triple that this LLVM does not know."""
+    _initialise()
+    try:
+        target = llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise TargetError(f"LLVM knows no target {triple!r}: {error}") from error
+    check_processor(triple, cpu, features)
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=2, reloc="pic", codemodel="jitdefault" if jit else "default", abiname=abi
+    )
+
+
+class ParsedModule:
+    """A verified LLVM module for one machine.
+
+    In a module with a register tile LLVM moves no code out of loops: it would keep the constants of an epilogue in
+    registers all the while that the tile needs them, and the tile in memory.
+    """
+
+    def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine, *, has_register_tile: bool) -> None:
+        self._module = module
+        self._machine = machine
+        self._option = f"-disable-machine-licm={str(has_register_tile).lower()}"
+
+    def object_code(self) -> bytes:
+        with _OPTIONS:
+            llvm.set_option("sateen", self._option)
+            return bytes(self._machine.emit_object(self._module))
+
+    def assembly(self) -> str:
+        with _OPTIONS:
+            llvm.set_option("sateen", self._option)
+            return str(self._machine.emit_assembly(self._module))
+
+
+def compile_text(text: str, machine: llvm.TargetMachine) -> ParsedModule:
+    """The module that the text describes. Raises CodegenError if LLVM refuses it: a fault of ours."""
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise CodegenError(f"generated LLVM text is not valid: {error}") from error
+    module.triple = machine.triple
+    return ParsedModule(module, machine, has_register_tile=REGISTER_TILE in text)

@@ -1,0 +1,123 @@
+"""A module of LLVM text from functions of loop IR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sateen.runtime.signature import Metadata
+from sateen.runtime.target import Target
+from sateen.tensor_ir.arith import Analyzer, constant
+from sateen.tensor_ir.codegen.expansion import check_expansion
+from sateen.tensor_ir.codegen.llvm.checks import public_function
+from sateen.tensor_ir.codegen.llvm.clock import clock_intrinsic
+from sateen.tensor_ir.codegen.llvm.half import half_text
+from sateen.tensor_ir.codegen.llvm.layout import abi_layout
+from sateen.tensor_ir.codegen.llvm.machine_code import REGISTER_TILE
+from sateen.tensor_ir.codegen.llvm.state import ModuleState, Report
+from sateen.tensor_ir.codegen.llvm.statements import Statements
+from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.codegen.pool import pool_text
+from sateen.tensor_ir.codegen.signature import symbols_of
+from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.stmt import Allocate, Function
+from sateen.tensor_ir.ir.visit import walk
+
+_ATTRIBUTES = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
+"""Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons."""
+LEAST_TILE_BYTES = 384
+"""Of a buffer in registers: 12 of AVX2's 16, 6 of AVX-512's 32."""
+
+
+def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report]:
+    """LLVM text with each function's kernel and its public function, and what was counted on the way.
+
+    Raises CodegenError for what the target can't express: thread loops, register indices that vary, nested
+    vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written out.
+    """
+    module = ModuleState(abi_layout(triple), clock_intrinsic(triple))
+    text: list[str] = []
+    for function in functions:
+        check_expansion(function)
+        text.append(_kernel(module, function))
+        text.append(public_function(function, module.layout))
+    constants = [_constant(b, name) for b, name in module.constants.items()]
+    head = [*module.declarations, "declare ptr @sateen_default_host()", *constants]
+    tail = [f"attributes #0 = {{ nounwind {_ATTRIBUTES} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
+    if any(map(_has_register_tile, functions)):
+        tail.append(REGISTER_TILE)
+    return "\n".join([*head, *module.functions, *text, *tail, ""]), module.report
+
+
+def _has_register_tile(function: Function) -> bool:
+    """Whether a buffer in registers takes many of them."""
+    sizes = (
+        (n.buffer.size() or 0) * n.buffer.dtype.bytes
+        for n in walk(function.body)
+        if isinstance(n, Allocate) and n.buffer.scope is Scope.REGISTER
+    )
+    return max(sizes, default=0) >= LEAST_TILE_BYTES
+
+
+def companion_text(triple: str, metadata: Metadata) -> str:
+    """What a library needs beside its kernels: the pool and host table, its metadata, the text of statuses."""
+    strings = [_string(f"message.{code.value}", text, "private") for code, text in STATUS_MESSAGES.items()]
+    cases = "\n".join(f"    i32 {code.value}, label %case{code.value}" for code in STATUS_MESSAGES)
+    returns = "\n".join(f"case{code.value}:\n  ret ptr @message.{code.value}" for code in STATUS_MESSAGES)
+    return "\n".join(
+        [
+            pool_text(triple),
+            half_text(Target.parse(metadata.target)),
+            _string("sateen_metadata", metadata.to_json()),
+            *strings,
+            _string("message.unknown", "unknown status", "private"),
+            "define ptr @sateen_status_message(i32 %status) nounwind {",
+            "  %code = and i32 %status, 255",
+            "  switch i32 %code, label %unknown [",
+            cases,
+            "  ]",
+            returns,
+            "unknown:",
+            "  ret ptr @message.unknown",
+            "}",
+            "",
+        ]
+    )
+
+
+def _kernel(module: ModuleState, function: Function) -> str:
+    analyzer = Analyzer()
+    state = Statements(module, function.name, analyzer)
+    state.aliased = function.aliased
+    parameters = ["ptr %host"]
+    for i, b in enumerate(function.parameters):
+        state.base[b] = Value(f"%a{i}", "ptr")
+        alias = "" if b in function.aliased else "noalias "
+        if alias:
+            state.noalias.add(f"%a{i}")
+        access = "" if b in function.outputs else "readonly "
+        parameters.append(f"ptr {alias}{access}align {b.alignment} %a{i}")
+    for i, v in enumerate(symbols_of(function)):
+        state.env[v] = Value(f"%n{i}", "i64")
+        analyzer.bind_form(v, constant(0), None)
+        parameters.append(f"i64 %n{i}")
+    state.statement(function.body)
+    return state.define(f"{function.name}.kernel", ", ".join(parameters), "hidden")
+
+
+def _constant(buffer: Buffer, name: str) -> str:
+    assert buffer.data is not None
+    raw = np.ascontiguousarray(buffer.data).tobytes()
+    return f'{name} = private unnamed_addr constant [{len(raw)} x i8] c"{_escaped(raw)}", align {buffer.alignment}'
+
+
+def _string(name: str, value: str, linkage: str = "") -> str:
+    """A zero-terminated string."""
+    raw = value.encode() + b"\0"
+    return f'@{name} = {linkage} constant [{len(raw)} x i8] c"{_escaped(raw)}"'
+
+
+def _escaped(raw: bytes) -> str:
+    return "".join(f"\\{byte:02X}" for byte in raw)

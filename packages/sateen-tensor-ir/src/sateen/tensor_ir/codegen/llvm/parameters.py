@@ -1,0 +1,20 @@
+"""Where a network's library has its parameters, once they are put into it.
+
+`const void *sateen_parameters(void)` gives them, NULL before an export has put them there. The export writes their
+distance from `sateen_parameters_offset` into that, so that nothing is relocated; it is read as volatile, or it would be
+folded as the zero that it is here.
+"""
+
+from __future__ import annotations
+
+PARAMETER_SYMBOLS = ("sateen_parameters", "sateen_parameters_offset")
+PARAMETERS_TEXT = """\
+@sateen_parameters_offset = protected constant i64 0
+define ptr @sateen_parameters() nounwind {
+  %offset = load volatile i64, ptr @sateen_parameters_offset
+  %absent = icmp eq i64 %offset, 0
+  %there = getelementptr i8, ptr @sateen_parameters_offset, i64 %offset
+  %place = select i1 %absent, ptr null, ptr %there
+  ret ptr %place
+}
+"""

@@ -1,0 +1,89 @@
+"""log and pow for float32. The coefficients are derived in docs/design/elementary-functions.md."""
+
+from __future__ import annotations
+
+from sateen.tensor_ir.codegen.math_bits import (
+    FLOAT64,
+    INFINITY,
+    NAN,
+    absolute,
+    bits,
+    polynomial,
+    shift_left,
+    split,
+)
+from sateen.tensor_ir.codegen.math_exponential import LN2_HIGH, LN2_LOW
+from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, call, select
+
+# (ln(1 + f) - f + f²/2) / f³ on [√½ - 1, √2 - 1]; the error of ln(1 + f) is 2^-27.4 of it
+_LOG1P = (0.3333333, -0.2500082, 0.20001242, -0.16623409, 0.1420158, -0.1315961, 0.12762217, -0.07636439)
+
+# (log2((1 + s)/(1 - s)) / s - 2/ln 2) / s² in s² for 1 ≤ (1 + s)/(1 - s) ≤ √2; error of log2 2^-44.9 of it
+_TWICE_LOG2_E = 2.8853900817779268
+_LOG2 = (
+    0.9617966940577408,
+    0.5770779532019965,
+    0.41220840039407836,
+    0.3199348543901903,
+    0.2825382190846702,
+)
+
+# (2^f - 1) / f on |f| ≤ ½; error of 2^f 2^-40.2 of it
+_EXP2 = (
+    0.6931471805482129,
+    0.24022650698110729,
+    0.055504109352648275,
+    0.009618128616092342,
+    0.0013333454861612166,
+    0.00015403825483896726,
+    1.530915594135215e-05,
+    1.3178929071744042e-06,
+)
+_ROUNDER = 1.5 * 2.0**52  # adding it rounds to an integer, which the low bits of the sum then hold
+
+
+def log(x: Expr) -> Expr:
+    """ln x, within 1 ulp; -inf for either zero, NaN below."""
+    k, m = split(x)
+    exponent, f = k.astype(FLOAT32), m - 1.0
+    square = f * f
+    tail = square * (f * polynomial(f, _LOG1P) - 0.5)
+    finite = exponent * LN2_HIGH + (f + (exponent * LN2_LOW + tail))
+    beyond = select(x.equal(0.0), -INFINITY, select(x > 0.0, INFINITY, NAN))
+    return select((x > 0.0) & (x < INFINITY), finite, beyond)
+
+
+def _log2(x: Expr) -> Expr:
+    """log2 x in float64, with 44 bits, for a float32 x ≥ 0 or NaN."""
+    k, m = split(x)
+    wide = m.astype(FLOAT64)
+    s = (wide - 1.0) / (wide + 1.0)
+    square = s * s
+    finite = k.astype(FLOAT64) + s * (square * polynomial(square, _LOG2) + _TWICE_LOG2_E)
+    return select(x < INFINITY, select(x > 0.0, finite, -INFINITY), x.astype(FLOAT64))
+
+
+def _exp2(x: Expr) -> Expr:
+    """2^x in float64, with 40 bits, where float32 can hold it; less than 2^-190 or more than 2^190 beyond."""
+    clamped = select(x > 200.0, 200.0, select(x < -200.0, -200.0, x))
+    rounded = clamped + _ROUNDER
+    f = clamped - (rounded - _ROUNDER)
+    pattern = shift_left(call("reinterpret", [rounded], INT64) + 1023, 52)
+    return (1.0 + f * polynomial(f, _EXP2)) * call("reinterpret", [pattern], FLOAT64)
+
+
+def pow(x: Expr, y: Expr) -> Expr:  # noqa: A001 - C's name for it
+    """x^y, as C99 (7.12.7.4 and F.9.4.4) defines it; within 0.51 ulp, so exact results come out exact.
+
+    The logarithm and the exponential are taken in float64, because an error of y·log2 x is one of the exponent.
+    """
+    magnitude = absolute(x)
+    power = _exp2(y.astype(FLOAT64) * _log2(magnitude)).astype(FLOAT32)
+    half = y * 0.5
+    is_integer = call("floor", [y]).equal(y)
+    is_odd = is_integer & call("floor", [half]).not_equal(half)
+    is_negative = bits(x) < 0
+    signed = select(is_negative & is_odd, -power, power)
+    real = select((x < 0.0) & (x > -INFINITY) & ~is_integer, NAN, signed)
+    is_one = y.equal(0.0) | x.equal(1.0) | (x.equal(-1.0) & absolute(y).equal(INFINITY))
+    return select(is_one, 1.0, real)

@@ -1,0 +1,111 @@
+"""A folder of object code, so that what was compiled once is not compiled again.
+
+An entry is keyed by all that decides its bytes: the names and structure of the functions, the target with its features,
+the version of LLVM, and the sources of this package. Entries are checked by digest when read; one that is damaged
+counts as absent. The folder is the user's alone (mode 0700): whoever may write there may run code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from sateen.runtime.errors import CodegenError
+from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.llvm import Report
+from sateen.tensor_ir.codegen.object_code import ObjectCode
+from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.stmt import Function
+
+_MAGIC = b"sateen object 1\n"
+
+
+class ObjectCache:
+    """Object code by key, in `folder`, which is created if it does not exist.
+
+    Raises CodegenError where the folder belongs to another user or others may write to it.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = self.folder.stat()
+        if status.st_uid != os.getuid() or status.st_mode & 0o022:
+            raise CodegenError(
+                f"cache folder {self.folder}: expected a folder that only its owner, you, may write to; found owner "
+                f"{status.st_uid} and mode {status.st_mode & 0o777:o}"
+            )
+        self.hits = 0
+        self.misses = 0
+
+    def get_or_make(
+        self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, make: Callable[[], ObjectCode]
+    ) -> ObjectCode:
+        """The object code of these functions, made if it is not here. Rules of the user's own are not cached."""
+        if rules is not DEFAULT_RULES:
+            return make()
+        key = cache_key(functions, target)
+        found = self.read(key)
+        if found is not None:
+            self.hits += 1
+            return found
+        self.misses += 1
+        code = make()
+        self.write(key, code)
+        return code
+
+    def read(self, key: str) -> ObjectCode | None:
+        """The entry, or None where there is none or it is damaged."""
+        try:
+            raw = (self.folder / key).read_bytes()
+        except FileNotFoundError:
+            return None
+        digest, body = raw[len(_MAGIC) : len(_MAGIC) + 32], raw[len(_MAGIC) + 32 :]
+        if not raw.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
+            return None
+        head, _, code = body.partition(b"\n")
+        fields = json.loads(head)
+        return ObjectCode(code, tuple(fields["symbols"]), Report(**fields["report"]))
+
+    def write(self, key: str, code: ObjectCode) -> None:
+        """Add an entry; readers see all of it or nothing."""
+        report = {"gathers": code.report.gathers, "masked": code.report.masked, "scalarised": code.report.scalarised}
+        body = json.dumps({"symbols": code.symbols, "report": report}).encode() + b"\n" + code.code
+        handle, temporary = tempfile.mkstemp(dir=self.folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
+        os.replace(temporary, self.folder / key)
+
+
+def cache_key(functions: Sequence[Function], target: Target) -> str:
+    """SHA-256, in hexadecimal, of functions with their names, target, LLVM's version and this package's sources."""
+    parts = [
+        *(f"{f.name} {digest(f)}" for f in functions),
+        str(target),
+        ".".join(map(str, llvm.llvm_version_info)),
+        _source_digest(),
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@cache
+def _source_digest() -> str:
+    """A digest of the sources of sateen.tensor_ir, so that a changed compiler finds no entries of the old one."""
+    digest = hashlib.sha256()
+    folders = [files("sateen.tensor_ir")]
+    while folders:
+        for item in sorted(folders.pop().iterdir(), key=lambda entry: entry.name):
+            if item.is_dir():
+                folders.append(item)
+            elif item.name.endswith(".py"):
+                digest.update(item.name.encode() + b"\0" + item.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,75 @@
+"""Functions of loop IR to object code of a target: the unit that is cached and that worker processes make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from sateen.runtime.errors import CodegenError, TargetError
+from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.c_family.identifiers import check_public
+from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
+from sateen.tensor_ir.codegen.llvm import Report, compile_text, emit_module, target_machine
+from sateen.tensor_ir.ir.stmt import Function
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """Relocatable object code that defines `symbols`, public functions of the ABI, and needs `sateen_default_host`."""
+
+    code: bytes
+    symbols: tuple[str, ...]
+    report: Report
+
+
+def generate(
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES
+) -> tuple[str, Report]:
+    """LLVM text of the functions, and what was counted. Raises CodegenError for what the target can't express."""
+    if target.kind != "llvm":
+        raise TargetError(
+            f"build compiles for kind llvm; C comes from emit_c, OpenCL from emit_opencl; found {target.kind!r}"
+        )
+    names = [f.name for f in functions]
+    for name in names:
+        check_public(name)
+    if len(set(names)) != len(names):
+        raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
+    own = frozenset(name for name in _own_calls(target) if rules.rules.get(name) == DEFAULT_RULES.rules[name])
+    bodies = [lower_intrinsics(f.body, rules, own) for f in functions]
+    ready = [
+        Function(f.name, f.parameters, f.outputs, body, f.aliased) for f, body in zip(functions, bodies, strict=True)
+    ]
+    return emit_module(ready, target.triple)
+
+
+def _own_calls(target: Target) -> frozenset[str]:
+    """The calls beyond the native ones that the target has instructions for."""
+    return frozenset({"ldexp"}) if target.has_feature("avx512f") else frozenset()
+
+
+def compile_functions(
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES
+) -> ObjectCode:
+    """Object code of the functions."""
+    text, report = generate(functions, target, rules)
+    return ObjectCode(compile_for(text, target), tuple(f.name for f in functions), report)
+
+
+def compile_for(text: str, target: Target) -> bytes:
+    """Object code of LLVM text."""
+    return compile_text(text, machine_of(target)).object_code()
+
+
+def machine_of(target: Target) -> llvm.TargetMachine:
+    """LLVM's machine for a complete target. Raises TargetError for what it does not know, or can't be told."""
+    abi = ""
+    for name, value in target.options:
+        if name != "mabi":
+            raise TargetError(
+                f"target {target}: expected no option -{name}, which LLVM is not told of, found {value!r}"
+            )
+        abi = value
+    return target_machine(target.triple, target.cpu, ",".join(target.features), abi=abi)

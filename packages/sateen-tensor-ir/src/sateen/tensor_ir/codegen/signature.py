@@ -1,0 +1,45 @@
+"""What a function takes, read off its parameters: for checks in generated code and for the metadata of a library."""
+
+from __future__ import annotations
+
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.errors import CodegenError
+from sateen.runtime.signature import Extent, Parameter, Signature
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Const, Expr, Var
+from sateen.tensor_ir.ir.printer import Names
+from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.visit import walk
+
+
+def symbols_of(function: Function) -> tuple[Var, ...]:
+    """The symbolic extents and strides of the parameters, in the order in which they are mentioned.
+
+    Raises CodegenError where no argument's shape has a symbol as an extent of its own, so that a call can't tell it.
+    """
+    given = {e for b in function.parameters for e in b.shape}
+    sizes = (e for b in function.parameters for e in (*b.shape, *(b.strides or ())))
+    symbols = tuple(dict.fromkeys(v for e in sizes for v in walk(e) if isinstance(v, Var)))
+    for symbol in symbols:
+        if symbol not in given:
+            raise CodegenError(f"{function.name}: no argument's shape gives the extent {symbol.name!r}")
+    return symbols
+
+
+def signature_of(function: Function, device: DeviceKind = DeviceKind.CPU) -> Signature:
+    """The public signature; parameters of one name are numbered, and extents that are expressions named by place."""
+    names = Names()
+    parameters = (_parameter(b, names.of(b), device, b in function.outputs) for b in function.parameters)
+    return Signature(function.name, tuple(parameters))
+
+
+def _parameter(b: Buffer, name: str, device: DeviceKind, is_output: bool) -> Parameter:
+    shape = tuple(_extent(e, f"{name}.shape{d}") for d, e in enumerate(b.shape))
+    strides = None if b.strides is None else tuple(_extent(e, f"{name}.stride{d}") for d, e in enumerate(b.strides))
+    return Parameter(name, b.dtype, shape, strides, b.alignment, device, is_output)
+
+
+def _extent(e: Expr, place: str) -> Extent:
+    if isinstance(e, Const):
+        return int(e.value)
+    return e.name if isinstance(e, Var) else place

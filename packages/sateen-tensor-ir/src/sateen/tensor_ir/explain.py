@@ -1,0 +1,93 @@
+"""What a schedule does, in a table: where each stage is computed, which region, in how many bytes, with what loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sateen.runtime.target import Target
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.codegen.llvm import Report
+from sateen.tensor_ir.codegen.object_code import generate
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.printer import Names, format_expr
+from sateen.tensor_ir.lower.lower import lower
+from sateen.tensor_ir.lower.regions import StagePlan, infer_regions
+from sateen.tensor_ir.schedule import Schedule, Stage
+from sateen.tensor_ir.te.tensor import ComputeOp, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """One stage. `region` gives first index and extent per dimension; `bytes` is None where a size is symbolic."""
+
+    name: str
+    place: str
+    scope: str
+    region: str
+    bytes: int | None
+    loops: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The stages, producers first, and what code generation counted. `str` of it is a table."""
+
+    stages: tuple[StageReport, ...]
+    code: Report
+
+    def __str__(self) -> str:
+        head = ("stage", "computed", "scope", "region", "bytes", "loops")
+        rows = [
+            (s.name, s.place, s.scope, s.region, "symbolic" if s.bytes is None else f"{s.bytes:,}", s.loops)
+            for s in self.stages
+        ]
+        widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        table = [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
+        ]
+        counts = (
+            f"gathers {self.code.gathers}, masked accesses {self.code.masked}, scalarised calls {self.code.scalarised}"
+        )
+        return "\n".join([*table, counts])
+
+
+def explain(schedule: Schedule, arguments: Sequence[Tensor], target: Target | str = "llvm") -> Explanation:
+    """Regions and loops of every stage, and the accesses that are not plain in the code for `target`.
+
+    Raises what `lower` and code generation raise.
+    """
+    analyzer = Analyzer()
+    plans = infer_regions(schedule, analyzer)
+    stages = [_inlined(s) for s in schedule.stages if s.inlined]
+    stages += [_report(plan, analyzer) for plan in plans.values()]
+    function = lower(schedule, arguments)
+    return Explanation(tuple(stages), generate([function], Target.of(target))[1])
+
+
+def _inlined(stage: Stage) -> StageReport:
+    return StageReport(stage.name, "inlined", "", "", 0, "")
+
+
+def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
+    stage, names = plan.stage, Names()
+    place = "at root" if stage.attach is None else f"at {stage.attach[0].name}.{stage.attach[1].name}"
+    if not isinstance(stage.op, ComputeOp):
+        shapes = [f"[{', '.join(map(str, t.shape))}]" for t in stage.outputs]
+        return StageReport(stage.name, place, stage.scope.value, " ".join(shapes), None, "extern")
+    dimensions = []
+    elements: ex.Expr = ex.const(1)
+    for axis in stage.axes:
+        base = analyzer.simplify(plan.base[axis])
+        start = "" if ex.is_const(base, 0) else f"{format_expr(base, names)} : "
+        dimensions.append(f"{start}{format_expr(plan.extent[axis], names)}")
+        elements = elements * plan.extent[axis]
+    count = analyzer.constant(elements)
+    size = None if count is None else count * sum(t.dtype.bytes for t in stage.outputs)
+    kinds = {leaf: f"{kind.value} " for leaf, kind in stage.kinds.items()}
+    loops = " ".join(
+        f"{kinds.get(leaf, '')}{leaf.name}:{format_expr(plan.loops[leaf], names)}"
+        for leaf in stage.leaves
+        if leaf in plan.loops
+    )
+    return StageReport(stage.name, place, stage.scope.value, f"[{', '.join(dimensions)}]", size, loops)

@@ -1,0 +1,160 @@
+"""Scalar arithmetic as docs/semantics.md defines it, for the interpreters.
+
+A value is an `int` in the range of its type, a `bool`, an `np.float64`, or an `np.float32` for every shorter
+floating-point type: those are storage, and `rounded` is what a store or a cast does to a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.dtype import DType
+from sateen.tensor_ir.ir.expr import FLOAT32, int_range, wrap
+
+Value = Any
+"""int, bool, np.float32 or np.float64."""
+
+
+class Trap(Exception):  # noqa: N818 - the field's word
+    """An operation that has no result: the interpreter adds where it happened."""
+
+
+def _sigmoid(x: Value) -> Value:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+MATH: Mapping[str, Callable[..., Value]] = {
+    "exp": np.exp, "log": np.log, "tanh": np.tanh, "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "sigmoid": _sigmoid, "sin": np.sin, "cos": np.cos, "pow": np.power,
+}  # fmt: skip
+"""Functions of float64 scalars or arrays, for calls that code generators leave to rules or to the C library."""
+
+ROUNDINGS: Mapping[str, Callable[..., Value]] = {
+    "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "fabs": np.abs,
+}  # fmt: skip
+"""Functions of one floating-point value that are exact or correctly rounded."""
+
+
+@cache
+def rounded(dtype: DType) -> Callable[[Value], Value]:
+    """The function that rounds a floating-point value to one that `dtype` can hold."""
+    if dtype.bits == 64:
+        return np.float64
+    if dtype == FLOAT32:
+        return np.float32
+    narrow = dtype.numpy.type
+    return lambda x: np.float32(narrow(np.float32(x)))
+
+
+def literal(value: float | bool, dtype: DType) -> Value:
+    """The value of a literal: rounded to the type that its own is computed in."""
+    if not dtype.is_float:
+        return value
+    return np.float64(value) if dtype.bits == 64 else np.float32(value)
+
+
+def elements(array: np.ndarray[Any, Any], dtype: DType) -> list[Value]:
+    """The elements of an array in row-major order, as values."""
+    if not dtype.is_float:
+        return array.ravel().tolist()
+    return list(array.astype(np.float64 if dtype.bits == 64 else np.float32).ravel())
+
+
+def to_integer(x: Value, dtype: DType) -> int:
+    """A floating-point value truncated, saturated to the range of `dtype`; NaN is 0."""
+    low, high = int_range(dtype)
+    if math.isnan(x):
+        return 0
+    if math.isinf(x):
+        return high if x > 0 else low
+    return min(max(int(x), low), high)
+
+
+@cache
+def conversion(source: DType, target: DType) -> Callable[[Value], Value]:
+    """The function that a cast from `source` to `target` applies."""
+    if target.is_bool:
+        return lambda x: bool(x != 0)
+    if target.is_int:
+        return (lambda x: to_integer(x, target)) if source.is_float else (lambda x: wrap(int(x), target))
+    to_target = rounded(target)
+    if source.is_int:  # from an integer NumPy rounds once, from a Python int twice, by way of a double
+        integer = source.numpy.type
+        if target.bits == 64:
+            return lambda x: np.float64(integer(x))
+        return lambda x: to_target(np.float32(integer(x)))
+    return lambda x: to_target(float(x))
+
+
+@cache
+def reinterpretation(source: DType, target: DType) -> Callable[[Value], Value]:
+    """The function that gives the bits of a `source` value as a value of `target`."""
+    return lambda x: elements(np.array([x], source.numpy).view(target.numpy), target)[0]
+
+
+def minimum(a: Value, b: Value) -> Value:
+    """The smaller; NaN if either is NaN."""
+    return a if a < b or math.isnan(a) else b
+
+
+def maximum(a: Value, b: Value) -> Value:
+    """The larger; NaN if either is NaN."""
+    return a if a > b or math.isnan(a) else b
+
+
+def shift_left(x: int, bits: int, dtype: DType) -> int:
+    return wrap(x << _shift(bits, dtype), dtype)
+
+
+def shift_right(x: int, bits: int, dtype: DType) -> int:
+    return x >> _shift(bits, dtype)
+
+
+def _shift(bits: int, dtype: DType) -> int:
+    if not 0 <= bits < dtype.bits:
+        raise Trap(f"shift of {dtype} by {bits}, expected [0, {dtype.bits})")
+    return bits
+
+
+def popcount(x: int, dtype: DType) -> int:
+    return (x & ((1 << dtype.bits) - 1)).bit_count()
+
+
+def fma(x: Value, y: Value, z: Value) -> Value:
+    """x·y + z rounded once, in the type of x."""
+    return _fma64(x, y, z) if isinstance(x, np.float64) else _fma32(float(x), float(y), float(z))
+
+
+def _fma32(x: float, y: float, z: float) -> np.float32:
+    """The product of two floats is exact in a double; their sum with a third is rounded to odd, so that the rounding
+
+    to float is the only one (Boldo, Melquiond: Emulation of FMA and correctly rounded sums, 2008).
+    """
+    product = x * y
+    total = product + z
+    if not math.isfinite(total):
+        return np.float32(total)
+    part = total - product
+    error = (product - (total - part)) + (z - part)  # Knuth's two-sum: total + error is exact
+    if error != 0.0 and np.float64(total).view(np.int64) & 1 == 0:
+        total = math.nextafter(total, math.inf if error > 0 else -math.inf)
+    return np.float32(total)
+
+
+def _fma64(x: np.float64, y: np.float64, z: np.float64) -> np.float64:
+    plain = x * y + z
+    if not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
+        return plain
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    if exact == 0:
+        return plain
+    try:
+        return np.float64(float(exact))
+    except OverflowError:
+        return np.float64(math.inf if exact > 0 else -math.inf)

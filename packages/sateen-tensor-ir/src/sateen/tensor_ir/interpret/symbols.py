@@ -1,0 +1,48 @@
+"""Symbolic extents of an execution: bound from the shapes of the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError
+from sateen.tensor_ir.ir.expr import Const, Expr, Var, const
+from sateen.tensor_ir.ir.visit import substitute
+
+Argument = tuple[str, tuple[Expr, ...], DType, np.ndarray[Any, Any]]
+"""Name, declared shape and type, and the array that is given for it."""
+
+
+def bind_symbols(arguments: Iterable[Argument], known: Mapping[Var, int] | None = None) -> dict[Var, int]:
+    """The symbols that are extents of arguments.
+
+    Raises ArgumentError on an array of another type, rank or shape than declared, and on a symbol that no extent gives.
+    """
+    listed = list(arguments)
+    symbols = dict(known or {})
+    for name, shape, dtype, array in listed:
+        if DType.of(array.dtype) != dtype:
+            raise ArgumentError(f"argument {name!r} expects elements of {dtype}, found {array.dtype}")
+        if array.ndim != len(shape):
+            raise ArgumentError(f"argument {name!r} expects {len(shape)} dimensions, found {array.ndim}")
+        for extent, size in zip(shape, array.shape, strict=True):
+            if isinstance(extent, Var):
+                symbols.setdefault(extent, size)
+    for name, shape, _, array in listed:
+        expected = evaluate_shape(shape, symbols)
+        if expected != array.shape:
+            raise ArgumentError(f"argument {name!r} expects shape {list(expected)}, found {list(array.shape)}")
+    return symbols
+
+
+def evaluate_shape(shape: Iterable[Expr], symbols: Mapping[Var, int]) -> tuple[int, ...]:
+    """The extents under the values of their symbols. Raises ArgumentError on a symbol without a value."""
+    values = {var: const(value) for var, value in symbols.items()}
+    extents = [substitute(extent, values) for extent in shape]
+    for extent in extents:
+        if not isinstance(extent, Const):
+            raise ArgumentError(f"no argument gives the symbols of extent {extent}; pass their values in symbols=")
+    return tuple(int(extent.value) for extent in extents if isinstance(extent, Const))

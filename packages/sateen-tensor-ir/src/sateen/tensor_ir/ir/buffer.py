@@ -1,0 +1,113 @@
+"""Buffers: named memory that loop IR loads from and stores to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ExpressionError, ScheduleError
+from sateen.tensor_ir.ir.expr import INT64, Const, Expr, as_expr, cast, const, element_type
+
+
+class Scope(Enum):
+    """Where a buffer lives, by rank: the threads that share it grow with the rank."""
+
+    REGISTER = "register"
+    LOCAL = "local"
+    SHARED = "shared"
+    GLOBAL = "global"
+
+    @property
+    def rank(self) -> int:
+        return _RANK[self]
+
+    @staticmethod
+    def of(value: Scope | str, where: str) -> Scope:
+        """The scope of that name, asked for by `where`. Raises ScheduleError for any other name."""
+        try:
+            return Scope(value)
+        except ValueError:
+            known = ", ".join(scope.value for scope in Scope)
+            raise ScheduleError(f"{where}: expects one of {known}, found {value!r}") from None
+
+
+_RANK = {Scope.REGISTER: 0, Scope.LOCAL: 0, Scope.SHARED: 1, Scope.GLOBAL: 2}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """Memory of `shape` elements of `dtype`; element (i, j, …) is at offset Σ index·stride.
+
+    `strides` are in elements (None: compact row-major). `alignment` of the first element is in bytes. A buffer with
+    `data` is constant: its loads fold where their indices are constant.
+    """
+
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: DType
+    scope: Scope = Scope.GLOBAL
+    strides: tuple[Expr, ...] | None = None
+    alignment: int = 64
+    data: np.ndarray[Any, Any] | None = None
+
+    def stride_exprs(self) -> tuple[Expr, ...]:
+        """The stride of each dimension, in elements."""
+        if self.strides is not None:
+            return self.strides
+        strides: list[Expr] = []
+        step: Expr = const(1)
+        for extent in reversed(self.shape):
+            strides.append(step)
+            step = step * extent
+        return tuple(reversed(strides))
+
+    def offset(self, indices: tuple[Expr, ...]) -> Expr:
+        """The flat offset of an element, in elements."""
+        total: Expr = const(0)
+        for index, stride in zip(indices, self.stride_exprs(), strict=True):
+            total = total + index * stride
+        return total
+
+    def size(self) -> int | None:
+        """The number of elements that storage must hold, or None where an extent is symbolic."""
+        if not self.shape:
+            return 1
+        last = self.offset(tuple(extent - 1 for extent in self.shape))
+        return int(last.value) + 1 if isinstance(last, Const) else None
+
+
+def shape_of(shape: Any) -> tuple[Expr, ...]:
+    """A shape given as one extent or a sequence of them, as expressions. Raises ExpressionError on anything else."""
+    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+    result = tuple(as_expr(extent) for extent in extents)
+    for extent in result:
+        if not extent.dtype.is_int or (isinstance(extent, Const) and extent.value < 0):
+            raise ExpressionError(f"a shape expects integers of at least 0, found {extent} ({extent.dtype})")
+    return tuple(cast(INT64, extent) for extent in result)
+
+
+def decl_buffer(
+    shape: Any,
+    dtype: DType | str = "float32",
+    name: str = "buffer",
+    *,
+    strides: tuple[Any, ...] | None = None,
+    scope: Scope | str = Scope.GLOBAL,
+    alignment: int = 64,
+) -> Buffer:
+    """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes.
+
+    Raises ExpressionError for a shape or strides that are no integers, strides of another number than the shape's, and
+    an alignment that is no power of two; ScheduleError for a scope that does not exist.
+    """
+    extents = shape_of(shape)
+    steps = None if strides is None else shape_of(strides)
+    if steps is not None and len(steps) != len(extents):
+        raise ExpressionError(f"decl_buffer of {name!r}: expected {len(extents)} strides, found {len(steps)}")
+    if alignment < 1 or alignment & (alignment - 1):
+        raise ExpressionError(f"decl_buffer of {name!r}: expected an alignment of a power of two, found {alignment}")
+    return Buffer(name, extents, element_type(dtype), Scope.of(scope, f"decl_buffer of {name!r}"), steps, alignment)

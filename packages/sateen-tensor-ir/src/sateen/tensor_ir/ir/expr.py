@@ -1,0 +1,705 @@
+"""Expressions: what a tensor element is computed from, before and after lowering.
+
+Nodes are immutable and compared by identity. The grammar (`*` marks what only a tensor expression holds, `+` what
+only loop IR holds):
+
+    e = Const | Var | Cast(e) | e op e | Not(e) | Select(e, e, e) | Call(name, e...) | Piecewise(e..., index)
+      | Read(tensor, e...)* | Reduce(combiner, e..., axes, where)* | Load(buffer, e...)+
+
+Their meaning (overflow, rounding, which operand may be left unevaluated) is in docs/semantics.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ExpressionError
+
+if TYPE_CHECKING:
+    from sateen.tensor_ir.ir.buffer import Buffer
+    from sateen.tensor_ir.te.reduction import Combiner
+    from sateen.tensor_ir.te.tensor import Tensor
+
+INT64 = DType.of("int64")
+FLOAT32 = DType.of("float32")
+BOOL = DType.of("bool")
+
+Scalar = int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where in the user's program a node was made."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def caller_span() -> Span | None:
+    """The innermost frame outside of this package: the line that the user wrote."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("sateen.tensor_ir"):
+        frame = frame.f_back  # type: ignore[assignment]
+    return Span(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
+
+
+class Expr:
+    """Base of all expressions. `dtype` is the type of the value; operators build new nodes and fold constants."""
+
+    __slots__ = ()
+    dtype: DType
+
+    def __add__(self, other: Expr | Scalar) -> Expr:
+        return add(self, other)
+
+    def __radd__(self, other: Scalar) -> Expr:
+        return add(other, self)
+
+    def __sub__(self, other: Expr | Scalar) -> Expr:
+        return subtract(self, other)
+
+    def __rsub__(self, other: Scalar) -> Expr:
+        return subtract(other, self)
+
+    def __mul__(self, other: Expr | Scalar) -> Expr:
+        return multiply(self, other)
+
+    def __rmul__(self, other: Scalar) -> Expr:
+        return multiply(other, self)
+
+    def __truediv__(self, other: Expr | Scalar) -> Expr:
+        return divide(self, other)
+
+    def __rtruediv__(self, other: Scalar) -> Expr:
+        return divide(other, self)
+
+    def __floordiv__(self, other: Expr | Scalar) -> Expr:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: Scalar) -> Expr:
+        return floordiv(other, self)
+
+    def __mod__(self, other: Expr | Scalar) -> Expr:
+        return floormod(self, other)
+
+    def __rmod__(self, other: Scalar) -> Expr:
+        return floormod(other, self)
+
+    def __pow__(self, other: object) -> NoReturn:
+        raise ExpressionError("'**' is no operator of expressions; use te.power(x, y), or x * x for a square")
+
+    __rpow__ = __pow__
+
+    def __neg__(self) -> Expr:
+        if isinstance(self, Const) and self.dtype.is_float:
+            return Const(-self.value, self.dtype)
+        return Mul(self, const(-1, self.dtype)) if self.dtype.is_float else subtract(0, self)
+
+    def __lt__(self, other: Expr | Scalar) -> Expr:
+        return compare(LT, self, other)
+
+    def __le__(self, other: Expr | Scalar) -> Expr:
+        return compare(LE, self, other)
+
+    def __gt__(self, other: Expr | Scalar) -> Expr:
+        return compare(GT, self, other)
+
+    def __ge__(self, other: Expr | Scalar) -> Expr:
+        return compare(GE, self, other)
+
+    def equal(self, other: Expr | Scalar) -> Expr:
+        """Element-wise `==` (the operator itself is identity, so that nodes can be dictionary keys)."""
+        return compare(EQ, self, other)
+
+    def not_equal(self, other: Expr | Scalar) -> Expr:
+        """Element-wise `!=`."""
+        return compare(NE, self, other)
+
+    def __and__(self, other: Expr) -> Expr:
+        return logical_and(self, other)
+
+    def __or__(self, other: Expr) -> Expr:
+        return logical_or(self, other)
+
+    def __invert__(self) -> Expr:
+        return logical_not(self)
+
+    def __bool__(self) -> bool:
+        raise ExpressionError(
+            f"an expression ({type(self).__name__}, {self.dtype}) has no truth value while it is being built; "
+            "use te.select or te.if_then_else, te.all and te.any (0 <= i < 3 is te.all(0 <= i, i < 3))"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise ExpressionError(
+            f"an expression ({type(self).__name__}, {self.dtype}) has no value while it is being built; "
+            "use te's functions of expressions, such as te.exp for math.exp"
+        )
+
+    def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Expr:
+        """A number of NumPy as the left operand of an operator. Raises ExpressionError for all else that NumPy does."""
+        operator = _NUMPY_OPERATORS.get(function.__name__) if method == "__call__" and not options else None
+        if operator is None:
+            raise ExpressionError(
+                f"numpy.{function.__name__} computes values, and an expression has none while it is being built; "
+                "use te's functions of expressions, such as te.exp for numpy.exp"
+            )
+        return operator(*operands)
+
+    def astype(self, dtype: DType | str) -> Expr:
+        """This value converted to `dtype` (docs/semantics.md, conversions)."""
+        return cast(dtype, self)
+
+    def __str__(self) -> str:
+        from sateen.tensor_ir.ir.printer import format_expr  # the printer knows every node, so it imports this module
+
+        return format_expr(self)
+
+    def __repr__(self) -> str:
+        text = str(self)
+        return f"{type(self).__name__}({text if len(text) <= 80 else f'{text[:77]}...'})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Const(Expr):
+    """A literal. `value` is an int for integers, a float for floats, a bool for bool."""
+
+    value: Scalar
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Var(Expr):
+    """A scalar with a name: a symbolic extent, a loop variable, a bound value. Identity is the node, not the name."""
+
+    name: str
+    dtype: DType = INT64
+
+
+class AxisKind(Enum):
+    """What an iteration axis ranges over."""
+
+    DATA = "data"
+    REDUCE = "reduce"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class IterVar(Var):
+    """An axis of a computation: a variable with the domain [0, extent)."""
+
+    extent: Expr = field(default_factory=lambda: const(1))
+    kind: AxisKind = AxisKind.DATA
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cast(Expr):
+    """`value` converted to `dtype`."""
+
+    value: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+class Binary(Expr):
+    """An operation on two operands of one type."""
+
+    a: Expr
+    b: Expr
+    dtype: DType
+    symbol: ClassVar[str]
+
+    def __init__(self, a: Expr, b: Expr) -> None:
+        object.__setattr__(self, "a", a)
+        object.__setattr__(self, "b", b)
+        object.__setattr__(self, "dtype", a.dtype)
+
+
+class Add(Binary):
+    __slots__ = ()
+    symbol = "+"
+
+
+class Sub(Binary):
+    __slots__ = ()
+    symbol = "-"
+
+
+class Mul(Binary):
+    __slots__ = ()
+    symbol = "*"
+
+
+class Div(Binary):
+    """Floating-point division."""
+
+    __slots__ = ()
+    symbol = "/"
+
+
+class FloorDiv(Binary):
+    """Integer division that rounds towards minus infinity."""
+
+    __slots__ = ()
+    symbol = "//"
+
+
+class FloorMod(Binary):
+    """The remainder of FloorDiv: it has the divisor's sign."""
+
+    __slots__ = ()
+    symbol = "%"
+
+
+class Min(Binary):
+    __slots__ = ()
+    symbol = "min"
+
+
+class Max(Binary):
+    __slots__ = ()
+    symbol = "max"
+
+
+class Compare(Binary):
+    """A comparison; the result is bool."""
+
+    __slots__ = ()
+
+    def __init__(self, a: Expr, b: Expr) -> None:
+        object.__setattr__(self, "a", a)
+        object.__setattr__(self, "b", b)
+        object.__setattr__(self, "dtype", BOOL)
+
+
+class EQ(Compare):
+    __slots__ = ()
+    symbol = "=="
+
+
+class NE(Compare):
+    __slots__ = ()
+    symbol = "!="
+
+
+class LT(Compare):
+    __slots__ = ()
+    symbol = "<"
+
+
+class LE(Compare):
+    __slots__ = ()
+    symbol = "<="
+
+
+class GT(Compare):
+    __slots__ = ()
+    symbol = ">"
+
+
+class GE(Compare):
+    __slots__ = ()
+    symbol = ">="
+
+
+class And(Binary):
+    """Both; `b` is evaluated only where `a` holds."""
+
+    __slots__ = ()
+    symbol = "and"
+
+
+class Or(Binary):
+    """Either; `b` is evaluated only where `a` does not hold."""
+
+    __slots__ = ()
+    symbol = "or"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Not(Expr):
+    value: Expr
+    dtype: DType = BOOL
+
+
+@dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
+class Select(Expr):
+    """`then` where `condition` holds, else `otherwise`. Only the chosen operand's loads are performed."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    dtype: DType
+
+    def __init__(self, condition: Expr, then: Expr, otherwise: Expr) -> None:
+        object.__setattr__(self, "condition", condition)
+        object.__setattr__(self, "then", then)
+        object.__setattr__(self, "otherwise", otherwise)
+        object.__setattr__(self, "dtype", then.dtype)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Call(Expr):
+    """A pure function by name: an intrinsic (docs/semantics.md lists them) or one that the user gives a rule for."""
+
+    name: str
+    args: tuple[Expr, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Piecewise(Expr):
+    """`branches[index]`: a body per value of a constant axis. Folds as soon as `index` is constant."""
+
+    branches: tuple[Expr, ...]
+    index: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Read(Expr):
+    """An element of a tensor."""
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    dtype: DType
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reduce(Expr):
+    """Output `output` of reducing `sources` (a tuple of equal length for tuple reductions) over `axes`.
+
+    Where `where` is false the term is absent: it is neither loaded nor combined.
+    """
+
+    combiner: Combiner
+    sources: tuple[Expr, ...]
+    axes: tuple[IterVar, ...]
+    where: Expr
+    output: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Load(Expr):
+    """An element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    dtype: DType
+
+
+# Constructors: they convert Python scalars, check types and fold literals.
+
+Operand = Expr | Scalar
+
+
+def element_type(dtype: DType | str) -> DType:
+    """The type of a single value. Raises ArgumentError for no type, ExpressionError for one of several lanes."""
+    kind = DType.of(dtype)
+    if kind.lanes != 1:
+        raise ExpressionError(f"expected an element type of one lane, found {kind}; vectorize a loop for vectors")
+    return kind
+
+
+def const(value: Any, dtype: DType | str | None = None) -> Const:
+    """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool.
+
+    Raises ExpressionError where `value` is no number of Python or NumPy, or can't be represented: a fraction or NaN as
+    an integer, an integer out of range.
+    """
+    if not isinstance(value, (int, float)):
+        value = _number(value)
+    if dtype is not None:
+        kind = element_type(dtype)
+    elif isinstance(value, bool):
+        kind = BOOL
+    else:
+        kind = INT64 if isinstance(value, int) else FLOAT32
+    if kind.is_float:
+        return Const(float(value), kind)
+    if kind.is_bool:
+        return Const(bool(value), kind)
+    if isinstance(value, float) and not value.is_integer():
+        raise ExpressionError(f"expected an integer for a literal of type {kind}, found {value!r}")
+    if not int_range(kind)[0] <= int(value) <= int_range(kind)[1]:
+        raise ExpressionError(f"literal {int(value)} is out of the range of {kind}: {list(int_range(kind))}")
+    return Const(int(value), kind)
+
+
+def _number(value: Any) -> Scalar:
+    """A NumPy scalar as Python's."""
+    number = value.item() if hasattr(value, "item") and getattr(value, "size", 0) == 1 else value
+    if not isinstance(number, (int, float)):
+        raise ExpressionError(f"expected an expression or a number, found {type(value).__name__}: {value!r:.80}")
+    return number
+
+
+def int_range(dtype: DType) -> tuple[int, int]:
+    """Smallest and largest value of an integer type."""
+    if str(dtype).startswith("uint"):
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+
+
+def wrap(value: int, dtype: DType) -> int:
+    """`value` modulo 2^bits, in the range of `dtype` (docs/semantics.md: integers wrap)."""
+    low, high = int_range(dtype)
+    return value if low <= value <= high else (value - low) % (1 << dtype.bits) + low
+
+
+def as_expr(value: Any, dtype: DType | None = None) -> Expr:
+    """`value` as an expression; a Python or NumPy scalar becomes a literal of `dtype`."""
+    if isinstance(value, Expr):
+        return value
+    if hasattr(value, "as_expr"):
+        return value.as_expr()  # type: ignore[no-any-return]
+    return const(value, dtype)
+
+
+def _operands(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
+    if not isinstance(a, Expr):
+        b = as_expr(b)
+        a = as_expr(a, b.dtype)
+    elif not isinstance(b, Expr):
+        b = as_expr(b, a.dtype)
+    if a.dtype != b.dtype:
+        raise ExpressionError(
+            f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)"
+        )
+    return a, b
+
+
+def _numeric(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
+    a, b = _operands(a, b, symbol)
+    if a.dtype.is_bool:
+        raise ExpressionError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
+    return a, b
+
+
+def is_const(e: Expr, value: Scalar) -> bool:
+    """Whether `e` is the literal `value`."""
+    return isinstance(e, Const) and e.value == value
+
+
+def add(a: Operand, b: Operand) -> Expr:
+    a, b = _numeric(a, b, "+")
+    if a.dtype.is_int:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(wrap(int(a.value + b.value), a.dtype), a.dtype)
+        if is_const(a, 0):
+            return b
+        if is_const(b, 0):
+            return a
+    return Add(a, b)
+
+
+def subtract(a: Operand, b: Operand) -> Expr:
+    a, b = _numeric(a, b, "-")
+    if a.dtype.is_int:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(wrap(int(a.value - b.value), a.dtype), a.dtype)
+        if is_const(b, 0):
+            return a
+    return Sub(a, b)
+
+
+def multiply(a: Operand, b: Operand) -> Expr:
+    a, b = _numeric(a, b, "*")
+    if a.dtype.is_int:
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(wrap(int(a.value * b.value), a.dtype), a.dtype)
+        if is_const(a, 0) or is_const(b, 1):
+            return a
+        if is_const(a, 1) or is_const(b, 0):
+            return b
+    return Mul(a, b)
+
+
+def divide(a: Operand, b: Operand) -> Expr:
+    a, b = _numeric(a, b, "/")
+    if not a.dtype.is_float:
+        raise ExpressionError(f"'/' is the division of floating-point numbers, found {a.dtype}; use // for integers")
+    return Div(a, b)
+
+
+def floordiv(a: Operand, b: Operand) -> Expr:
+    a, b = _integers(a, b, "//")
+    if isinstance(b, Const) and b.value == 1:
+        return a
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(wrap(int(a.value) // int(b.value), a.dtype), a.dtype)
+    return FloorDiv(a, b)
+
+
+def floormod(a: Operand, b: Operand) -> Expr:
+    a, b = _integers(a, b, "%")
+    if isinstance(b, Const) and b.value == 1:
+        return const(0, a.dtype)
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(int(a.value) % int(b.value), a.dtype)
+    return FloorMod(a, b)
+
+
+def _integers(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
+    a, b = _operands(a, b, symbol)
+    if not a.dtype.is_int:
+        raise ExpressionError(f"'{symbol}' is the floor division of integers, found {a.dtype}")
+    if is_const(b, 0):
+        raise ExpressionError(f"'{symbol}' by the constant 0")
+    return a, b
+
+
+def minimum(a: Operand, b: Operand) -> Expr:
+    """The smaller operand; NaN if either is NaN."""
+    a, b = _numeric(a, b, "min")
+    if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
+        return a if a.value <= b.value else b
+    return Min(a, b)
+
+
+def maximum(a: Operand, b: Operand) -> Expr:
+    """The larger operand; NaN if either is NaN."""
+    a, b = _numeric(a, b, "max")
+    if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
+        return a if a.value >= b.value else b
+    return Max(a, b)
+
+
+COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
+    EQ: lambda a, b: a == b,
+    NE: lambda a, b: a != b,
+    LT: lambda a, b: a < b,
+    LE: lambda a, b: a <= b,
+    GT: lambda a, b: a > b,
+    GE: lambda a, b: a >= b,
+}
+"""What each comparison says of two values."""
+
+
+def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
+    a, b = _operands(a, b, kind.symbol)
+    if isinstance(a, Const) and isinstance(b, Const) and not a.dtype.is_float:  # those still have to be rounded
+        return const(bool(COMPARISONS[kind](a.value, b.value)))
+    return kind(a, b)
+
+
+_NUMPY_OPERATORS: dict[str, Callable[[Any, Any], Expr]] = {
+    "add": add,
+    "subtract": subtract,
+    "multiply": multiply,
+    "divide": divide,
+    "floor_divide": floordiv,
+    "remainder": floormod,
+    "less": partial(compare, LT),
+    "less_equal": partial(compare, LE),
+    "greater": partial(compare, GT),
+    "greater_equal": partial(compare, GE),
+}
+"""What NumPy calls the operators of expressions."""
+
+TRUE = Const(True, BOOL)
+FALSE = Const(False, BOOL)
+
+
+def _boolean(e: Operand, symbol: str) -> Expr:
+    e = as_expr(e)
+    if not e.dtype.is_bool:
+        raise ExpressionError(f"'{symbol}' needs conditions (bool), found {e.dtype}; compare it with something first")
+    return e
+
+
+def logical_and(a: Operand, b: Operand) -> Expr:
+    a, b = _boolean(a, "and"), _boolean(b, "and")
+    if isinstance(a, Const):
+        return b if a.value else FALSE
+    if isinstance(b, Const):
+        return a if b.value else FALSE
+    return And(a, b)
+
+
+def logical_or(a: Operand, b: Operand) -> Expr:
+    a, b = _boolean(a, "or"), _boolean(b, "or")
+    if isinstance(a, Const):
+        return TRUE if a.value else b
+    if isinstance(b, Const):
+        return TRUE if b.value else a
+    return Or(a, b)
+
+
+def logical_not(a: Operand) -> Expr:
+    a = _boolean(a, "not")
+    if isinstance(a, Const):
+        return const(not a.value)
+    return a.value if isinstance(a, Not) else Not(a)
+
+
+def all_of(conditions: Sequence[Expr]) -> Expr:
+    """Their conjunction; true for none."""
+    result: Expr = TRUE
+    for condition in conditions:
+        result = logical_and(result, condition)
+    return result
+
+
+def conjuncts(condition: Expr) -> Iterator[Expr]:
+    """The terms of a conjunction, left to right; none for the literal true."""
+    if isinstance(condition, And):
+        yield from conjuncts(condition.a)
+        yield from conjuncts(condition.b)
+    elif not is_const(condition, True):
+        yield condition
+
+
+def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
+    condition = _boolean(condition, "select")
+    then, otherwise = _operands(then, otherwise, "select")
+    if isinstance(condition, Const):
+        return then if condition.value else otherwise
+    return Select(condition, then, otherwise)
+
+
+def cast(dtype: DType | str, value: Operand) -> Expr:
+    kind = element_type(dtype)
+    value = as_expr(value)
+    if value.dtype == kind:
+        return value
+    if isinstance(value, Const) and value.dtype.is_int and kind.is_int:
+        return Const(wrap(int(value.value), kind), kind)
+    return Cast(value, kind)
+
+
+def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
+    """A function by name; without `dtype`, of the first argument's type. Raises ExpressionError without either."""
+    operands = tuple(as_expr(a) for a in args)
+    if dtype is None and not operands:
+        raise ExpressionError(f"a call of {name!r} without arguments expects dtype=, found none")
+    return Call(name, operands, dtype if dtype is not None else operands[0].dtype)
+
+
+def piecewise(branches: Sequence[Any], index: Operand) -> Expr:
+    """`branches[index]`. Raises ExpressionError on no branch, unlike types, an index of no integer or out of range."""
+    if not branches:
+        raise ExpressionError("piecewise expects at least one branch, found none")
+    bodies = [as_expr(b) for b in branches]
+    index = as_expr(index)
+    if not index.dtype.is_int:
+        raise ExpressionError(f"piecewise expects an integer as index, found {index.dtype}")
+    for body in bodies:
+        if body.dtype != bodies[0].dtype:
+            raise ExpressionError(f"branches of piecewise have types {bodies[0].dtype} and {body.dtype}")
+    if isinstance(index, Const):
+        if not 0 <= index.value < len(bodies):
+            raise ExpressionError(f"piecewise expects an index in [0, {len(bodies)}), found {index.value}")
+        return bodies[int(index.value)]
+    return Piecewise(tuple(bodies), index, bodies[0].dtype)

@@ -1,0 +1,222 @@
+"""Text form of loop IR and of expressions: one construct per line, `parse_function` reads it back.
+
+    function matmul(A: float32[64, 64], B: float32[64, 64], C: out float32[64, 64])
+      constant scale: float32[1] = "AACAPw=="
+      allocate acc: register float32[4, 16]
+      for i in [0, 64):
+        acc[i, 0] = acc[i, 0] + A[i, 0] * scale[0]
+
+A constant's data are its bytes in base64. What a `let` or an `allocate` holds for is the rest of the block, or the
+indented lines beneath it where the block goes on after them.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.stmt import (
+    Allocate,
+    Barrier,
+    Evaluate,
+    For,
+    Function,
+    If,
+    Invoke,
+    Let,
+    LoopKind,
+    Prefetch,
+    Seq,
+    Stmt,
+    Store,
+    Timestamp,
+    While,
+    sequence,
+)
+from sateen.tensor_ir.ir.visit import walk
+
+RESERVED = frozenset(
+    {
+        "aliased", "align", "allocate", "and", "barrier", "constant", "else", "false", "for", "function", "if",
+        "in", "inff", "inout", "invoke", "let", "max", "min", "nanf", "not", "or", "out", "parallel", "pass",
+        "piecewise", "prefetch", "select", "strides", "thread", "timestamp", "true", "unrolled", "vectorized", "while",
+    }
+)  # fmt: skip
+"""Words of the text form, which are no names."""
+
+_PRECEDENCE: dict[type[Expr], int] = {
+    ex.Or: 1, ex.And: 2, ex.Not: 3,
+    ex.EQ: 4, ex.NE: 4, ex.LT: 4, ex.LE: 4, ex.GT: 4, ex.GE: 4,
+    ex.Add: 5, ex.Sub: 5, ex.Mul: 6, ex.Div: 6, ex.FloorDiv: 6, ex.FloorMod: 6,
+}  # fmt: skip
+
+
+class Names:
+    """Unique, stable names: a name that is taken gets a number."""
+
+    def __init__(self) -> None:
+        self._given: dict[object, str] = {}
+        self._taken: set[str] = set(RESERVED)
+
+    def of(self, node: Var | Buffer) -> str:
+        known = self._given.get(node)
+        if known is not None:
+            return known
+        plain = "".join(c if c.isalnum() or c in "_." else "_" for c in node.name) or "v"
+        plain = plain if not plain[0].isdigit() else f"v{plain}"
+        name, number = plain, 1
+        while name in self._taken:
+            name, number = f"{plain}_{number}", number + 1
+        self._given[node] = name
+        self._taken.add(name)
+        return name
+
+
+def format_expr(e: Expr, names: Names | None = None) -> str:
+    """The expression on one line, with as few parentheses as it needs."""
+    return _Printer(names or Names()).expr(e)
+
+
+def format_stmt(s: Stmt) -> str:
+    """The statement, indented by nesting."""
+    return "\n".join(_Printer(Names()).lines(s, 0))
+
+
+def format_function(f: Function) -> str:
+    """The function: its signature, then its body."""
+    printer = _Printer(Names())
+    parameters = ", ".join(
+        f"{printer.names.of(b)}: {_role(b in f.outputs, b in f.aliased)}{printer.buffer_type(b)}" for b in f.parameters
+    )
+    extents = (e for b in f.parameters for e in (*b.shape, *(b.strides or ())))
+    sizes = {printer.names.of(v) for e in extents for v in walk(e) if isinstance(v, Var)}
+    symbols = f"[{', '.join(sorted(sizes))}]" if sizes else ""
+    used = (n.buffer for n in walk(f.body) if isinstance(n, (ex.Load, Prefetch)))
+    constants = [printer.constant(b) for b in dict.fromkeys(used) if b.data is not None]
+    return "\n".join([f"function {f.name}{symbols}({parameters})", *constants, *printer.lines(f.body, 1)])
+
+
+def _role(is_output: bool, is_aliased: bool) -> str:
+    """How a parameter is marked: `inout` is an output that may overlap others."""
+    return ("inout " if is_output else "aliased ") if is_aliased else "out " if is_output else ""
+
+
+class _Printer:
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def buffer_type(self, b: Buffer) -> str:
+        shape = ", ".join(self.expr(e) for e in b.shape)
+        scope = "" if b.scope is Scope.GLOBAL else f"{b.scope.value} "
+        strides = f" strides [{', '.join(self.expr(e) for e in b.strides)}]" if b.strides is not None else ""
+        alignment = f" align {b.alignment}" if b.alignment != 64 else ""
+        return f"{scope}{b.dtype}[{shape}]{strides}{alignment}"
+
+    def constant(self, b: Buffer) -> str:
+        assert b.data is not None
+        data = b64encode(b.data.tobytes()).decode("ascii")
+        return f'  constant {self.names.of(b)}: {self.buffer_type(b)} = "{data}"'
+
+    def expr(self, e: Expr, outer: int = 0) -> str:
+        level = _PRECEDENCE.get(type(e), 9)
+        text = self._expr(e, level)
+        return f"({text})" if level < outer else text
+
+    def _expr(self, e: Expr, level: int) -> str:
+        match e:
+            case ex.Const():
+                return self._literal(e)
+            case Var():
+                return self.names.of(e)
+            case ex.Min() | ex.Max():
+                return f"{e.symbol}({self.expr(e.a)}, {self.expr(e.b)})"
+            case ex.Binary():
+                return f"{self.expr(e.a, level)} {e.symbol} {self.expr(e.b, level + 1)}"
+            case ex.Not():
+                return f"not {self.expr(e.value, level)}"
+            case ex.Cast():
+                return f"{e.dtype}({self.expr(e.value)})"
+            case ex.Select():
+                return f"select({self.expr(e.condition)}, {self.expr(e.then)}, {self.expr(e.otherwise)})"
+            case ex.Call():
+                dtype = "" if e.args and e.dtype == e.args[0].dtype else f":{e.dtype}"
+                return f"{e.name}{dtype}({', '.join(self.expr(a) for a in e.args)})"
+            case ex.Piecewise():
+                return f"piecewise[{self.expr(e.index)}]({', '.join(self.expr(b) for b in e.branches)})"
+            case ex.Load():
+                return f"{self.names.of(e.buffer)}[{', '.join(self.expr(i) for i in e.indices)}]"
+            case ex.Read():
+                return f"{e.tensor.name}[{', '.join(self.expr(i) for i in e.indices)}]"
+            case ex.Reduce():
+                sources = ", ".join(self.expr(s) for s in e.sources)
+                axes = ", ".join(f"{a.name} < {self.expr(a.extent)}" for a in e.axes)
+                where = "" if ex.is_const(e.where, True) else f" where {self.expr(e.where)}"
+                output = f"#{e.output}" if len(e.sources) > 1 else ""
+                return f"{e.combiner.name}{output}({sources} over {axes}{where})"
+        raise AssertionError(type(e).__name__)
+
+    def _literal(self, e: ex.Const) -> str:
+        if e.dtype == ex.INT64:
+            return str(e.value)
+        if e.dtype.is_bool:
+            return "true" if e.value else "false"
+        return f"{e.dtype}({e.value!r})" if e.dtype != ex.FLOAT32 else f"{e.value!r}f"
+
+    def lines(self, s: Stmt, depth: int, last: bool = True) -> Iterator[str]:
+        """The lines of a statement; `last` where nothing follows it in its block."""
+        pad = "  " * depth
+        match s:
+            case Seq():
+                flat = sequence(s)
+                body = flat.body if isinstance(flat, Seq) else (flat,)
+                for child in body[:-1]:
+                    yield from self.lines(child, depth, last=False)
+                if body:
+                    yield from self.lines(body[-1], depth, last)
+                else:
+                    yield f"{pad}pass"
+            case For():
+                kind = f"thread {s.thread}" if s.kind is LoopKind.THREAD else s.kind.value
+                pragmas = "".join(f" {k}" if v is True else f" {k}={v!r}" for k, v in s.pragmas)
+                yield f"{pad}{kind} {self.names.of(s.var)} in {self.domain(s)}{pragmas}:"
+                yield from self.lines(s.body, depth + 1)
+            case If():
+                yield f"{pad}if {self.expr(s.condition)}:"
+                yield from self.lines(s.then, depth + 1)
+                if s.otherwise is not None:
+                    yield f"{pad}else:"
+                    yield from self.lines(s.otherwise, depth + 1)
+            case While():
+                yield f"{pad}while {self.expr(s.condition)}:"
+                yield from self.lines(s.body, depth + 1)
+            case Let():
+                yield f"{pad}let {self.names.of(s.var)} = {self.expr(s.value)}"
+                yield from self.lines(s.body, depth + (not last))
+            case Allocate():
+                yield f"{pad}allocate {self.names.of(s.buffer)}: {self.buffer_type(s.buffer)}"
+                yield from self.lines(s.body, depth + (not last))
+            case Store():
+                indices = ", ".join(self.expr(i) for i in s.indices)
+                yield f"{pad}{self.names.of(s.buffer)}[{indices}] = {self.expr(s.value)}"
+            case Prefetch():
+                yield f"{pad}prefetch {self.names.of(s.buffer)}[{', '.join(self.expr(i) for i in s.indices)}]"
+            case Invoke():
+                arguments = ", ".join(f"{self.names.of(b)} + {self.expr(ex.as_expr(o))}" for b, o in s.arguments)
+                yield f"{pad}invoke {s.callee}({arguments})"
+            case Timestamp():
+                yield f"{pad}timestamp {self.names.of(s.buffer)}[{s.index}]"
+            case Evaluate():
+                yield f"{pad}{self.expr(s.value)}"
+            case Barrier():
+                yield f"{pad}barrier {s.scope.value}"
+
+    def domain(self, s: For) -> str:
+        """[first, end) where those are literals or the loop starts at 0, else [0, extent) + start."""
+        if ex.is_const(s.start, 0):
+            return f"[0, {self.expr(s.extent)})"
+        if isinstance(s.start, ex.Const) and isinstance(s.extent, ex.Const):
+            return f"[{s.start.value}, {s.start.value + s.extent.value})"
+        return f"[0, {self.expr(s.extent)}) + {self.expr(s.start)}"

@@ -1,0 +1,192 @@
+"""Statements of loop IR: what the schedule has turned a computation into.
+
+    s = For(var, start, extent, kind, s) | If(e, s, s?) | While(e, s) | Let(var, e, s) | Allocate(buffer, s)
+      | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Prefetch(buffer, e...)
+      | Timestamp(buffer, i) | Barrier(scope) | Seq(s...)
+
+Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code generators expand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Span, Var
+
+
+class LoopKind(Enum):
+    """How the iterations of a loop are executed."""
+
+    SERIAL = "for"
+    PARALLEL = "parallel"
+    UNROLLED = "unrolled"
+    VECTORIZED = "vectorized"
+    THREAD = "thread"
+
+
+THREAD_TAGS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
+
+
+class Stmt:
+    """Base of all statements."""
+
+    __slots__ = ()
+    span: Span | None
+
+    def __str__(self) -> str:
+        from sateen.tensor_ir.ir.printer import format_stmt  # the printer knows every node, so it imports this module
+
+        return format_stmt(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For(Stmt):
+    """`body` for `var` in [start, start + extent). `thread` names the hardware axis of a THREAD loop.
+
+    `pragmas` are (key, value) pairs for passes and code generators: `partition` asks for the loop to be cut where
+    conditions in it change.
+    """
+
+    var: Var
+    start: Expr
+    extent: Expr
+    kind: LoopKind
+    body: Stmt
+    thread: str | None = None
+    pragmas: tuple[tuple[str, object], ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Stmt):
+    condition: Expr
+    then: Stmt
+    otherwise: Stmt | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While(Stmt):
+    condition: Expr
+    body: Stmt
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let(Stmt):
+    """`body` with `var` standing for `value`, evaluated once."""
+
+    var: Var
+    value: Expr
+    body: Stmt
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocate(Stmt):
+    """`body` with `buffer` in existence; its elements are undefined at first."""
+
+    buffer: Buffer
+    body: Stmt
+    span: Span | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return self.buffer.scope
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store(Stmt):
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluate(Stmt):
+    """A call for its effect."""
+
+    value: Expr
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Invoke(Stmt):
+    """A call of another kernel, compiled apart, by the name of its function; the kernel's failure ends this function.
+
+    Each argument is a buffer and the byte offset, a number or an expression, at which the kernel's own begins.
+    """
+
+    callee: str
+    arguments: tuple[tuple[Buffer, Expr | int], ...]
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Timestamp(Stmt):
+    """buffer[index] = the processor's clock: ticks of a constant rate, of which only differences mean something.
+
+    The buffer is a vector of int64.
+    """
+
+    buffer: Buffer
+    index: int
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefetch(Stmt):
+    """A hint that the cache line of this element will be read soon; it never faults."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Barrier(Stmt):
+    """Every thread that shares memory of `scope` waits here for the others."""
+
+    scope: Scope = Scope.SHARED
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seq(Stmt):
+    body: tuple[Stmt, ...]
+    span: Span | None = field(default=None)
+
+
+EMPTY = Seq(())
+
+
+def sequence(*statements: Stmt) -> Stmt:
+    """The statements in order, flattened; a single one stands for itself."""
+    flat: list[Stmt] = []
+    for statement in statements:
+        flat.extend(statement.body if isinstance(statement, Seq) else (statement,))
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A kernel: a body over parameters.
+
+    `parameters` are the buffers in the order of the public arguments; symbolic extents in their shapes are bound
+    from the arguments. `outputs` are those that the body writes. `aliased` parameters may overlap others, so they
+    are emitted without `noalias`.
+    """
+
+    name: str
+    parameters: tuple[Buffer, ...]
+    outputs: frozenset[Buffer]
+    body: Stmt
+    aliased: frozenset[Buffer] = frozenset()
+
+    def __str__(self) -> str:
+        from sateen.tensor_ir.ir.printer import format_function
+
+        return format_function(self)

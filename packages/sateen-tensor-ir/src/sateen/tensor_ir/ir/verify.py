@@ -1,0 +1,218 @@
+"""Checks between passes that a function of loop IR is well formed: scopes, types, and what each loop kind demands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import LoweringError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.stmt import (
+    THREAD_TAGS,
+    Allocate,
+    For,
+    Function,
+    If,
+    Let,
+    LoopKind,
+    Prefetch,
+    Stmt,
+    Store,
+    While,
+)
+from sateen.tensor_ir.ir.visit import children, free_vars
+
+
+def verify(function: Function, after: str | None = None) -> None:
+    """Raise LoweringError where `function` is malformed, naming the pass `after` which it was found and the line.
+
+    Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
+    constant; indices are int64, as many as dimensions; types agree; only outputs and allocated buffers are stored to;
+    no tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
+    shapes; a vectorised loop holds no other; thread loops have a legal axis; inside a loop
+    over the threads of a block may be another over the same ones, but not so for blocks.
+    """
+    _Verifier(function, after).function_()
+
+
+class _Verifier:
+    def __init__(self, function: Function, after: str | None) -> None:
+        self.function = function
+        self.after = after
+        self.statement_at: Stmt | None = None
+        self.variables: set[Var] = set()
+        self.once_bound: set[Var] = set()
+        self.buffers: set[Buffer] = set(function.parameters)
+        self.loops: list[For] = []
+        self.checked: set[int] = set()
+        """Expressions of the current statement that were checked, by id: they may share nodes."""
+
+    def fail(self, message: str) -> NoReturn:
+        place = "" if self.after is None else f" after {self.after}"
+        line = "" if self.statement_at is None else f"\n  in {str(self.statement_at).splitlines()[0]}"
+        raise LoweringError(f"function {self.function.name!r}{place}: {message}{line}")
+
+    def function_(self) -> None:
+        f = self.function
+        if len(self.buffers) != len(f.parameters):
+            self.fail("a buffer is a parameter twice")
+        for kind, buffers in (("output", f.outputs), ("aliased buffer", f.aliased)):
+            for buffer in buffers - self.buffers:
+                self.fail(f"{kind} {buffer.name!r} is no parameter")
+        for parameter in f.parameters:
+            for e in (*parameter.shape, *(parameter.strides or ())):
+                self.variables |= free_vars(e)
+                self.expect_index(e, f"an extent of parameter {parameter.name!r}")
+        self.once_bound |= self.variables
+        self.statement(f.body)
+
+    # Statements.
+
+    def statement(self, s: Stmt) -> None:
+        self.statement_at, self.checked = s, set()
+        for child in children(s):
+            if isinstance(child, Expr):
+                self.expr(child)
+        match s:
+            case For():
+                self.loop(s)
+            case If():
+                self.expect(s.condition.dtype.is_bool, f"a condition expects bool, found {s.condition.dtype}")
+                self.statement(s.then)
+                if s.otherwise is not None:
+                    self.statement(s.otherwise)
+            case While():
+                self.expect(s.condition.dtype.is_bool, f"a condition expects bool, found {s.condition.dtype}")
+                self.statement(s.body)
+            case Let():
+                self.expect_type(s.value, s.var.dtype, f"variable {s.var.name!r}")
+                with self.binding(s.var):
+                    self.statement(s.body)
+            case Allocate():
+                self.allocate(s)
+            case Store():
+                self.access(s.buffer, s.indices)
+                self.expect_type(s.value, s.buffer.dtype, f"buffer {s.buffer.name!r}")
+                if s.buffer.data is not None or (
+                    s.buffer in self.function.parameters and s.buffer not in self.function.outputs
+                ):
+                    self.fail(f"buffer {s.buffer.name!r} is stored to, but is no output")
+            case Prefetch():
+                self.access(s.buffer, s.indices)
+            case _:
+                for child in children(s):
+                    if isinstance(child, Stmt):
+                        self.statement(child)
+
+    def loop(self, s: For) -> None:
+        for e in (s.start, s.extent):
+            self.expect_index(e, f"the range of loop {s.var.name!r}")
+        self.expect(s.var.dtype == ex.INT64, f"loop variable {s.var.name!r} expects int64, found {s.var.dtype}")
+        if s.kind in (LoopKind.VECTORIZED, LoopKind.UNROLLED) and not isinstance(s.extent, ex.Const):
+            self.fail(f"the {s.kind.value} loop {s.var.name!r} expects a constant extent, found {s.extent}")
+        for outer in self.loops:
+            if s.kind is outer.kind is LoopKind.VECTORIZED:
+                self.fail(f"the vectorized loop {s.var.name!r} is inside of the vectorized loop {outer.var.name!r}")
+        self.thread_axis(s)
+        self.loops.append(s)
+        with self.binding(s.var):
+            self.statement(s.body)
+        self.loops.pop()
+
+    def thread_axis(self, s: For) -> None:
+        if s.kind is not LoopKind.THREAD:
+            self.expect(s.thread is None, f"the {s.kind.value} loop {s.var.name!r} has the thread axis {s.thread}")
+            return
+        if s.thread not in THREAD_TAGS:
+            self.fail(f"thread loop {s.var.name!r} expects an axis of {', '.join(THREAD_TAGS)}; found {s.thread}")
+        for outer in self.loops:
+            if outer.thread == s.thread and s.thread.startswith("blockIdx"):
+                self.fail(f"thread loop {s.var.name!r} of {s.thread} is inside of {outer.var.name!r} of the same axis")
+            if outer.thread is not None and outer.thread.startswith("threadIdx") and s.thread.startswith("blockIdx"):
+                self.fail(f"thread loop {s.var.name!r} of {s.thread} is inside of {outer.var.name!r} of {outer.thread}")
+
+    def allocate(self, s: Allocate) -> None:
+        buffer = s.buffer
+        self.expect(buffer not in self.buffers, f"buffer {buffer.name!r} is allocated inside of its own scope")
+        self.expect(buffer.data is None, f"buffer {buffer.name!r} is allocated, but is a constant")
+        for e in (*buffer.shape, *(buffer.strides or ())):
+            self.expr(e)
+            self.expect_index(e, f"an extent of buffer {buffer.name!r}")
+            if buffer.scope is Scope.REGISTER and not isinstance(e, ex.Const):
+                self.fail(f"register buffer {buffer.name!r} expects a constant shape, found extent {e}")
+        self.buffers.add(buffer)
+        self.statement(s.body)
+        self.buffers.discard(buffer)
+
+    @contextmanager
+    def binding(self, var: Var) -> Iterator[None]:
+        self.expect(var not in self.once_bound, f"variable {var.name!r} is bound twice")
+        self.once_bound.add(var)
+        self.variables.add(var)
+        yield
+        self.variables.discard(var)
+
+    # Expressions.
+
+    def expect(self, holds: bool, message: str) -> None:
+        if not holds:
+            self.fail(message)
+
+    def expect_index(self, e: Expr, what: str) -> None:
+        self.expect_type(e, ex.INT64, what)
+
+    def expect_type(self, e: Expr, dtype: DType, what: str) -> None:
+        if e.dtype != dtype:
+            self.fail(f"{what} expects {dtype}, found {e} of {e.dtype}")
+
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
+        if buffer not in self.buffers and buffer.data is None:
+            self.fail(f"buffer {buffer.name!r} is used outside of its allocation")
+        if len(indices) != len(buffer.shape):
+            self.fail(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(indices)} indices")
+        for index in indices:
+            self.expect_index(index, f"an index of buffer {buffer.name!r}")
+
+    def expr(self, e: Expr) -> None:
+        if id(e) in self.checked:
+            return
+        self.checked.add(id(e))
+        for child in children(e):
+            assert isinstance(child, Expr)
+            self.expr(child)
+        match e:
+            case Var():
+                self.expect(e in self.variables, f"variable {e.name!r} is used where nothing binds it")
+            case ex.Read():
+                self.fail(f"tensor {e.tensor.name!r} is read: it should be a load by now")
+            case ex.Reduce():
+                self.fail(f"reduction {e.combiner.name!r} is left: it should be loops by now")
+            case ex.Load():
+                self.access(e.buffer, e.indices)
+                self.expect_type(e, e.buffer.dtype, f"a load from buffer {e.buffer.name!r}")
+            case ex.And() | ex.Or():
+                self.operands(e.symbol, e, all(o.dtype.is_bool for o in (e.a, e.b)))
+            case ex.Compare():
+                self.operands(e.symbol, e, e.a.dtype == e.b.dtype)
+            case ex.FloorDiv() | ex.FloorMod():
+                self.operands(e.symbol, e, e.a.dtype == e.b.dtype and e.dtype.is_int)
+            case ex.Div():
+                self.operands(e.symbol, e, e.a.dtype == e.b.dtype and e.dtype.is_float)
+            case ex.Binary():
+                self.operands(e.symbol, e, e.a.dtype == e.b.dtype and not e.dtype.is_bool)
+            case ex.Not():
+                self.expect_type(e.value, ex.BOOL, "'not'")
+            case ex.Select():
+                self.expect_type(e.condition, ex.BOOL, "the condition of a select")
+                self.expect_type(e.otherwise, e.then.dtype, "the second operand of a select")
+            case ex.Piecewise():
+                self.expect_index(e.index, "the index of piecewise")
+                for branch in e.branches:
+                    self.expect_type(branch, e.dtype, "a branch of piecewise")
+
+    def operands(self, symbol: str, e: ex.Binary, agree: bool) -> None:
+        self.expect(agree, f"'{symbol}' has operands of {e.a.dtype} and {e.b.dtype}")

@@ -1,0 +1,194 @@
+"""Traversal of expressions and statements, derived once per class from the fields of the nodes.
+
+A `Rewriter` rebuilds bottom-up and returns the same object where nothing changed. Rules are methods named after the
+node class (`def rewrite_Add(self, e)`), found through a table that is built once per rewriter class; a rule decides
+itself whether to descend, with `self.descend(node)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir import stmt as st
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.stmt import For, Let, Stmt
+
+Node = Expr | Stmt
+N = TypeVar("N", Expr, Stmt)
+D = TypeVar("D", bound=Expr | Stmt)
+
+_ONE = {"Expr", "Stmt", "Expr | None", "Stmt | None"}
+_MANY = {"tuple[Expr, ...]", "tuple[Stmt, ...]"}
+
+_FOLDING: dict[type, Callable[..., Expr]] = {
+    ex.Add: ex.add,
+    ex.Sub: ex.subtract,
+    ex.Mul: ex.multiply,
+    ex.FloorDiv: ex.floordiv,
+    ex.FloorMod: ex.floormod,
+    ex.Min: ex.minimum,
+    ex.Max: ex.maximum,
+    ex.And: ex.logical_and,
+    ex.Or: ex.logical_or,
+    ex.Not: lambda value, dtype: ex.logical_not(value),
+    ex.Select: lambda condition, then, otherwise, dtype: ex.select(condition, then, otherwise),
+    ex.Cast: lambda value, dtype: ex.cast(dtype, value),
+    ex.Piecewise: lambda branches, index, dtype: ex.piecewise(branches, index),
+}
+
+
+@cache
+def _layout(kind: type[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], ...]]:
+    """All fields of a node class, and its children as (field, whether it is a tuple)."""
+    if issubclass(kind, ex.Binary):
+        return ("a", "b"), (("a", False), ("b", False))
+    names = tuple(f.name for f in fields(kind))
+    if issubclass(kind, Var):
+        return names, ()
+    children = tuple((f.name, f.type in _MANY) for f in fields(kind) if f.type in _ONE or f.type in _MANY)
+    return names, children
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly beneath `node`, in order."""
+    kind: Any = type(node)
+    for name, many in _layout(kind)[1]:
+        value = getattr(node, name)
+        if many:
+            yield from value
+        elif value is not None:
+            yield value
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Every node beneath `node` and itself, in pre-order, without recursion; a node that is shared is visited once."""
+    stack = [node]
+    seen: set[Node] = set()
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        yield current
+        stack.extend(reversed(list(children(current))))
+
+
+def map_children(node: D, function: Callable[[Any], Any]) -> D:
+    """`node` with each child replaced by `function(child)`; the same object if no child changed."""
+    kind: Any = type(node)
+    names, links = _layout(kind)
+    changed: dict[str, Any] = {}
+    for name, many in links:
+        old = getattr(node, name)
+        if old is None:
+            continue
+        if many:
+            new = tuple(function(child) for child in old)
+            if any(a is not b for a, b in zip(new, old, strict=True)):
+                changed[name] = new
+        else:
+            new = function(old)
+            if new is not old:
+                changed[name] = new
+    if not changed:
+        return node
+    arguments = [changed[name] if name in changed else getattr(node, name) for name in names]
+    folding = _FOLDING.get(type(node))
+    if folding is not None:
+        return cast(D, folding(*arguments))
+    if isinstance(node, ex.Compare):
+        return cast(D, ex.compare(type(node), *arguments))
+    return type(node)(*arguments)
+
+
+@cache
+def _rules(kind: type[Any]) -> dict[type, str]:
+    nodes = {name: value for module in (ex, st) for name, value in vars(module).items()}
+    table: dict[type, str] = {}
+    for attribute in dir(kind):
+        if attribute.startswith("rewrite_"):
+            table[nodes[attribute.removeprefix("rewrite_")]] = attribute
+    for node_class in [v for v in nodes.values() if isinstance(v, type) and issubclass(v, (Expr, Stmt))]:
+        for base in node_class.__mro__:
+            if base in table:
+                table[node_class] = table[base]
+                break
+    return table
+
+
+class Rewriter:
+    """Base of rewriters: `rewrite(node)` applies the rule for the node's class, or rebuilds its children."""
+
+    def rewrite(self, node: N) -> N:
+        kind: Any = type(self)
+        rule = _rules(kind).get(type(node))
+        return getattr(self, rule)(node) if rule is not None else self.descend(node)
+
+    def descend(self, node: D) -> D:
+        """`node` with its children rewritten. Its class stays, but for arithmetic that folds."""
+        return map_children(node, self.rewrite)
+
+
+class StatementRewriter(Rewriter):
+    """A rewriter of statements only: expressions are left as they are."""
+
+    def rewrite(self, node: N) -> N:
+        return node if isinstance(node, Expr) else super().rewrite(node)
+
+
+class SharingRewriter(Rewriter):
+    """A rewriter whose rules depend on the node alone: an expression that is used twice is rewritten once."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, tuple[Any, Any]] = {}
+
+    def rewrite(self, node: N) -> N:
+        if not isinstance(node, Expr):
+            return super().rewrite(node)
+        known = self._done.get(id(node))
+        if known is None:
+            known = self._done[id(node)] = (node, super().rewrite(node))
+        return cast(N, known[1])
+
+
+class _Substitution(SharingRewriter):
+    def __init__(self, values: Mapping[Var, Expr]) -> None:
+        super().__init__()
+        self.values = values
+
+    def rewrite_Var(self, e: Var) -> Expr:
+        return self.values.get(e, e)
+
+
+def substitute(node: N, values: Mapping[Var, Expr]) -> N:
+    """`node` with each variable replaced by its value; binding positions are left alone."""
+    return _Substitution(values).rewrite(node) if values else node
+
+
+def rename_bound(statement: Stmt) -> Stmt:
+    """A copy in which every loop and let binds a fresh variable: needed where a statement is used twice."""
+    renamed: dict[Var, Expr] = {}
+    for node in walk(statement):
+        if isinstance(node, (For, Let)):
+            renamed[node.var] = Var(node.var.name, node.var.dtype)
+    return _Renaming(renamed).rewrite(statement)
+
+
+class _Renaming(_Substitution):
+    def rewrite_For(self, s: For) -> Stmt:
+        body = map_children(s, self.rewrite)
+        return For(cast(Var, self.values[s.var]), *[getattr(body, f.name) for f in fields(For)[1:]])
+
+    def rewrite_Let(self, s: Let) -> Stmt:
+        body = map_children(s, self.rewrite)
+        return Let(cast(Var, self.values[s.var]), *[getattr(body, f.name) for f in fields(Let)[1:]])
+
+
+def free_vars(node: Node) -> set[Var]:
+    """The variables that occur in `node` and are not bound within it."""
+    bound = {n.var for n in walk(node) if isinstance(n, (For, Let))}
+    return {n for n in walk(node) if isinstance(n, Var)} - bound

@@ -1,0 +1,30 @@
+"""From object code to a library that a program can load."""
+
+from collections.abc import Mapping as _Mapping
+from collections.abc import Sequence as _Sequence
+
+from sateen.tensor_ir.link.elf import C_LIBRARY, MUSL, link_shared
+from sateen.tensor_ir.link.external import link_with_lld
+
+__all__ = ["C_LIBRARY", "MUSL", "link", "link_shared", "link_with_lld"]
+
+
+def link(
+    object_code: bytes | _Sequence[bytes],
+    triple: str,
+    exports: _Sequence[str],
+    soname: str = "libsateen.so",
+    imports: _Mapping[str, str] | None = None,
+) -> bytes:
+    """The library that holds `object_code` and defines `exports`: by our own linker where it serves, by lld elsewhere.
+
+    `imports` maps what it may leave undefined to the library that defines it: unless given, to the triple's C library.
+    LinkError where the object or triple is refused, an export is missing, or lld is needed and not installed.
+    """
+    if imports is None:
+        imports = MUSL if "musl" in triple else C_LIBRARY
+    machine, _, system = triple.partition("-")
+    is_own = machine in {"x86_64", "amd64", "aarch64", "arm64"} and "linux" in system
+    if is_own and not system.endswith(("x32", "ilp32")) and "android" not in system:
+        return link_shared(object_code, exports, soname, imports)
+    return link_with_lld(object_code, triple, exports, soname, imports)

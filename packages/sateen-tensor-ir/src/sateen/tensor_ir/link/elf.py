@@ -1,0 +1,320 @@
+"""Links relocatable objects into an ELF64 shared object for x86-64 or AArch64 Linux.
+
+The library binds its own symbols to itself, defines only the exports and needs only the C library's calls that it uses.
+All dynamic relocations are applied when it is loaded; code and constants are then read-only, and nothing that can be
+written can be executed. Equal arguments give equal bytes.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from sateen.runtime.errors import LinkError
+from sateen.tensor_ir.link.architecture import ARCHITECTURES, Architecture, Rule, Target, Value
+from sateen.tensor_ir.link.image import RELOCATION_SIZE, SYMBOL_SIZE, Image, Output
+from sateen.tensor_ir.link.merge import merge_objects
+from sateen.tensor_ir.link.object_file import (
+    SHF_EXECINSTR,
+    SHF_TLS,
+    SHF_WRITE,
+    SHT_FINI_ARRAY,
+    SHT_INIT_ARRAY,
+    SHT_NOBITS,
+    STB_LOCAL,
+    ObjectFile,
+    Relocation,
+    Section,
+    Symbol,
+    read_object,
+)
+
+_LIBC = (
+    "aligned_alloc close free madvise malloc memcpy memmove memset mmap munmap open posix_memalign "
+    "pthread_sigmask read sched_getaffinity sched_getcpu strlen strtol syscall write writev"
+)
+_LIBM = (
+    "acos asin atan atan2 ceil cos erf exp exp2 fabs floor fma fmod log log10 log2 pow rint round sin sqrt tan tanh "
+    "trunc"
+)
+
+C_LIBRARY: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(_LIBC.split(), "libc.so.6")
+    | dict.fromkeys(("pthread_create", "pthread_join", "pthread_setaffinity_np"), "libpthread.so.0")
+    | dict.fromkeys((name + suffix for name in _LIBM.split() for suffix in ("", "f")), "libm.so.6")
+)
+"""What a library may import, and from where: calls of the C library on Linux. glibc kept threads apart until 2.34."""
+
+MUSL: Mapping[str, str] = MappingProxyType(dict.fromkeys(C_LIBRARY, "libc.so"))
+"""The same of musl, which is one library."""
+
+_STB_GLOBAL = 1
+
+
+def link_shared(
+    object_code: bytes | Sequence[bytes],
+    exports: Sequence[str],
+    soname: str,
+    imports: Mapping[str, str] = C_LIBRARY,
+) -> bytes:
+    """The shared object named `soname` that holds one or more objects and defines `exports`, for their machine.
+
+    `imports` maps each symbol that the objects may leave undefined to the library that defines it. LinkError where an
+    object is malformed, was not compiled as position-independent code, uses a relocation or section that this linker
+    does not know, lacks an export, or leaves another symbol undefined.
+    """
+    if not soname or "\0" in soname:
+        raise LinkError(f"expected a name for the library, found {soname!r}")
+    objects = [object_code] if isinstance(object_code, bytes) else object_code
+    source = merge_objects([read_object(content) for content in objects])
+    if source.machine not in ARCHITECTURES:
+        known = ", ".join(f"{entry.name} ({machine})" for machine, entry in ARCHITECTURES.items())
+        raise LinkError(f"expected an object for {known}, found ELF machine {source.machine}")
+    library = _Library(ARCHITECTURES[source.machine], source, imports)
+    library.place_sections()
+    library.collect_references()
+    library.collect_exports(exports)
+    library.reserve_dynamic_sections(soname)
+    library.image.lay_out()
+    library.relocate()
+    library.fill_dynamic_sections()
+    return library.image.to_bytes()
+
+
+class _Library:
+    """The library under construction; `link_shared` calls the public methods in their order here."""
+
+    def __init__(self, architecture: Architecture, source: ObjectFile, importable: Mapping[str, str]) -> None:
+        self.architecture = architecture
+        self.source = source
+        self.importable = importable
+        self.image = Image(architecture.machine, architecture.page)
+        self.places: dict[Section, tuple[Output, int]] = {}
+        self.imports: dict[str, int] = {}  # name: number among the dynamic symbols, of which 0 is void
+        self.exports: dict[str, Symbol] = {}
+        self.slots: dict[Symbol, int] = {}  # symbol: offset of its entry in .got
+        self.stubs: dict[Symbol, int] = {}  # symbol: offset of its stub in .plt
+        self.pointers = 0  # addresses in data, each of which takes a dynamic relocation
+        self.dynamic_relocations: list[tuple[int, int, int, int]] = []  # symbol, address, type, addend
+        self.strings: dict[str, int] = {}  # text: its offset in .dynstr
+        self.soname = ""
+
+    def place_sections(self) -> None:
+        """Give each loaded section of the object its place in an output section."""
+        for section in sorted(self.source.relocations, key=_constructor_priority):
+            if section.alignment > self.architecture.page:
+                raise LinkError(
+                    f"section {section.name!r} is aligned to {section.alignment} bytes, "
+                    f"more than a page of {self.architecture.page}"
+                )
+            output = self.image[_output_name(section)]
+            start = output.reserve(section.size, section.alignment)
+            output.data[start : start + len(section.data)] = section.data
+            self.places[section] = output, start
+
+    def collect_references(self) -> None:
+        """Find which symbols are imported, and which take an entry of .got, a stub of .plt or a dynamic relocation."""
+        for section, relocation, rule in self._relocations():
+            symbol = relocation.symbol
+            self._check_reference(section, symbol, rule)
+            is_import = symbol.section is None
+            if is_import:
+                self.imports.setdefault(symbol.name, len(self.imports) + 1)
+            needs_stub = is_import and rule.target is Target.CALL
+            if needs_stub and symbol not in self.stubs:
+                self.stubs[symbol] = self.image[".plt"].reserve(self.architecture.stub_size, 1)
+            if (needs_stub or rule.target is Target.SLOT) and symbol not in self.slots:
+                self.slots[symbol] = self.image[".got"].reserve(8, 8)
+            self.pointers += rule.value is Value.ABSOLUTE
+
+    def _relocations(self) -> Iterator[tuple[Section, Relocation, Rule]]:
+        for section, relocations in self.source.relocations.items():
+            for relocation in relocations:
+                rule = self.architecture.rules.get(relocation.type)
+                if rule is None:
+                    name = self.architecture.refused.get(relocation.type, "unknown")
+                    raise LinkError(
+                        f"relocation type {relocation.type} ({name}) of {self.architecture.name} in section "
+                        f"{section.name!r} is not supported: compile with reloc='pic' and codemodel='default'"
+                    )
+                if relocation.offset + rule.field.size > len(section.data):
+                    raise LinkError(f"malformed object: {rule.name} lies outside its section {section.name!r}")
+                yield section, relocation, rule
+
+    def _check_reference(self, section: Section, symbol: Symbol, rule: Rule) -> None:
+        if symbol.section is not None and symbol.section not in self.places:
+            raise LinkError(f"{rule.name} in section {section.name!r} refers to {symbol.section.name!r}, not loaded")
+        if symbol.section is None and symbol.name not in self.importable:
+            raise LinkError(f"undefined symbol {symbol.name!r}: a library may import only {_list(self.importable)}")
+        if symbol.section is None and rule.target is Target.SYMBOL and rule.value is not Value.ABSOLUTE:
+            raise LinkError(f"{rule.name} reaches import {symbol.name!r} directly: compile with reloc='pic'")
+        if rule.value is Value.ABSOLUTE and not section.flags & SHF_WRITE:
+            raise LinkError(f"{rule.name} in read-only section {section.name!r}: compile with reloc='pic'")
+
+    def collect_exports(self, exports: Sequence[str]) -> None:
+        """Find the symbols that the library defines for others."""
+        defined: dict[str, Symbol] = {}
+        for symbol in self.source.symbols:
+            if symbol.binding == STB_LOCAL or symbol.section not in self.places:
+                continue
+            if symbol.name in defined:
+                raise LinkError(f"symbol {symbol.name!r} is defined twice")
+            defined[symbol.name] = symbol
+        for name in exports:
+            if name in self.exports:
+                raise LinkError(f"export {name!r} is listed twice")
+            if name not in defined:
+                raise LinkError(f"export {name!r} is not among the object's global symbols: {_list(defined)}")
+            self.exports[name] = defined[name]
+
+    def reserve_dynamic_sections(self, soname: str) -> None:
+        """Fix the sizes of the sections that the dynamic loader reads, and all text in them."""
+        self.soname = soname
+        strings = self.image[".dynstr"]
+        for text in ("", *self.imports, *self.exports, soname, *self._needed()):
+            if text not in self.strings:
+                self.strings[text] = strings.size
+                strings.data += text.encode() + b"\0"
+                strings.size = len(strings.data)
+        symbols = 1 + len(self.imports) + len(self.exports)
+        self.image[".hash"].reserve(4 * (2 + 2 * symbols), 8)
+        self.image[".dynsym"].reserve(SYMBOL_SIZE * symbols, 8)
+        self.image[".rela.dyn"].reserve(RELOCATION_SIZE * (self.pointers + len(self.slots)), 8)
+        self.image[".dynamic"].reserve(16 * len(self._dynamic_entries()), 8)
+
+    def _needed(self) -> Iterable[str]:
+        return dict.fromkeys(self.importable[name] for name in self.imports)
+
+    def relocate(self) -> None:
+        """Resolve every relocation of the object; addresses in data are left to the loader."""
+        self._fill_slots()
+        for section, relocation, rule in self._relocations():
+            output, start = self.places[section]
+            offset = start + relocation.offset
+            place = output.address + offset
+            if rule.value is Value.ABSOLUTE:
+                self._add_dynamic(place, relocation.symbol, relocation.addend, self.architecture.dynamic_pointer)
+                continue
+            target = self._target_address(rule, relocation.symbol) + relocation.addend
+            try:
+                rule.field.insert(output.data, offset, rule.value.compute(target, place))
+            except LinkError as error:
+                error.add_note(f"in {rule.name} at {section.name}+{relocation.offset:#x}")
+                raise
+
+    def _fill_slots(self) -> None:
+        got, plt = self.image[".got"], self.image[".plt"]
+        for symbol, offset in self.slots.items():
+            self._add_dynamic(got.address + offset, symbol, 0, self.architecture.dynamic_slot)
+        for symbol, offset in self.stubs.items():
+            stub = self.architecture.stub(plt.address + offset, got.address + self.slots[symbol])
+            plt.data[offset : offset + len(stub)] = stub
+
+    def _add_dynamic(self, place: int, symbol: Symbol, addend: int, import_type: int) -> None:
+        """Have the loader write the address of `symbol` plus `addend` to `place`."""
+        if symbol.section is None:
+            entry = self.imports[symbol.name], place, import_type, addend
+        else:
+            entry = 0, place, self.architecture.dynamic_relative, self._address(symbol) + addend
+        self.dynamic_relocations.append(entry)
+
+    def _target_address(self, rule: Rule, symbol: Symbol) -> int:
+        if rule.target is Target.SLOT:
+            return self.image[".got"].address + self.slots[symbol]
+        if symbol in self.stubs:
+            return self.image[".plt"].address + self.stubs[symbol]
+        return self._address(symbol)
+
+    def _address(self, symbol: Symbol) -> int:
+        assert symbol.section is not None, symbol.name
+        output, start = self.places[symbol.section]
+        return output.address + start + symbol.value
+
+    def fill_dynamic_sections(self) -> None:
+        """Write what the dynamic loader reads: symbols and their hash table, relocations, and where these are."""
+        self.image[".dynsym"].data[:] = b"".join(self._dynamic_symbols())
+        self.image[".hash"].data[:] = _hash_table(("", *self.imports, *self.exports))
+        self.image[".rela.dyn"].data[:] = b"".join(
+            struct.pack("<QQQ", place, symbol << 32 | kind, addend & (1 << 64) - 1)
+            for symbol, place, kind, addend in sorted(self.dynamic_relocations)
+        )
+        self.image[".dynamic"].data[:] = b"".join(struct.pack("<QQ", *entry) for entry in self._dynamic_entries())
+
+    def _dynamic_symbols(self) -> Iterator[bytes]:
+        layout = struct.Struct("<IBBHQQ")
+        section_numbers = {output.name: number for number, output in enumerate(self.image.present(), start=1)}
+        yield bytes(layout.size)
+        for name in self.imports:
+            yield layout.pack(self.strings[name], _STB_GLOBAL << 4, 0, 0, 0, 0)
+        for name, symbol in self.exports.items():
+            assert symbol.section is not None, name
+            section = section_numbers[self.places[symbol.section][0].name]
+            info = _STB_GLOBAL << 4 | symbol.type
+            yield layout.pack(self.strings[name], info, 0, section, self._address(symbol), symbol.size)
+
+    def _dynamic_entries(self) -> list[tuple[int, int]]:
+        """Tags and values of .dynamic. The number of entries does not depend on addresses."""
+        image = self.image
+        entries = [(1, self.strings[name]) for name in self._needed()]  # DT_NEEDED
+        entries += [
+            (14, self.strings[self.soname]),  # DT_SONAME
+            (4, image[".hash"].address),  # DT_HASH
+            (5, image[".dynstr"].address),  # DT_STRTAB
+            (10, image[".dynstr"].size),  # DT_STRSZ
+            (6, image[".dynsym"].address),  # DT_SYMTAB
+            (11, SYMBOL_SIZE),  # DT_SYMENT
+        ]
+        if relocations := image[".rela.dyn"].size:
+            entries += [(7, image[".rela.dyn"].address), (8, relocations), (9, RELOCATION_SIZE)]  # DT_RELA, SZ, ENT
+        if constructors := image[".init_array"].size:
+            entries += [(25, image[".init_array"].address), (27, constructors)]  # DT_INIT_ARRAY, SZ
+        if destructors := image[".fini_array"].size:
+            entries += [(26, image[".fini_array"].address), (28, destructors)]  # DT_FINI_ARRAY, SZ
+        return [*entries, (30, 8), (0x6FFFFFFB, 1), (0, 0)]  # DT_FLAGS BIND_NOW, DT_FLAGS_1 NOW, DT_NULL
+
+
+def _list(names: Iterable[str]) -> str:
+    shown = sorted(names)
+    more = [f"and {len(shown) - 8} more"] if len(shown) > 8 else []
+    return ", ".join(shown[:8] + more) or "nothing"
+
+
+def _constructor_priority(section: Section) -> int:
+    """The number in `.init_array.NUMBER`: lower ones stand first. A section without one stands last."""
+    number = section.name.rpartition(".")[2]
+    is_array = section.type in (SHT_INIT_ARRAY, SHT_FINI_ARRAY)
+    return int(number) if is_array and number.isascii() and number.isdigit() else 1 << 16
+
+
+def _output_name(section: Section) -> str:
+    """The output section for a section of the object: by its type and flags; by its name for relocated constants."""
+    is_written, is_code = section.flags & SHF_WRITE, section.flags & SHF_EXECINSTR
+    if section.flags & SHF_TLS:
+        raise LinkError(f"section {section.name!r} is thread-local, which generated code never uses")
+    if section.name.startswith((".ctors", ".dtors")):
+        raise LinkError(f"section {section.name!r} is not supported: put the function into .init_array or .fini_array")
+    if is_written and is_code:
+        raise LinkError(f"section {section.name!r} is both writable and executable")
+    if section.type == SHT_NOBITS:
+        return ".bss"
+    if is_code or not is_written:
+        return ".text" if is_code else ".rodata"
+    if section.type in (SHT_INIT_ARRAY, SHT_FINI_ARRAY):
+        return ".init_array" if section.type == SHT_INIT_ARRAY else ".fini_array"
+    return ".data.rel.ro" if section.name.startswith(".data.rel.ro") else ".data"
+
+
+def _hash_table(names: Sequence[str]) -> bytes:
+    """The table of DT_HASH over the dynamic symbols, with as many buckets as symbols; number 0 is void."""
+    buckets, chains = [0] * len(names), [0] * len(names)
+    for index, name in enumerate(names[1:], start=1):
+        bucket = _hash(name) % len(buckets)
+        chains[index], buckets[bucket] = buckets[bucket], index
+    return struct.pack(f"<{2 + 2 * len(names)}I", len(buckets), len(chains), *buckets, *chains)
+
+
+def _hash(name: str) -> int:
+    value = 0
+    for byte in name.encode():
+        value = (value << 4) + byte
+        value = (value ^ (value & 0xF0000000) >> 24) & 0x0FFFFFFF
+    return value

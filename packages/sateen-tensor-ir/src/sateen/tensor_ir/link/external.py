@@ -1,0 +1,121 @@
+"""Links through LLVM's lld for the formats and machines that the ELF writer of this package leaves out.
+
+lld comes with extra `cross` (ziglang carries it) or with the system. What may be left undefined is the same as in
+`link_shared`, and the linker is told so; the exact command stands in the error of a link that fails.
+"""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sateen.runtime.errors import LinkError
+from sateen.tensor_ir.link.elf import C_LIBRARY
+
+_TIMEOUT = 120  # seconds; a link takes well under one
+
+
+def link_with_lld(
+    object_code: bytes | Sequence[bytes],
+    triple: str,
+    exports: Sequence[str],
+    soname: str = "libsateen.so",
+    imports: Mapping[str, str] = C_LIBRARY,
+) -> bytes:
+    """The shared library (ELF, PE, Mach-O or WebAssembly, by `triple`) of one or more objects, defining `exports`.
+
+    `imports` maps each symbol that may stay undefined to the ELF library that defines it; WebAssembly imports such a
+    symbol from module `env`, and a PE library can't import any. LinkError where the system of the triple is not known,
+    no lld is found, or it refuses the object.
+    """
+    with TemporaryDirectory(prefix="sateen-link-") as folder:
+        work = Path(folder)
+        for number, content in enumerate([object_code] if isinstance(object_code, bytes) else object_code):
+            (work / f"input{number or ''}.o").write_bytes(content)
+        match _system(triple):
+            case "wasm":
+                _link_wasm(work, triple, exports, imports)
+            case "windows":
+                arguments = ["/dll", "/noentry", "/brepro", *(f"/export:{name}" for name in exports)]
+                _run(work, triple, "lld-link", [*arguments, "/out:output", *_inputs(work)])
+            case "macos":
+                _link_macho(work, triple, exports, soname, imports)
+            case _:
+                _link_elf(work, triple, exports, soname, imports)
+        return (work / "output").read_bytes()
+
+
+def _inputs(work: Path) -> list[str]:
+    """The objects to link, by name within the folder that the linker runs in."""
+    return sorted(path.name for path in work.glob("input*.o"))
+
+
+def _system(triple: str) -> str:
+    """The system that decides the format of a library."""
+    if triple.startswith("wasm"):
+        return "wasm"
+    system = triple.partition("-")[2]
+    for name, words in (("windows", ("windows",)), ("macos", ("apple", "darwin", "macos")), ("linux", ("linux",))):
+        if any(word in system for word in words) and "android" not in system:
+            return name
+    raise LinkError(
+        f"expected a triple of Linux, Windows, macOS or WebAssembly to link a library for, found {triple!r}"
+    )
+
+
+def _link_elf(work: Path, triple: str, exports: Sequence[str], soname: str, imports: Mapping[str, str]) -> None:
+    """Each imported library is stood in for by a stub that defines the same names, so that all others are refused."""
+    stubs = []
+    for library in dict.fromkeys(imports.values()):
+        names = [name for name, owner in imports.items() if owner == library]
+        stub = ["-shared", "-soname", library, *(f"--defsym={name}=0" for name in names), *_inputs(work), "-o", library]
+        _run(work, triple, "ld.lld", stub)
+        stubs.append(library)
+    visible = "".join(f" {name};" for name in exports)
+    (work / "exports").write_text(f"{{ {'global:' + visible if exports else ''} local: *; }};\n")
+    hardening = ["-z", "defs", "-z", "now", "-z", "relro", "--build-id=none", "--as-needed", "--no-undefined-version"]
+    names = ["-soname", soname, "--version-script=exports"]
+    _run(work, triple, "ld.lld", ["-shared", *hardening, *names, *_inputs(work), *stubs, "-o", "output"])
+
+
+def _link_wasm(work: Path, triple: str, exports: Sequence[str], imports: Mapping[str, str]) -> None:
+    (work / "imports").write_text("".join(f"{name}\n" for name in imports))
+    options = ["--no-entry", "--allow-undefined-file=imports", "--export=__heap_base"]
+    _run(work, triple, "wasm-ld", [*options, *(f"--export={name}" for name in exports), *_inputs(work), "-o", "output"])
+
+
+def _link_macho(work: Path, triple: str, exports: Sequence[str], soname: str, imports: Mapping[str, str]) -> None:
+    machine = triple.partition("-")[0].replace("aarch64", "arm64")
+    options = ["-dylib", "-arch", machine, "-platform_version", "macos", "11.0", "11.0", "-install_name", soname]
+    for name in exports:
+        options += ["-exported_symbol", f"_{name}"]
+    for name in imports:
+        options += ["-U", f"_{name}"]
+    _run(work, triple, "ld64.lld", [*options, *_inputs(work), "-o", "output"])
+
+
+def _run(work: Path, triple: str, tool: str, arguments: list[str]) -> None:
+    command = [*_linker(tool, triple), *arguments]
+    try:
+        result = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    except subprocess.TimeoutExpired:
+        raise LinkError(f"{tool} took more than {_TIMEOUT} s for {triple}: {shlex.join(command)}") from None
+    if result.returncode:
+        raise LinkError(
+            f"{tool} could not link for {triple} (exit status {result.returncode}): {shlex.join(command)}\n"
+            + result.stderr.strip()
+        )
+
+
+def _linker(tool: str, triple: str) -> list[str]:
+    """The command that runs `tool`: that of the ziglang package first, whose version the extra pins."""
+    if tool != "ld64.lld" and find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", tool]
+    if path := shutil.which(tool):
+        return [path]
+    remedy = "brew install lld" if tool == "ld64.lld" else "pip install 'sateen-tensor-ir[cross]'"
+    raise LinkError(f"linking for {triple} needs {tool}, which was not found: {remedy}")

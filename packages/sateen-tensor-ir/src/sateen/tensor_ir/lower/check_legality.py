@@ -1,0 +1,130 @@
+"""Rules about a whole schedule: what no primitive can see on its own, since a later one may change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.arith import Analyzer, structural_key
+from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.expr import AxisKind, IterVar
+from sateen.tensor_ir.ir.stmt import LoopKind
+from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
+from sateen.tensor_ir.schedule.relations import Split, Tail
+from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.te.tensor import ComputeOp, reads
+
+
+def check_legality(plans: Plans, analyzer: Analyzer) -> None:
+    """Raise ScheduleError, naming stage and loop, where the planned loops would change the result."""
+    for stage in plans:
+        _check_vectorized_hosts(stage)
+        _check_shifted_tails(stage)
+        _check_prefetches(plans, stage)
+        _check_blocks(plans, stage, analyzer)
+
+
+def _check_vectorized_hosts(stage: Stage) -> None:
+    for host, leaf in attach_path(stage):
+        if host.kinds.get(leaf) is LoopKind.VECTORIZED:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is computed inside the vectorized loop {leaf.name!r} of "
+                f"{host.name!r}, whose lanes would share its storage; compute it at a loop outside of that"
+            )
+
+
+def _check_shifted_tails(stage: Stage) -> None:
+    """Elements of the overlap are computed twice, so a state that terms are added to must not outlive a tile."""
+    reduces = [i for i, leaf in enumerate(stage.leaves) if leaf.kind is AxisKind.REDUCE]
+    if not reduces:
+        return
+    for relation in stage.relations:
+        if not isinstance(relation, Split) or relation.tail is not Tail.SHIFT:
+            continue
+        for leaf in _loops_of(stage, relation.outer):
+            where = f"split of {stage.name!r} with a shifted tail: loop {leaf.name!r} over its tiles"
+            if stage.leaves.index(leaf) > reduces[0]:
+                inside = stage.leaves[reduces[0]].name
+                raise ScheduleError(
+                    f"{where} is inside the reduce loop {inside!r}, so that overlapping elements would get their terms "
+                    "twice; reorder, or use a guarded or partitioned tail"
+                )
+            if stage.kinds.get(leaf) in (LoopKind.PARALLEL, LoopKind.THREAD, LoopKind.VECTORIZED):
+                those = "lanes" if stage.kinds[leaf] is LoopKind.VECTORIZED else "threads"
+                raise ScheduleError(
+                    f"{where} is shared among {those}, so that two of them would add terms to the overlapping "
+                    "elements; use a guarded or partitioned tail"
+                )
+
+
+def _loops_of(stage: Stage, axis: IterVar) -> Iterator[IterVar]:
+    """The leaves that derive from an axis."""
+    derived = {axis}
+    for relation in stage.relations:
+        if isinstance(relation, Split):
+            derived |= {relation.outer, relation.inner} if relation.parent in derived else set()
+        elif derived & {relation.outer, relation.inner}:
+            derived.add(relation.fused)
+    return (leaf for leaf in stage.leaves if leaf in derived)
+
+
+def _check_prefetches(plans: Plans, stage: Stage) -> None:
+    """What is read ahead must exist before the loop that asks for it, in memory."""
+    for request in stage.prefetches:
+        where = f"prefetch in stage {stage.name!r}, axis {request.axis.name!r}"
+        moved = stage.attach is not None and request.axis in stage.attach[0].blocks
+        if moved or request.axis not in stage.leaves:
+            raise ScheduleError(
+                f"{where}: it is no loop of the stage any more; call prefetch after split, fuse and reorder"
+            )
+        source = next((p for p in plans if request.tensor in p.outputs), None)
+        if source is None:
+            continue
+        if source.scope is Scope.REGISTER:
+            raise ScheduleError(f"{where}: {request.tensor.name!r} is in registers, which are not read ahead")
+        inside = stage.leaves[stage.leaves.index(request.axis) :]
+        if source.attach is not None and source.attach[0] is stage and source.attach[1] in inside:
+            raise ScheduleError(
+                f"{where}: {request.tensor.name!r} is computed inside that loop, at {source.attach[1].name!r}, "
+                "so there is nothing to read ahead"
+            )
+
+
+def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
+    """Between K-blocks element i of the consumer holds the state of element i of the reduction."""
+    for block, owner in stage.blocks.items():
+        assert isinstance(stage.op, ComputeOp)
+        where = f"reorder in stage {stage.name!r}, axis {block.name!r}"
+        if (
+            block not in stage.leaves
+            or block not in owner.leaves
+            or owner.attach is None
+            or owner.attach[0] is not stage
+        ):
+            raise ScheduleError(
+                f"{where}: it is no loop of {owner.name!r} any more that is computed here; "
+                "reorder after cache_write, rfactor and compute_at"
+            )
+        _check_block_tails(plans[stage], owner, where, analyzer)
+        for reader, plan in plans.items():
+            for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
+                if reader is not stage or read.indices != stage.op.axis:
+                    raise ScheduleError(
+                        f"{where}: partial results of {owner.name!r} can be kept in {stage.name!r} only where that "
+                        f"alone reads it, element by element; {reader.name!r} reads {read}"
+                    )
+
+
+def _check_block_tails(plan: StagePlan, owner: Stage, where: str, analyzer: Analyzer) -> None:
+    """What the consumer stores of a tile is all of the owner's region that is in the tensor."""
+    assert owner.attach is not None
+    stage = plan.stage
+    inside = set(stage.leaves[stage.leaves.index(owner.attach[1]) + 1 :])
+    ends = {structural_key(analyzer.simplify(plan.axis_value[a] < a.extent)) for a in stage.axes}
+    for guard in plan.guards:
+        if structural_key(guard) not in ends and not inside.isdisjoint(walk(guard)):
+            raise ScheduleError(
+                f"{where}: tiles of {stage.name!r} end where {guard} fails, inside the tensor, so the partial results "
+                "of one are in the place of the next one's; split by a factor that divides"
+            )

@@ -1,0 +1,149 @@
+"""Every read is within what it reads: by definition of the computation, and where a rounded-up tail computes more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.arith import Analyzer, Linear, constant
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Read, Var
+from sateen.tensor_ir.ir.visit import children, substitute
+from sateen.tensor_ir.lower.regions import Plans, StagePlan
+from sateen.tensor_ir.lower.tighten_loops import linear_condition
+from sateen.tensor_ir.schedule.schedule import Schedule
+from sateen.tensor_ir.te.tensor import ComputeOp
+
+Guarded = tuple[Read, tuple[Expr, ...]]
+"""A read, and the conditions under which it is performed."""
+
+
+def check_definitions(schedule: Schedule) -> None:
+    """Raise ScheduleError for a read that some point of its computation's domain performs out of bounds.
+
+    Judged are reads that no condition guards, at indices linear in the axes, along dimensions where the end that the
+    index reaches is a known distance from the tensor's; so every refusal is right, but not every fault is found.
+    """
+    for stage in schedule.stages:
+        if isinstance(stage.op, ComputeOp):
+            _check_definition(stage.op)
+
+
+def _check_definition(op: ComputeOp) -> None:
+    axes = (*op.axis, *op.reduce_axis)
+    if any(ex.is_const(a.extent, 0) for a in axes):
+        return
+    analyzer = Analyzer()
+    for read in (r for body in op.body for r, conditions in guarded_reads(body) if not conditions):
+        for d, (index, extent) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
+            first, last = (_reached(analyzer, index, highest=highest) for highest in (False, True))
+            if first is None or last is None:
+                continue
+            beyond = last - analyzer.form(extent)
+            below = first.is_constant and first.constant < 0
+            if below or (beyond.is_constant and beyond.constant >= 0):
+                raise ScheduleError(
+                    f"{op.name!r} reads {read.tensor.name!r} out of its bounds: dimension {d} has extent {extent}, "
+                    f"index {index} reaches {analyzer.expr(first if below else last)}"
+                )
+
+
+def _reached(analyzer: Analyzer, index: Expr, *, highest: bool) -> Linear | None:
+    """The greatest or least value of an index over the axes in it; None where it is not linear in them."""
+    form = analyzer.form(index)
+    total = constant(form.constant)
+    for atom, coefficient in form.terms.items():
+        if not isinstance(atom, Var):
+            return None
+        end = analyzer.form(atom)
+        if isinstance(atom, IterVar):
+            end = analyzer.form(atom.extent) - 1 if (coefficient > 0) == highest else constant(0)
+        total = total + end * coefficient
+    return total
+
+
+def check_overhangs(plans: Plans, schedule: Schedule, analyzer: Analyzer) -> None:
+    """Raise ScheduleError where a rounded-up tail would read what is not there, or not computed."""
+    for plan in plans.values():
+        if plan.rounded:
+            _check_overhang(plan, plans, schedule, analyzer)
+
+
+def _check_overhang(plan: StagePlan, plans: Plans, schedule: Schedule, analyzer: Analyzer) -> None:
+    for read, conditions in (r for body in plan.body for r in guarded_reads(body)):
+        known = [*plan.guards, *(substitute(c, plan.axis_value) for c in conditions)]
+        source = plans.get(schedule[read.tensor])
+        for d, index in enumerate(read.indices):
+            held = analyzer.form(read.tensor.shape[d])
+            point = analyzer.form(substitute(index, plan.axis_value))
+            ends = [held]
+            if source is not None and isinstance(source.stage.op, ComputeOp):
+                axis = source.stage.op.axis[d]
+                region = analyzer.form(source.base[axis]) + analyzer.form(source.extent[axis])
+                ends = [region] if axis in source.rounded else [held, region]
+            for end in ends:
+                if not _holds(analyzer, end - 1 - point, known):
+                    raise ScheduleError(
+                        f"split of {plan.stage.name!r} with a rounded-up tail would read {read.tensor.name!r} beyond "
+                        f"its end: dimension {d} holds {analyzer.expr(end)} elements, index {analyzer.expr(point)} may "
+                        "reach further"
+                    )
+
+
+def _holds(analyzer: Analyzer, form: Linear, known: list[Expr]) -> bool:
+    """Whether a form is at least 0, given conditions of which one may imply it."""
+    least = analyzer.lower(form)
+    if least is not None and least >= 0:
+        return True
+    for atom, coefficient in form.terms.items():
+        if coefficient == -1 and atom in analyzer.divisions:  # x // k <= c exactly where x < (c + 1)·k
+            x, k = analyzer.divisions[atom]
+            return _holds(analyzer, (form.without(atom) + 1) * k - 1 - x, known)
+    for condition in known:
+        if isinstance(condition, (ex.LT, ex.LE, ex.GT, ex.GE)) and condition.a.dtype == ex.INT64:
+            slack = analyzer.lower(form - linear_condition(analyzer, condition))
+            if slack is not None and slack >= 0:
+                return True
+    return False
+
+
+def guarded_reads(e: Expr) -> Iterator[Guarded]:
+    """Every read in `e` with the conditions under which it is performed; a shared node counts once per conditions."""
+    pending: list[tuple[Expr, tuple[Expr, ...]]] = [(e, ())]
+    seen: set[tuple[Expr, tuple[Expr, ...]]] = set()
+    while pending:
+        found = pending.pop()
+        if found in seen:
+            continue
+        seen.add(found)
+        node, conditions = found
+        if isinstance(node, Read):
+            yield node, conditions
+        pending.extend((child, (*conditions, *more)) for child, more in reversed(list(_operands(node))))
+
+
+def _operands(e: Expr) -> Iterator[tuple[Expr, Iterable[Expr]]]:
+    """The operands of a node, and what holds where each is evaluated."""
+    match e:
+        case ex.Select():
+            yield e.condition, ()
+            yield e.then, ex.conjuncts(e.condition)
+            yield e.otherwise, [ex.logical_not(e.condition)]
+        case ex.And():
+            yield e.a, ()
+            yield e.b, ex.conjuncts(e.a)
+        case ex.Or():
+            yield e.a, ()
+            yield e.b, [ex.logical_not(e.a)]
+        case ex.Piecewise():
+            yield e.index, ()
+            for i, branch in enumerate(e.branches):
+                yield branch, [ex.compare(ex.EQ, e.index, i)]
+        case ex.Reduce():
+            yield e.where, ()
+            for source in e.sources:
+                yield source, ex.conjuncts(e.where)
+        case _:
+            for child in children(e):
+                assert isinstance(child, Expr)
+                yield child, ()

@@ -1,0 +1,142 @@
+"""Reductions over loops that are bound to threads: every thread reduces its share, then a tree in shared memory.
+
+    thread threadIdx.x k in [0, 8): B[i] = B[i] + A[i, k]
+    =>  allocate partial: shared[8]
+        thread threadIdx.x k in [0, 8):
+          allocate share: register[1]
+          share[0] = 0;  share[0] = share[0] + A[i, k];  partial[k] = share[0]
+        thread threadIdx.x t in [0, 8): if t < 4: partial[t] = partial[t] + partial[t + 4]
+        … (2, 1)
+        B[i] = partial[0]
+
+The result means the same when thread loops run one iteration after the other; `insert_barriers` makes it safe for
+threads. Serial reduce loops outside of the bound ones move into the threads. Sums are reassociated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Load, Span, Var
+from sateen.tensor_ir.ir.stmt import Allocate, For, If, Let, LoopKind, Stmt, Store, sequence
+from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.te.reduction import Combiner
+
+State = Sequence[tuple[Buffer, tuple[Expr, ...]]]
+"""The elements that hold the state of a reduction, one per output."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThreadLoop:
+    """A loop bound to threads: its variable, constant extent and hardware axis."""
+
+    var: Var
+    extent: int
+    thread: str
+
+
+def update_state(combiner: Combiner, state: State, terms: Sequence[Expr], span: Span | None) -> Stmt:
+    """Combine `terms` into the state; the new state of a tuple is complete before any of it is stored."""
+    held = [Load(buffer, indices, buffer.dtype) for buffer, indices in state]
+    if len(state) == 1:
+        return _stores(state, combiner.combine(held, terms), span)
+    old = [Var(f"old{i}", s.dtype) for i, s in enumerate(held)]
+    new = [Var(f"term{i}", t.dtype) for i, t in enumerate(terms)]
+    body = _stores(state, combiner.combine(old, new), span)
+    for var, value in reversed([*zip(old, held, strict=True), *zip(new, terms, strict=True)]):
+        body = Let(var, value, body, span)
+    return body
+
+
+def _stores(state: State, values: Sequence[Expr], span: Span | None) -> Stmt:
+    return sequence(*(Store(b, indices, v, span) for (b, indices), v in zip(state, values, strict=True)))
+
+
+class CrossThreadReduction:
+    """One reduction: `shares` is where a thread's loops reduce to, `combine` makes them the whole."""
+
+    def __init__(
+        self,
+        name: str,
+        combiner: Combiner,
+        bound: Sequence[ThreadLoop],
+        around: Mapping[str, ThreadLoop],
+        span: Span | None,
+    ) -> None:
+        """`around` are the loops bound to other threads outside of this one, by their hardware axis."""
+        self.name = name
+        self.combiner = combiner
+        self.bound = bound
+        self.conflicting = [around[loop.thread].var for loop in bound if loop.thread in around]
+        others = [loop for tag, loop in around.items() if tag not in {b.thread for b in bound}]
+        self.place: tuple[Expr, ...] = tuple(loop.var for loop in others)
+        self.span = span
+        self.size = prod(loop.extent for loop in bound)
+        shape = tuple(ex.const(loop.extent) for loop in others)
+        kinds = [e.dtype for e in combiner.identity]
+        share = [Buffer(f"{name}.share", (ex.const(1),), k, Scope.REGISTER) for k in kinds]
+        self.shares: State = [(b, (ex.const(0),)) for b in share]
+        self.partials = [Buffer(f"{name}.partial", (*shape, ex.const(self.size)), k, Scope.SHARED) for k in kinds]
+
+    def combine(self, loops: Stmt, results: State) -> tuple[Stmt, Stmt]:
+        """The reduction from the loops that reduce one thread's terms into `shares`, and the stores to `results`.
+
+        The second statement is to follow the first; both within `allocated`. Raises ScheduleError where the terms
+        depend on an outer loop of the same threads, whose iterations then don't run at the same time.
+        """
+        for var in self.conflicting:
+            if var in set(walk(loops)) or any(var in set(walk(i)) for _, indices in results for i in indices):
+                raise ScheduleError(
+                    f"bind in stage {self.name!r}: it depends on loop {var.name!r}, which is bound to the same threads "
+                    "as its reduction; bind one of them to others, or compute the stage outside of that loop"
+                )
+        start = _stores(self.shares, self.combiner.identity, self.span)
+        finish = _stores(self._partial(self._linear(self.bound)), self._loads(self.shares), self.span)
+        own = sequence(start, loops, finish)
+        for buffer, _ in self.shares:
+            own = Allocate(buffer, own, self.span)
+        steps = [self._in_threads(own, self.bound)]
+        count = self.size
+        while count > 1:
+            half = (count + 1) // 2
+            steps.append(self._halve(half, count))
+            count = half
+        return sequence(*steps), _stores(results, self._loads(self._partial(ex.const(0))), self.span)
+
+    def allocated(self, body: Stmt) -> Stmt:
+        """`body` with the shared memory of the reduction."""
+        for buffer in self.partials:
+            body = Allocate(buffer, body, self.span)
+        return body
+
+    def _halve(self, half: int, count: int) -> Stmt:
+        """Combine element t + half into element t, for all t + half < count."""
+        threads = [ThreadLoop(Var("t"), loop.extent, loop.thread) for loop in self.bound]
+        t = self._linear(threads)
+        terms = self._loads(self._partial(t + half))
+        step = update_state(self.combiner, self._partial(t), terms, self.span)
+        return self._in_threads(If(t < count - half, step, None, self.span), threads)
+
+    def _in_threads(self, body: Stmt, threads: Sequence[ThreadLoop]) -> Stmt:
+        for loop in reversed(threads):
+            body = For(loop.var, ex.const(0), ex.const(loop.extent), LoopKind.THREAD, body, loop.thread, (), self.span)
+        return body
+
+    @staticmethod
+    def _linear(threads: Sequence[ThreadLoop]) -> Expr:
+        number: Expr = ex.const(0)
+        for loop in threads:
+            number = number * loop.extent + loop.var
+        return number
+
+    def _partial(self, element: Expr) -> State:
+        return [(buffer, (*self.place, element)) for buffer in self.partials]
+
+    @staticmethod
+    def _loads(state: State) -> list[Expr]:
+        return [Load(buffer, indices, buffer.dtype) for buffer, indices in state]

@@ -1,0 +1,226 @@
+"""Make threads wait for each other where one uses shared memory that another has used.
+
+Before this pass a loop bound to threads means what a plain loop means, so its iterations are independent of each other.
+What two different thread loops do to one buffer is not: there the threads have to wait in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from sateen.runtime.errors import LoweringError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Load, Var
+from sateen.tensor_ir.ir.stmt import Allocate, Barrier, For, If, Let, LoopKind, Seq, Stmt, Store, While, sequence
+from sateen.tensor_ir.ir.visit import Rewriter, children, walk
+
+
+def insert_barriers(statement: Stmt) -> Stmt:
+    """A barrier before what conflicts with an access to shared memory since the last barrier.
+
+        thread threadIdx.x t in [0, 8): S[t] = A[t]
+        thread threadIdx.x u in [0, 8): B[u] = S[7 - u]
+        =>  a `barrier shared` between the two
+
+    Two accesses conflict if one is a store and they are not in the same iteration of a thread loop along every
+    threadIdx. The back edge of a loop counts as well: what the next iteration overwrites has to have been read. A store
+    that only meets itself there is no conflict, since a stage computes each element once. Barriers are put as far out
+    as the conflict allows. Raises LoweringError where one would be needed in a place that not all threads reach.
+    """
+    return _Kernels().rewrite(statement)
+
+
+class _Kernels(Rewriter):
+    def rewrite_For(self, s: For) -> Stmt:
+        return _Kernel(s).visit(s) if s.kind is LoopKind.THREAD else self.descend(s)
+
+
+def thread_extents(kernel: Stmt) -> dict[str, int]:
+    """The number of threads along each threadIdx axis: the largest extent of the loops bound to it.
+
+    Raises LoweringError on an extent that is not constant.
+    """
+    extents: dict[str, int] = {}
+    for loop in walk(kernel):
+        if isinstance(loop, For) and loop.thread is not None and loop.thread.startswith("threadIdx"):
+            if not isinstance(loop.extent, ex.Const):
+                raise LoweringError(
+                    f"loop {loop.var.name!r} is bound to {loop.thread} and expects a constant extent, found "
+                    f"{loop.extent}; split it first"
+                )
+            extents[loop.thread] = max(extents.get(loop.thread, 0), int(loop.extent.value))
+    return extents
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """A load or store of shared memory: in which iteration of a thread loop, per threadIdx axis, it was made.
+
+    None stands for an iteration that has ended, or for no loop inside of the buffer's allocation.
+    """
+
+    buffer: Buffer
+    store: Stmt | None
+    loops: tuple[For | None, ...]
+
+    def after(self, loop: For) -> _Access:
+        """The access as it is seen once that loop has ended."""
+        return replace(self, loops=tuple(None if mine is loop else mine for mine in self.loops))
+
+    def conflicts(self, other: _Access) -> bool:
+        if self.buffer is not other.buffer or (self.store is None and other.store is None) or self.store is other.store:
+            return False
+        return any(mine is None or mine is not yours for mine, yours in zip(self.loops, other.loops, strict=True))
+
+
+class _Kernel:
+    """One kernel: everything inside of an outermost thread loop."""
+
+    def __init__(self, kernel: For) -> None:
+        self.extents = thread_extents(kernel)
+        self.axes = [tag for tag, extent in self.extents.items() if extent > 1]
+        self.written = {n.buffer for n in walk(kernel) if isinstance(n, Store)}
+        self.open: list[For] = []
+        self.allocated_at: dict[Buffer, int] = {}
+        """How many thread loops are around the allocation of each shared buffer."""
+        self.pending: frozenset[_Access] = frozenset()
+        """Accesses since the last barrier."""
+        self.varying: set[Var] = set()
+        """Variables whose value differs between threads."""
+        self.divergence: str | None = None
+        """Why not all threads are here, if so."""
+
+    def visit(self, s: Stmt) -> Stmt:
+        """The statement with its barriers; `pending` moves on to what is pending after it."""
+        match s:
+            case Seq():
+                return sequence(*map(self.visit, s.body))
+            case Allocate():
+                self.allocated_at[s.buffer] = len(self.open)
+                return replace(s, body=self.visit(s.body))
+            case Barrier():
+                self.pending = frozenset()
+                return s
+            case Let():
+                barrier = self._before(frozenset(self._loads(s.value, self.open)))
+                if self._varies(s.value):
+                    self.varying.add(s.var)
+                return sequence(*barrier, replace(s, body=self.visit(s.body)))
+        accesses = frozenset(self._accesses(s, self.open))
+        if not accesses:
+            return s
+        barrier = self._before(accesses)
+        match s:
+            case For(kind=LoopKind.THREAD):
+                inside: Stmt = self._thread_loop(s)
+            case For():
+                inside = self._loop(s, [s.start, s.extent], f"loop {s.var.name!r}")
+            case While():
+                inside = self._loop(s, [s.condition], "a while loop")
+            case If():
+                inside = self._branches(s)
+            case _:
+                self.pending |= accesses
+                inside = s
+        return sequence(*barrier, inside)
+
+    def _before(self, accesses: frozenset[_Access]) -> tuple[Stmt, ...]:
+        """The barrier that is needed before these accesses, if one is."""
+        conflicting = [a for a in accesses if any(a.conflicts(earlier) for earlier in self.pending)]
+        if not conflicting:
+            return ()
+        if self.divergence is not None:
+            names = ", ".join(sorted({repr(a.buffer.name) for a in conflicting}))
+            raise LoweringError(
+                f"threads have to wait for each other before they use shared memory {names} inside of "
+                f"{self.divergence}, which not all of them execute; compute what it holds outside"
+            )
+        self.pending = frozenset()
+        return (Barrier(Scope.SHARED),)
+
+    # Control flow.
+
+    def _thread_loop(self, s: For) -> Stmt:
+        partial = None
+        if s.thread in self.extents:
+            self.varying.add(s.var)
+            if not ex.is_const(s.extent, self.extents[s.thread]):
+                partial = f"loop {s.var.name!r}, bound to {s.extent} of {self.extents[s.thread]} threads,"
+        self.open.append(s)
+        with self._divergent(partial):
+            body = self.visit(s.body)
+        self.open.pop()
+        self.pending = frozenset(a.after(s) for a in self.pending)
+        return replace(s, body=body)
+
+    def _loop(self, s: For | While, controls: Sequence[Expr], what: str) -> Stmt:
+        """A loop: what is pending at its end is pending at its start."""
+        uneven = any(map(self._varies, controls))
+        if uneven and isinstance(s, For):
+            self.varying.add(s.var)
+        for e in controls:
+            self.pending |= frozenset(self._loads(e, self.open))
+        outside = self.pending
+        while True:
+            start = self.pending
+            with self._divergent(what if uneven else None):
+                body = self.visit(s.body)
+                if isinstance(s, While):
+                    self._before(frozenset(self._loads(s.condition, self.open)))
+            if self.pending <= start:
+                break
+            self.pending |= start
+        self.pending |= outside
+        return replace(s, body=body)
+
+    def _branches(self, s: If) -> Stmt:
+        self.pending |= frozenset(self._loads(s.condition, self.open))
+        start = self.pending
+        with self._divergent(f"condition {s.condition}" if self._varies(s.condition) else None):
+            then = self.visit(s.then)
+            after, self.pending = self.pending, start
+            otherwise = None if s.otherwise is None else self.visit(s.otherwise)
+        self.pending |= after
+        return replace(s, then=then, otherwise=otherwise)
+
+    @contextmanager
+    def _divergent(self, reason: str | None) -> Iterator[None]:
+        outer = self.divergence
+        self.divergence = outer or reason
+        yield
+        self.divergence = outer
+
+    def _varies(self, e: Expr) -> bool:
+        """Whether threads of one block may see different values."""
+        return any(n in self.varying or (isinstance(n, Load) and n.buffer in self.written) for n in walk(e))
+
+    # Accesses.
+
+    def _accesses(self, s: Stmt, loops: Sequence[For]) -> Iterator[_Access]:
+        """All accesses to shared memory in a statement that is inside of these thread loops."""
+        if isinstance(s, Allocate):
+            self.allocated_at[s.buffer] = len(loops)
+        if isinstance(s, Store) and s.buffer.scope is Scope.SHARED:
+            yield self._access(s.buffer, s, loops)
+        for child in children(s):
+            if isinstance(child, Expr):
+                yield from self._loads(child, loops)
+        inside = [*loops, s] if isinstance(s, For) and s.kind is LoopKind.THREAD else loops
+        for child in children(s):
+            if isinstance(child, Stmt):
+                yield from self._accesses(child, inside)
+
+    def _loads(self, e: Expr, loops: Sequence[For]) -> Iterator[_Access]:
+        return (
+            self._access(n.buffer, None, loops)
+            for n in walk(e)
+            if isinstance(n, Load) and n.buffer.scope is Scope.SHARED
+        )
+
+    def _access(self, buffer: Buffer, store: Stmt | None, loops: Sequence[For]) -> _Access:
+        within = loops[self.allocated_at.get(buffer, 0) :]
+        innermost = {loop.thread: loop for loop in within}
+        return _Access(buffer, store, tuple(innermost.get(axis) for axis in self.axes))

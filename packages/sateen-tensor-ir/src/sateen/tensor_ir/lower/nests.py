@@ -1,0 +1,332 @@
+"""Loop nests from plans: every stage becomes its loops around stores, placed where it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.arith import Analyzer, structural_key
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Load, Read, Reduce, Var
+from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Prefetch, Stmt, Store, sequence
+from sateen.tensor_ir.ir.visit import Rewriter, SharingRewriter, rename_bound, substitute, walk
+from sateen.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
+from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
+from sateen.tensor_ir.schedule.schedule import Schedule
+from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, ExternOp, PlaceholderOp, Tensor, reads
+
+
+def build_nests(schedule: Schedule, plans: Plans, arguments: Mapping[Tensor, Buffer], analyzer: Analyzer) -> Stmt:
+    """The whole computation as one statement; intermediate tensors are allocated where they are computed."""
+    return _Builder(schedule, plans, arguments, analyzer).build()
+
+
+class _Builder:
+    def __init__(
+        self, schedule: Schedule, plans: Plans, arguments: Mapping[Tensor, Buffer], analyzer: Analyzer
+    ) -> None:
+        self.schedule = schedule
+        self.plans = plans
+        self.analyzer = analyzer
+        self.buffers: dict[Tensor, Buffer] = dict(arguments)
+        for stage in schedule.stages:
+            for tensor in stage.outputs:
+                if tensor not in self.buffers and (stage in plans or isinstance(stage.op, ConstantOp)):
+                    self.buffers[tensor] = self._buffer(stage, tensor)
+                elif tensor not in self.buffers and isinstance(stage.op, PlaceholderOp):
+                    raise ScheduleError(f"lower: {tensor.name!r} is read, but is not among the arguments")
+        self.loads = _ReadsToLoads(self)
+        self.threads = {a for s in schedule.stages for a, tag in s.threads.items() if tag.startswith("threadIdx")}
+
+    def _buffer(self, stage: Stage, tensor: Tensor) -> Buffer:
+        if isinstance(stage.op, ConstantOp):
+            return Buffer(tensor.name, tensor.shape, tensor.dtype, Scope.GLOBAL, data=stage.op.data)
+        plan = self.plans[stage]
+        shape = tuple(plan.extent[a] for a in stage.axes) if isinstance(stage.op, ComputeOp) else tensor.shape
+        shape = tuple(map(self.analyzer.simplify, shape))
+        if stage.scope is Scope.REGISTER and not all(isinstance(e, ex.Const) for e in shape):
+            raise ScheduleError(
+                f"set_scope of {tensor.name!r}: registers need a constant shape, found [{', '.join(map(str, shape))}]; "
+                "compute it at a loop inside of which its extents are constant"
+            )
+        strides = _padded_strides(shape, stage.alignments) if stage.alignments else None
+        return Buffer(tensor.name, shape, tensor.dtype, stage.scope, strides)
+
+    def build(self) -> Stmt:
+        roots = [p for p in self.plans.values() if p.stage.attach is None]
+        body = sequence(*(self.nest(plan) for plan in roots))
+        return self.allocated(roots, body)
+
+    def allocated(self, plans: Sequence[StagePlan], body: Stmt) -> Stmt:
+        """`body` with storage for the stages computed in it."""
+        for plan in reversed(plans):
+            for tensor in plan.stage.outputs:
+                if not plan.stage.is_output:
+                    body = Allocate(self.buffers[tensor], body, plan.stage.op.span)
+        return body
+
+    def index(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Where an element is in the tensor's buffer, whose origin is the base of its region."""
+        plan = self.plans.get(self.schedule[tensor])
+        if plan is None or not plan.base:
+            return tuple(map(self.analyzer.simplify, indices))
+        return tuple(self.analyzer.simplify(i - plan.base[a]) for i, a in zip(indices, plan.stage.axes, strict=True))
+
+    def nest(self, plan: StagePlan) -> Stmt:
+        if isinstance(plan.stage.op, ExternOp):
+            return self._extern(plan.stage, plan.stage.op)
+        return _Nest(self, plan).build()
+
+    def _extern(self, stage: Stage, op: ExternOp) -> Stmt:
+        if stage.attach is not None:
+            raise ScheduleError(f"compute_at: {stage.name!r} is extern; it is computed as a whole, at root")
+        mapping = dict(zip(op.input_buffers, (self.buffers[t] for t in op.inputs), strict=True))
+        mapping |= dict(zip(op.output_buffers, (self.buffers[t] for t in stage.outputs), strict=True))
+        return _Rebind(mapping).rewrite(rename_bound(op.body))
+
+
+def _padded_strides(shape: tuple[Expr, ...], alignments: Mapping[int, tuple[int, int]]) -> tuple[Expr, ...]:
+    strides: list[Expr] = []
+    step: Expr = ex.const(1)
+    for d in reversed(range(len(shape))):
+        if d in alignments:
+            factor, offset = alignments[d]
+            step = step + (offset - step) % factor
+        strides.append(step)
+        step = step * shape[d]
+    return tuple(reversed(strides))
+
+
+class _ReadsToLoads(SharingRewriter):
+    def __init__(self, builder: _Builder) -> None:
+        super().__init__()
+        self.builder = builder
+
+    def rewrite_Read(self, e: Read) -> Expr:
+        indices = self.builder.index(e.tensor, [self.rewrite(i) for i in e.indices])
+        return Load(self.builder.buffers[e.tensor], indices, e.dtype)
+
+
+class _Rebind(Rewriter):
+    """Loads, stores and prefetches of one buffer go to another."""
+
+    def __init__(self, mapping: Mapping[Buffer, Buffer]) -> None:
+        self.mapping = mapping
+
+    def rewrite_Load(self, e: Load) -> Expr:
+        e = self.descend(e)
+        return Load(self.mapping.get(e.buffer, e.buffer), e.indices, e.dtype)
+
+    def rewrite_Store(self, s: Store) -> Stmt:
+        s = self.descend(s)
+        return Store(self.mapping.get(s.buffer, s.buffer), s.indices, s.value, s.span)
+
+    def rewrite_Prefetch(self, s: Prefetch) -> Stmt:
+        s = self.descend(s)
+        return Prefetch(self.mapping.get(s.buffer, s.buffer), s.indices, s.span)
+
+
+class _Nest:
+    """The nest of one compute stage."""
+
+    def __init__(self, builder: _Builder, plan: StagePlan) -> None:
+        self.builder = builder
+        self.plan = plan
+        self.stage = plan.stage
+        self.span = plan.stage.op.span
+        host = self.stage.attach[0] if self.stage.attach is not None else None
+        self.adopted = [a for a, owner in host.blocks.items() if owner is self.stage] if host is not None else []
+        self.leaves = [leaf for leaf in self.stage.leaves if leaf not in self.adopted]
+        reduce_positions = [
+            i for i, leaf in enumerate(self.leaves) if leaf.kind is AxisKind.REDUCE and leaf not in self.stage.blocks
+        ]
+        op = self.stage.op
+        assert isinstance(op, ComputeOp)
+        self.reduces = isinstance(plan.body[0], Reduce)
+        self.first_reduce = reduce_positions[0] if reduce_positions else len(self.leaves)
+        self.indices = tuple(builder.analyzer.simplify(plan.value[a]) for a in op.axis)
+        self.state: State = [(builder.buffers[t], self.indices) for t in self.stage.outputs] if self.reduces else []
+        self.bound = [leaf for leaf in self.leaves if leaf.kind is AxisKind.REDUCE and leaf in self.stage.threads]
+        if self.adopted:
+            self._check_adopted()
+
+    def _check_adopted(self) -> None:
+        assert self.stage.attach is not None
+        host, axis = self.stage.attach
+        for block in self.adopted:
+            if host.leaves.index(block) > host.leaves.index(axis):
+                raise ScheduleError(
+                    f"reorder in stage {host.name!r}: loop {block.name!r} of {self.stage.name!r} must be outside of "
+                    f"{axis.name!r}, where {self.stage.name!r} is computed"
+                )
+
+    def build(self) -> Stmt:
+        return self._from(0)
+
+    def _from(self, position: int) -> Stmt:
+        """The loops from `position` inwards; a reduction is initialised before its first reduce loop."""
+        if self.reduces and position == self.first_reduce:
+            if self.bound:
+                return self._across_threads(position)
+            return sequence(self._initialise(position), self._loops(position))
+        return self._loops(position)
+
+    def _loops(self, position: int) -> Stmt:
+        if position == len(self.leaves):
+            return self._update() if self.reduces else self._stores()
+        leaf = self.leaves[position]
+        inner = (
+            self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
+        )
+        inner = self._prefetched(leaf, self._with_attached(leaf, inner))
+        return inner if leaf in self.bound else self._loop(leaf, inner, leaf)
+
+    def _across_threads(self, position: int) -> Stmt:
+        """A reduction whose loops are bound to threads, from its first reduce loop inwards."""
+        first = self.plan.body[0]
+        assert isinstance(first, Reduce)
+        where = f"bind in stage {self.stage.name!r}, axis {self.bound[0].name!r}"
+        inside = [leaf.name for leaf in self.leaves[position:] if leaf.kind is AxisKind.DATA]
+        if inside or self.adopted:
+            names = ", ".join([*inside, *(block.name for block in self.adopted)])
+            raise ScheduleError(f"{where}: a reduction across threads must be inside of loop {names}; reorder first")
+        path = [(self.stage, leaf) for leaf in reversed(self.leaves[:position])] + attach_path(self.stage)
+        around = {
+            host.threads[leaf]: self._thread_loop(host, leaf)
+            for host, leaf in reversed(path)
+            if host.threads.get(leaf, "").startswith("threadIdx")
+        }
+        bound = [self._thread_loop(self.stage, leaf) for leaf in self.bound]
+        reduction = CrossThreadReduction(self.stage.name, first.combiner, bound, around, self.span)
+        results, self.state = self.state, reduction.shares
+        combined, stores = reduction.combine(self._loops(position), results)
+        self.state = results
+        data = [g for g in self.plan.guards if not self._mentions_reduce(g)]
+        return reduction.allocated(sequence(combined, self._guarded(data, stores)))
+
+    def _thread_loop(self, host: Stage, leaf: IterVar) -> ThreadLoop:
+        extent = self.builder.analyzer.constant(self.builder.plans[host].loops[leaf])
+        if extent is None:
+            raise ScheduleError(
+                f"bind in stage {host.name!r}, axis {leaf.name!r}: a loop bound to {host.threads[leaf]} expects a "
+                f"constant extent, found {self.builder.plans[host].loops[leaf]}; split it first"
+            )
+        return ThreadLoop(leaf, extent, host.threads[leaf])
+
+    def _loop(self, leaf: IterVar, body: Stmt, var: Var) -> Stmt:
+        stage = self.stage
+        owner = self.builder.plans[stage.blocks[leaf]] if leaf in stage.blocks else self.plan
+        kind = stage.kinds.get(leaf, LoopKind.SERIAL)
+        extent = owner.loops[leaf]
+        thread = stage.threads.get(leaf)
+        return For(var, ex.const(0), extent, kind, body, thread, stage.pragmas.get(leaf, ()), leaf.span)
+
+    def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
+        """`body` behind the stages computed at the loop, under the guards that are decided there.
+
+        So what no point of the iteration needs is not computed. Guards that threads of a block decide differently stay
+        inside, since the threads may compute those stages together.
+        """
+        plans = [p for p in self.builder.plans.values() if p.stage.attach == (self.stage, leaf)]
+        if not plans:
+            return body
+        inner = self.builder.threads.union(self.leaves[self.leaves.index(leaf) + 1 :])
+        decided = [g for g in self.plan.guards if not self._mentions_reduce(g) and inner.isdisjoint(walk(g))]
+        nests = [self.builder.nest(p) for p in plans]
+        return self.builder.allocated(plans, self._guarded(decided, sequence(*nests, body)))
+
+    def _prefetched(self, leaf: IterVar, body: Stmt) -> Stmt:
+        hints = []
+        for request in (r for r in self.stage.prefetches if r.axis is leaf):
+            for e in self.plan.body:
+                for load in self._first_reads(e, request.tensor):
+                    ahead = substitute(load, {leaf: leaf + request.distance})
+                    assert isinstance(ahead, Load)
+                    zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[self.leaves.index(leaf) + 1 :]}
+                    indices = tuple(substitute(i, zero) for i in ahead.indices)
+                    hints.append(Prefetch(ahead.buffer, indices, self.span))
+        return sequence(*hints, body) if hints else body
+
+    def _first_reads(self, e: Expr, tensor: Tensor) -> list[Load]:
+        for read in reads(e):
+            if read.tensor is tensor:
+                load = self._lowered(read)
+                return [load] if isinstance(load, Load) else []
+        return []
+
+    def _lowered(self, e: Expr) -> Expr:
+        """A body expression over buffers and loop variables."""
+        return self.builder.loads.rewrite(substitute(e, self.plan.axis_value))
+
+    def _guarded(self, conditions: Sequence[Expr], body: Stmt) -> Stmt:
+        condition = ex.all_of([self.builder.analyzer.simplify(c) for c in conditions])
+        return body if ex.is_const(condition, True) else If(condition, body, None, self.span)
+
+    def _output(self, i: int) -> Buffer:
+        return self.builder.buffers[self.stage.outputs[i]]
+
+    def _stores(self) -> Stmt:
+        """The stores of an element-wise body, or of the last K-block's epilogue."""
+        values = [self._lowered(b) for b in self.plan.body]
+        statements: list[Stmt] = [Store(self._output(i), self.indices, v, self.span) for i, v in enumerate(values)]
+        for block, owner in self.stage.blocks.items():
+            partial = self.builder.schedule[owner.outputs[0]].outputs[0]
+            last = self.builder.plans[owner].loops[block] - 1
+            axes = self.plan.axis_value
+            load = Load(
+                self.builder.buffers[partial],
+                self.builder.index(partial, [axes[a] for a in self.stage.axes]),
+                partial.dtype,
+            )
+            if structural_key(values[0]) != structural_key(load):
+                store = Store(self._output(0), self.indices, load, self.span)
+                statements = [If(block.equal(last), sequence(*statements), store, self.span)]
+        return self._guarded(self.plan.guards, sequence(*statements))
+
+    def _initialise(self, position: int) -> Stmt:
+        """Set the reduction's state to its identity, over the data loops that are inside the first reduce loop."""
+        first = self.plan.body[0]
+        assert isinstance(first, Reduce)
+        inner = [leaf for leaf in self.leaves[position:] if leaf.kind is AxisKind.DATA]
+        fresh: dict[Var, Expr] = {leaf: Var(leaf.name) for leaf in inner}
+        for leaf, var in fresh.items():
+            assert isinstance(leaf, IterVar)
+            assert isinstance(var, Var)
+            self.builder.analyzer.bind(var, 0, self.plan.loops[leaf])
+        indices = tuple(substitute(i, fresh) for i in self.indices)
+        body: Stmt = sequence(
+            *(Store(self._output(i), indices, value, self.span) for i, value in enumerate(first.combiner.identity))
+        )
+        for block in self.adopted:
+            assert self.stage.attach is not None
+            host = self.stage.attach[0]
+            axes = self.plan.axis_value
+            point = [substitute(axes[a], fresh) for a in self.stage.axes]
+            kept = self.builder.buffers[host.outputs[0]]
+            place = self.builder.index(host.outputs[0], point)
+            held = Load(kept, place, first.dtype)
+            ranges = [*zip(point, self.stage.op.outputs[0].shape, strict=True), *zip(place, kept.shape, strict=True)]
+            inside = [g for p, extent in ranges for g in (p >= 0, p < extent)]
+            resume = self._guarded(inside, Store(self._output(0), indices, held, self.span))
+            body = If(block.equal(0), body, resume, self.span)
+        data = [substitute(g, fresh) for g in self.plan.guards if not self._mentions_reduce(g)]
+        body = self._guarded(data, body)
+        for leaf in reversed(inner):
+            var = fresh[leaf]
+            assert isinstance(var, Var)
+            body = self._loop(leaf, body, var)
+        return body
+
+    def _mentions_reduce(self, guard: Expr) -> bool:
+        return any(isinstance(v, IterVar) and v.kind is AxisKind.REDUCE for v in walk(guard))
+
+    def _update(self) -> Stmt:
+        """Combine one term into the state; the new state of a tuple is complete before any of it is stored."""
+        first = self.plan.body[0]
+        assert isinstance(first, Reduce)
+        terms = [self._lowered(s) for s in first.sources]
+        where = [self._lowered(c) for c in ex.conjuncts(first.where)]
+        body = update_state(first.combiner, self.state, terms, self.span)
+        return self._guarded([*self.plan.guards, *where], body)

@@ -1,0 +1,383 @@
+"""Region inference: which part of every tensor its consumers need, and so the extent of every loop.
+
+docs/design/regions.md tells the rules. Stages are visited consumers first. A stage at root computes its whole domain. A
+stage computed at a loop computes, per dimension, a base (an expression of the loops around that point) and an extent
+(constant over those loops) that cover every read inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import gcd
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.arith import Analyzer, Linear, constant
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Read, Var
+from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
+from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
+from sateen.tensor_ir.schedule.schedule import Schedule
+from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
+
+
+@dataclass(slots=True, eq=False)
+class StagePlan:
+    """What lowering knows of a stage.
+
+    `base` and `extent` give the region per data axis; `value` writes each axis over the loops, relative to the base;
+    `loops` are the extents of the leaves; `guards` are the conditions under which a point of the loop nest belongs to
+    the region and to the tensor. Along the axes in `rounded` the region includes the overhang of a rounded-up tail.
+    """
+
+    stage: Stage
+    body: tuple[Expr, ...]
+    base: dict[IterVar, Expr] = field(default_factory=dict)
+    extent: dict[IterVar, Expr] = field(default_factory=dict)
+    value: dict[IterVar, Expr] = field(default_factory=dict)
+    loops: dict[IterVar, Expr] = field(default_factory=dict)
+    guards: list[Expr] = field(default_factory=list)
+    rounded: set[IterVar] = field(default_factory=set)
+
+    @property
+    def axis_value(self) -> dict[Var, Expr]:
+        """Every axis of the operation as an expression of loop variables."""
+        return {axis: self.base[axis] + value if axis in self.base else value for axis, value in self.value.items()}
+
+
+Plans = dict[Stage, StagePlan]
+
+
+def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
+    """A plan for each stage that is computed on its own, producers first; binds the range of every loop."""
+    bodies = _inline(schedule)
+    for size in {v for s in schedule.stages for t in s.outputs for e in t.shape for v in walk(e) if isinstance(v, Var)}:
+        analyzer.bind_form(size, constant(0), None)
+    plans: Plans = {}
+    for stage in reversed(schedule.stages):
+        if stage.inlined or isinstance(stage.op, (PlaceholderOp, ConstantOp)):
+            continue
+        plan = StagePlan(stage, bodies.get(stage, ()))
+        if isinstance(stage.op, ComputeOp):
+            if stage.attach is None:
+                plan.base = {axis: ex.const(0) for axis in stage.op.axis}
+                plan.extent = {axis: axis.extent for axis in stage.op.axis}
+            else:
+                _attached_region(stage, plan, plans, analyzer)
+            _plan_loops(stage, plan, analyzer)
+        plans[stage] = plan
+    return dict(reversed(plans.items()))
+
+
+def _inline(schedule: Schedule) -> dict[Stage, tuple[Expr, ...]]:
+    """The bodies of all compute stages after substituting those that are inlined."""
+    bodies: dict[Stage, tuple[Expr, ...]] = {}
+    substitution = _Inliner(schedule, bodies)
+    for stage in schedule.stages:
+        if isinstance(stage.op, ComputeOp):
+            bodies[stage] = tuple(substitution.rewrite(b) for b in stage.op.body)
+    return bodies
+
+
+class _Inliner(SharingRewriter):
+    def __init__(self, schedule: Schedule, bodies: Mapping[Stage, tuple[Expr, ...]]) -> None:
+        super().__init__()
+        self.schedule, self.bodies = schedule, bodies
+
+    def rewrite_Read(self, e: Read) -> Expr:
+        e = self.descend(e)
+        stage = self.schedule[e.tensor]
+        if not stage.inlined:
+            return e
+        values: dict[Var, Expr] = dict(zip(stage.axes, e.indices, strict=True))
+        return substitute(self.bodies[stage][stage.outputs.index(e.tensor)], values)
+
+
+def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
+    """The loops around the place where a stage is computed, innermost first."""
+    path: list[tuple[Stage, IterVar]] = []
+    seen = {stage}
+    while stage.attach is not None:
+        host, axis = stage.attach
+        if host in seen:
+            raise ScheduleError(f"compute_at: stages {stage.name!r} and {host.name!r} are computed inside each other")
+        seen.add(host)
+        if axis not in host.leaves:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no "
+                f"loop of it any more (its loops are {host._loop_names()}); call compute_at after split, fuse and "
+                "reorder"
+            )
+        if host.attach is not None and axis in host.attach[0].blocks:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which reorder "
+                f"has moved into {host.attach[0].name!r}; compute it at that stage's loop"
+            )
+        if host.inlined:
+            raise ScheduleError(f"compute_at: stage {stage.name!r} is computed at {host.name!r}, which is inlined")
+        path.extend((host, leaf) for leaf in reversed(host.leaves[: host.leaves.index(axis) + 1]))
+        stage = host
+    return path
+
+
+def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Analyzer) -> None:
+    assert stage.attach is not None
+    path = attach_path(stage)
+    fixed = {leaf for host, leaf in path if not _shared_by_threads(stage, host, leaf)}
+    lows: list[Linear] = []
+    highs: list[Linear] = []
+    for consumer, consumer_plan in plans.items():
+        touched = [r for b in consumer_plan.body for r in reads(b) if r.tensor in stage.outputs]
+        extern = not isinstance(consumer.op, ComputeOp) and any(t in stage.outputs for t in consumer.op.inputs)
+        if not touched and not extern:
+            continue
+        if consumer is not stage.attach[0] and stage.attach not in [(h, l) for h, l in attach_path(consumer)]:
+            raise ScheduleError(
+                f"compute_at: {consumer.name!r} reads {stage.name!r}, but is not computed inside loop "
+                f"{stage.attach[1].name!r} of {stage.attach[0].name!r}"
+            )
+        region = RegionOf(analyzer, fixed, plans)
+        for read in touched:
+            indices = [substitute(i, consumer_plan.axis_value) for i in read.indices]
+            for d, index in enumerate(indices):
+                extent = analyzer.form(stage.axes[d].extent)
+                low, high = region(index) or (constant(0), extent - 1)
+                if d == len(lows):
+                    lows.append(low)
+                    highs.append(high)
+                else:
+                    lows[d] = _union(analyzer, lows[d], low, lower=True)
+                    highs[d] = _union(analyzer, highs[d], high, lower=False)
+    if not lows and stage.axes:
+        raise ScheduleError(
+            f"compute_at: nothing inside loop {stage.attach[1].name!r} of {stage.attach[0].name!r} reads {stage.name!r}"
+        )
+    for d, axis in enumerate(stage.axes):
+        base, covered = _constant_extent(stage, axis, lows[d], highs[d], analyzer)
+        plan.base[axis] = analyzer.expr(base)
+        plan.extent[axis] = covered
+
+
+def _shared_by_threads(stage: Stage, host: Stage, leaf: IterVar) -> bool:
+    """Whether all threads of the loop share the stage's storage, so that it must hold what each of them needs."""
+    tag = host.threads.get(leaf)
+    if tag is None:
+        return False
+    return stage.scope.rank >= (Scope.SHARED if tag.startswith("threadIdx") else Scope.GLOBAL).rank
+
+
+def _union(analyzer: Analyzer, a: Linear, b: Linear, *, lower: bool) -> Linear:
+    """A bound for both forms: the one that is provably further out, or one moved out by how far they may differ."""
+    least, most = analyzer.interval(b - a)
+    if lower:
+        if least is None:
+            raise ScheduleError("compute_at: two reads are at positions whose distance is not bounded")
+        return a + min(0, least) if least < 0 and most != least else (b if most is not None and most <= 0 else a)
+    if most is None:
+        raise ScheduleError("compute_at: two reads are at positions whose distance is not bounded")
+    return a + max(0, most) if most > 0 and most != least else (b if least is not None and least >= 0 else a)
+
+
+def _constant_extent(stage: Stage, axis: IterVar, low: Linear, high: Linear, analyzer: Analyzer) -> tuple[Linear, Expr]:
+    """The region of one dimension, its extent constant over the loops around it."""
+    domain = analyzer.form(axis.extent)
+    extent = high - low + 1
+    if not extent.is_constant:
+        loops = [a for a in extent.terms if not isinstance(a, Var) or isinstance(a, IterVar)]
+        if loops:
+            bound = analyzer.upper(extent)
+            if bound is None:
+                raise ScheduleError(
+                    f"compute_at of {stage.name!r}: along axis {axis.name!r} it would need {analyzer.expr(extent)} "
+                    "elements, which changes from iteration to iteration without a bound"
+                )
+            extent = constant(bound)
+    if domain.is_constant and extent.is_constant and extent.constant >= domain.constant:
+        return constant(0), axis.extent
+    return low, analyzer.expr(extent)
+
+
+class RegionOf:
+    """Bounds of an index over all loops but the `fixed` ones: linear forms of fixed variables, ends included."""
+
+    def __init__(self, analyzer: Analyzer, fixed: set[IterVar], plans: Plans) -> None:
+        self.analyzer = analyzer
+        self.fixed = fixed
+        self.loops = {leaf: extent for plan in plans.values() for leaf, extent in plan.loops.items()}
+
+    def __call__(self, index: Expr) -> tuple[Linear, Linear] | None:
+        """None where the index depends on loaded data, so that any element may be read."""
+        form = self.analyzer.form(index)
+        low = high = constant(form.constant)
+        for atom, coefficient in form.terms.items():
+            ends = self._atom(atom)
+            if ends is None:
+                return None
+            first, last = ends if coefficient > 0 else (ends[1], ends[0])
+            low, high = low + first * coefficient, high + last * coefficient
+        recombine = self.analyzer.recombine
+        return recombine(low), recombine(high)
+
+    def _atom(self, atom: Expr) -> tuple[Linear, Linear] | None:
+        analyzer = self.analyzer
+        if isinstance(atom, Var):
+            if atom in self.fixed or atom not in self.loops:
+                form = analyzer.form(atom)
+                return form, form
+            return constant(0), analyzer.form(self.loops[atom]) - 1
+        if not any(v in self.loops and v not in self.fixed for v in walk(atom) if isinstance(v, IterVar)) and not any(
+            isinstance(n, (ex.Load, Read)) for n in walk(atom)
+        ):
+            form = analyzer.form(atom)
+            return form, form
+        if atom in analyzer.divisions:
+            inner, k = analyzer.divisions[atom]
+            ends = self(analyzer.expr(inner))
+            return None if ends is None else self._divided(*ends, k)
+        if atom in analyzer.remainders:
+            inner, k = analyzer.remainders[atom]
+            ends = self(analyzer.expr(inner))
+            return (constant(0), constant(k - 1)) if ends is None else self._remainder(*ends, k)
+        if isinstance(atom, (ex.Min, ex.Max)):
+            a, b = self(atom.a), self(atom.b)
+            if a is None or b is None:
+                return None
+            return self._extremum(type(atom), a[0], b[0]), self._extremum(type(atom), a[1], b[1])
+        if isinstance(atom, ex.Select):
+            a, b = self(atom.then), self(atom.otherwise)
+            if a is None or b is None:
+                return None
+            return self._extremum(ex.Min, a[0], b[0]), self._extremum(ex.Max, a[1], b[1])
+        low, high = analyzer.atom_interval(atom)
+        return None if low is None or high is None else (constant(low), constant(high))
+
+    def _extremum(self, kind: type[ex.Min | ex.Max], a: Linear, b: Linear) -> Linear:
+        return self.analyzer.form(kind(self.analyzer.expr(a), self.analyzer.expr(b)))
+
+    def _divided(self, low: Linear, high: Linear, k: int) -> tuple[Linear, Linear]:
+        """Bounds of x // k: exact where low's remainder is known, one more block where it is not."""
+        analyzer = self.analyzer
+        first = analyzer.form(analyzer.expr(low) // k)
+        last = analyzer.form(analyzer.expr(high) // k)
+        span = high - low
+        if (last - first).is_constant or not span.is_constant:
+            return first, last
+        m, r = analyzer.modulus(low)
+        step = gcd(m, k)
+        largest_remainder = k - step + r % step
+        return first, first + (largest_remainder + span.constant) // k
+
+    def _remainder(self, low: Linear, high: Linear, k: int) -> tuple[Linear, Linear]:
+        """Bounds of x % k: a block that stays within one period keeps its extent, any other covers the period."""
+        analyzer = self.analyzer
+        first = analyzer.form(analyzer.expr(low) % k)
+        span = high - low
+        if span.is_constant:
+            top = analyzer.upper(first + span.constant)
+            m, r = analyzer.modulus(low)
+            step = gcd(m, k)
+            if (top is not None and top < k) or (k - step + r % step + span.constant < k):
+                return first, first + span.constant
+        return constant(0), constant(k - 1)
+
+
+def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
+    """Loop extents from the region, axis values over the loops, and the guards that neither makes superfluous."""
+    op = stage.op
+    assert isinstance(op, ComputeOp)
+    extent: dict[IterVar, Expr] = {**plan.extent, **{axis: axis.extent for axis in op.reduce_axis}}
+    for relation in stage.relations:
+        if isinstance(relation, Split):
+            whole = extent[relation.parent]
+            if relation.nparts is not None:
+                parts, inner = relation.nparts, (whole + relation.nparts - 1) // relation.nparts
+            else:
+                inner = ex.minimum(relation.factor, whole) if isinstance(whole, Const) else relation.factor
+                parts = (whole + inner - 1) // inner
+            extent[relation.outer], extent[relation.inner] = analyzer.simplify(parts), analyzer.simplify(inner)
+            if relation.tail is Tail.ROUND_UP:
+                _check_overlap(stage, relation, extent, analyzer)
+        else:
+            extent[relation.fused] = analyzer.simplify(extent[relation.outer] * extent[relation.inner])
+    adopted = stage.attach[0].blocks if stage.attach is not None else {}
+    for leaf in stage.leaves:
+        if leaf in adopted and not analyzer.prove(extent[leaf] >= 1):
+            plan.guards.append(leaf < extent[leaf])
+            extent[leaf] = ex.maximum(extent[leaf], 1)
+        if leaf not in stage.blocks:
+            plan.loops[leaf] = extent[leaf]
+            analyzer.bind(leaf, 0, extent[leaf])
+    for axis in stage.blocks:
+        analyzer.bind(axis, 0, axis.extent)
+    value: dict[IterVar, Expr] = {leaf: leaf for leaf in extent}
+    splits: list[Split] = []
+    for relation in reversed(stage.relations):
+        if isinstance(relation, Split):
+            start = value[relation.outer] * extent[relation.inner]
+            if relation.tail is Tail.SHIFT:
+                start = ex.minimum(start, extent[relation.parent] - extent[relation.inner])
+            value[relation.parent] = analyzer.simplify(start + value[relation.inner])
+            splits.append(relation)
+        else:
+            inner, fused = extent[relation.inner], value[relation.fused]
+            if ex.is_const(extent[relation.outer], 1):  # a tile that overhangs the end does not wrap around
+                value[relation.outer], value[relation.inner] = ex.const(0), fused
+            else:
+                value[relation.outer] = analyzer.simplify(fused // inner)
+                value[relation.inner] = analyzer.simplify(fused % inner)
+    plan.value = {axis: value[axis] for axis in (*op.axis, *op.reduce_axis)}
+    guards = [
+        *plan.guards,
+        *(value[s.parent] < extent[s.parent] for s in reversed(splits) if _is_guarded(s)),
+    ]
+    filled = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
+    plan.rounded = {root for s in filled for root in _roots(stage, s.parent)}
+    for axis in op.axis:
+        point = plan.base[axis] + value[axis]
+        guards.append(point >= 0)
+        if axis in plan.rounded:
+            top = analyzer.upper(analyzer.form(value[axis]))
+            plan.extent[axis] = ex.const(top + 1) if top is not None else extent[axis]
+        else:
+            guards.append(point < axis.extent)
+    plan.guards = [g for g in dict.fromkeys(analyzer.simplify(g) for g in guards) if not ex.is_const(g, True)]
+
+
+def _check_overlap(stage: Stage, split: Split, extent: Mapping[IterVar, Expr], analyzer: Analyzer) -> None:
+    """The overhang of a loop inside tiles would compute elements of the next tile as well."""
+    around = next((s for s in stage.relations if isinstance(s, Split) and s.inner is split.parent), None)
+    if around is None or analyzer.prove(extent[around.outer] <= 1):
+        return
+    if not analyzer.prove((extent[split.parent] % extent[split.inner]).equal(0)):
+        raise ScheduleError(
+            f"split of {stage.name!r} with a rounded-up tail: tiles of {extent[split.inner]} do not fill loop "
+            f"{split.parent.name!r} of extent {extent[split.parent]}, so they would overlap the next tile of "
+            f"{around.parent.name!r}"
+        )
+
+
+def _is_guarded(split: Split) -> bool:
+    return split.tail in (Tail.GUARD, Tail.PARTITION)
+
+
+def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
+    """The splits that a loop of the stage derives from."""
+    for relation in reversed(stage.relations):
+        if isinstance(relation, Split) and axis in (relation.outer, relation.inner):
+            yield relation
+            axis = relation.parent
+        elif isinstance(relation, Fuse) and axis is relation.fused:
+            yield from _around(stage, relation.outer)
+            axis = relation.inner
+
+
+def _roots(stage: Stage, axis: IterVar) -> Iterable[IterVar]:
+    """The data axes of the operation that a loop of the stage derives from."""
+    for relation in reversed(stage.relations):
+        if isinstance(relation, Split) and axis in (relation.outer, relation.inner):
+            return _roots(stage, relation.parent)
+        if isinstance(relation, Fuse) and axis is relation.fused:
+            return [*_roots(stage, relation.outer), *_roots(stage, relation.inner)]
+    return [axis]

@@ -1,0 +1,263 @@
+"""Cut a function into kernels, which the threads of a device execute, and what its host does around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from sateen.runtime.errors import LoweringError
+from sateen.tensor_ir.arith import structural_key
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Load, Var
+from sateen.tensor_ir.ir.stmt import (
+    THREAD_TAGS,
+    Allocate,
+    For,
+    Function,
+    If,
+    Let,
+    LoopKind,
+    Seq,
+    Stmt,
+    Store,
+    While,
+    sequence,
+)
+from sateen.tensor_ir.ir.visit import children, free_vars, substitute, walk
+from sateen.tensor_ir.lower.insert_barriers import insert_barriers, thread_extents
+
+BLOCKS, THREADS = THREAD_TAGS[:3], THREAD_TAGS[3:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A body that each thread executes, with no loop over threads left in it.
+
+    `buffers` are in global memory, in the order of the arguments; `scalars` follow them. `axes` are the variables of
+    the hardware axes. `grid` counts blocks and may depend on scalars, `block` counts the threads of one: x, y, z.
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    outputs: frozenset[Buffer]
+    aliased: frozenset[Buffer]
+    scalars: tuple[Var, ...]
+    axes: Mapping[str, Var]
+    grid: tuple[Expr, Expr, Expr]
+    block: tuple[int, int, int]
+    body: Stmt
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory of one block."""
+        return sum(b.dtype.bytes * (b.size() or 0) for b in self.shared_buffers)
+
+    @property
+    def shared_buffers(self) -> tuple[Buffer, ...]:
+        """The buffers that the threads of a block share."""
+        allocations = (n.buffer for n in walk(self.body) if isinstance(n, Allocate) and n.scope is Scope.SHARED)
+        return tuple(dict.fromkeys(allocations))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceProgram:
+    """Kernels, to be launched one after the other, and the global memory that they need beside the arguments."""
+
+    parameters: tuple[Buffer, ...]
+    workspace: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+
+
+def split_host_device(function: Function) -> DeviceProgram:
+    """The kernels of a function: each outermost nest that is bound to threads is one.
+
+        allocate T; thread blockIdx.x i: thread threadIdx.x j: T[i*8 + j] = …; thread blockIdx.x i: …
+        =>  workspace T; kernel_0: T[blockIdx.x*8 + threadIdx.x] = …; kernel_1: …
+
+    Inserts barriers first. Inside a kernel, loops bound to one axis are all the same threads: those of fewer iterations
+    than others are guarded. What is stored outside of any loop along an axis is stored by its thread 0. Raises
+    LoweringError for work that is not bound to threads, and for memory whose scope does not fit its use.
+    """
+    splitter = _Splitter(function)
+    splitter.host(insert_barriers(function.body))
+    return DeviceProgram(function.parameters, tuple(splitter.workspace), tuple(splitter.kernels))
+
+
+class _Splitter:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.workspace: list[Buffer] = []
+        self.kernels: list[Kernel] = []
+
+    def host(self, s: Stmt) -> None:
+        match s:
+            case Seq():
+                for child in s.body:
+                    self.host(child)
+            case Allocate(buffer=buffer):
+                if buffer.scope is not Scope.GLOBAL:
+                    raise LoweringError(
+                        f"{buffer.name!r} is computed outside of all kernels and expects scope global, found "
+                        f"{buffer.scope.value}; call set_scope, or compute_at inside of a loop that is bound to blocks"
+                    )
+                self.workspace.append(buffer)
+                self.host(s.body)
+            case For(kind=LoopKind.THREAD):
+                self.kernels.append(self._kernel(s))
+            case _:
+                place = f", {s.span}" if s.span is not None else ""
+                raise LoweringError(
+                    f"{self.function.name}: expected loops that are bound to blocks and threads, found work for the "
+                    f"host{place}:\n{str(s).splitlines()[0]}"
+                )
+
+    def _kernel(self, s: For) -> Kernel:
+        f = self.function
+        count = len(self.kernels)
+        binding = _Binding(s)
+        body = binding.bound(s)
+        used = {n.buffer for n in walk(body) if isinstance(n, (Load, Store))}
+        buffers = tuple(b for b in (*f.parameters, *self.workspace) if b in used)
+        written = frozenset(n.buffer for n in walk(body) if isinstance(n, Store)) & set(buffers)
+        sizes = [e for b in used for e in (*b.shape, *(b.strides or ()))]
+        grid = binding.grid()
+        free = free_vars(body).union(*map(free_vars, [*sizes, *grid])) - set(binding.axes.values())
+        extents = (v for b in f.parameters for e in b.shape for v in walk(e))
+        scalars = tuple(v for v in dict.fromkeys(extents) if isinstance(v, Var) and v in free)
+        x, y, z = (binding.threads.get(tag, 1) for tag in THREADS)
+        return Kernel(
+            f"{f.name}_{count}",
+            buffers,
+            written,
+            f.aliased & set(buffers),
+            scalars,
+            binding.axes,
+            grid,
+            (x, y, z),
+            body,
+        )
+
+
+class _Binding:
+    """Replaces the thread loops of one kernel by the hardware's indices."""
+
+    def __init__(self, kernel: For) -> None:
+        loops = [n for n in walk(kernel) if isinstance(n, For) and n.thread is not None]
+        self.threads = thread_extents(kernel)
+        self.blocks: dict[str, list[Expr]] = {}
+        for loop in loops:
+            if loop.thread in BLOCKS:
+                self.blocks.setdefault(loop.thread, []).append(loop.extent)
+        self.axes = {tag: Var(tag) for tag in THREAD_TAGS if tag in self.threads or tag in self.blocks}
+        self.values: dict[Var, Expr] = {}
+
+    def grid(self) -> tuple[Expr, Expr, Expr]:
+        """The number of blocks along x, y, z."""
+        x, y, z = (self._blocks(tag) for tag in BLOCKS)
+        return x, y, z
+
+    def _blocks(self, tag: str) -> Expr:
+        extents = self.blocks.get(tag, [ex.const(1)])
+        if all(isinstance(e, ex.Const) for e in extents):
+            return max(extents, key=lambda e: int(e.value) if isinstance(e, ex.Const) else 0)
+        if len({structural_key(e) for e in extents}) > 1:
+            found = ", ".join(map(str, extents))
+            raise LoweringError(f"loops of one kernel bound to {tag} expect one symbolic extent, found {found}")
+        return extents[0]
+
+    def bound(self, s: For) -> Stmt:
+        """The kernel's body."""
+        body, alone = self._bind(s, {}, ())
+        return substitute(_guarded(body, alone, self.axes), self.values)
+
+    def _bind(self, s: Stmt, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> tuple[Stmt, frozenset[str]]:
+        """The statement without thread loops, and the axes along which only thread 0 is to execute it."""
+        for access in _accesses(s):
+            _check_scope(access, allocated, loops)
+        match s:
+            case Store():
+                return s, self._uncovered(s, allocated, loops)
+            case Seq():
+                return self._sequence([self._bind(child, allocated, loops) for child in s.body])
+            case For(kind=LoopKind.THREAD):
+                body, alone = self._bind(s.body, allocated, [*loops, s])
+                return self._thread_loop(s, body), alone
+            case Allocate():
+                if s.scope is Scope.GLOBAL:
+                    raise LoweringError(
+                        f"{s.buffer.name!r} is computed inside of a kernel and expects scope shared, local or "
+                        "register, found global; call set_scope"
+                    )
+                allocated = {**allocated, s.buffer: len(loops)}
+                body, alone = self._bind(s.body, allocated, loops)
+                return replace(s, body=body), alone
+            case For() | While() | Let():
+                body, alone = self._bind(s.body, allocated, loops)
+                return replace(s, body=body), alone
+            case If():
+                then, alone = self._bind(s.then, allocated, loops)
+                if s.otherwise is None:
+                    return replace(s, then=then), alone
+                otherwise, also = self._bind(s.otherwise, allocated, loops)
+                then, otherwise = _guarded(then, alone, self.axes), _guarded(otherwise, also, self.axes)
+                return replace(s, then=then, otherwise=otherwise), frozenset()
+        return s, frozenset()
+
+    def _thread_loop(self, s: For, body: Stmt) -> Stmt:
+        """The body for this thread, if it is one of the loop's."""
+        assert s.thread is not None
+        index = self.axes[s.thread]
+        self.values[s.var] = ex.add(s.start, index)
+        extents = self.blocks.get(s.thread) or [ex.const(self.threads[s.thread])]
+        whole = all(structural_key(e) == structural_key(s.extent) for e in extents)
+        return body if whole else If(index < s.extent, body, None, s.span)
+
+    def _sequence(self, children: Sequence[tuple[Stmt, frozenset[str]]]) -> tuple[Stmt, frozenset[str]]:
+        """Neighbours that the same threads execute stay together."""
+        runs = [(alone, sequence(*(s for s, _ in run))) for alone, run in groupby(children, key=lambda child: child[1])]
+        if len(runs) == 1:
+            return runs[0][1], runs[0][0]
+        return sequence(*(_guarded(s, alone, self.axes) for alone, s in runs)), frozenset()
+
+    def _uncovered(self, s: Store, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> frozenset[str]:
+        """The axes whose threads would all store the same to one element of memory that they share."""
+        if s.buffer.scope.rank < Scope.SHARED.rank:
+            return frozenset()
+        named = {v for index in s.indices for v in walk(index)}
+        first = allocated.get(s.buffer, 0)
+        covered = {loop.thread for i, loop in enumerate(loops) if i >= first or loop.var in named}
+        sharing = THREADS if s.buffer.scope is Scope.SHARED else THREAD_TAGS
+        return frozenset(tag for tag in sharing if tag in self.axes and tag not in covered)
+
+
+def _guarded(s: Stmt, alone: frozenset[str], axes: Mapping[str, Var]) -> Stmt:
+    conditions = [axes[tag].equal(0) for tag in THREAD_TAGS if tag in alone]
+    return If(ex.all_of(conditions), s) if conditions else s
+
+
+def _accesses(s: Stmt) -> Iterator[Load | Store]:
+    """The accesses of a statement, those of the statements in it left out."""
+    if isinstance(s, Store):
+        yield s
+    for child in children(s):
+        if isinstance(child, Expr):
+            yield from (n for n in walk(child) if isinstance(n, Load))
+
+
+def _check_scope(access: Load | Store, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> None:
+    """A thread's own memory holds nothing for other threads, nor that of a block for other blocks."""
+    buffer = access.buffer
+    if buffer.scope is Scope.GLOBAL or buffer.data is not None:
+        return
+    within = loops[allocated.get(buffer, 0) :]
+    if buffer.scope is Scope.SHARED:
+        within = [loop for loop in within if loop.thread in BLOCKS]
+    if within:
+        loop = within[0]
+        wider = "global" if loop.thread in BLOCKS else "shared"
+        raise LoweringError(
+            f"{buffer.name!r} in scope {buffer.scope.value} is used in loop {loop.var.name!r}, bound to {loop.thread}, "
+            f"but computed for all of that loop; compute it inside of it, or call set_scope({wider!r})"
+        )

@@ -1,0 +1,235 @@
+"""A schedule: how a set of tensors is computed. It starts as plain loops, one nest per operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar, Read, Reduce
+from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
+from sateen.tensor_ir.schedule.relations import Fuse, Split
+from sateen.tensor_ir.schedule.stage import Stage, constant_extent
+from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, Operation, PlaceholderOp, Tensor
+
+
+class Schedule:
+    """The stages of a computation, producers first. `schedule[tensor]` is the stage that computes it."""
+
+    def __init__(self, outputs: Sequence[Tensor]) -> None:
+        self.outputs = tuple(outputs)
+        self.stages: list[Stage] = []
+        self._stage_of: dict[Tensor, Stage] = {}
+        for op in _producers_first([t.op for t in outputs]):
+            self._insert(Stage(self, op, op.outputs), len(self.stages))
+
+    def _insert(self, stage: Stage, position: int) -> None:
+        self.stages.insert(position, stage)
+        for tensor in stage.outputs:
+            self._stage_of[tensor] = stage
+
+    def __getitem__(self, key: Tensor | Operation) -> Stage:
+        tensor = key.outputs[0] if isinstance(key, Operation) else key
+        stage = self._stage_of.get(tensor) if isinstance(tensor, Tensor) else None
+        if stage is None:
+            raise ScheduleError(f"{getattr(key, 'name', key)!r} is no tensor of this schedule")
+        return stage
+
+    def consumers(self, stage: Stage) -> list[Stage]:
+        """The stages that read an output of `stage`."""
+        return [s for s in self.stages if any(t in stage.outputs for t in s.op.inputs)]
+
+    def cache_read(self, tensor: Tensor, scope: Scope | str, readers: Sequence[Tensor | Operation]) -> Tensor:
+        """A copy of `tensor` in `scope` for `readers` to read instead; schedule it like any stage.
+
+        C[i] = f(A[i])       AA = cache_read(A, "local", [C])
+        =>  AA[i] = A[i];  C[i] = f(AA[i])
+        """
+        source = self[tensor]
+        if not isinstance(readers, (list, tuple)):
+            found = type(readers).__name__
+            raise ScheduleError(f"cache_read of {tensor.name!r}: expects a list of readers, found {found}")
+        stages = [self[r] for r in readers]
+        if not stages:
+            raise ScheduleError(f"cache_read of {tensor.name!r}: expects at least one reader, found none")
+        for stage in stages:
+            if tensor not in stage.op.inputs or not isinstance(stage.op, ComputeOp):
+                raise ScheduleError(f"cache_read of {tensor.name!r}: {stage.name!r} does not read it as a compute")
+        axis = tuple(IterVar(f"ax{d}", extent=e) for d, e in enumerate(tensor.shape))
+        place = Scope.of(scope, f"cache_read of {tensor.name!r}")
+        name = f"{tensor.name}.{place.value}"
+        copy = ComputeOp(name, axis, (Read(tensor, axis, tensor.dtype),))
+        cached = Stage(self, copy, copy.outputs)
+        cached.scope = place
+        self._insert(cached, self.stages.index(source) + 1)
+        for stage in stages:
+            assert isinstance(stage.op, ComputeOp)
+            redirect = _Redirect(tensor, copy.outputs[0])
+            stage.op = _same_axes(stage.op, tuple(redirect.rewrite(b) for b in stage.op.body))
+        return copy.outputs[0]
+
+    def cache_write(self, tensor: Tensor, scope: Scope | str) -> Any:
+        """Compute `tensor` in `scope` first, then copy it to where it belongs; returns the tensor in `scope`.
+
+            for i: for k: C[i] += ...       CC = cache_write(C, "register")
+            =>  for i: for k: CC[i] += ...;  for i: C[i] = CC[i]
+
+        `C.op.axis` still names the loops of the copy; those of the computation are `CC.op.axis`, `CC.op.reduce_axis`.
+        """
+        stage = self[tensor]
+        op = stage.op
+        if not isinstance(op, ComputeOp):
+            raise ScheduleError(f"cache_write of {tensor.name!r}: it is not computed by te.compute")
+        if any(isinstance(r, Split) and r.parent.kind is AxisKind.REDUCE for r in stage.relations):
+            raise ScheduleError(
+                f"cache_write of {tensor.name!r}: its reduce axes are already split; call cache_write first"
+            )
+        fresh = {a: IterVar(a.name, extent=a.extent, kind=a.kind, span=a.span) for a in (*op.axis, *op.reduce_axis)}
+        place = Scope.of(scope, f"cache_write of {tensor.name!r}")
+        inner = ComputeOp(f"{op.name}.{place.value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
+        cached = Stage(self, inner, inner.outputs)
+        cached.scope = place
+        stage.op = _same_axes(op, tuple(t(*op.axis) for t in inner.outputs))
+        stage.leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.DATA]
+        self._insert(cached, self.stages.index(stage))
+        return inner.outputs if len(inner.outputs) > 1 else inner.outputs[0]
+
+    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
+        """Make a reduce loop a data axis of a partial result, which the stage then reduces over.
+
+            for k: C[i] += f(i, k)       (after split(k) into ko, ki) rfactor(C, ki)
+            =>  for ki: for ko: CF[ki, i] += f(i, ko*K + ki);   for ki: C[i] += CF[ki, i]
+
+        This reassociates the reduction. `factor_axis` is the place of the new axis among those of the partial result.
+        """
+        stage = self[tensor]
+        op = stage.op
+        stage._require_axis(axis, "rfactor")
+        where = f"rfactor of {tensor.name!r}, axis {axis.name!r}"
+        if (
+            not isinstance(op, ComputeOp)
+            or not op.reduce_axis
+            or axis.kind is not AxisKind.REDUCE
+            or axis not in stage.leaves
+        ):
+            raise ScheduleError(f"{where}: expects a reduce loop of the stage, whose loops are {stage._loop_names()}")
+        if constant_extent(axis) is None:
+            raise ScheduleError(f"{where}: expects a constant extent, found {axis.extent}")
+        if not 0 <= factor_axis <= len(op.axis):
+            raise ScheduleError(f"{where}: factor_axis expects 0 to {len(op.axis)}, found {factor_axis}")
+        first = op.body[0]
+        assert isinstance(first, Reduce)
+        leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.REDUCE]
+        values, guards = _axis_values([r for r in stage.relations if _reduces(r)], leaves)
+        data = {a: IterVar(a.name, extent=a.extent, span=a.span) for a in op.axis}
+        factor = IterVar(axis.name, extent=axis.extent, span=axis.span)
+        rest = {l: IterVar(l.name, extent=l.extent, kind=AxisKind.REDUCE, span=l.span) for l in leaves if l is not axis}
+        if not rest:
+            one = IterVar("one", extent=ex.const(1), kind=AxisKind.REDUCE)
+            rest = {one: one}
+        new: dict[ex.Var, Expr] = dict([*data.items(), (axis, factor), *rest.items()])
+        env: dict[ex.Var, Expr] = {**new, **{root: substitute(values[root], new) for root in op.reduce_axis}}
+        condition = ex.all_of([*(substitute(g, new) for g in guards), substitute(first.where, env)])
+        sources = tuple(substitute(s, env) for s in first.sources)
+        body = tuple(
+            Reduce(first.combiner, sources, tuple(rest.values()), condition, i, s.dtype) for i, s in enumerate(sources)
+        )
+        axes = list(data.values())
+        axes.insert(factor_axis, factor)
+        partial = ComputeOp(f"{op.name}.rf", tuple(axes), body)
+        self._insert(Stage(self, partial, partial.outputs), self.stages.index(stage))
+        last = IterVar(axis.name, extent=axis.extent, kind=AxisKind.REDUCE, span=axis.span)
+        indices: list[IterVar] = list(op.axis)
+        indices.insert(factor_axis, last)
+        reads = tuple(t(*indices) for t in partial.outputs)
+        stage.op = _same_axes(
+            op, tuple(Reduce(first.combiner, reads, (last,), TRUE, i, r.dtype) for i, r in enumerate(reads))
+        )
+        stage.relations = [r for r in stage.relations if not _reduces(r)]
+        position = stage.leaves.index(leaves[0])
+        stage.leaves = [l for l in stage.leaves if l not in leaves]
+        stage.leaves.insert(position, last)
+        return partial.outputs if len(partial.outputs) > 1 else partial.outputs[0]
+
+
+def create_schedule(outputs: Any) -> Schedule:
+    """The default schedule of one or more tensors (or operations): every stage at root, loops in the order of axes."""
+    items = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    tensors: list[Tensor] = []
+    for item in items:
+        if not isinstance(item, (Tensor, Operation)):
+            raise ScheduleError(f"create_schedule expects tensors or operations, found {type(item).__name__}")
+        tensors.extend(item.outputs if isinstance(item, Operation) else [item])
+    if not tensors:
+        raise ScheduleError("create_schedule expects at least one tensor, found none")
+    for tensor in tensors:
+        if isinstance(tensor.op, (PlaceholderOp, ConstantOp)):
+            raise ScheduleError(f"create_schedule: {tensor.name!r} is given, not computed")
+    return Schedule(tensors)
+
+
+def _producers_first(roots: list[Operation]) -> list[Operation]:
+    order: dict[Operation, None] = {}
+    stack: list[tuple[Operation, bool]] = [(op, False) for op in reversed(roots)]
+    while stack:
+        op, ready = stack.pop()
+        if op in order:
+            continue
+        if ready:
+            order[op] = None
+            continue
+        stack.append((op, True))
+        stack.extend((t.op, False) for t in reversed(op.inputs) if t.op not in order)
+    return list(order)
+
+
+def _same_axes(op: ComputeOp, body: tuple[Expr, ...]) -> ComputeOp:
+    """`op` with another body; consumers keep reading the tensors of the first op, which the stage still answers for."""
+    new = ComputeOp(op.name, op.axis, body)
+    new.span = op.span
+    return new
+
+
+def _renamed(body: tuple[Expr, ...], fresh: Mapping[Any, IterVar]) -> tuple[Expr, ...]:
+    renamed = []
+    for e in body:
+        new = substitute(e, fresh)
+        if isinstance(new, Reduce):
+            new = Reduce(new.combiner, new.sources, tuple(fresh[a] for a in new.axes), new.where, new.output, new.dtype)
+        renamed.append(new)
+    return tuple(renamed)
+
+
+def _reduces(relation: Split | Fuse) -> bool:
+    return (relation.parent if isinstance(relation, Split) else relation.fused).kind is AxisKind.REDUCE
+
+
+def _axis_values(relations: list[Split | Fuse], leaves: list[IterVar]) -> tuple[dict[IterVar, Expr], list[Expr]]:
+    """Each axis as an expression of the leaves, and the conditions under which a tile is within its axis."""
+    values: dict[IterVar, Expr] = {leaf: leaf for leaf in leaves}
+    guards = []
+    for relation in reversed(relations):
+        if isinstance(relation, Split):
+            value = values[relation.outer] * relation.factor + values[relation.inner]
+            values[relation.parent] = value
+            covered = relation.outer.extent * relation.inner.extent
+            if not (isinstance(covered, ex.Const) and ex.is_const(relation.parent.extent, covered.value)):
+                guards.append(value < relation.parent.extent)
+        else:
+            values[relation.outer] = values[relation.fused] // relation.inner.extent
+            values[relation.inner] = values[relation.fused] % relation.inner.extent
+    return values, guards
+
+
+class _Redirect(SharingRewriter):
+    """Reads of one tensor become reads of another."""
+
+    def __init__(self, old: Tensor, new: Tensor) -> None:
+        super().__init__()
+        self.old, self.new = old, new
+
+    def rewrite_Read(self, e: Read) -> Expr:
+        e = self.descend(e)
+        return Read(self.new, e.indices, e.dtype, e.span) if e.tensor is self.old else e

@@ -1,0 +1,481 @@
+"""A stage: one operation and the loops that compute it. Its methods are the schedule primitives.
+
+Every primitive changes the stage in place and is refused with a ScheduleError where it would change the result. In the
+before/after sketches `C[i, j]` is the stage's output and `...` its computation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sateen.runtime.errors import ScheduleError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.stmt import THREAD_TAGS, LoopKind
+from sateen.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
+from sateen.tensor_ir.te.tensor import ComputeOp, ExternOp, Operation, Tensor
+
+if TYPE_CHECKING:
+    from sateen.tensor_ir.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadAxis:
+    """A hardware axis, such as `threadIdx.x`."""
+
+    tag: str
+
+
+def thread_axis(tag: str) -> ThreadAxis:
+    """The hardware axis `blockIdx.{x,y,z}` or `threadIdx.{x,y,z}`. Raises ScheduleError on another name."""
+    if tag not in THREAD_TAGS:
+        raise ScheduleError(f"thread_axis expects one of {', '.join(THREAD_TAGS)}, found {tag!r}")
+    return ThreadAxis(tag)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchRequest:
+    """Read `tensor` ahead, `distance` iterations of `axis` before its use."""
+
+    tensor: Tensor
+    axis: IterVar
+    distance: int
+
+
+PRAGMAS = ("partition",)
+
+
+class Stage:
+    """One operation of a schedule. `leaves` are its loops, outermost first."""
+
+    def __init__(self, schedule: Schedule, op: Operation, outputs: tuple[Tensor, ...]) -> None:
+        self.schedule = schedule
+        self.op = op
+        self.outputs = outputs
+        self.scope = Scope.GLOBAL
+        self.leaves: list[IterVar] = [*op.axis, *op.reduce_axis] if isinstance(op, ComputeOp) else []
+        self.relations: list[Relation] = []
+        self.kinds: dict[IterVar, LoopKind] = {}
+        self.threads: dict[IterVar, str] = {}
+        self.pragmas: dict[IterVar, tuple[tuple[str, object], ...]] = {}
+        self.prefetches: list[PrefetchRequest] = []
+        self.alignments: dict[int, tuple[int, int]] = {}
+        self.inlined = False
+        self.attach: tuple[Stage, IterVar] | None = None
+        self.blocks: dict[IterVar, Stage] = {}
+        """Reduce loops of attached stages that `reorder` has moved into this stage's nest."""
+        self.round_up: set[IterVar] = set()
+
+    def __repr__(self) -> str:
+        return f"Stage({self.name})"
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def axes(self) -> tuple[IterVar, ...]:
+        """The data axes of the operation."""
+        return self.op.axis if isinstance(self.op, ComputeOp) else ()
+
+    @property
+    def is_output(self) -> bool:
+        return any(tensor in self.schedule.outputs for tensor in self.outputs)
+
+    # Loops.
+
+    def split(
+        self,
+        parent: IterVar,
+        factor: int | Expr | None = None,
+        nparts: int | Expr | None = None,
+        tail: Tail | str = Tail.GUARD,
+    ) -> tuple[IterVar, IterVar]:
+        """Cut a loop into tiles; returns (outer, inner).
+
+            for i in n: C[i] = ...            split(i, factor=f)
+            for io in ceil(n / f):
+              for ii in f: if io*f + ii < n: C[io*f + ii] = ...
+
+        `tail` says what becomes of the last tile where f does not divide n: `guard` keeps the condition, `partition`
+        makes the last tile a loop nest of its own, `shift` moves it back so that it overlaps the one before (data axes
+        of at least f), `round_up` computes the overhang too, into storage that is enlarged for it (not for outputs).
+        """
+        split = self._planned_split(parent, factor, nparts, tail)
+        self._apply_split(split)
+        return split.outer, split.inner
+
+    def _planned_split(
+        self, parent: IterVar, factor: int | Expr | None, nparts: int | Expr | None, tail: Tail | str
+    ) -> Split:
+        """The relation that a split makes, checked."""
+        self._require_own(parent, "split")
+        if (factor is None) == (nparts is None):
+            raise ScheduleError(f"{self._where('split', parent)}: give either factor= or nparts=")
+        given = as_expr(factor if factor is not None else nparts)
+        if not given.dtype.is_int or (isinstance(given, Const) and given.value < 1):
+            word = "factor" if factor is not None else "nparts"
+            raise ScheduleError(
+                f"{self._where('split', parent)}: {word} expects an integer of at least 1, found {given}"
+            )
+        extent = parent.extent
+        if factor is not None:
+            inner_extent, outer_extent = given, (extent + given - 1) // given
+        else:
+            inner_extent, outer_extent = (extent + given - 1) // given, given
+        try:
+            mode = Tail(tail)
+        except ValueError:
+            known = ", ".join(t.value for t in Tail)
+            raise ScheduleError(
+                f"{self._where('split', parent)}: tail expects one of {known}, found {tail!r}"
+            ) from None
+        self._check_tail(parent, inner_extent, mode)
+        span = ex.caller_span()
+        outer = IterVar(f"{parent.name}o", extent=outer_extent, kind=parent.kind, span=span)
+        inner = IterVar(f"{parent.name}i", extent=inner_extent, kind=parent.kind, span=span)
+        return Split(parent, outer, inner, inner_extent, mode, None if nparts is None else given)
+
+    def _apply_split(self, split: Split) -> None:
+        self.relations.append(split)
+        self._replace(split.parent, split.outer, split.inner)
+        if split.tail is Tail.PARTITION:
+            self._add_pragma(split.outer, "partition", True)
+
+    def _check_tail(self, parent: IterVar, factor: Expr, tail: Tail) -> None:
+        where = self._where("split", parent)
+        if tail is Tail.SHIFT:
+            if parent.kind is AxisKind.REDUCE:
+                raise ScheduleError(f"{where}: a shifted tail would add the overlapping terms of the reduction twice")
+            if (
+                not (isinstance(parent.extent, Const) and isinstance(factor, Const))
+                or parent.extent.value < factor.value
+            ):
+                raise ScheduleError(
+                    f"{where}: a shifted tail needs an extent of at least the factor, found extent {parent.extent} "
+                    f"and factor {factor}"
+                )
+        if tail is Tail.ROUND_UP and parent.kind is AxisKind.REDUCE:
+            raise ScheduleError(f"{where}: a rounded-up tail would add terms that the reduction does not have")
+        if tail is Tail.ROUND_UP and self.is_output:
+            raise ScheduleError(
+                f"{where}: {self.name!r} is an output, whose storage can't be enlarged; use guard, partition or shift"
+            )
+
+    def tile(
+        self, x: IterVar, y: IterVar, x_factor: int, y_factor: int, tail: Tail | str = Tail.GUARD
+    ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
+        """Split two loops and put the tiles' loops outside; returns (x outer, y outer, x inner, y inner).
+
+        for x: for y: ...       tile(x, y, a, b)
+        for xo: for yo: for xi in a: for yi in b: ...
+        """
+        if x is y:
+            raise ScheduleError(f"{self._where('tile', x)}: expects two different loops, found it twice")
+        splits = self._planned_split(x, x_factor, None, tail), self._planned_split(y, y_factor, None, tail)
+        for split in splits:
+            self._apply_split(split)
+        first, second = splits
+        order = (first.outer, second.outer, first.inner, second.inner)
+        self.reorder(*order)
+        return order
+
+    def fuse(self, *axes: IterVar) -> IterVar:
+        """Make one loop of adjacent ones, outermost first.
+
+        for i in n: for j in m: ...       fuse(i, j)
+        for f in n*m: i = f // m; j = f % m; ...
+        """
+        if len(axes) == 1 and isinstance(axes[0], (list, tuple)):
+            axes = tuple(axes[0])
+        if not axes:
+            raise ScheduleError(f"fuse in stage {self.name!r}: expects at least one axis, found none")
+        first = axes[0]
+        for axis in axes:
+            self._require_own(axis, "fuse")
+            if first.kind is not axis.kind:
+                raise ScheduleError(
+                    f"{self._where('fuse', axis)}: {first.name!r} is a {first.kind.value} axis and {axis.name!r} "
+                    f"a {axis.kind.value} axis"
+                )
+        position = self.leaves.index(first)
+        for offset, (outer, inner) in enumerate(pairwise(axes)):
+            if self.leaves[position + offset + 1 : position + offset + 2] != [inner]:
+                raise ScheduleError(
+                    f"{self._where('fuse', inner)}: it must be the loop directly inside {outer.name!r}; reorder first"
+                )
+        fused = first
+        for axis in axes[1:]:
+            new = IterVar(
+                f"{fused.name}_{axis.name}", extent=fused.extent * axis.extent, kind=axis.kind, span=ex.caller_span()
+            )
+            self.relations.append(Fuse(fused, axis, new))
+            self._unmark(fused)
+            self._unmark(axis)
+            fused = new
+        self.leaves[position : position + len(axes)] = [fused]
+        return fused
+
+    def reorder(self, *axes: IterVar) -> None:
+        """Put the given loops into the given order; the others stay where they are.
+
+            for i: for j: for k: ...       reorder(k, i)
+            for k: for j: for i: ...
+
+        A reduce loop of a stage attached to this one may be named first: it moves out of that stage, around this
+        one's loops (K-blocking). The partial results then live in this stage's output between blocks:
+
+            for i: { CC = 0; for ko: for ki: CC += ...; C[i] = CC + bias }     s[C].reorder(ko, i)
+            for ko: for i: { CC = 0 if ko == 0 else C[i]; for ki: CC += ...; C[i] = CC + bias if ko is last else CC }
+        """
+        for axis in axes:
+            self._require_axis(axis, "reorder")
+        if len(set(axes)) != len(axes):
+            raise ScheduleError(f"reorder in stage {self.name!r}: an axis is named twice")
+        foreign = {axis: self._owner_of(axis) for axis in axes if axis not in self.leaves}
+        if foreign:
+            own = [self.leaves.index(axis) for axis in axes if axis in self.leaves]
+            if not own:
+                raise ScheduleError(
+                    f"reorder in stage {self.name!r}: expects a loop of this stage to move around, found none"
+                )
+            self.blocks |= foreign
+            self.leaves[min(own) : min(own)] = foreign
+            for axis, owner in foreign.items():
+                for here, there in zip(self._marks, owner._marks, strict=True):
+                    if axis in there:
+                        here[axis] = there.pop(axis)
+        positions = sorted(self.leaves.index(axis) for axis in axes)
+        for position, axis in zip(positions, axes, strict=True):
+            self.leaves[position] = axis
+
+    def _owner_of(self, axis: IterVar) -> Stage:
+        """The stage that is attached here and whose reduce loop may move into this nest."""
+        owner = next((s for s in self.schedule.stages if axis in s.leaves), None)
+        where = f"reorder in stage {self.name!r}, axis {axis.name!r}"
+        if owner is None:
+            raise ScheduleError(f"{where}: it is no loop of this stage, whose loops are {self._loop_names()}")
+        if axis.kind is not AxisKind.REDUCE or owner.attach is None or owner.attach[0] is not self:
+            raise ScheduleError(
+                f"{where}: it is a loop of {owner.name!r}; only a reduce loop of a stage computed at this one may "
+                "move here"
+            )
+        first_reduce = next(leaf for leaf in owner.leaves if leaf.kind is AxisKind.REDUCE)
+        if axis is not first_reduce:
+            raise ScheduleError(
+                f"{where}: only the outermost reduce loop of {owner.name!r} ({first_reduce.name!r}) may move out of it"
+            )
+        if len(self.outputs) != 1 or len(owner.outputs) != 1 or self.outputs[0].dtype != owner.outputs[0].dtype:
+            raise ScheduleError(
+                f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output "
+                "of one type"
+            )
+        if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
+            raise ScheduleError(f"{where}: {self.name!r} is a reduction itself")
+        if self.blocks:
+            other = next(iter(self.blocks.values()))
+            raise ScheduleError(
+                f"{where}: {self.name!r} keeps the partial results of {other.name!r} already, and has place for one"
+            )
+        return owner
+
+    def vectorize(self, axis: IterVar) -> None:
+        """Compute all values of a loop of constant extent at once, one per vector lane."""
+        self._require_data(axis, "vectorize", "its lanes would race for the result; rfactor it first")
+        if not isinstance(axis.extent, Const):
+            raise ScheduleError(
+                f"{self._where('vectorize', axis)}: expects a constant extent, found {axis.extent}; split it first"
+            )
+        for other, kind in self.kinds.items():
+            if kind is LoopKind.VECTORIZED and other is not axis:
+                raise ScheduleError(
+                    f"{self._where('vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage "
+                    "is"
+                )
+        self.kinds[axis] = LoopKind.VECTORIZED
+
+    def unroll(self, axis: IterVar) -> None:
+        """Write out every iteration of a loop of constant extent."""
+        self._require_leaf(axis, "unroll")
+        if not isinstance(axis.extent, Const):
+            raise ScheduleError(
+                f"{self._where('unroll', axis)}: expects a constant extent, found {axis.extent}; split it first"
+            )
+        self.kinds[axis] = LoopKind.UNROLLED
+
+    def parallel(self, axis: IterVar) -> None:
+        """Share the iterations of a loop among threads, in contiguous blocks. Results do not depend on their number."""
+        self._require_data(axis, "parallel", "its threads would race for the result; rfactor it first")
+        self.kinds[axis] = LoopKind.PARALLEL
+
+    def bind(self, axis: IterVar, thread: ThreadAxis) -> None:
+        """Run each iteration on its own hardware block or thread.
+
+        A reduce axis that is bound to threads is combined across them.
+        """
+        self._require_leaf(axis, "bind")
+        if not isinstance(thread, ThreadAxis):
+            raise ScheduleError(
+                f"{self._where('bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
+            )
+        if axis.kind is AxisKind.REDUCE and not thread.tag.startswith("threadIdx"):
+            raise ScheduleError(
+                f"{self._where('bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}"
+            )
+        if thread.tag in self.threads.values():
+            raise ScheduleError(
+                f"{self._where('bind', axis)}: another loop of the stage is already bound to {thread.tag}"
+            )
+        self.kinds[axis] = LoopKind.THREAD
+        self.threads[axis] = thread.tag
+
+    def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
+        """Ask passes and code generators for something at a loop.
+
+        `partition`: cut it where conditions inside of it change.
+        """
+        self._require_leaf(axis, "pragma")
+        if key not in PRAGMAS:
+            raise ScheduleError(f"{self._where('pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
+        self._add_pragma(axis, key, value)
+
+    def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:
+        """Read ahead what iteration axis + distance will need of `tensor`."""
+        self._require_leaf(axis, "prefetch")
+        if tensor not in self.op.inputs:
+            found = getattr(tensor, "name", tensor)
+            raise ScheduleError(f"{self._where('prefetch', axis)}: {self.name!r} does not read {found!r}")
+        if distance < 1:
+            raise ScheduleError(f"{self._where('prefetch', axis)}: expects a distance of at least 1, found {distance}")
+        self.prefetches.append(PrefetchRequest(tensor, axis, distance))
+
+    # Place.
+
+    def compute_at(self, consumer: Any, axis: IterVar) -> None:
+        """Compute what each iteration of the consumer's loop needs, inside that loop.
+
+        for i: B[i] = f(i)                        s[B].compute_at(s[C], io)
+        for io: for ii: C[...] = B[...]
+        =>  for io: { for i in what C needs at io: B[i] = f(i);  for ii: C[...] = B[...] }
+        """
+        stage = consumer if isinstance(consumer, Stage) else self.schedule[consumer]
+        self._require_internal("compute_at")
+        self._require_axis(axis, "compute_at")
+        if stage is self:
+            raise ScheduleError(f"compute_at: stage {self.name!r} can't be computed inside itself")
+        if axis not in stage.leaves:
+            raise ScheduleError(
+                f"compute_at: {axis.name!r} is no loop of stage {stage.name!r}, whose loops are {stage._loop_names()}"
+            )
+        self.attach, self.inlined = (stage, axis), False
+
+    def compute_inline(self) -> None:
+        """Substitute the computation where its result is read.
+
+        for i: B[i] = f(i)
+        for i: C[i] = g(B[i])       s[B].compute_inline()
+        =>  for i: C[i] = g(f(i))
+        """
+        self._require_internal("compute_inline")
+        if not isinstance(self.op, ComputeOp) or self.op.reduce_axis:
+            found = "a reduction" if isinstance(self.op, ComputeOp) else "not a compute"
+            raise ScheduleError(
+                f"compute_inline: {self.name!r} is {found}; only an element-wise body can be substituted"
+            )
+        self.inlined, self.attach = True, None
+
+    def compute_root(self) -> None:
+        """Compute the whole stage before its consumers (the default)."""
+        self.inlined, self.attach = False, None
+
+    def set_scope(self, scope: Scope | str) -> None:
+        """Where the result lives: register, local, shared or global memory."""
+        wanted = Scope.of(scope, f"set_scope of {self.name!r}")
+        self._require_internal("set_scope")
+        self.scope = wanted
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
+        """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""
+        self._require_axis(axis, "storage_align")
+        if axis not in self.axes:
+            raise ScheduleError(f"{self._where('storage_align', axis)}: expects a data axis of the operation")
+        if factor < 1 or not 0 <= offset < factor:
+            raise ScheduleError(
+                f"{self._where('storage_align', axis)}: expects factor >= 1 and 0 <= offset < factor, found {factor} "
+                f"and {offset}"
+            )
+        if self.is_output:
+            raise ScheduleError(
+                f"{self._where('storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's"
+            )
+        self.alignments[self.axes.index(axis)] = (factor, offset)
+
+    # Checks and bookkeeping.
+
+    def _require_axis(self, axis: IterVar, primitive: str) -> None:
+        if not isinstance(axis, IterVar):
+            raise ScheduleError(f"{primitive} in stage {self.name!r}: expects an axis, found {type(axis).__name__}")
+
+    def _require_leaf(self, axis: IterVar, primitive: str) -> None:
+        self._require_axis(axis, primitive)
+        if axis not in self.leaves:
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}"
+            )
+        if self.attach is not None and axis in self.attach[0].blocks:
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: reorder has moved it into {self.attach[0].name!r}, "
+                "whose loop it is now"
+            )
+
+    def _require_own(self, axis: IterVar, primitive: str) -> None:
+        """A loop that no reorder has taken from another stage."""
+        self._require_leaf(axis, primitive)
+        owner = self.blocks.get(axis)
+        if owner is not None:
+            raise ScheduleError(
+                f"{self._where(primitive, axis)}: it is a loop of {owner.name!r}, moved here by reorder; "
+                f"{primitive} it there before"
+            )
+
+    def _require_data(self, axis: IterVar, primitive: str, reason: str) -> None:
+        self._require_leaf(axis, primitive)
+        if axis.kind is AxisKind.REDUCE:
+            raise ScheduleError(f"{self._where(primitive, axis)}: it is a reduction, {reason}")
+
+    def _require_internal(self, primitive: str) -> None:
+        if self.is_output:
+            raise ScheduleError(f"{primitive}: {self.name!r} is an output of the schedule")
+        if not isinstance(self.op, (ComputeOp, ExternOp)):
+            raise ScheduleError(f"{primitive}: {self.name!r} is not computed, it is given")
+
+    def _where(self, primitive: str, axis: IterVar) -> str:
+        return f"{primitive} in stage {self.name!r}, axis {axis.name!r}"
+
+    def _loop_names(self) -> str:
+        return ", ".join(leaf.name for leaf in self.leaves) or "none"
+
+    def _replace(self, old: IterVar, *new: IterVar) -> None:
+        position = self.leaves.index(old)
+        self.leaves[position : position + 1] = new
+        self._unmark(old)
+
+    @property
+    def _marks(self) -> tuple[dict[IterVar, Any], ...]:
+        """What says how loops run."""
+        return self.kinds, self.threads, self.pragmas
+
+    def _unmark(self, axis: IterVar) -> None:
+        for marks in self._marks:
+            marks.pop(axis, None)
+
+    def _add_pragma(self, axis: IterVar, key: str, value: object) -> None:
+        self.pragmas[axis] = (*self.pragmas.get(axis, ()), (key, value))
+
+
+def constant_extent(axis: IterVar) -> int | None:
+    """The extent of an axis where it is a literal."""
+    return int(axis.extent.value) if isinstance(axis.extent, Const) else None

@@ -1,0 +1,128 @@
+"""Tensor expressions: what is to be computed, apart from how. The vocabulary is that of TVM's te."""
+
+from typing import Any as _Any
+
+from sateen.runtime.dtype import DType as _DType
+from sateen.tensor_ir.ir import expr as _expr
+from sateen.tensor_ir.ir.buffer import Buffer, decl_buffer
+from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, select
+from sateen.tensor_ir.ir.stmt import Stmt
+from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
+from sateen.tensor_ir.te import ir_builder
+from sateen.tensor_ir.te.extern import extern
+from sateen.tensor_ir.te.math import (
+    abs,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    ceil,
+    cos,
+    erf,
+    exp,
+    floor,
+    fma,
+    isnan,
+    left_shift,
+    log,
+    popcount,
+    power,
+    reinterpret,
+    right_shift,
+    round,
+    rsqrt,
+    sigmoid,
+    sin,
+    sqrt,
+    tanh,
+    trunc,
+)
+from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
+from sateen.tensor_ir.te.tensor import Tensor, compute, constant, piecewise, placeholder, var
+
+
+def all(*conditions: _Any) -> Expr:
+    """Their conjunction, evaluated left to right."""
+    return _expr.all_of(conditions)
+
+
+def any(*conditions: _Any) -> Expr:
+    """Their disjunction, evaluated left to right."""
+    result: Expr = const(False)
+    for condition in conditions:
+        result = _expr.logical_or(result, condition)
+    return result
+
+
+def if_then_else(condition: _Any, then: _Any, otherwise: _Any) -> Expr:
+    """`select`, by its other name: only the chosen operand's loads are performed."""
+    return select(condition, then, otherwise)
+
+
+def call(name: str, *args: _Any, dtype: str | None = None) -> Expr:
+    """A function by name, for which the build is given a rule; of the first argument's type unless `dtype` says."""
+    return _expr.call(name, args, None if dtype is None else _DType.of(dtype))
+
+
+__all__ = [
+    "Buffer",
+    "Call",
+    "Expr",
+    "IterVar",
+    "Schedule",
+    "Stage",
+    "Stmt",
+    "Tensor",
+    "abs",
+    "all",
+    "any",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "call",
+    "cast",
+    "ceil",
+    "comm_reducer",
+    "compute",
+    "const",
+    "constant",
+    "cos",
+    "create_schedule",
+    "decl_buffer",
+    "erf",
+    "exp",
+    "extern",
+    "floor",
+    "fma",
+    "if_then_else",
+    "ir_builder",
+    "isnan",
+    "left_shift",
+    "log",
+    "max",
+    "max_value",
+    "maximum",
+    "min",
+    "min_value",
+    "minimum",
+    "piecewise",
+    "placeholder",
+    "popcount",
+    "power",
+    "prod",
+    "reduce_axis",
+    "reinterpret",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "select",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "sum",
+    "tanh",
+    "thread_axis",
+    "trunc",
+    "var",
+]

@@ -1,0 +1,91 @@
+"""Computations that are no pure function of an index (a sort, a scatter): a body of loop IR over whole tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, shape_of
+from sateen.tensor_ir.ir.stmt import Allocate, Prefetch, Stmt, Store
+from sateen.tensor_ir.ir.visit import free_vars, walk
+from sateen.tensor_ir.te.tensor import ExternOp, Tensor
+
+Body = Callable[[list[Buffer], list[Buffer]], Stmt]
+
+
+def extern(
+    shape: Any,
+    inputs: Sequence[Tensor],
+    fcompute: Body,
+    name: str = "extern",
+    dtype: DType | str | Sequence[DType | str] | None = None,
+) -> Any:
+    """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`).
+
+    `shape` is one shape, or a list of shapes for as many outputs, which are then returned as a tuple. `dtype` is one
+    for all or one per output; without it, that of the only input. Raises ExpressionError where shapes and dtypes differ
+    in number, and where the body uses a tensor, buffer or variable that it was not given or stores to an input.
+    """
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise ExpressionError(f"extern {name!r} expects tensors as inputs, found {type(tensor).__name__}")
+    many = _is_list_of_shapes(shape)
+    shapes = [shape_of(s) for s in (shape if many else [shape])]
+    dtypes = _dtypes(name, dtype, inputs, len(shapes))
+    ins = [Buffer(t.name, t.shape, t.dtype) for t in inputs]
+    outs = [
+        Buffer(name if len(shapes) == 1 else f"{name}.{i}", s, d)
+        for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True))
+    ]
+    body = fcompute(list(ins), list(outs))
+    if not isinstance(body, Stmt):
+        found = type(body).__name__
+        raise ExpressionError(f"extern {name!r} expects a statement from its function (ib.get()), found {found}")
+    _check_body(name, body, ins, outs)
+    op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body)
+    return op.outputs if many else op.outputs[0]
+
+
+def _is_list_of_shapes(shape: Any) -> bool:
+    return isinstance(shape, (tuple, list)) and any(isinstance(s, (tuple, list)) for s in shape)
+
+
+def _dtypes(
+    name: str, dtype: DType | str | Sequence[DType | str] | None, inputs: Sequence[Tensor], count: int
+) -> list[DType]:
+    if dtype is None:
+        kinds = {t.dtype for t in inputs}
+        if len(kinds) != 1:
+            found = ", ".join(sorted(map(str, kinds))) or "no inputs"
+            raise ExpressionError(f"extern {name!r} expects dtype=, as its inputs do not agree on one: {found}")
+        return [*kinds] * count
+    if isinstance(dtype, (DType, str)):
+        return [ex.element_type(dtype)] * count
+    if len(dtype) != count:
+        raise ExpressionError(f"extern {name!r} has {count} shapes, but {len(dtype)} dtypes")
+    return [ex.element_type(d) for d in dtype]
+
+
+def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> None:
+    nodes = list(walk(body))
+    known = {*ins, *outs} | {n.buffer for n in nodes if isinstance(n, Allocate)}
+    for node in nodes:
+        if isinstance(node, (ex.Read, ex.Reduce)):
+            what = f"tensor {node.tensor.name!r}" if isinstance(node, ex.Read) else f"reduction {node.combiner.name!r}"
+            raise ExpressionError(
+                f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given"
+            )
+        if isinstance(node, (ex.Load, Store, Prefetch)) and node.buffer not in known:
+            raise ExpressionError(f"extern {name!r}: the body uses buffer {node.buffer.name!r}, which it was not given")
+        if isinstance(node, Store) and node.buffer in ins:
+            raise ExpressionError(f"extern {name!r}: the body stores to input {node.buffer.name!r}")
+    symbols = {v for b in (*ins, *outs) for extent in b.shape for v in free_vars(extent)}
+    unknown = sorted(v.name for v in free_vars(body) - symbols)
+    if unknown:
+        raise ExpressionError(
+            f"extern {name!r}: the body uses {', '.join(map(repr, unknown))}, which is no symbol of its shapes "
+            "and has no loop or let around it"
+        )

@@ -1,0 +1,227 @@
+"""Writes loop IR by hand: loops, branches, memory. It makes the body of a `te.extern`.
+
+    ib = ir_builder.create()
+    source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+    with ib.for_range(0, n, "i") as i:
+        with ib.if_scope(source[i] > 0):
+            result[i] = source[i]
+        with ib.else_scope():
+            result[i] = 0
+    return ib.get()
+
+`source[i]` is an expression: its load happens where the expression is used, each time. `ib.let` keeps a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.expr import Expr, Load, Var, as_expr, caller_span
+from sateen.tensor_ir.ir.stmt import (
+    THREAD_TAGS,
+    Allocate,
+    Evaluate,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Stmt,
+    Store,
+    While,
+    sequence,
+)
+
+_KINDS = {kind.name.lower(): kind for kind in LoopKind if kind is not LoopKind.THREAD}
+_Wrapper = Callable[[Stmt], Stmt]
+"""Makes a statement from the rest of its block: what a `let` or an `allocate` holds for."""
+
+
+class BufferPointer:
+    """A buffer under a builder: `p[i, j]` loads an element, `p[i, j] = value` stores one."""
+
+    __slots__ = ("_builder", "buffer")
+
+    def __init__(self, builder: IRBuilder, buffer: Buffer) -> None:
+        self._builder = builder
+        self.buffer = buffer
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+    @property
+    def shape(self) -> tuple[Expr, ...]:
+        return self.buffer.shape
+
+    def __getitem__(self, indices: Any) -> Expr:
+        return Load(self.buffer, _indices(self.buffer, indices), self.buffer.dtype)
+
+    def __setitem__(self, indices: Any, value: Any) -> None:
+        self._builder.store(self.buffer, indices, value)
+
+
+class IRBuilder:
+    """Collects statements into the innermost open block; `get` gives them as one.
+
+    Every method raises ExpressionError on a value of the wrong type or a wrong number of indices.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[list[Stmt | _Wrapper]] = [[]]
+
+    def emit(self, statement: Stmt) -> None:
+        """Add a statement that was made elsewhere."""
+        if not isinstance(statement, Stmt):
+            raise ExpressionError(f"emit expects a statement, found {type(statement).__name__}: {statement!r}")
+        self._blocks[-1].append(statement)
+
+    @contextmanager
+    def for_range(self, begin: Any, end: Any, name: str = "i", kind: LoopKind | str = LoopKind.SERIAL) -> Iterator[Var]:
+        """A loop of an int64 variable over [begin, end).
+
+        `kind` is a LoopKind or its name (serial, parallel, unrolled, vectorized), or a thread axis such as
+        `threadIdx.x`.
+        """
+        loop_kind, thread = _loop_kind(kind)
+        start, stop = _index(begin, "the begin of a loop"), _index(end, "the end of a loop")
+        variable, span = Var(name), caller_span()
+        with self._block() as body:
+            yield variable
+        self.emit(For(variable, start, stop - start, loop_kind, _joined(body), thread, span=span))
+
+    @contextmanager
+    def if_scope(self, condition: Any) -> Iterator[None]:
+        """Statements for where `condition` holds."""
+        condition, span = _condition(condition, "if_scope"), caller_span()
+        with self._block() as body:
+            yield
+        self.emit(If(condition, _joined(body), None, span))
+
+    @contextmanager
+    def else_scope(self) -> Iterator[None]:
+        """Statements for where the condition of the `if_scope` just before does not hold.
+
+        Raises ExpressionError without one.
+        """
+        block = self._blocks[-1]
+        last = block[-1] if block else None
+        if not isinstance(last, If) or last.otherwise is not None:
+            raise ExpressionError("else_scope expects an if_scope directly before it, found none")
+        with self._block() as body:
+            yield
+        block[-1] = If(last.condition, last.then, _joined(body), last.span)
+
+    @contextmanager
+    def while_scope(self, condition: Any) -> Iterator[None]:
+        """Statements that are repeated as long as `condition` holds, which is evaluated anew before each time."""
+        condition, span = _condition(condition, "while_scope"), caller_span()
+        with self._block() as body:
+            yield
+        self.emit(While(condition, _joined(body), span))
+
+    def let(self, name: str, value: Any) -> Var:
+        """A variable that holds `value` as it is now, to the end of the block."""
+        value, span = as_expr(value), caller_span()
+        variable = Var(name, value.dtype)
+        self._blocks[-1].append(lambda body: Let(variable, value, body, span))
+        return variable
+
+    def allocate(
+        self, dtype: DType | str, shape: Any, scope: Scope | str = Scope.LOCAL, name: str = "buffer"
+    ) -> BufferPointer:
+        """Memory of `shape` elements, undefined at first, to the end of the block."""
+        extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+        sizes = tuple(_index(extent, f"the shape of {name!r}") for extent in extents)
+        where = Scope.of(scope, f"allocate of {name!r}")
+        buffer, span = Buffer(name, sizes, ex.element_type(dtype), where), caller_span()
+        self._blocks[-1].append(lambda body: Allocate(buffer, body, span))
+        return BufferPointer(self, buffer)
+
+    def buffer_ptr(self, buffer: Buffer) -> BufferPointer:
+        """The elements of a buffer."""
+        if not isinstance(buffer, Buffer):
+            raise ExpressionError(f"buffer_ptr expects a buffer, found {type(buffer).__name__}: {buffer!r}")
+        return BufferPointer(self, buffer)
+
+    def store(self, buffer: Buffer | BufferPointer, indices: Any, value: Any) -> None:
+        """buffer[indices] = value; a Python number takes the buffer's type."""
+        target = buffer.buffer if isinstance(buffer, BufferPointer) else buffer
+        value = as_expr(value, target.dtype)
+        if value.dtype != target.dtype:
+            raise ExpressionError(
+                f"buffer {target.name!r} holds {target.dtype}, found a value of {value.dtype}; "
+                "convert with .astype(...)"
+            )
+        self.emit(Store(target, _indices(target, indices), value, caller_span()))
+
+    def call(self, name: str, *args: Any, dtype: DType | str = "int32") -> None:
+        """Call a function for its effect."""
+        self.emit(Evaluate(ex.call(name, args, DType.of(dtype)), caller_span()))
+
+    def get(self) -> Stmt:
+        """All that was written, as one statement. Raises ExpressionError inside of a scope that is still open."""
+        if len(self._blocks) > 1:
+            raise ExpressionError(f"get expects all scopes to be closed, found {len(self._blocks) - 1} open")
+        return _joined(self._blocks[0])
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Stmt | _Wrapper]]:
+        block: list[Stmt | _Wrapper] = []
+        self._blocks.append(block)
+        try:
+            yield block
+        finally:
+            self._blocks.pop()
+
+
+def create() -> IRBuilder:
+    """An empty builder."""
+    return IRBuilder()
+
+
+def _joined(block: Sequence[Stmt | _Wrapper]) -> Stmt:
+    """The statements of a block, what follows a let or an allocation inside of it."""
+    rest: list[Stmt] = []
+    for item in reversed(block):
+        if isinstance(item, Stmt):
+            rest.append(item)
+        else:
+            rest = [item(sequence(*reversed(rest)))]
+    return sequence(*reversed(rest))
+
+
+def _loop_kind(kind: LoopKind | str) -> tuple[LoopKind, str | None]:
+    if kind in THREAD_TAGS:
+        return LoopKind.THREAD, str(kind)
+    if isinstance(kind, LoopKind) and kind is not LoopKind.THREAD:
+        return kind, None
+    if isinstance(kind, str) and kind in _KINDS:
+        return _KINDS[kind], None
+    raise ExpressionError(f"for_range expects a kind of {', '.join((*_KINDS, *THREAD_TAGS))}; found {kind!r}")
+
+
+def _index(value: Any, what: str) -> Expr:
+    e = as_expr(value, ex.INT64)
+    if not e.dtype.is_int:
+        raise ExpressionError(f"{what} expects an integer, found {e.dtype}")
+    return ex.cast(ex.INT64, e)
+
+
+def _indices(buffer: Buffer, indices: Any) -> tuple[Expr, ...]:
+    listed = indices if isinstance(indices, tuple) else (indices,)
+    if len(listed) != len(buffer.shape):
+        raise ExpressionError(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(listed)} indices")
+    return tuple(_index(i, f"an index of buffer {buffer.name!r}") for i in listed)
+
+
+def _condition(value: Any, what: str) -> Expr:
+    e = as_expr(value)
+    if not e.dtype.is_bool:
+        raise ExpressionError(f"{what} expects a condition (bool), found {e.dtype}; compare it with something first")
+    return e

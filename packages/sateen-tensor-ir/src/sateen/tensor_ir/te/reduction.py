@@ -1,0 +1,148 @@
+"""Commutative reductions: their combiner, identity and the `where` that makes a term absent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir.expr import (
+    INT64,
+    TRUE,
+    AxisKind,
+    Const,
+    Expr,
+    IterVar,
+    Reduce,
+    Var,
+    add,
+    as_expr,
+    caller_span,
+    cast,
+    const,
+    int_range,
+    maximum,
+    minimum,
+    multiply,
+)
+from sateen.tensor_ir.ir.visit import substitute
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combiner:
+    """An associative, commutative function of two states, element by element of a tuple, and its identity."""
+
+    name: str
+    left: tuple[Var, ...]
+    right: tuple[Var, ...]
+    results: tuple[Expr, ...]
+    identity: tuple[Expr, ...]
+
+    def combine(self, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The combined state."""
+        values = dict(zip((*self.left, *self.right), (*left, *right), strict=True))
+        return tuple(substitute(result, values) for result in self.results)
+
+
+def reduce_axis(domain: int | Expr | tuple[Any, Any], name: str = "r") -> IterVar:
+    """An axis to reduce over: its extent, or (0, extent).
+
+    Raises ExpressionError where the domain does not start at 0: shift the index in the body instead.
+    """
+    if isinstance(domain, tuple):
+        if len(domain) != 2 or domain[0] != 0:
+            found = ", ".join(map(str, domain))
+            raise ExpressionError(f"reduce_axis {name!r} expects a domain (0, extent), found ({found})")
+        domain = domain[1]
+    extent = as_expr(domain)
+    if not extent.dtype.is_int:
+        raise ExpressionError(f"reduce_axis {name!r} expects an integer extent, found {extent.dtype}")
+    if isinstance(extent, Const) and extent.value < 0:
+        raise ExpressionError(f"reduce_axis {name!r} expects an extent of at least 0, found {extent}")
+    return IterVar(name=name, extent=cast(INT64, extent), kind=AxisKind.REDUCE, span=caller_span())
+
+
+def min_value(dtype: DType | str) -> Expr:
+    """The smallest value of a type: -inf for floating point."""
+    kind = DType.of(dtype)
+    return const(float("-inf"), kind) if kind.is_float else const(False if kind.is_bool else int_range(kind)[0], kind)
+
+
+def max_value(dtype: DType | str) -> Expr:
+    """The largest value of a type: +inf for floating point."""
+    kind = DType.of(dtype)
+    return const(float("inf"), kind) if kind.is_float else const(True if kind.is_bool else int_range(kind)[1], kind)
+
+
+Reducer = Callable[..., Any]
+
+
+def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any], name: str = "reduce") -> Reducer:
+    """A reducer from `combine(left, right)` and `identity(dtype…)`, both over tuples for a tuple reduction.
+
+    The result is called as `reducer(source, axis=…, where=…)`; a tuple of sources gives a tuple of expressions, to be
+    returned from the function of a compute.
+    """
+
+    def reducer(source: Any, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Any:
+        many = isinstance(source, tuple)
+        sources = tuple(as_expr(s) for s in (source if many else (source,)))
+        axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
+        if not axes:
+            raise ExpressionError(f"{name} expects at least one reduce axis, found none")
+        for a in axes:
+            if not isinstance(a, IterVar) or a.kind is not AxisKind.REDUCE:
+                raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {a!r:.80}")
+        condition = TRUE if where is None else as_expr(where)
+        if not condition.dtype.is_bool:
+            raise ExpressionError(f"where= of {name} expects a condition (bool), found {condition.dtype}")
+        kinds = [s.dtype for s in sources]
+        left = tuple(Var(f"left{i}", k) for i, k in enumerate(kinds))
+        right = tuple(Var(f"right{i}", k) for i, k in enumerate(kinds))
+        results = _state(name, "combine", combine(left, right) if many else (combine(left[0], right[0]),), kinds)
+        start = _state(name, "identity", identity(*kinds) if many else (identity(kinds[0]),), kinds)
+        combiner = Combiner(name, left, right, results, start)
+        outputs = tuple(Reduce(combiner, sources, axes, condition, i, k) for i, k in enumerate(kinds))
+        return outputs if many else outputs[0]
+
+    return reducer
+
+
+def _state(name: str, what: str, values: Any, kinds: Sequence[DType]) -> tuple[Expr, ...]:
+    """What a function of the reducer gives, as a value of each element type of the state."""
+    if not isinstance(values, tuple) or len(values) != len(kinds):
+        found = f"{len(values)}" if isinstance(values, tuple) else type(values).__name__
+        raise ExpressionError(f"{name} expects a tuple of {len(kinds)} values from {what}, found {found}")
+    state = tuple(as_expr(value, kind) for value, kind in zip(values, kinds, strict=True))
+    if (found_kinds := [value.dtype for value in state]) != list(kinds):
+        expected, found = (", ".join(map(str, types)) for types in (kinds, found_kinds))
+        raise ExpressionError(f"{name} expects values of {expected} from {what}, found {found}")
+    return state
+
+
+_sum = comm_reducer(add, lambda dtype: const(0, dtype), "sum")
+_prod = comm_reducer(multiply, lambda dtype: const(1, dtype), "prod")
+_max = comm_reducer(maximum, min_value, "max")
+_min = comm_reducer(minimum, max_value, "min")
+
+
+def sum(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
+    """Σ source over `axis`; terms where `where` is false are absent."""
+    return _sum(source, axis, where)  # type: ignore[no-any-return]
+
+
+def prod(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:
+    """Product of source over `axis`; terms where `where` is false are absent."""
+    return _prod(source, axis, where)  # type: ignore[no-any-return]
+
+
+def max(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
+    """Maximum of source over `axis`, NaN if any term is NaN; -inf or the smallest integer over nothing."""
+    return _max(source, axis, where)  # type: ignore[no-any-return]
+
+
+def min(source: Expr, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Expr:  # noqa: A001 - te's word
+    """Minimum of source over `axis`, NaN if any term is NaN; +inf or the largest integer over nothing."""
+    return _min(source, axis, where)  # type: ignore[no-any-return]

@@ -1,0 +1,132 @@
+"""Expressions: operators, literals and what their constructors fold and refuse."""
+
+import re
+
+import numpy as np
+import pytest
+
+from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.expr import BOOL, FLOAT32, Const, Var, as_expr, const
+
+x, y = Var("x"), Var("y")
+f = Var("f", FLOAT32)
+p = Var("p", BOOL)
+
+
+def literal(e):
+    assert isinstance(e, Const)
+    return e.value, str(e.dtype)
+
+
+def refused(message, build):
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        build()
+
+
+def test_operators_build_nodes_of_the_operands_type():
+    assert [type(e) for e in (x + y, x - y, x * y, x // y, x % y, f / f)] == [
+        ex.Add, ex.Sub, ex.Mul, ex.FloorDiv, ex.FloorMod, ex.Div,
+    ]  # fmt: skip
+    assert [type(e) for e in (x < y, x <= y, x > y, x >= y, x.equal(y), x.not_equal(y))] == [
+        ex.LT, ex.LE, ex.GT, ex.GE, ex.EQ, ex.NE,
+    ]  # fmt: skip
+    assert (f + f).dtype == FLOAT32
+    assert (f < 1).dtype == BOOL
+    assert [str(e) for e in (-x, -f, 1 - x, 2 * f, 8 // x, 7 % x, 1 / f)] == [
+        "0 - x", "f * -1.0f", "1 - x", "2.0f * f", "8 // x", "7 % x", "1.0f / f",
+    ]  # fmt: skip
+
+
+def test_a_number_takes_the_type_of_the_other_operand():
+    short = Var("s", ex.DType.of("uint8"))
+    assert str(short + 3) == "s + uint8(3)"
+    assert str(f + 1) == "f + 1.0f"
+    assert str(as_expr(np.float32(0.5)) + f) == "0.5f + f"
+    refused("literal 300 is out of the range of uint8: [0, 255]", lambda: short + 300)
+    refused("expected an integer for a literal of type int64, found 0.5", lambda: x + 0.5)
+
+
+def test_literals():
+    assert [literal(const(v)) for v in (3, 0.5, True)] == [(3, "int64"), (0.5, "float32"), (True, "bool")]
+    assert literal(const(3, "float32")) == (3.0, "float32")
+    assert literal(const(2.0, "int32")) == (2, "int32")
+    refused("expected an integer for a literal of type int32, found nan", lambda: const(float("nan"), "int32"))
+    refused("expected an integer for a literal of type int32, found inf", lambda: const(float("inf"), "int32"))
+    refused("literal -1 is out of the range of uint8: [0, 255]", lambda: const(-1, "uint8"))
+    refused("expected an expression or a number, found str: 'x'", lambda: as_expr("x"))
+
+
+def test_integers_fold_and_wrap():
+    a, b = const(100, "int8"), const(50, "int8")
+    assert literal(a + b) == (-106, "int8")
+    assert literal(a * b) == (5000 - 20 * 256, "int8")
+    assert literal(const(-128, "int8") // const(-1, "int8")) == (-128, "int8")
+    assert literal(-const(-128, "int8")) == (-128, "int8")
+    assert literal(-const(1, "uint8")) == (255, "uint8")
+    assert literal(const(-7) // const(2)) == (-4, "int64")
+    assert literal(const(-7) % const(2)) == (1, "int64")
+    assert literal(ex.cast("int8", const(200))) == (-56, "int8")
+    assert literal(ex.minimum(const(3), const(4))) == (3, "int64")
+    assert literal(ex.maximum(const(3), const(4))) == (4, "int64")
+    assert literal(const(3) < const(4)) == (True, "bool")
+
+
+def test_identities_fold_for_integers_only():
+    assert (x + 0, 0 + x, x - 0, x * 1, 1 * x, x // 1) == (x, x, x, x, x, x)
+    assert literal(x * 0) == literal(0 * x) == literal(x % 1) == (0, "int64")
+    assert str(f + 0.0) == "f + 0.0f"  # -0.0 + 0.0 is 0.0
+    assert str(f * 1.0) == "f * 1.0f"
+    assert str(const(0.5) + const(0.5)) == "0.5f + 0.5f"
+
+
+def test_literals_of_floats_are_compared_when_they_have_been_rounded():
+    third = const(1 / 3)
+    assert str(third.equal(const(float(np.float32(1 / 3))))) == "0.3333333333333333f == 0.3333333432674408f"
+
+
+def test_conditions_fold():
+    assert (p & True, p | False) == (p, p)
+    assert literal(p & False) == literal(~const(True)) == (False, "bool")
+    assert literal(p | True) == (True, "bool")
+    assert ~~p is p
+    assert (te.select(True, x, y), te.select(False, x, y)) == (x, y)
+    assert te.all() is ex.TRUE
+    assert next(ex.conjuncts((p & (x < y)) & ex.TRUE)) is p
+
+
+def test_conversion_to_the_same_type_is_nothing():
+    assert x.astype("int64") is x
+    assert str(x.astype("float32")) == "float32(x)"
+    assert te.isnan(f).dtype == BOOL
+
+
+def test_pieces_of_a_constant_index():
+    assert te.piecewise([x, y], const(1)) is y
+    refused("piecewise expects at least one branch, found none", lambda: te.piecewise([], x))
+    refused("branches of piecewise have types int64 and float32", lambda: te.piecewise([x, f], x))
+    refused("piecewise expects an index in [0, 2), found 2", lambda: te.piecewise([x, y], const(2)))
+
+
+def test_types_that_do_not_fit():
+    refused("operands of '+' have types int64 and float32; convert one with .astype(...)", lambda: x + f)
+    refused("operands of 'select' have types int64 and float32", lambda: te.select(p, x, f))
+    refused("'+' needs numbers, found bool; convert with .astype(...)", lambda: p + p)
+    refused("'/' is the division of floating-point numbers, found int64; use // for integers", lambda: x / y)
+    refused("'//' is the floor division of integers, found float32", lambda: f // f)
+    refused("'//' by the constant 0", lambda: x // 0)
+    refused("'%' by the constant 0", lambda: x % 0)
+    refused("'and' needs conditions (bool), found int64; compare it with something first", lambda: p & x)
+    refused("'not' needs conditions (bool), found int64", lambda: ~x)
+    refused("'select' needs conditions (bool), found int64", lambda: te.select(x, x, y))
+
+
+def test_an_expression_has_no_truth_value():
+    refused("an expression (LT, bool) has no truth value while it is being built", lambda: bool(x < y))
+    refused("use te.select or te.if_then_else, te.all and te.any", lambda: max(x, y))
+
+
+def test_expressions_are_compared_by_identity():
+    assert x != Var("x")
+    assert len({x, y, x}) == 2

@@ -1,0 +1,163 @@
+"""Barriers: between thread loops that use the same shared memory, and nowhere else."""
+
+import re
+from textwrap import dedent, indent
+
+import pytest
+
+from sateen.runtime.errors import LoweringError
+from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.ir.printer import format_stmt
+from sateen.tensor_ir.lower.insert_barriers import insert_barriers
+
+HEAD = "function f[n](A: float32[64], B: out float32[64], C: out float32[n, 64])\n"
+
+
+def function(body):
+    return parse_function(HEAD + indent(dedent(body.strip("\n")), "  "))
+
+
+def barriers(body):
+    """The body with its barriers: the lines before which they are, without what is the same."""
+    lines = format_stmt(insert_barriers(function(body).body)).splitlines()
+    return [lines[i + 1].strip() for i, line in enumerate(lines) if line.strip() == "barrier shared"]
+
+
+def test_a_thread_waits_for_what_another_one_stores():
+    body = """
+        thread blockIdx.x b in [0, 8):
+          allocate S: shared float32[8]
+          thread threadIdx.x t in [0, 8):
+            S[t] = A[t]
+          thread threadIdx.x u in [0, 8):
+            B[u] = S[7 - u]
+    """
+    assert barriers(body) == ["thread threadIdx.x u in [0, 8):"]
+
+
+def test_a_thread_does_not_wait_for_itself():
+    body = """
+        thread blockIdx.x b in [0, 8):
+          allocate S: shared float32[8]
+          thread threadIdx.x t in [0, 8):
+            S[t] = A[t]
+            S[t] = S[t] + 1.0f
+            B[t] = S[t]
+    """
+    assert barriers(body) == []
+
+
+def test_a_thread_waits_where_the_memory_is_not_divided_among_the_threads_around():
+    body = """
+        thread threadIdx.x t in [0, 8):
+          allocate S: shared float32[8]
+          thread threadIdx.x u in [0, 8):
+            S[u] = A[u]
+          B[t] = S[7 - t]
+    """
+    assert barriers(body) == ["B[t] = S[7 - t]"]
+
+
+def test_all_axes_of_a_block_count():
+    body = """
+        thread blockIdx.x b in [0, 1):
+          allocate S: shared float32[8, 4]
+          thread threadIdx.y y in [0, 8):
+            thread threadIdx.x t in [0, 4):
+              S[y, t] = A[t]
+            thread threadIdx.x u in [0, 4):
+              B[u] = S[y, 3 - u]
+    """
+    assert barriers(body) == ["thread threadIdx.x u in [0, 4):"]
+    assert barriers(body.replace("4):", "1):")) == []
+
+
+def test_what_the_next_iteration_overwrites_has_been_read():
+    body = """
+        thread threadIdx.x t in [0, 8):
+          allocate S: shared float32[8]
+          for k in [0, 4):
+            for c in [0, 1):
+              thread threadIdx.x u in [0, 8):
+                S[u] = A[k * 8 + u]
+            B[t] = B[t] + S[7 - t]
+          C[0, t] = 0.0f
+    """
+    assert barriers(body) == ["for c in [0, 1):", "B[t] = B[t] + S[7 - t]"]
+
+
+def test_one_barrier_serves_two_buffers_and_stands_before_the_loop_that_reads():
+    body = """
+        thread threadIdx.x t in [0, 8):
+          allocate S: shared float32[8]
+            allocate T: shared float32[8]
+              thread threadIdx.x u in [0, 8):
+                S[u] = A[u]
+              for o in [0, 2):
+                thread threadIdx.x v in [0, 4):
+                  T[o * 4 + v] = A[o * 4 + v]
+              for k in [0, 8):
+                B[t] = B[t] + S[k] * T[k]
+    """
+    assert barriers(body) == ["for k in [0, 8):"]
+
+
+def test_a_read_after_a_branch_waits_for_either_side():
+    body = """
+        thread blockIdx.x b in [0, 8):
+          thread threadIdx.x t in [0, 8):
+            allocate S: shared float32[8]
+            if b < 4:
+              thread threadIdx.x u in [0, 8):
+                S[u] = A[u]
+            else:
+              thread threadIdx.x v in [0, 8):
+                S[v] = 0.0f
+            B[t] = S[7 - t]
+    """
+    assert barriers(body) == ["B[t] = S[7 - t]"]
+
+
+@pytest.mark.parametrize(
+    ("control", "place"),
+    [
+        ("if t < 4:", "condition t < 4"),
+        ("for k in [0, t):", "loop 'k'"),
+        ("while B[t] < 1.0f:", "a while loop"),
+        ("thread threadIdx.y y in [0, 2):", "loop 'y', bound to 2 of 4 threads,"),
+    ],
+)
+def test_a_barrier_that_not_all_threads_reach_is_refused(control, place):
+    body = f"""
+        thread threadIdx.x t in [0, 8):
+          allocate S: shared float32[8]
+          thread threadIdx.y all in [0, 4):
+            B[0] = A[0]
+          {control}
+            thread threadIdx.x u in [0, 8):
+              S[u] = A[u]
+            B[t] = S[7 - t]
+    """
+    message = f"threads have to wait for each other before they use shared memory 'S' inside of {place}, which not all"
+    with pytest.raises(LoweringError, match=re.escape(message)):
+        insert_barriers(function(body).body)
+
+
+def test_a_loop_that_all_threads_run_equally_often_may_hold_barriers():
+    body = """
+        thread blockIdx.x b in [0, 8):
+          thread threadIdx.x t in [0, 8):
+            allocate S: shared float32[8]
+            let limit = int64(A[b])
+            for k in [0, limit):
+              thread threadIdx.x u in [0, 8):
+                S[u] = A[u]
+              B[t] = S[7 - t]
+    """
+    assert barriers(body) == ["thread threadIdx.x u in [0, 8):", "B[t] = S[7 - t]"]
+
+
+def test_a_symbolic_number_of_threads_is_refused():
+    message = "loop 't' is bound to threadIdx.x and expects a constant extent, found n; split it first"
+    with pytest.raises(LoweringError, match=re.escape(message)):
+        insert_barriers(function("thread threadIdx.x t in [0, n):\n  B[t] = 1.0f").body)

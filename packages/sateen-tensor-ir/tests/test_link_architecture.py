@@ -1,0 +1,71 @@
+"""Fields of relocated instructions, against words that LLVM's assembler gives for the same assembly."""
+
+import pytest
+
+from sateen.runtime.errors import LinkError
+from sateen.tensor_ir.link.architecture import AARCH64, X86_64, Value
+
+
+@pytest.mark.parametrize(
+    ("relocation", "before", "value", "after"),
+    [
+        pytest.param(274, 0x10000003, 0x12345, 0x30091A23, id="adr x3, .+0x12345"),
+        pytest.param(274, 0x10000003, -3, 0x30FFFFE3, id="adr x3, .-3"),
+        pytest.param(275, 0x90000003, 0x12345000, 0xB0091A23, id="adrp x3, .+0x12345000"),
+        pytest.param(275, 0x90000003, -0x1000, 0xF0FFFFE3, id="adrp x3, .-0x1000"),
+        pytest.param(277, 0x91000041, 0xABC, 0x912AF041, id="add x1, x2, #0xabc"),
+        pytest.param(278, 0x39400041, 0xABD, 0x396AF441, id="ldrb w1, [x2, #0xabd]"),
+        pytest.param(284, 0x79400041, 0xABE, 0x79557C41, id="ldrh w1, [x2, #0xabe]"),
+        pytest.param(285, 0xB9400041, 0xABC, 0xB94ABC41, id="ldr w1, [x2, #0xabc]"),
+        pytest.param(286, 0xF9400041, 0xAB8, 0xF9455C41, id="ldr x1, [x2, #0xab8]"),
+        pytest.param(299, 0x3DC00041, 0xFF0, 0x3DC3FC41, id="ldr q1, [x2, #0xff0]"),
+        pytest.param(282, 0x14000000, 0x7FFFFFC, 0x15FFFFFF, id="b .+0x7fffffc"),
+        pytest.param(283, 0x94000000, -0x8000000, 0x96000000, id="bl .-0x8000000"),
+        pytest.param(280, 0x54000001, 0xFFFFC, 0x547FFFE1, id="b.ne .+0xffffc"),
+        pytest.param(280, 0xB4000005, -0x100000, 0xB4800005, id="cbz x5, .-0x100000"),
+        pytest.param(279, 0x36180005, 0x7FFC, 0x361BFFE5, id="tbz x5, #3, .+0x7ffc"),
+        pytest.param(273, 0x58000001, 0x40, 0x58000201, id="ldr x1, .+0x40"),
+    ],
+)
+def test_a_value_goes_into_its_bits_of_an_instruction(relocation: int, before: int, value: int, after: int) -> None:
+    code = bytearray(b"\xff" * 4 + before.to_bytes(4, "little") + b"\xff" * 4)
+    AARCH64.rules[relocation].field.insert(code, 4, value)
+    assert code == b"\xff" * 4 + after.to_bytes(4, "little") + b"\xff" * 4
+
+
+@pytest.mark.parametrize(
+    ("relocation", "value", "message"),
+    [
+        (283, 0x8000000, "the value 0x8000000 does not fit 26 bits"),
+        (283, -0x8000004, "the value -0x8000004 does not fit 26 bits"),
+        (283, 2, "the value 0x2 is not a multiple of 4"),
+        (275, 1 << 32, "the value 0x100000000 does not fit 21 bits"),
+        (286, 4, "the value 0x4 is not a multiple of 8"),
+        (277, -1, "the value -0x1 does not fit 12 bits"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused(relocation: int, value: int, message: str) -> None:
+    with pytest.raises(LinkError, match=f"^{message}$"):
+        AARCH64.rules[relocation].field.insert(bytearray(4), 0, value)
+
+
+def test_words_of_data_take_values_of_their_size() -> None:
+    data = bytearray(12)
+    X86_64.rules[2].field.insert(data, 0, -2)
+    X86_64.rules[24].field.insert(data, 4, -3)
+    assert data == (-2).to_bytes(4, "little", signed=True) + (-3).to_bytes(8, "little", signed=True)
+    with pytest.raises(LinkError, match=r"^the value 0x80000000 does not fit 32 bits$"):
+        X86_64.rules[4].field.insert(data, 0, 1 << 31)
+
+
+def test_values_are_those_of_the_abi() -> None:
+    assert Value.RELATIVE.compute(0x12345, 0x20000) == 0x12345 - 0x20000
+    assert Value.PAGE.compute(0x12FFF, 0x20001) == 0x12000 - 0x20000
+    assert Value.LOW.compute(0x12345, 0x20000) == 0x345
+
+
+def test_stubs_jump_through_their_slot() -> None:
+    assert X86_64.stub(0x1000, 0x3008) == bytes.fromhex("ff2502200000cccc")
+    # adrp x16, page of 0x23ff8 seen from 0x10440; ldr x17, [x16, #0xff8]; br x17; nop
+    words = (0xF0000090, 0xF947FE11, 0xD61F0220, 0xD503201F)
+    assert AARCH64.stub(0x10440, 0x23FF8) == b"".join(word.to_bytes(4, "little") for word in words)

@@ -1,0 +1,264 @@
+"""OpenCL C: its text, and kernels executed on the machine's OpenCL, compared with NumPy."""
+
+import re
+
+import numpy as np
+import pytest
+
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir import te
+from sateen.tensor_ir.codegen.c_family import emit_opencl
+from sateen.tensor_ir.interpret.loop_oracle import run
+from sateen.tensor_ir.ir.expr import Const
+from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.ir.visit import substitute
+from sateen.tensor_ir.lower import lower
+
+RNG = np.random.default_rng(0)
+X, Y = map(te.thread_axis, ("threadIdx.x", "threadIdx.y"))
+BLOCK_X, BLOCK_Y = map(te.thread_axis, ("blockIdx.x", "blockIdx.y"))
+
+
+@pytest.fixture(scope="module")
+def queue():
+    """A queue of the first OpenCL device."""
+    cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
+    try:
+        devices = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+    except cl.Error as error:
+        pytest.skip(f"OpenCL has no platform: {error}")
+    if not devices:
+        pytest.skip("OpenCL has no device")
+    return cl.CommandQueue(cl.Context(devices[:1]))
+
+
+def launch(queue, function, *arrays):
+    """Compile and run a function; what its kernels write is copied back into the arrays."""
+    cl = pytest.importorskip("pyopencl", reason="pyopencl is not installed")
+    source = emit_opencl(function)
+    kernels = cl.Program(queue.context, source.text).build(cache_dir=False)
+    program = source.program
+    symbols = {
+        extent: size
+        for b, array in zip(program.parameters, arrays, strict=True)
+        for extent, size in zip(b.shape, array.shape, strict=True)
+    }
+
+    def value(e):
+        e = substitute(e, {v: Const(n, v.dtype) for v, n in symbols.items()})
+        assert isinstance(e, Const)
+        return e.value
+
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    memory = {b: cl.Buffer(queue.context, flags, hostbuf=a) for b, a in zip(program.parameters, arrays, strict=True)}
+    for b in program.workspace:
+        size = int(np.prod([value(e) for e in b.shape])) * b.dtype.bytes
+        memory[b] = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, size)
+    for kernel in program.kernels:
+        sizes = [value(blocks) * threads for blocks, threads in zip(kernel.grid, kernel.block, strict=True)]
+        arguments = [*(memory[b] for b in kernel.buffers), *(np.int64(symbols[v]) for v in kernel.scalars)]
+        cl.Kernel(kernels, kernel.name)(queue, sizes, kernel.block, *arguments)
+    for b, array in zip(program.parameters, arrays, strict=True):
+        cl.enqueue_copy(queue, array, memory[b])
+    return source
+
+
+def floats(*shape):
+    return RNG.standard_normal(shape).astype("float32")
+
+
+def gemm(m, n, k, tail="guard"):
+    """C = A B: blocks of 16 x 32, 4 x 8 threads of 4 x 4 results each, tiles of A and B in shared memory."""
+    a, b = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    r = te.reduce_axis(k, "r")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    s = te.create_schedule(c)
+    results = s.cache_write(c, "register")
+    tiles = [s.cache_read(t, "shared", [results]) for t in (a, b)]
+    block_y, rows = s[c].split(c.op.axis[0], 16, tail=tail)
+    block_x, columns = s[c].split(c.op.axis[1], 32, tail=tail)
+    y, row = s[c].split(rows, 4)
+    x, column = s[c].split(columns, 4)
+    s[c].reorder(block_y, block_x, y, x, row, column)
+    for axis, thread in ((block_y, BLOCK_Y), (block_x, BLOCK_X), (y, Y), (x, X)):
+        s[c].bind(axis, thread)
+    s[results].compute_at(s[c], x)
+    outer, inner = s[results].split(s[results].op.reduce_axis[0], 8)
+    s[results].reorder(outer, inner, *results.op.axis)
+    for axis in results.op.axis:
+        s[results].unroll(axis)
+    for tile in tiles:
+        s[tile].compute_at(s[results], outer)
+        rest, x = s[tile].split(s[tile].fuse(*tile.op.axis), 8)
+        s[tile].bind(s[tile].split(rest, 4)[1], Y)
+        s[tile].bind(x, X)
+    return lower(s, [a, b, c], "gemm")
+
+
+@pytest.mark.parametrize("tail", ["guard", "partition", "shift"])
+@pytest.mark.parametrize("shape", [(32, 64, 24), (37, 50, 19)])
+def test_gemm_with_tiles_in_shared_memory(queue, shape, tail):
+    m, n, k = shape
+    a, b, c = floats(m, k), floats(k, n), np.zeros((m, n), "float32")
+    source = launch(queue, gemm(m, n, k, tail), a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+    assert all(kernel.block == (8, 4, 1) for kernel in source.program.kernels)
+
+
+def test_threads_without_a_result_help_to_load_tiles(queue):
+    """One result per thread, of a matrix that does not fill its blocks: the idle threads must reach the barriers."""
+    a, b = te.placeholder((13, 19), name="A"), te.placeholder((19, 21), name="B")
+    r = te.reduce_axis(19, "r")
+    c = te.compute((13, 21), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    s = te.create_schedule(c)
+    result = s.cache_write(c, "register")
+    tiles = [s.cache_read(t, "shared", [result]) for t in (a, b)]
+    block_y, y = s[c].split(c.op.axis[0], 8)
+    block_x, x = s[c].split(c.op.axis[1], 8)
+    s[c].reorder(block_y, block_x, y, x)
+    for axis, thread in ((block_y, BLOCK_Y), (block_x, BLOCK_X), (y, Y), (x, X)):
+        s[c].bind(axis, thread)
+    s[result].compute_at(s[c], x)
+    outer, _ = s[result].split(s[result].op.reduce_axis[0], 8)
+    for tile in tiles:
+        s[tile].compute_at(s[result], outer)
+        s[tile].bind(tile.op.axis[0], Y)
+        s[tile].bind(tile.op.axis[1], X)
+    p, q, found = floats(13, 19), floats(19, 21), np.zeros((13, 21), "float32")
+    source = launch(queue, lower(s, [a, b, c], "gemm"), p, q, found)
+    np.testing.assert_allclose(found, p @ q, rtol=1e-4, atol=1e-4)
+    assert source.text.count("barrier(") == 2
+
+
+def test_a_tile_is_loaded_by_all_threads_between_two_barriers():
+    source = emit_opencl(gemm(64, 64, 64))
+    (kernel,) = source.program.kernels
+    assert kernel.shared_bytes == 4 * (16 * 8 + 8 * 32)
+    assert [str(extent) for extent in kernel.grid] == ["2", "4", "1"]
+    marks = re.findall(r"__local float \w+\[\d+\]|barrier|for \(\w+ \w+|\w+\[[^=]*\](?= =)", source.text)
+    assert [re.sub(r"\[.*", "", mark) for mark in marks] == [
+        "__local float A_shared", "__local float B_shared",
+        "for (long i", "for (long j", "C_register",
+        "for (long ro", "barrier", "for (long ax0_ax1oo", "A_shared", "for (long ax0_ax1oo_1", "B_shared", "barrier",
+        "for (long ri", "for (long i_1", "for (long j_1", "C_register",
+        "for (long iii", "for (long jii", "C",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("factored", [False, True])
+def test_a_reduction_across_threads(queue, factored):
+    n = te.var("n")
+    a = te.placeholder((n, 1000), name="A")
+    k = te.reduce_axis(1000, "k")
+    b = te.compute((n,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    s = te.create_schedule(b)
+    last = s[b].split(k, 48)[1]
+    if factored:
+        partial = s.rfactor(b, last)
+        (last,) = s[b].op.reduce_axis
+        s[partial].set_scope("local")
+        s[partial].compute_at(s[b], last)
+    s[b].bind(b.op.axis[0], BLOCK_X)
+    s[b].bind(last, X)
+    x, y = floats(7, 1000), np.zeros(7, "float32")
+    source = launch(queue, lower(s, [a, b], "row_sum"), x, y)
+    np.testing.assert_allclose(y, x.sum(1), rtol=1e-4, atol=1e-4)
+    (kernel,) = source.program.kernels
+    assert (kernel.block, [v.name for v in kernel.scalars], str(kernel.grid[0])) == ((48, 1, 1), ["n"], "n")
+
+
+def test_softmax_in_one_kernel(queue):
+    a = te.placeholder((5, 100), name="A")
+    k, r = te.reduce_axis(100, "k"), te.reduce_axis(100, "r")
+    top = te.compute((5,), lambda i: te.max(a[i, k], axis=k), name="top")
+    e = te.compute((5, 100), lambda i, j: te.exp(a[i, j] - top[i]), name="e")
+    total = te.compute((5,), lambda i: te.sum(e[i, r], axis=r), name="total")
+    b = te.compute((5, 100), lambda i, j: e[i, j] / total[i], name="B")
+    s = te.create_schedule(b)
+    row, column = b.op.axis
+    s[b].bind(row, BLOCK_X)
+    s[b].bind(s[b].split(column, 32)[1], X)
+    s[e].set_scope("shared")
+    s[e].compute_at(s[b], row)
+    s[e].bind(s[e].split(e.op.axis[1], 32)[1], X)
+    for t, axis in ((top, k), (total, r)):
+        s[t].set_scope("shared")
+        s[t].compute_at(s[b], row)
+        s[t].bind(s[t].split(axis, 32)[1], X)
+    x, y = floats(5, 100), np.zeros((5, 100), "float32")
+    launch(queue, lower(s, [a, b], "softmax"), x, y)
+    expected = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, expected / expected.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+
+def test_stages_in_global_memory_are_kernels_of_their_own(queue):
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
+    c = te.compute((n,), lambda i: b[n - 1 - i] + 1.0, name="C")
+    s = te.create_schedule(c)
+    for t in (b, c):
+        outer, inner = s[t].split(t.op.axis[0], 16)
+        s[t].bind(outer, BLOCK_X)
+        s[t].bind(inner, X)
+    function = lower(s, [a, c], "f")
+    source = emit_opencl(function)
+    assert [[b.name for b in k.buffers] for k in source.program.kernels] == [["A", "B"], ["C", "B"]]
+    assert [str(k.grid[0]) for k in source.program.kernels] == ["(n + 15) // 16"] * 2
+    x, y = floats(50), np.zeros(50, "float32")
+    launch(queue, function, x, y)
+    np.testing.assert_array_equal(y, x[::-1] * 2 + 1)
+
+
+EVERYTHING = """
+function everything[n](A: float32[n], H: float16[n], Z: bfloat16[n], D: float64[n], I: int32[n], U: uint8[n],
+                       T: bool[n], F: out float32[n], G: out float16[n], Y: out bfloat16[n], E: out float64[n],
+                       J: out int32[n], V: out uint8[n], S: out bool[n])
+  constant W: int32[3] = "AQAAAAIAAAADAAAA"
+  thread blockIdx.x b in [0, n):
+    F[b] = select(b > 0, A[max(b - 1, 0)], -inff) + floor(A[b]) * float32(H[b])
+    G[b] = H[b] * H[b] + float16(0.1)
+    Y[b] = bfloat16(A[b]) + Z[b]
+    E[b] = sqrt(fabs(D[b])) + float64(0.1)
+    J[b] = int32(A[b] * 1e9f) // (I[b] % int32(7) + int32(1)) + W[b % 3] * int32(U[b])
+    V[b] = U[b] * uint8(77) + uint8(A[b] * 100.0f)
+    S[b] = T[b] and not A[b] < 0.0f or I[b] == int32(0)
+"""
+
+
+def test_every_type_and_operation_as_the_interpreter(queue):
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    function = parse_function(EVERYTHING.replace(",\n                       ", ", ").strip())
+    n = 64
+    kinds = ("float32", "float16", ml_dtypes.bfloat16, "float64", "int32", "uint8", "bool")
+    inputs = [(RNG.standard_normal(n) * 3).astype(kind) for kind in kinds[:4]]
+    inputs += [RNG.integers(-(1 << 31), 1 << 31, n, "int32"), RNG.integers(0, 256, n, "uint8"), RNG.random(n) < 0.5]
+    found = [np.zeros(n, kind) for kind in kinds]
+    expected = [np.zeros(n, kind) for kind in kinds]
+    launch(queue, function, *inputs, *found)
+    run(function, [*inputs, *expected])
+    for a, b, kind in zip(found, expected, kinds, strict=True):
+        if kind in ("float32", "float64"):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        else:
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("B[0] = frobnicate(A[0])", "no rule serves the call of 'frobnicate' giving float32"),
+        ("B[0] = float32(float8_e5m2(A[0]))", "f_0: OpenCL C has no type float8_e5m2; it has int8, int16,"),
+    ],
+)
+def test_what_opencl_lacks_is_refused(statement, message):
+    text = f"function f(A: float32[4], B: out float32[4])\n  thread threadIdx.x t in [0, 4):\n    {statement}"
+    with pytest.raises(CodegenError, match=re.escape(message)):
+        emit_opencl(parse_function(text))
+
+
+def test_a_name_that_c_has_taken_is_refused():
+    text = "function kernel(B: out float32[4])\n  thread threadIdx.x t in [0, 4):\n    B[t] = 1.0f"
+    message = "expected an identifier that C leaves to its users for a function, found 'kernel'"
+    with pytest.raises(CodegenError, match=message):
+        emit_opencl(parse_function(text))

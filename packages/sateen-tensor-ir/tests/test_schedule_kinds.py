@@ -1,0 +1,238 @@
+"""Primitives that say how a loop runs: vectorize, unroll, parallel, bind, pragma, prefetch."""
+
+import re
+from textwrap import dedent
+
+import pytest
+
+from sateen.runtime import ScheduleError
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir import lower, te
+from sateen.tensor_ir.build import build_functions
+
+
+class Chain:
+    """B[i, j] = 2·A[i, j], then C[i, j] = B[i, j] + 1."""
+
+    def __init__(self, rows=4, columns=6):
+        self.A = te.placeholder((rows, columns), name="A")
+        self.B = te.compute(self.A.shape, lambda i, j: self.A[i, j] * 2.0, name="B")
+        self.C = te.compute(self.A.shape, lambda i, j: self.B[i, j] + 1.0, name="C")
+        self.s = te.create_schedule(self.C)
+        self.b, self.c = self.s[self.B], self.s[self.C]
+        self.i, self.j = self.C.op.axis
+
+    def loops(self):
+        return str(lower(self.s, [self.A, self.C]).body)
+
+
+def fused_chain(**extents):
+    """The chain as one nest."""
+    chain = Chain(**extents)
+    chain.b.compute_inline()
+    return chain
+
+
+def text(block):
+    return dedent(block).strip()
+
+
+def refuses(message, call, error=ScheduleError):
+    with pytest.raises(error, match=re.escape(message)):
+        call()
+
+
+def row_sums():
+    A, k = te.placeholder((4, 6), name="A"), te.reduce_axis(6, "k")
+    S = te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    s = te.create_schedule(S)
+    return A, S, s, s[S], k
+
+
+def test_vectorize_and_parallel_mark_their_loops():
+    chain = fused_chain()
+    chain.c.parallel(chain.i)
+    chain.c.vectorize(chain.j)
+    assert chain.loops() == text("""
+        parallel i in [0, 4):
+          vectorized j in [0, 6):
+            C[i, j] = A[i, j] * 2.0f + 1.0f
+    """)
+
+
+def test_a_vectorized_loop_outside_a_sum_initialises_in_lanes_too():
+    A, S, s, stage, _ = row_sums()
+    stage.vectorize(S.op.axis[0])
+    assert str(lower(s, [A, S]).body) == text("""
+        vectorized i in [0, 4):
+          S[i] = 0.0f
+          for k in [0, 6):
+            S[i] = S[i] + A[i, k]
+    """)
+
+
+def test_unroll_marks_its_loop():
+    chain = fused_chain()
+    chain.c.unroll(chain.j)
+    assert chain.loops() == text("""
+        for i in [0, 4):
+          unrolled j in [0, 6):
+            C[i, j] = A[i, j] * 2.0f + 1.0f
+    """)
+
+
+def test_a_loop_of_one_iteration_is_none():
+    chain = fused_chain(columns=1)
+    chain.c.vectorize(chain.j)
+    assert chain.loops() == text("""
+        for i in [0, 4):
+          C[i, 0] = A[i, 0] * 2.0f + 1.0f
+    """)
+
+
+def test_bind_names_the_hardware_axis():
+    chain = fused_chain()
+    chain.c.bind(chain.i, te.thread_axis("blockIdx.x"))
+    chain.c.bind(chain.j, te.thread_axis("threadIdx.x"))
+    assert chain.loops() == text("""
+        thread blockIdx.x i in [0, 4):
+          thread threadIdx.x j in [0, 6):
+            C[i, j] = A[i, j] * 2.0f + 1.0f
+    """)
+
+
+def test_the_pragma_partition_cuts_a_loop_where_its_conditions_change():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((10,), lambda i: te.select(te.all(i >= 1, i < 9), A[i - 1], 0.0), name="B")
+    s = te.create_schedule(B)
+    s[B].pragma(B.op.axis[0], "partition")
+    assert str(lower(s, [A, B]).body) == text("""
+        B[0] = 0.0f
+        for i in [1, 9):
+          B[i] = A[i - 1]
+        B[9] = 0.0f
+    """)
+
+
+def test_prefetch_reads_the_first_element_of_an_iteration_to_come():
+    chain = Chain()
+    outer, _ = chain.c.split(chain.i, 2)
+    chain.c.prefetch(chain.B, outer, 3)
+    assert chain.loops() == text("""
+        allocate B: float32[4, 6]
+        for i in [0, 4):
+          for j in [0, 6):
+            B[i, j] = A[i, j] * 2.0f
+        for io in [0, 2):
+          prefetch B[io * 2 + 6, 0]
+          for ii in [0, 2):
+            for j_1 in [0, 6):
+              C[io * 2 + ii, j_1] = B[io * 2 + ii, j_1] + 1.0f
+    """)
+
+
+def test_prefetch_is_no_part_of_what_initialises_a_sum():
+    A, k = te.placeholder((4, 6), name="A"), te.reduce_axis(6, "k")
+    S = te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    s = te.create_schedule(S)
+    s[S].reorder(k, S.op.axis[0])
+    s[S].prefetch(A, S.op.axis[0])
+    assert str(lower(s, [A, S]).body) == text("""
+        for i in [0, 4):
+          S[i] = 0.0f
+        for k in [0, 6):
+          for i_1 in [0, 4):
+            prefetch A[i_1 + 1, k]
+            S[i_1] = S[i_1] + A[i_1, k]
+    """)
+
+
+def test_loop_kinds_that_would_race_or_have_no_count_are_refused():
+    *_, stage, k = row_sums()
+    n = te.var("n")
+    symbolic = fused_chain(rows=n)
+    where = "in stage 'S', axis 'k': it is a reduction, "
+    refuses(f"vectorize {where}its lanes would race for the result; rfactor it first", lambda: stage.vectorize(k))
+    refuses(f"parallel {where}its threads would race for the result; rfactor it first", lambda: stage.parallel(k))
+    where = "in stage 'C', axis 'i': expects a constant extent, found n; split it first"
+    refuses(f"vectorize {where}", lambda: symbolic.c.vectorize(symbolic.i))
+    refuses(f"unroll {where}", lambda: symbolic.c.unroll(symbolic.i))
+
+
+def test_one_loop_of_a_stage_is_vectorized():
+    chain = Chain()
+    chain.c.vectorize(chain.j)
+    chain.c.vectorize(chain.j)
+    refuses(
+        "vectorize in stage 'C', axis 'i': loop 'j' is vectorized already; one loop of a stage is",
+        lambda: chain.c.vectorize(chain.i),
+    )
+
+
+def test_bind_refusals():
+    chain = Chain()
+    *_, stage, k = row_sums()
+    refuses("thread_axis expects one of blockIdx.x", lambda: te.thread_axis("lane"))
+    chain.c.bind(chain.i, te.thread_axis("threadIdx.x"))
+    refuses(
+        "bind in stage 'C', axis 'j': another loop of the stage is already bound to threadIdx.x",
+        lambda: chain.c.bind(chain.j, te.thread_axis("threadIdx.x")),
+    )
+    refuses(
+        "bind in stage 'S', axis 'k': a reduction is combined across threadIdx only, found blockIdx.x",
+        lambda: stage.bind(k, te.thread_axis("blockIdx.x")),
+    )
+
+
+def test_a_pragma_is_a_known_one():
+    chain = Chain()
+    refuses("pragma in stage 'C', axis 'i': expects one of partition", lambda: chain.c.pragma(chain.i, "fast"))
+
+
+def test_prefetch_refusals():
+    chain = Chain()
+    where = "prefetch in stage 'C', axis 'i': "
+    refuses(where + "'C' does not read 'A'", lambda: chain.c.prefetch(chain.A, chain.i))
+    refuses(where + "expects a distance of at least 1, found 0", lambda: chain.c.prefetch(chain.B, chain.i, 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda chain: chain.b.compute_at(chain.c, chain.j),
+            "'B' is computed inside that loop, at 'j', so there is nothing to read ahead",
+        ),
+        (lambda chain: chain.b.set_scope("register"), "'B' is in registers, which are not read ahead"),
+        (
+            lambda chain: chain.c.split(chain.i, 2),
+            "it is no loop of the stage any more; call prefetch after split, fuse and reorder",
+        ),
+    ],
+)
+def test_a_prefetch_that_later_primitives_make_void_is_refused(change, message):
+    chain = Chain()
+    chain.c.prefetch(chain.B, chain.i)
+    change(chain)
+    refuses(f"prefetch in stage 'C', axis 'i': {message}", chain.loops)
+
+
+def test_a_parallel_loop_inside_lanes_is_refused():
+    chain = fused_chain()
+    chain.c.vectorize(chain.i)
+    chain.c.parallel(chain.j)
+    refuses(
+        "a parallel loop inside a vectorized one can't be expressed; put the vectorized loop inside",
+        lambda: build_functions([lower(chain.s, [chain.A, chain.C])]),
+        CodegenError,
+    )
+
+
+def test_hardware_threads_are_refused_by_a_target_that_has_none():
+    chain = fused_chain()
+    chain.c.bind(chain.i, te.thread_axis("threadIdx.x"))
+    refuses(
+        "loop 'i' is bound to threadIdx.x; the target has no such threads",
+        lambda: build_functions([lower(chain.s, [chain.A, chain.C])]),
+        CodegenError,
+    )

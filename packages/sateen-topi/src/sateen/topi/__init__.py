@@ -1,0 +1,21 @@
+"""The operators of sateen: computations over logical axes, in any layout, and their schedules."""
+
+from sateen.topi.layout import Block, Layout, View, compute, placeholder
+from sateen.topi.operator import Computation, Kind, LayoutChoice, Operator, ScheduleFunction, kind_of
+from sateen.topi.types import Symbol, TensorType
+
+__all__ = [
+    "Block",
+    "Computation",
+    "Kind",
+    "Layout",
+    "LayoutChoice",
+    "Operator",
+    "ScheduleFunction",
+    "Symbol",
+    "TensorType",
+    "View",
+    "compute",
+    "kind_of",
+    "placeholder",
+]

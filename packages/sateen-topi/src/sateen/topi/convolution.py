@@ -1,0 +1,215 @@
+"""The ways to compute a convolution in layouts that are blocked by channels, with an estimate of what each costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import inf, prod, sqrt
+
+from sateen.runtime.errors import ArgumentError
+from sateen.tensor_ir import Machine
+from sateen.topi import winograd
+from sateen.topi.conv import reads_padding
+from sateen.topi.cost import MEMORY_BYTES_PER_CYCLE, bytes_per_cycle, tile_cycles, tiles_cycles
+from sateen.topi.tiling import balanced, tile_rows
+from sateen.topi.window import Window
+
+MOST_VECTORS = 8
+TRANSFORM_CYCLES = 0.45
+"""Of one element of a tile on its way into the domain of products, or out of it."""
+EXPOSED = 0.5
+"""The part of the traffic between caches that arithmetic does not hide."""
+REREAD = 0.3
+"""What reading transformed inputs costs by their bytes, compared with writing them."""
+STREAMED = 0.25
+"""The part of it for weights from memory, read in order, a vector at a time; with more a core looks further ahead."""
+CORES = (1, 2, 4)
+"""How many are equally likely to run a network."""
+SHARED_BYTES_PER_CYCLE = 2.5
+"""What a core writes to memory that another one has read before."""
+
+_NUMBER = r"([0-9]{1,9})"
+_NUMBERS = r"([0-9]{1,9}(?:x[0-9]{1,9}){0,5})"
+_PROBLEM = re.compile(rf"{_NUMBERS} \* {_NUMBERS} strides {_NUMBERS} pads {_NUMBERS} dilations {_NUMBERS}")
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """Register tiles of rows x columns of the output, for `vectors` of output channels."""
+
+    rows: int
+    columns: int
+    vectors: int
+
+    def __str__(self) -> str:
+        return f"direct {self.rows}x{self.columns}x{self.vectors}"
+
+
+@dataclass(frozen=True, slots=True)
+class Winograd:
+    """F(tile x tile) in blocks of rows x columns of tiles, for `vectors` of output channels."""
+
+    tile: int
+    rows: int
+    columns: int
+    vectors: int
+
+    def __str__(self) -> str:
+        return f"winograd {self.tile} {self.rows}x{self.columns}x{self.vectors}"
+
+
+Method = Direct | Winograd
+
+
+def parse_method(text: str) -> Method:
+    """What `str` writes so. Raises ArgumentError for other text."""
+    if match := re.fullmatch(rf"direct {_NUMBER}x{_NUMBER}x{_NUMBER}", text):
+        return Direct(*map(int, match.groups()))
+    if match := re.fullmatch(rf"winograd {_NUMBER} {_NUMBER}x{_NUMBER}x{_NUMBER}", text):
+        return Winograd(*map(int, match.groups()))
+    raise ArgumentError(f"expected a method such as 'direct 1x14x2' or 'winograd 4 1x14x2', found {text!r:.80}")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way to compute a convolution and the cycles that it is estimated to take of all cores together."""
+
+    method: Method
+    cycles: float
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A convolution of float32: shapes of data [N, C, …] and weight [O, C, …], in one group."""
+
+    data: tuple[int, ...]
+    weight: tuple[int, ...]
+    window: Window
+
+    @property
+    def output(self) -> tuple[int, ...]:
+        """The spatial extents of the result."""
+        return self.window.output(self.data[2:])
+
+    def __str__(self) -> str:
+        """1x64x56x56 * 64x64x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"""
+        data, weight, strides, pads, dilations = (
+            "x".join(map(str, numbers))
+            for numbers in (self.data, self.weight, self.window.strides, self.window.pads, self.window.dilations)
+        )
+        return f"{data} * {weight} strides {strides} pads {pads} dilations {dilations}"
+
+
+def parse_problem(text: str) -> Problem:
+    """What `str` writes so. Raises ArgumentError for other text, and for numbers that are no convolution."""
+    match = _PROBLEM.fullmatch(text)
+    if match is None:
+        example = "1x64x56x56 * 64x64x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"
+        raise ArgumentError(f"expected a convolution such as {example!r}, found {text!r:.160}")
+    data, weight, strides, pads, dilations = (tuple(map(int, part.split("x"))) for part in match.groups())
+    rank = len(data) - 2
+    problem = Problem(data, weight, Window(weight[2:], strides, pads, dilations))
+    if (
+        not 1 <= rank <= 3
+        or (len(weight), len(strides), len(pads), len(dilations)) != (rank + 2, rank, 2 * rank, rank)
+        or min((*data, *weight, *strides, *dilations)) < 1
+        or data[1] != weight[1]
+        or min(problem.output) < 1
+    ):
+        raise ArgumentError(f"expected shapes and a window that fit each other, found {text!r:.160}")
+    return problem
+
+
+def candidates(problem: Problem, machine: Machine) -> list[Candidate]:
+    """All ways, best first; none where a layout in blocks of channels does not fit."""
+    lanes = machine.lanes()
+    if lanes == 1 or problem.weight[0] < lanes:
+        return []
+    found = [*_direct(problem, machine), *_winograd(problem, machine)]
+    return sorted((c for c in found if c.cycles < inf), key=lambda c: c.cycles)
+
+
+def _panels(outputs: int, lanes: int) -> Iterator[int]:
+    """Numbers of vectors that divide the blocks of output channels."""
+    blocks = -(-outputs // lanes)
+    return (v for v in range(1, MOST_VECTORS + 1) if blocks % v == 0)
+
+
+def _direct(problem: Problem, machine: Machine) -> Iterator[Candidate]:
+    lanes, (outputs, channels, *kernel) = machine.lanes(), problem.weight
+    *_, width = problem.output
+    height = problem.output[-2] if len(problem.output) > 1 else 1
+    shares = channels < lanes and kernel[-1] > 1  # columns share elements of the input, which take registers too
+    padded = reads_padding(problem.window, problem.data[2:], problem.output)
+    registers = machine.vector_registers
+    if channels > lanes and channels % lanes:  # a sum in two loops, between which LLVM spills large tiles
+        registers = registers * 2 // 3
+    for vectors in _panels(outputs, lanes):
+        most = (registers - 1 - vectors) // vectors // (2 if shares else 1)
+        for columns in dict.fromkeys(balanced(width, n) for n in range(1, most + 1)):
+            tallest = min(height, most // columns) if columns == width and not padded else 1
+            for rows in dict.fromkeys(balanced(height, n) for n in range(1, tallest + 1)):
+                method = Direct(rows, columns, vectors)
+                yield Candidate(method, _direct_cycles(problem, method, machine))
+
+
+def _direct_cycles(problem: Problem, method: Direct, machine: Machine) -> float:
+    batch = problem.data[0]
+    *outer, width = problem.output
+    terms = prod(problem.weight[1:])
+    groups = -(-problem.weight[0] // (machine.lanes() * method.vectors))
+    row = partial(tiles_cycles, vectors=method.vectors, terms=terms, machine=machine)
+    strips, rest = divmod(prod(outer), method.rows)
+    cycles = strips * row(width * method.rows, method.columns * method.rows)
+    if rest:
+        cycles += row(width * rest, method.columns * rest)
+    image = 4 * prod(problem.data[1:])
+    traffic = image / bytes_per_cycle(image, machine) * EXPOSED
+    parts = batch * groups * prod(outer)
+    return _mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), method.vectors, parts)
+
+
+def _winograd(problem: Problem, machine: Machine) -> Iterator[Candidate]:
+    lanes, (outputs, channels, *_) = machine.lanes(), problem.weight
+    if not winograd.fits(problem.weight, problem.window) or channels % lanes or outputs % lanes:
+        return
+    for f in winograd.TRANSFORMS.values():
+        if (f.stride, f.stride) != problem.window.strides:
+            continue
+        for vectors in _panels(outputs, lanes):
+            for rows, columns in winograd.blocks(problem.output, f):
+                method = Winograd(f.m, rows, columns, vectors)
+                yield Candidate(method, _winograd_cycles(problem, f, method, machine))
+
+
+def _winograd_cycles(problem: Problem, f: winograd.Transform, method: Winograd, machine: Machine) -> float:
+    lanes, batch, (outputs, channels, *_) = machine.lanes(), problem.data[0], problem.weight
+    down, across = (-(-extent // f.m) for extent in problem.output)
+    whole = (method.rows, method.columns) == (down, across)
+    count = method.rows * method.columns * (batch if whole else 1)
+    blocks = 1 if whole else batch * (down // method.rows) * (across // method.columns)
+    groups = outputs // (lanes * method.vectors)
+    tile = tile_rows(count, method.vectors, machine.vector_registers)
+    one = tile_cycles(tile, method.vectors, channels, machine, EXPOSED)
+    products = f.n**2 * groups * -(-count // tile) * one
+    transforms = f.n**2 * count * (channels + outputs) * TRANSFORM_CYCLES
+    inputs, weights = 4 * f.n**2 * count * channels, 4 * f.weights**2 * channels * outputs
+    results = 4 * f.n**2 * count * lanes * method.vectors
+    traffic = (inputs * (1 + REREAD * groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
+    work = products + transforms + EXPOSED * traffic
+    if blocks > 1:
+        work = blocks * max(work, weights / bytes_per_cycle(weights, machine))
+    parts, shared = (groups, inputs) if whole else (blocks, 0)
+    return _mean_cycles(work, weights, method.vectors, parts, shared)
+
+
+def _mean_cycles(work: float, weights: int, vectors: int, parts: int, shared: int = 0) -> float:
+    """What cores spend together on work in equal parts, with cold weights and bytes that one writes and all read."""
+    cycles = []
+    for n in CORES:
+        own = -(-parts // n) / parts * work + (n > 1) * shared / n / SHARED_BYTES_PER_CYCLE
+        transfer = weights / (MEMORY_BYTES_PER_CYCLE * sqrt(n))
+        cycles.append(n * (max(own, transfer) + STREAMED / vectors * transfer))
+    return sum(cycles) / len(cycles)

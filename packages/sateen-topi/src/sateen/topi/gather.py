@@ -1,0 +1,136 @@
+"""Operators whose indices are data: gather reads at them, scatter writes.
+
+A negative index counts from the end of its axis. An index out of range is an error in the user's data that a kernel
+can't report: a gather reads the nearest element, a scatter leaves that update out. Memory beyond is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.te import Expr, ir_builder
+from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.layout import Layout, View, compute
+from sateen.topi.loops import loops, vector_of
+from sateen.topi.operator import Computation
+
+
+def position(index: Expr, extent: int) -> Expr:
+    """A place in [0, extent) from an index in [-extent, extent); the nearest to one that is out of range."""
+    wide = index.astype("int64")
+    return te.minimum(te.maximum(te.select(wide < 0, wide + extent, wide), 0), extent - 1)
+
+
+def gather(data: View, indices: View, axis: int, layout: Layout | None = None) -> Computation:
+    """output[a…, i…, b…] = data[a…, indices[i…], b…], the index at `axis`."""
+    rank = indices.ndim
+
+    def element(*index: Expr) -> Expr:
+        place = position(indices(*index[axis : axis + rank]), data.shape[axis])
+        return data(*index[:axis], place, *index[axis + rank :])
+
+    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+    return Computation((compute(shape, element, "gather", layout),))
+
+
+def gather_elements(data: View, indices: View, axis: int, layout: Layout | None = None) -> Computation:
+    """output[a…, j, b…] = data[a…, indices[a…, j, b…], b…], the index at `axis`."""
+
+    def element(*index: Expr) -> Expr:
+        return data(*index[:axis], position(indices(*index), data.shape[axis]), *index[axis + 1 :])
+
+    return Computation((compute(indices.shape, element, "gather_elements", layout),))
+
+
+def gather_nd(data: View, indices: View, batch_dims: int = 0, layout: Layout | None = None) -> Computation:
+    """output[a…, i…, b…] = data[a…, *indices[a…, i…], b…]: the last axis of `indices` holds an index per axis of data
+    after the batch."""
+    depth, outer = indices.shape[-1], indices.ndim - 1
+
+    def element(*index: Expr) -> Expr:
+        own = index[:outer]
+        places = [position(indices(*own, te.const(d)), data.shape[batch_dims + d]) for d in range(depth)]
+        return data(*index[:batch_dims], *places, *index[outer:])
+
+    shape = (*indices.shape[:-1], *data.shape[batch_dims + depth :])
+    return Computation((compute(shape, element, "gather_nd", layout),))
+
+
+REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "none": lambda old, new: new,
+    "add": lambda old, new: old + new,
+    "mul": lambda old, new: old * new,
+    "max": te.maximum,
+    "min": te.minimum,
+}
+"""What a scatter makes of an element and its update. Updates of one element are applied in order."""
+
+
+def scatter_elements(data: View, indices: View, updates: View, axis: int, reduction: str = "none") -> Computation:
+    """A copy of data in which element [a…, indices[a…, j, b…], b…] is updated by updates[a…, j, b…]. Row-major."""
+
+    def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
+        with loops(ib, indices.shape) as index:
+            place = ib.let("place", chosen[tuple(index)].astype("int64"))
+            where = ib.let("where", te.select(place < 0, place + data.shape[axis], place))
+            target = (*index[:axis], where, *index[axis + 1 :])
+            with ib.if_scope(te.all(where >= 0, where < data.shape[axis])):
+                out[target] = REDUCTIONS[reduction](out[target], new[tuple(index)])
+
+    return _scatter(data, indices, updates, write)
+
+
+def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none") -> Computation:
+    """A copy of data in which the slice at [*indices[i…]] is updated by updates[i…]. Row-major."""
+    depth = indices.shape[-1]
+
+    def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
+        with loops(ib, indices.shape[:-1]) as index:
+            places = []
+            for d in range(depth):
+                place = ib.let(f"place{d}", chosen[(*index, d)].astype("int64"))
+                places.append(ib.let(f"where{d}", te.select(place < 0, place + data.shape[d], place)))
+            inside = [c for p, extent in zip(places, data.shape, strict=False) for c in (p >= 0, p < extent)]
+            with ib.if_scope(te.all(*inside)), loops(ib, data.shape[depth:], vector_of(data)) as rest:
+                target = (*places, *rest)
+                out[target] = REDUCTIONS[reduction](out[target], new[(*index, *rest)])
+
+    return _scatter(data, indices, updates, write)
+
+
+def tensor_scatter(
+    cache: View, update: View, starts: View | None, axis: int, circular: bool = False, layout: Layout | None = None
+) -> Computation:
+    """The cache with update[b, …, t, …] at [b, …, starts[b] + t, …], which is beyond the end of `axis` nowhere, or the
+    place that is as far behind its begin where `circular`."""
+    extent, length = cache.shape[axis], update.shape[axis]
+
+    def element(*index: Expr) -> Expr:
+        start = te.const(0) if starts is None else starts(index[0]).astype("int64")
+        t = (index[axis] - start) % extent if circular else index[axis] - start
+        place = te.minimum(te.maximum(t, 0), max(length - 1, 0))
+        old = cache(*index)
+        if length == 0:
+            return old
+        return te.select(te.all(t >= 0, t < length), update(*index[:axis], place, *index[axis + 1 :]), old)
+
+    return Computation((compute(cache.shape, element, "tensor_scatter", layout),))
+
+
+def _scatter(
+    data: View, indices: View, updates: View,
+    write: Callable[[IRBuilder, BufferPointer, BufferPointer, BufferPointer], None],
+) -> Computation:
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        source, chosen, new = (ib.buffer_ptr(b) for b in ins)
+        out = ib.buffer_ptr(outs[0])
+        with loops(ib, data.shape, vector_of(data)) as index:
+            out[tuple(index)] = source[tuple(index)]
+        write(ib, out, chosen, new)
+        return ib.get()
+
+    inputs = [data.tensor, indices.tensor, updates.tensor]
+    tensor = te.extern(data.shape, inputs, body, name="scatter", dtype=data.dtype)
+    return Computation((View(tensor, data.shape, Layout.row_major(data.ndim)),))

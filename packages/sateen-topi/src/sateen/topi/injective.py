@@ -1,0 +1,192 @@
+"""The schedule of injective groups: one loop nest over the output's memory, everything inlined into it.
+
+The loop along memory is vectorized. Axes that every access crosses as one are fused first, so that short ones fill
+vectors; where an input is crossed against its memory, a square tile is transposed in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir.expr import INT64, Const, Expr, FloorMod, IterVar, Read, Var
+from sateen.tensor_ir.ir.visit import SharingRewriter, children, substitute, walk
+from sateen.tensor_ir.te.tensor import ComputeOp, Operation
+
+SERIAL_ELEMENTS = 1 << 14
+"""Below this many elements a loop isn't worth the launch of a parallel region."""
+ENOUGH_ITERATIONS = 16
+"""A parallel loop this long is shared evenly enough."""
+
+
+def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+    """Vectorize along memory, share the outer loops among threads where there is enough work."""
+    stage = s[output]
+    axes = list(stage.axes)
+    if not axes or not all(map(_extent, axes)):
+        return
+    lanes = machine.lanes(output.dtype)
+    accesses = _Accesses(s, stage.op)
+    group = accesses.fusible(axes, lanes)
+    partner = accesses.partner(axes, group, lanes)
+    column = stage.fuse(*group)
+    inner = _transposing(stage, column, stage.fuse(*partner), lanes) if partner else [column]
+    period = accesses.period(group, lanes)
+    if period and not partner:
+        _, column = stage.split(column, factor=period)
+    if not partner and _extent(column) >= lanes:
+        _, inner[0] = stage.split(column, factor=lanes, tail="partition")
+    stage.vectorize(inner[-1])
+    if prod(map(_extent, axes)) >= SERIAL_ELEMENTS:
+        _parallelize(stage, [leaf for leaf in stage.leaves if leaf not in inner])
+
+
+def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> list[IterVar]:
+    """The loops of a square tile, rows written out, of which generated code reads an input's rows and writes columns.
+
+    What is over at the ends of the axes is covered by tiles that overlap their neighbours. The loop over fewer tiles is
+    the inner one, so that the lines of memory that tiles share stay in the cache.
+    """
+    edge = 1 << (min(lanes, _extent(column), _extent(row)).bit_length() - 1)
+    column_tiles, columns = stage.split(column, edge, tail="shift")
+    row_tiles, rows = stage.split(row, edge, tail="shift")
+    around = [leaf for leaf in stage.leaves if leaf not in (column_tiles, columns, row_tiles, rows)]
+    tiles = sorted((row_tiles, column_tiles), key=_extent, reverse=True)
+    stage.reorder(*around, *tiles, rows, columns)
+    stage.unroll(rows)
+    return [rows, columns]
+
+
+def _parallelize(stage: te.Stage, loops: Sequence[IterVar]) -> None:
+    """Share the outermost loop among threads, fused with the next ones while it is short."""
+    if not loops:
+        return
+    outer, *rest = loops
+    for loop in rest:
+        if _extent(outer) >= ENOUGH_ITERATIONS or stage.pragmas.get(loop):
+            break
+        outer = stage.fuse(outer, loop)
+    stage.parallel(outer)
+
+
+def _extent(axis: IterVar) -> int:
+    assert isinstance(axis.extent, Const)
+    return int(axis.extent.value)
+
+
+class _Accesses:
+    """Where a stage reads memory, as addresses over its axes, and which axes it uses otherwise (in conditions)."""
+
+    def __init__(self, s: te.Schedule, op: Operation) -> None:
+        assert isinstance(op, ComputeOp)
+        inliner = _Inliner(s)
+        bodies = [inliner.rewrite(b) for b in op.body]
+        reads = {n for b in bodies for n in walk(b) if isinstance(n, Read)}
+        self.addresses = [_address(read) for read in reads]
+        self.conditions = {n for b in bodies for n in _walk_values(b) if isinstance(n, IterVar)}
+        self.analyzer = Analyzer()
+        for axis in op.axis:
+            self.analyzer.bind(axis, 0, axis.extent)
+
+    def fusible(self, axes: Sequence[IterVar], lanes: int) -> list[IterVar]:
+        """The last axes that are as one to every access, as many as vectors need."""
+        group = [axes[-1]]
+        for axis in reversed(axes[:-1]):
+            size = prod(map(_extent, group))
+            if (size % lanes == 0 or size >= 8 * lanes) and size > 1:
+                break
+            if not self._continues(axis, group, size):
+                break
+            group.insert(0, axis)
+        return group
+
+    def _continues(self, axis: IterVar, group: Sequence[IterVar], size: int) -> bool:
+        """Whether a step of `axis` is to every access as `size` steps of the last axis of the group."""
+        if size <= 1 or _extent(axis) <= 1:
+            return True
+        if axis in self.conditions or any(member in self.conditions for member in group):
+            return False
+        last = next(member for member in reversed(group) if _extent(member) > 1)
+        steps = [(self._step(a, axis), self._step(a, last)) for a in self.addresses]
+        return all(far is not None and near is not None and far == near * size for far, near in steps)
+
+    def partner(self, axes: Sequence[IterVar], group: Sequence[IterVar], lanes: int) -> list[IterVar]:
+        """The axes, as one, along which an input lies that the last ones, `group`, cross in strides; none: no input."""
+        others = [axis for axis in axes[: len(axes) - len(group)] if _extent(axis) > 1]
+        last = next((axis for axis in reversed(group) if _extent(axis) > 1), None)
+        if last is None:
+            return []
+        for address in self.addresses:
+            step = self._step(address, last, lanes)
+            if step is None or abs(step) <= lanes // 2:  # few loads and shuffles serve a short step
+                continue
+            for axis in reversed(others):
+                if self._step(address, axis, lanes) == 1:
+                    place = axes.index(axis)
+                    return self.fusible(axes[: place + 1], lanes)
+        return []
+
+    def period(self, group: Sequence[IterVar], lanes: int) -> int | None:
+        """The steps after which an address begins anew along the last axis, where vectors would straddle that."""
+        axis = group[-1]
+        found = {
+            int(node.b.value)
+            for address in self.addresses
+            for node in walk(address)
+            if isinstance(node, FloorMod) and isinstance(node.b, Const)
+            and self.analyzer.form(node.a).terms.get(axis) == 1
+        }
+        periods = [p for p in found if p > lanes and p % lanes and _extent(axis) % p == 0 and p < _extent(axis)]
+        return min(periods, default=None) if len(group) == 1 else None
+
+    def _step(self, address: Expr, axis: IterVar, block: int = 1) -> int | None:
+        """How far the address moves with one step of the axis, within a block; None where that varies."""
+        inner, outer = Var("inner", INT64), Var("outer", INT64)
+        self.analyzer.bind(inner, 0, block)
+        self.analyzer.bind(outer, 0, -(-_extent(axis) // block))
+        moved = outer if block == 1 else outer * block + inner
+        unit = outer if block == 1 else inner
+        form = self.analyzer.form(substitute(address, {axis: moved}))
+        if any(unit in walk(atom) for atom in form.terms if atom is not unit):
+            return None
+        return form.terms.get(unit, 0)
+
+
+class _Inliner(SharingRewriter):
+    """Reads of stages that are inlined become what those compute."""
+
+    def __init__(self, s: te.Schedule) -> None:
+        super().__init__()
+        self.schedule = s
+
+    def rewrite_Read(self, e: Read) -> Expr:
+        e = self.descend(e)
+        stage = self.schedule[e.tensor]
+        if not stage.inlined:
+            return e
+        assert isinstance(stage.op, ComputeOp)
+        body = stage.op.body[stage.outputs.index(e.tensor)]
+        return self.rewrite(substitute(body, dict(zip(stage.axes, e.indices, strict=True))))
+
+
+def _address(read: Read) -> Expr:
+    """The row-major position of an element of a tensor."""
+    position: Expr = te.const(0)
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        position = position * extent + index
+    return position
+
+
+def _walk_values(e: Expr) -> list[Expr]:
+    """The nodes of an expression outside of the indices of its reads."""
+    seen: dict[Expr, None] = {}
+    pending: list[Expr] = [e]
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen[node] = None
+            if not isinstance(node, Read):
+                pending += [child for child in children(node) if isinstance(child, Expr)]
+    return list(seen)

@@ -1,0 +1,70 @@
+"""Types of values: element type, logical dimensions, layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import InferenceError
+from sateen.topi.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A dimension that is not known while the graph is written. Symbols of one name are equal."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"?{self.name}"
+
+
+Dim = int | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor of `dtype` with logical dimensions `shape`, kept in `layout` (None: row-major)."""
+
+    dtype: DType
+    shape: tuple[Dim, ...]
+    layout: Layout | None = None
+
+    @staticmethod
+    def of(dtype: DType | str, shape: Sequence[Dim], layout: Layout | None = None) -> TensorType:
+        return TensorType(DType.of(dtype), tuple(shape), None if layout is None or layout.is_row_major else layout)
+
+    def __str__(self) -> str:
+        suffix = f"@{self.layout}" if self.layout is not None else ""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]{suffix}"
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        return all(isinstance(d, int) for d in self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The dimensions, as numbers. Raises InferenceError where one is a Symbol."""
+        if not self.is_static:
+            raise InferenceError(f"expected known dimensions, found {self}")
+        return tuple(d for d in self.shape if isinstance(d, int))
+
+    @property
+    def memory_layout(self) -> Layout:
+        return self.layout if self.layout is not None else Layout.row_major(self.rank)
+
+    @property
+    def physical_shape(self) -> tuple[int, ...]:
+        """Extents in memory, blocks that are not full included."""
+        return tuple(self.memory_layout.physical_shape(self.static_shape))
+
+    @property
+    def bytes(self) -> int:
+        """The memory that a static tensor takes."""
+        return prod(self.physical_shape) * self.dtype.bytes

@@ -1,0 +1,423 @@
+"""Convolution by Winograd's minimal filtering, for 3x3 kernels of stride 1 and 2.
+
+F(m x m) computes tiles of m x m outputs from n rows and columns of input with n² multiplications per channel pair
+instead of 9·m². With stride 1, n is m + 2. With stride 2 the taps fall into two phases: the outer two, over inputs that
+are two apart, are an F(2, 2) of three products, the middle one takes a product per output: n is 5 for m = 2. Input and
+output are transformed by small constant matrices, whose zeros take no part and whose rows and columns for points p and
+-p share what is even and what is odd in p; the weight is transformed beforehand. Rounding errors grow with m.
+
+Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.topi.injective import schedule_injective
+from sateen.topi.layout import Block, Layout, View
+from sateen.topi.operator import Computation
+from sateen.topi.tiling import (
+    elements,
+    host_of,
+    register_tile,
+    share_among_threads,
+    tile_rows,
+)
+from sateen.topi.window import Window
+
+Array = np.ndarray[Any, Any]
+Matrix = tuple[tuple[float, ...], ...]
+
+KERNEL = 3
+LEAST_BLOCK = 8
+"""Tiles that a part of a row has at least."""
+MOST_BLOCK = 256
+"""Tiles that a block of rows has at most."""
+LARGE_WEIGHT_BYTES = 8 << 20
+"""Of a transformed weight that threads make together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """The matrices of F(m x m, 3x3) for a stride. Trailing rows of `weight` that are equal are stored once."""
+
+    m: int
+    stride: int
+    data: Matrix
+    weight: Matrix
+    output: Matrix
+
+    @property
+    def n(self) -> int:
+        """Rows and columns of a transformed tile."""
+        return len(self.data)
+
+    @property
+    def step(self) -> int:
+        """Rows and columns of the input from one tile to the next."""
+        return self.m * self.stride
+
+    @property
+    def weights(self) -> int:
+        """Rows and columns of a transformed weight."""
+        return len(dict.fromkeys(self.weight))
+
+
+F2 = Transform(
+    2, 1,
+    ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
+    ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
+    ((1, 1, 1, 0), (0, 1, -1, -1)),
+)  # fmt: skip
+F4 = Transform(
+    4, 1,
+    (
+        (4, 0, -5, 0, 1, 0), (0, -4, -4, 1, 1, 0), (0, 4, -4, -1, 1, 0),
+        (0, -2, -1, 2, 1, 0), (0, 2, -1, -2, 1, 0), (0, 4, 0, -5, 0, 1),
+    ),
+    (
+        (1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6),
+        (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1),
+    ),
+    ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
+)  # fmt: skip
+F6 = Transform(
+    6, 1,
+    (
+        (1, 0, -21 / 4, 0, 21 / 4, 0, -1, 0),
+        (0, 1, 1, -17 / 4, -17 / 4, 1, 1, 0), (0, -1, 1, 17 / 4, -17 / 4, -1, 1, 0),
+        (0, 1 / 2, 1 / 4, -5 / 2, -5 / 4, 2, 1, 0), (0, -1 / 2, 1 / 4, 5 / 2, -5 / 4, -2, 1, 0),
+        (0, 2, 4, -5 / 2, -5, 1 / 2, 1, 0), (0, -2, 4, 5 / 2, -5, -1 / 2, 1, 0),
+        (0, -1, 0, 21 / 4, 0, -21 / 4, 0, 1),
+    ),
+    (
+        (1, 0, 0), (-2 / 9, -2 / 9, -2 / 9), (-2 / 9, 2 / 9, -2 / 9), (1 / 90, 1 / 45, 2 / 45),
+        (1 / 90, -1 / 45, 2 / 45), (32 / 45, 16 / 45, 8 / 45), (32 / 45, -16 / 45, 8 / 45), (0, 0, 1),
+    ),
+    (
+        (1, 1, 1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 1 / 2, -1 / 2, 0), (0, 1, 1, 4, 4, 1 / 4, 1 / 4, 0),
+        (0, 1, -1, 8, -8, 1 / 8, -1 / 8, 0), (0, 1, 1, 16, 16, 1 / 16, 1 / 16, 0),
+        (0, 1, -1, 32, -32, 1 / 32, -1 / 32, 1),
+    ),
+)  # fmt: skip
+F2_STRIDE_2 = Transform(
+    2, 2,
+    ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 1, 0, -1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
+    ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
+    ((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
+)  # fmt: skip
+TRANSFORMS = {(f.m, f.stride): f for f in (F2, F4, F6, F2_STRIDE_2)}
+"""By outputs per tile, m, and stride."""
+
+
+def fits(weight: Sequence[int], window: Window) -> bool:
+    """Whether there is a transform for a weight [O, C, 3, 3] and a window, in one group."""
+    square = tuple(weight[2:]) == (KERNEL, KERNEL) and all(d == 1 for d in window.dilations)
+    return square and any(window.strides == (f.stride, f.stride) for f in TRANSFORMS.values())
+
+
+def blocks(output: Sequence[int], f: Transform) -> Iterator[tuple[int, int]]:
+    """Rows and columns of tiles that may be computed at a time: all, whole rows, or parts of one row."""
+    down, across = (-(-extent // f.m) for extent in output)
+    yield down, across
+    yield from ((rows, across) for rows in range(1, down) if down % rows == 0 and rows * across <= MOST_BLOCK)
+    yield from ((1, columns) for columns in range(LEAST_BLOCK, across) if across % columns == 0)
+
+
+def transformed(weight: Array, f: Transform) -> Array:
+    """A weight [O, C, 3, 3] as [O, C, k, k]: G w Gᵀ without rows and columns that repeat, computed in float64."""
+    g = np.array(list(dict.fromkeys(f.weight)))
+    both = np.kron(g, g).T  # [9, k²]
+    result = np.empty((*weight.shape[:2], len(g), len(g)), weight.dtype)
+
+    def transform(channel: int) -> None:  # of the output: one at a time keeps float64 copies in caches
+        taps = weight[channel].reshape(-1, KERNEL**2).astype(np.float64)
+        result[channel] = (taps @ both).reshape(result.shape[1:])
+
+    if result.nbytes < LARGE_WEIGHT_BYTES:
+        for channel in range(len(weight)):
+            transform(channel)
+    else:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(transform, range(len(weight))))
+    return result
+
+
+def weight_layout(lanes: int, vectors: int) -> Layout:
+    """The layout of a transformed weight: panels of as many output channels as a register tile has."""
+    return Layout((0, 2, 3, 1, Block(0, lanes * vectors)))
+
+
+def winograd_conv(
+    data: View, weight: View, bias: View | None, f: Transform, window: Window, block: Sequence[int] = (), pool: int = 1
+) -> Computation:
+    """data [N, C, H, W] * transformed weight [O, C, k, k] + bias [O], in the layout of data.
+
+    `block` are rows and columns of tiles that are computed at a time, by default all. `pool` divides a tile's rows:
+    squares of so many rows and columns give their maxima. Blocked by channels is the layout for speed; row-major
+    is computed as it is defined, element by element.
+    """
+    return _Winograd(data, weight, bias, f, window, tuple(block), pool).computation()
+
+
+def factors(matrix: Matrix) -> tuple[Matrix, ...]:
+    """Matrices whose product is `matrix`, with fewer terms: the first to be applied is the last.
+
+    Rows that are sums and differences of the same two parts, as those for p and -p are, are computed from the parts.
+    """
+    rows = np.array(matrix, np.float64)
+    parts, sums = rows.copy(), np.eye(len(rows))
+    for i, (row, following) in enumerate(pairwise(rows)):
+        even, odd = (row + following) / 2, (row - following) / 2
+        if even.any() and odd.any() and not (even * odd).any():
+            parts[i : i + 2] = even, odd
+            sums[i : i + 2, i : i + 2] = (1, 1), (1, -1)
+    if np.count_nonzero(parts) + np.count_nonzero(sums) - 2 * len(rows) >= np.count_nonzero(rows) - len(rows):
+        return (matrix,)
+    return _matrix(sums), _matrix(parts)
+
+
+def _matrix(rows: Array) -> Matrix:
+    return tuple(tuple(row) for row in rows.tolist())
+
+
+def _transposed(matrix: Matrix) -> Matrix:
+    return tuple(zip(*matrix, strict=True))
+
+
+def _sandwich(
+    matrices: Sequence[Matrix], source: Callable[..., Expr], shape: tuple[int, ...], name: str
+) -> list[te.Tensor]:
+    """M d Mᵀ for tiles d[i, j, …], M the product of matrices that are applied one by one: what each gives, in order."""
+    found: list[te.Tensor] = []
+    for along in (0, 1):
+        for matrix in matrices:
+            shape = (*shape[:along], len(matrix), *shape[along + 1 :])
+            source = _applied(matrix, along, source, shape, name)
+            found.append(source)
+    return found
+
+
+def _applied(
+    matrix: Matrix, along: int, source: Callable[..., Expr], shape: tuple[int, ...], name: str
+) -> te.Tensor:
+    """Σ matrix[i, r]·source(…, r, …) over r, without zeros, where i and r are index number `along`.
+
+    A sum begins at the end where more terms have the factor 1: a multiplication less for each.
+    """
+    entries, k = te.constant(np.array(matrix, np.float32), "M"), te.reduce_axis(len(matrix[0]), "k")
+    rows = [[entry for entry in row if entry] for row in matrix]
+    r = k if sum(row[0] == 1 for row in rows) >= sum(row[-1] == 1 for row in rows) else len(matrix[0]) - 1 - k
+
+    def element(*index: Expr) -> Expr:
+        entry = entries(index[along], r)
+        term = source(*index[:along], r, *index[along + 1 :])
+        return te.sum(entry * term, axis=k, where=entry.not_equal(0.0))
+
+    result: te.Tensor = te.compute(shape, element, name=name)
+    return result
+
+
+class _Winograd:
+    """The stages, along a tile's rows and columns i and j, channel blocks, tiles t and channels of a block."""
+
+    def __init__(
+        self,
+        data: View,
+        weight: View,
+        bias: View | None,
+        f: Transform,
+        window: Window,
+        block: tuple[int, ...],
+        pool: int,
+    ) -> None:
+        self.data, self.weight, self.bias, self.f, self.window, self.pool = data, weight, bias, f, window, pool
+        batch, self.channels, *spatial = data.shape
+        self.outputs = weight.shape[0]
+        height, width = window.output(spatial)
+        self.shape = (batch, self.outputs, height // pool, width // pool)
+        self.side = f.m // pool
+        self.lanes = data.layout.block_of(1)
+        self.down, self.across = -(-height // f.m), -(-width // f.m)
+        self.count = batch * self.down * self.across
+        self.block = block or (self.down, self.across)
+
+    def computation(self) -> Computation:
+        f, n, lanes, count, weights = self.f, self.f.n, self.lanes, self.count, self.f.weights
+        blocks, output_blocks = self.channels // lanes, self.outputs // lanes
+        self.padded: te.Tensor = self._padded(blocks)
+        inputs = factors(f.data)[::-1]
+        *self.inner, self.transformed = _sandwich(inputs, self._input, (n, n, blocks, count, lanes), "transformed")
+        c = te.reduce_axis(self.channels, "c")
+        self.products: te.Tensor = te.compute(
+            (n, n, output_blocks, count, lanes),
+            lambda i, j, ob, t, oi: te.sum(
+                self.transformed(i, j, c // lanes, t, c % lanes)
+                * self.weight(ob * lanes + oi, c, te.minimum(i, weights - 1), te.minimum(j, weights - 1)),
+                axis=c,
+            ),
+            name="products",
+        )
+        outputs = [_transposed(matrix) for matrix in factors(_transposed(f.output))]
+        self.results = _sandwich(outputs, self.products, (n, n, output_blocks, count, lanes), "tiles")
+        layout = self.data.layout
+        self.maxima: te.Tensor | None = None
+        if self.pool > 1:
+            self.maxima = te.compute(layout.physical_shape(self.shape), self._maximum, name="maxima")
+
+        def element(*physical: Expr) -> Expr:
+            index = layout.logical_index(physical)
+            value = self._output(*index) if self.maxima is None else self.maxima(*physical)
+            return value if self.bias is None else value + self.bias(index[1])
+
+        self.result: te.Tensor = te.compute(layout.physical_shape(self.shape), element, name="winograd")
+        return Computation((View(self.result, self.shape, layout),), self.schedule)
+
+    def _output(self, b: Expr, o: Expr, y: Expr, x: Expr) -> Expr:
+        """What the tiles hold of the convolution."""
+        m, lanes = self.f.m, self.lanes
+        tile = (b * self.down + y // m) * self.across + x // m
+        value: Expr = self.results[-1](y % m, x % m, o // lanes, tile, o % lanes)
+        return value
+
+    def _maximum(self, *physical: Expr) -> Expr:
+        """The maximum of a square of the convolution."""
+        b, o, y, x = self.data.layout.logical_index(physical)
+        rows, columns = (te.reduce_axis(self.pool, name) for name in "pq")
+        tile = (b * self.down + y // self.side) * self.across + x // self.side
+        row, column = y % self.side * self.pool + rows, x % self.side * self.pool + columns
+        value = self.results[-1](row, column, o // self.lanes, tile, o % self.lanes)
+        return te.max(value, axis=[rows, columns])
+
+    def _padded(self, blocks: int) -> te.Tensor:
+        """The input with its padding and with what the last tiles reach beyond it."""
+        f, (batch, _, height, width), (top, left, *_) = self.f, self.data.shape, self.window.pads
+        rows, columns = (self.down - 1) * f.step + f.n, (self.across - 1) * f.step + f.n
+
+        def element(b: Expr, cb: Expr, y: Expr, x: Expr, ci: Expr) -> Expr:
+            inside = te.all(y >= top, y < top + height, x >= left, x < left + width)
+            value = self.data(b, cb * self.lanes + ci, y - top, x - left)
+            return te.if_then_else(inside, value, te.const(0, self.data.dtype))
+
+        padded: te.Tensor = te.compute((batch, blocks, rows, columns, self.lanes), element, name="padded")
+        return padded
+
+    def _input(self, i: Expr, j: Expr, cb: Expr, t: Expr, ci: Expr) -> Expr:
+        """The input under row i and column j of a tile."""
+        y, x = t // self.across % self.down * self.f.step + i, t % self.across * self.f.step + j
+        return self.padded(t // (self.across * self.down), cb, y, x, ci)
+
+    def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """Per block of tiles: transform the input; per group of output channels, multiply and transform the output.
+
+        The weight is read in its order, once per block.
+        """
+        if self.data.layout.is_row_major:
+            if output is not self.result:
+                s[self.result].compute_inline()
+            s[self.padded].compute_inline()
+            schedule_injective(s, output, machine)
+            return
+        host = host_of(s, self.result, output, machine)
+        if host is not self.result:
+            s[self.result].compute_inline()
+        rows, columns = self.block
+        stage = s[host]
+        b, ob, y, x, oi = stage.axes
+        og, ob = stage.split(ob, self.vectors)
+        yo, yi = stage.split(y, self.side, tail="guard")
+        xo, xi = stage.split(x, self.side, tail="guard")
+        yb, yo = stage.split(yo, rows)
+        xb, xo = stage.split(xo, columns)
+        stage.reorder(b, yb, xb, og, ob, yo, xo, yi, xi, oi)
+        register_tile(stage, xi, oi)
+        if self.maxima is not None:
+            _in_registers(s[self.maxima], stage, yi)
+        _two_passes(s, self.results, len(self.results) // 2, stage, xo, yi)
+        work = elements(self.products) * self.channels // 8
+        place = None
+        if (rows, columns) == (self.down, self.across):
+            stage.fuse(yb, xb)
+            share_among_threads(stage, [og], work)
+        else:
+            place = (stage, share_among_threads(stage, [b, yb, xb], work))
+        self._schedule_products(s, machine, stage, og, rows * columns)
+        self._schedule_input(s, place, columns, work)
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of output channels in a panel of the weight."""
+        return max(1, self.weight.layout.block_of(0) // self.lanes)
+
+    def _schedule_products(self, s: te.Schedule, machine: Machine, host: te.Stage, og: IterVar, count: int) -> None:
+        tile = s.cache_write(self.products, "register")
+        stage = s[self.products]
+        i, j, ob, t, oi = stage.axes
+        to, ti = stage.split(t, tile_rows(count, self.vectors, machine.vector_registers), tail="shift")
+        stage.reorder(i, j, to, ti, ob, oi)
+        register_tile(stage, ti, ob, oi)
+        stage.compute_at(host, og)
+        s[tile].compute_at(stage, to)
+        i, j, ob, t, oi = s[tile].axes
+        co, ci = s[tile].split(s[tile].op.reduce_axis[0], self.lanes)
+        cs, cu = s[tile].split(ci, 4 if self.lanes % 4 == 0 else 1)
+        s[tile].reorder(i, j, co, cs, cu, t, ob, oi)
+        register_tile(s[tile], cu, t, ob, oi)
+
+    def _schedule_input(self, s: te.Schedule, place: tuple[te.Stage, IterVar] | None, columns: int, work: int) -> None:
+        """At a place in the nest of blocks, or as a nest of its own; a strip of padded input serves a row of tiles."""
+        tile = s.cache_write(self.transformed, "register")
+        stage = s[self.transformed]
+        i, j, cb, t, ci = stage.axes
+        stage.storage_align(j, 2 * self.lanes, self.lanes)  # the planes that a tile is stored to are in different sets
+        row, tx = stage.split(t, columns)
+        stage.reorder(cb, row, tx, i, j, ci)
+        if place is None:
+            row = share_among_threads(stage, [cb, row], work)
+        else:
+            stage.compute_at(*place)
+        register_tile(stage, j, ci)
+        _two_passes(s, [*self.inner, tile], len(factors(self.f.data)), stage, tx, i)
+        strip = s[self.padded]
+        strip.compute_at(stage, row)
+        strip.vectorize(strip.axes[-1])
+
+
+def _two_passes(
+    s: te.Schedule, tensors: Sequence[te.Tensor], per_pass: int, host: te.Stage, tile: IterVar, row: IterVar
+) -> None:
+    """Both sides of a transform, at loops of the host over tiles and over a tile's rows.
+
+    The first pass goes column by column to a buffer on the stack, since registers don't hold a tile, the second row by
+    row from there to the host.
+    """
+    first, second = tensors[:per_pass], tensors[per_pass:]
+    columns = s.cache_write(first[-1], "register")
+    buffer = s[first[-1]]
+    i, j, block, t, lane = buffer.axes
+    buffer.set_scope("local")
+    buffer.compute_at(host, tile)
+    buffer.reorder(block, t, j, i, lane)
+    register_tile(buffer, i, lane)
+    for tensor in (*first[:-1], columns):
+        _in_registers(s[tensor], buffer, j)
+    for tensor in second:
+        _in_registers(s[tensor], host, row)
+
+
+def _in_registers(stage: te.Stage, host: te.Stage, place: IterVar) -> None:
+    """A small reduction, all of whose loops are written out."""
+    *data, lane = stage.axes
+    loops = [*data, *stage.op.reduce_axis, lane]
+    stage.set_scope("register")
+    stage.compute_at(host, place)
+    stage.reorder(*loops)
+    register_tile(stage, *loops)

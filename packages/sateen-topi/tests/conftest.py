@@ -1,0 +1,107 @@
+"""Fixtures that run computations as native code, and from their definition."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sateen.tensor_ir import CompiledModule, Machine, build, te
+from sateen.tensor_ir.interpret import evaluate
+from sateen.topi.injective import schedule_injective
+from sateen.topi.layout import Layout, View, placeholder
+from sateen.topi.layout_conversion import pack, unpack
+from sateen.topi.operator import Computation
+
+
+@pytest.fixture
+def computed() -> Callable[..., Any]:
+    """computed(f, *arrays): f of views as native code computes it, after a comparison with the definition."""
+    return _run
+
+
+@pytest.fixture
+def compiled() -> Callable[..., CompiledModule]:
+    """compiled(f, *shapes): the native code of f over float32 views."""
+
+    def compiled(function: Callable[..., Computation], *shapes: tuple[int, ...]) -> CompiledModule:
+        return _compile(function, [placeholder(s, "float32", f"x{i}") for i, s in enumerate(shapes)])[1]
+
+    return compiled
+
+
+def _compile(function: Callable[..., Computation], views: Any) -> tuple[list[te.Tensor], CompiledModule]:
+    computation = function(*views)
+    tensors = [v.tensor for v in computation.outputs]
+    schedule = te.create_schedule(tensors)
+    (computation.schedule or schedule_injective)(schedule, tensors[0], Machine.of("llvm"))
+    return tensors, build(schedule, [*(v.tensor for v in views), *tensors])
+
+
+def _run(function: Callable[..., Computation], *arrays: np.ndarray) -> Any:
+    views = [placeholder(a.shape, str(a.dtype), f"x{i}") for i, a in enumerate(arrays)]
+    tensors, module = _compile(function, views)
+    results = [np.zeros([int(e.value) for e in t.shape], t.dtype.numpy) for t in tensors]
+    module(*arrays, *results)
+    expected = evaluate(tensors, {v.tensor: a for v, a in zip(views, arrays, strict=True)})
+    for tensor, result, wanted in zip(tensors, results, expected, strict=True):
+        if tensor.dtype.is_float:
+            bound = {16: 1e-2, 32: 1e-4, 64: 1e-12}[tensor.dtype.bits]
+            narrow = np.asarray(wanted).astype(tensor.dtype.numpy)
+            np.testing.assert_allclose(np.float64(result), np.float64(narrow), rtol=bound, atol=bound)
+        else:
+            np.testing.assert_array_equal(result, wanted)
+    return results[0] if len(results) == 1 else results
+
+
+@pytest.fixture
+def run_views() -> Callable[..., list[np.ndarray]]:
+    """Native code over views in any layout; see `_run_views`."""
+    return _run_views
+
+
+def _run_views(
+    computation: Computation, views: Sequence[View], arrays: Sequence[np.ndarray],
+    epilogue: Callable[[View], View] | None = None, machine: Machine | None = None,
+) -> list[np.ndarray]:
+    """The row-major outputs for row-major arrays; `epilogue` is fused behind the only output."""
+    outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]
+    tensors = [v.tensor for v in outputs]
+    schedule = te.create_schedule(tensors)
+    (computation.schedule or schedule_injective)(schedule, tensors[0], machine or Machine.of("llvm"))
+    results = [np.zeros(v.layout.physical_shape(v.shape), v.dtype.numpy) for v in outputs]
+    given = [pack(a, v.layout) for a, v in zip(arrays, views, strict=True)]
+    build(schedule, [*(v.tensor for v in views), *tensors])(*given, *results)
+    return [unpack(r, v.shape, v.layout) for r, v in zip(results, outputs, strict=True)]
+
+
+@pytest.fixture
+def view() -> Callable[..., View]:
+    """A view for an array: view(array, name, layout)."""
+
+    def view(array: np.ndarray, name: str, layout: Layout | None = None) -> View:
+        return placeholder(array.shape, str(array.dtype), name, layout)
+
+    return view
+
+
+@pytest.fixture
+def error() -> Callable[[np.ndarray, np.ndarray], float]:
+    """The largest difference over the largest magnitude."""
+
+    def error(found: np.ndarray, expected: np.ndarray) -> float:
+        assert found.shape == expected.shape
+        return float(np.abs(found.astype(np.float64) - expected).max() / max(np.abs(expected).max(), 1e-30))
+
+    return error
+
+
+@pytest.fixture
+def lanes() -> int:
+    """The float32 elements of a vector of this machine."""
+    return Machine.of("llvm").lanes()
+
+
+@pytest.fixture
+def random() -> np.random.Generator:
+    return np.random.default_rng(0)

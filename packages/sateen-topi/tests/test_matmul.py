@@ -1,0 +1,93 @@
+"""Matrix products against NumPy in float64."""
+
+import numpy as np
+import pytest
+
+from sateen.tensor_ir import Machine, te
+from sateen.topi.layout import compute
+from sateen.topi.matmul import matmul, matmul_shape, weight_layout
+
+SHAPES = [
+    ((128, 96), (96, 64)),
+    ((37, 33), (33, 45)),
+    ((7, 33), (33, 19)),
+    ((1, 70), (70, 100)),
+    ((5, 7), (7, 2)),
+    ((1, 1), (1, 1)),
+    ((37, 33), (33, 1)),
+    ((3, 5, 64), (64, 33)),
+    ((2, 3, 5, 16), (1, 16, 20)),
+    ((2, 3, 5, 16), (2, 3, 16, 7)),
+    ((37, 12), (3, 12, 20)),
+    ((2, 3, 5, 64), (64, 1)),
+]
+
+
+def multiplied(run_views, view, random, a, b, packed, dtype="float32", epilogue=None, machine=None):
+    x, y = random.standard_normal(a).astype(dtype), random.standard_normal(b).astype(dtype)
+    rows, machine = int(np.prod(a[:-1])), machine or Machine.of("llvm")
+    layout = weight_layout(rows, b[-1], len(b), machine.lanes(dtype)) if packed else None
+    operands = [view(x, "a"), view(y, "b", layout)]
+    (found,) = run_views(matmul(*operands), operands, [x, y], epilogue, machine)
+    return found, np.matmul(x.astype(np.float64), y.astype(np.float64))
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+@pytest.mark.parametrize("packed", [True, False])
+def test_values(run_views, view, error, random, a, b, packed):
+    found, expected = multiplied(run_views, view, random, a, b, packed)
+    assert error(found, expected) < 1e-5
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_an_epilogue_in_place_and_one_that_transposes(run_views, view, error, random, packed):
+    def relu(v):
+        return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu")
+
+    def transposed(v):
+        return compute(v.shape[::-1], lambda i, j: v(j, i) * 2.0, "transposed")
+
+    found, expected = multiplied(run_views, view, random, (37, 33), (33, 45), packed, epilogue=relu)
+    assert error(found, np.maximum(expected, 0)) < 1e-5
+    found, expected = multiplied(run_views, view, random, (37, 33), (33, 45), packed, epilogue=transposed)
+    assert error(found, 2 * expected.T) < 1e-5
+
+
+def test_terms_are_added_in_blocks_where_a_panel_is_larger_than_the_cache(run_views, view, error, random):
+    small = Machine(Machine.of("llvm").vector_bytes, 32, 32 << 10, 64 << 10, 1 << 20)
+    found, expected = multiplied(run_views, view, random, (29, 512), (512, 70), True, machine=small)
+    assert error(found, expected) < 1e-5
+
+
+def test_partial_sums_don_t_overwrite_an_operand_in_the_same_memory(view, random):
+    """With an operand as large as the output, which may share its memory, terms are added in one go."""
+    small = Machine(Machine.of("llvm").vector_bytes, 32, 32 << 10, 64 << 10, 1 << 20)
+    x, y, r = (random.standard_normal(s).astype("float32") for s in ((29, 512), (512, 70), (29, 70)))
+    lanes = small.lanes()
+    operands = [view(x, "a"), view(y, "b", weight_layout(29, 70, 2, lanes)), view(r, "r")]
+    product = matmul(*operands[:2])
+    total = compute((29, 70), lambda i, j: product.view(i, j) + operands[2](i, j), "add")
+    schedule = te.create_schedule(total.tensor)
+    product.schedule(schedule, total.tensor, small)
+    assert not schedule[total.tensor].blocks
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [("float16", 1e-3), ("float64", 1e-13), ("int32", 0)])
+def test_other_types(run_views, view, error, random, dtype, bound):
+    x, y = ((random.standard_normal(s) * 4).astype(dtype) for s in ((17, 64), (64, 35)))
+    operands = [view(x, "a"), view(y, "b")]
+    (found,) = run_views(matmul(*operands), operands, [x, y])
+    assert error(found, x.astype(np.float64) @ y.astype(np.float64)) <= bound
+
+
+def test_operands_that_don_t_fit_are_refused():
+    with pytest.raises(ValueError, match="inner dimensions differ: 3 columns on the left, 4 rows on the right"):
+        matmul_shape((2, 3), (4, 5))
+    with pytest.raises(ValueError, match="rank 2 or more"):
+        matmul_shape((3,), (3, 5))
+
+
+def test_panels_are_as_wide_as_a_register_tile():
+    assert str(weight_layout(1024, 1024, 2, 16)) == "Ba64b"
+    assert str(weight_layout(1, 1024, 2, 16)) == "Ba128b"
+    assert weight_layout(8, 1, 2, 16) is None

@@ -1,1 +1,0 @@
-"""The `weft` command: one module per verb, and what verbs share."""

@@ -1,6 +1,0 @@
-"""Reads ONNX models, of every operator set from 1 to the newest that the installed onnx package describes."""
-
-from weft.frontends.onnx.importer import check_onnx, from_onnx
-from weft.frontends.onnx.report import Gap, Report
-
-__all__ = ["Gap", "Report", "check_onnx", "from_onnx"]

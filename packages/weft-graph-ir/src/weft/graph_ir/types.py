@@ -1,5 +1,0 @@
-"""Types of values in a graph: those that operators are written with."""
-
-from weft.topi.types import Dim, Symbol, TensorType
-
-__all__ = ["Dim", "Symbol", "TensorType"]

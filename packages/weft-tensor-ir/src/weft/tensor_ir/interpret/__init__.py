@@ -1,6 +1,0 @@
-"""The oracles: `evaluate` gives tensors from their definition, `run` executes loop IR with every access checked."""
-
-from weft.tensor_ir.interpret.loop_oracle import run
-from weft.tensor_ir.interpret.te_oracle import evaluate
-
-__all__ = ["evaluate", "run"]
