@@ -1,4 +1,5 @@
-"""A library as sateen would compile it, written in C, so that these tests need no compiler of sateen's."""
+"""A library as sateen would compile it, written in C, so that these tests need no compiler of sateen's; and where one
+that sateen compiled can run."""
 
 from __future__ import annotations
 
@@ -83,6 +84,14 @@ int32_t exhaust(const host *h, tensor *const *args, int32_t n) {
   return 0;
 }
 """
+
+
+@pytest.fixture(scope="session")
+def runs_kept() -> None:
+    """For tests that run the code of running_sum.sateen; skipped where this machine can't."""
+    host, needed = Target.host(), Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v2")
+    if "linux" not in host.triple or host.missing_features(needed):
+        pytest.skip("running_sum.sateen is for x86-64-v2 on Linux")
 
 
 @pytest.fixture(scope="session")

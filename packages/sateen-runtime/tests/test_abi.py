@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sateen.runtime.abi import ABI_VERSION, DLDataType, DLDevice, DLTensor, Failure, Status, SateenHost
+from sateen.runtime.abi import ABI_VERSION, DLDataType, DLDevice, DLTensor, Failure, SateenHost, Status
 
 STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "DLDevice": DLDevice,

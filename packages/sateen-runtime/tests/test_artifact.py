@@ -105,11 +105,20 @@ def test_threads_that_save_to_one_path_leave_the_file_of_one_of_them(tmp_path: P
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.sateen"]
 
 
-@pytest.mark.parametrize("name", ["file/a.sateen", "none/a.sateen", "a" * 250])
+@pytest.mark.parametrize("name", ["file/a.sateen", "none/a.sateen", "a" * 256])
 def test_a_place_that_can_not_be_written_to_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ArtifactError, match="expected a place to write the artifact to: "):
         artifact().save(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["x" * 513, "x\0", "\x1b[31m", ""])
+def test_a_name_that_a_reader_would_refuse_is_not_written(name: str, tmp_path: Path) -> None:
+    made = artifact()
+    named = replace(made, inputs=(replace(made.inputs[0], name=name), *made.inputs[1:]))
+    with pytest.raises(ArtifactError, match="expected the name of a parameter as printable text of 1 to 512 char"):
+        named.save(tmp_path / "a.sateen")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_saving_replaces_a_file_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -123,7 +132,7 @@ def test_saving_replaces_a_file_whole_and_leaves_nothing_beside_it(tmp_path: Pat
 
 
 def test_a_place_that_can_not_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"a\.sateen: expected a place to write the artifact to: No such file or dir"):
+    with pytest.raises(ArtifactError, match=r"a\.sateen: expected a place to write the artifact to: No such file or"):
         artifact().save(tmp_path / "missing" / "a.sateen")
     (tmp_path / "folder.sateen" / "inside").mkdir(parents=True)
     with pytest.raises(ArtifactError, match=r"folder\.sateen: expected a place to write the artifact to: "):

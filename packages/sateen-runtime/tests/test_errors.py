@@ -1,4 +1,4 @@
-from sateen.runtime import ArgumentError, SessionError, SessionTimeoutError, SateenError, errors
+from sateen.runtime import ArgumentError, SateenError, SessionError, SessionTimeoutError, errors
 
 
 def test_every_error_descends_from_sateen_error() -> None:

@@ -30,6 +30,22 @@ def test_the_first_table_is_handed_to_all() -> None:
     assert (second.context, second.threads) == (11, 3)
 
 
+def test_of_two_offers_at_once_one_is_taken_and_stays() -> None:
+    pool, seen = HostPool(), []
+    other, table = offer(context=22), SateenHost(1, 0, 11)
+
+    def offered_meanwhile() -> int:
+        pool.offer(*other)
+        seen.append(pool.host())
+        return ctypes.addressof(table)
+
+    function = DefaultHost(offered_meanwhile)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    pool.offer(address, (table, function))
+    assert [host and host.context for host in (*seen, pool.host())] == [22, 22]
+
+
 def test_before_the_first_offer_there_is_none() -> None:
     assert HostPool().host() is None
 

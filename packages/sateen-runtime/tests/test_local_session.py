@@ -18,6 +18,7 @@ from sateen.runtime import (
     SessionTimeoutError,
     array,
     empty,
+    framing,
 )
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="local sessions need setrlimit of POSIX")
@@ -104,8 +105,9 @@ def test_a_kill_from_outside_is_a_crash(library: bytes) -> None:
 
 
 def test_endless_work_is_ended_at_the_limit(library: bytes) -> None:
-    with LocalSession(seconds=0.5) as session:
+    with LocalSession() as session:
         module = session.load(library)
+        session._seconds = 0.5
         with pytest.raises(SessionTimeoutError, match=r"spin: expected it to end within 0\.5 s, it did not"):
             module["spin"]()
 
@@ -135,3 +137,23 @@ def test_a_closed_session_says_so(library: bytes) -> None:
 def test_limits_must_be_positive(limits: dict[str, float]) -> None:
     with pytest.raises(ArgumentError, match="expected positive limits of a session, found seconds="):
         LocalSession(**limits)  # type: ignore[arg-type]
+
+
+def test_a_session_ends_when_a_request_is_interrupted(library: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with LocalSession() as session:
+        add = session.load(library)["add"]
+        a, c = np.ones((2, 4), np.float32), np.zeros((2, 4), np.float32)
+        with monkeypatch.context() as patch:
+            patch.setattr(framing, "receive", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                add(a, a, c)
+        assert session._child.returncode == -signal.SIGKILL
+        with pytest.raises(SessionError, match="an open session, found one that has ended: add was interrupted"):
+            add(a, a, c)
+
+
+def test_an_interrupt_from_the_terminal_does_not_reach_the_child(session: LocalSession) -> None:
+    assert os.getpgid(session._child.pid) != os.getpgid(0)

@@ -92,6 +92,45 @@ def test_the_text_says_type_shape_and_device() -> None:
     assert repr(empty((2, 3), "int8")) == "NDArray(int8[2, 3] on cpu(0))"
 
 
+def test_it_has_the_length_and_the_rows_of_an_array_of_numpy() -> None:
+    value = array([[1, 2, 3], [4, 5, 6]])
+    assert len(value) == 2
+    assert [row.tolist() for row in value] == [[1, 2, 3], [4, 5, 6]]
+    assert value[1, -1] == 6
+    value[0] = 0
+    assert value.numpy().tolist() == [[0, 0, 0], [4, 5, 6]]
+
+
+def test_comparison_and_arithmetic_go_element_by_element() -> None:
+    one, other = array([1, 2, 3]), array([1, 5, 3])
+    for equal in (one == other, one == other.numpy(), one.numpy() == other):
+        assert isinstance(equal, np.ndarray)
+        assert equal.tolist() == [True, False, True]
+    assert (one != other).tolist() == [False, True, False]
+    assert (one + other * 2 - 1).tolist() == [2, 11, 8]
+    assert np.add(one, 1, out=other) is not None
+    assert other.numpy().tolist() == [2, 3, 4]
+
+
+def test_the_truth_of_several_elements_is_refused_as_by_numpy() -> None:
+    with pytest.raises(ValueError, match="truth value of an array with more than one element is ambiguous"):
+        bool(array([1, 2]) == array([1, 2]))
+    assert array([[3.5]])
+    assert (float(array(3.5)), int(array(3.5)), bool(array(0))) == (3.5, 3, False)
+
+
+def test_elements_of_a_device_are_refused() -> None:
+    value = NDArray(4096, (3,), (1,), DType.of("float32"), opencl(), owner=None, read_only=False)
+    for use in (len, list, lambda a: a[0], lambda a: a == 1, lambda a: a + 1, bool):
+        with pytest.raises(ArgumentError, match=r"in the memory of cpu\(0\), found one on opencl\(0\)"):
+            use(value)  # type: ignore[operator]
+
+
+def test_numbers_of_the_other_byte_order_are_copied_into_that_of_this_machine() -> None:
+    value = array(np.arange(3, dtype=np.dtype("f4").newbyteorder()))
+    assert (value.dtype, value.numpy().tolist()) == (DType.of("float32"), [0, 1, 2])
+
+
 def test_negative_extents_are_refused() -> None:
     with pytest.raises(ArgumentError, match=r"expected extents of 0 or more, found shape \(2, -1\)"):
         empty((2, -1))

@@ -79,6 +79,7 @@ def test_architectures_have_one_name() -> None:
         "thumbv7em": "arm",
         "i686": "x86",
         "riscv64": "riscv64",
+        "arm64-apple-macosx": "aarch64",
     }
     assert {name: architecture_of(name) for name in named} == named
 

@@ -15,19 +15,20 @@ from sateen.runtime.errors import (
     LinkError,
     LoweringError,
     OutOfMemoryError,
+    SateenError,
     ScheduleError,
     SessionCrashedError,
     SessionError,
     SessionOutOfMemoryError,
     SessionTimeoutError,
     TargetError,
-    SateenError,
 )
 from sateen.runtime.host import PROCESS_POOL, HostPool
 from sateen.runtime.local_session import LocalSession
 from sateen.runtime.model import Model, load
 from sateen.runtime.module import Function, Module, load_module
 from sateen.runtime.ndarray import NDArray, array, empty, from_dlpack
+from sateen.runtime.outputs import Outputs
 from sateen.runtime.session import Session, SessionFunction, SessionModule
 from sateen.runtime.signature import Metadata, Parameter, Signature
 from sateen.runtime.step_timing import time_steps
@@ -35,6 +36,7 @@ from sateen.runtime.steps import Step
 from sateen.runtime.target import Target
 from sateen.runtime.timing import TimeResult, time_evaluator
 from sateen.runtime.verified import VerifiedFiles
+from sateen.runtime.version import __version__
 
 __all__ = [
     "PROCESS_POOL",
@@ -59,7 +61,9 @@ __all__ = [
     "Module",
     "NDArray",
     "OutOfMemoryError",
+    "Outputs",
     "Parameter",
+    "SateenError",
     "ScheduleError",
     "Session",
     "SessionCrashedError",
@@ -75,7 +79,7 @@ __all__ = [
     "TimeResult",
     "TypeCode",
     "VerifiedFiles",
-    "SateenError",
+    "__version__",
     "array",
     "cpu",
     "cuda",

@@ -14,25 +14,26 @@ import json
 import os
 import struct
 from collections import deque
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import accumulate, islice
 from pathlib import Path
-from secrets import token_hex
 from typing import BinaryIO
 
 from sateen.runtime.content import Content, whole
+from sateen.runtime.display import html_table, named, size
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArtifactError
 from sateen.runtime.exported_network import with_parameters
+from sateen.runtime.files import replacing
+from sateen.runtime.library import write_library
 from sateen.runtime.network_header import network_header
 from sateen.runtime.signature import Parameter, Signature
 from sateen.runtime.steps import Step
+from sateen.runtime.threads import MOST_THREADS, Threads
 
-MAGIC = b"\x89SATEEN\r\n\x1a"
+MAGIC = b"\x89SATN\r\n\x1a"
 FORMAT_VERSION = 1
 LEAF_BYTES = 4 << 20
 HEADER = struct.Struct("<8sIIQQ32s")
@@ -41,7 +42,6 @@ SECTIONS = ("library", "parameters")
 """What every artifact has and this version knows."""
 
 _NO_DIGEST = "0" * 64
-_THREADS = min(os.cpu_count() or 1, 8)
 
 ENTRY = "run"
 """The function of the library that runs the network."""
@@ -67,6 +67,28 @@ class Artifact:
     steps: tuple[Step, ...] = ()
     """The kernels that `run` calls, in order, where it writes a clock after each; else none."""
 
+    def __repr__(self) -> str:
+        return (
+            f"Artifact({self.types}; {_machine(self.target)}, code {size(len(self.library))}, "
+            f"parameters {size(len(self.parameters))}, workspace {size(self.workspace_bytes)})"
+        )
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "target": self.target,
+            "made by": self.producer,
+            "code": size(len(self.library)),
+            "parameters": size(len(self.parameters)),
+            "workspace": size(self.workspace_bytes),
+            **{f"option {name}": value for name, value in self.options.items()},
+        }
+        return html_table("artifact", facts, *parameter_rows(self.inputs, self.outputs))
+
+    @property
+    def types(self) -> str:
+        """What goes in and what comes out, of many the first."""
+        return f"{named(self.inputs)} -> {named([replace(p, is_output=False) for p in self.outputs])}"
+
     @property
     def signature(self) -> Signature:
         """Of the library's function: inputs, outputs, a clock where steps are timed, parameters, workspace."""
@@ -76,11 +98,16 @@ class Artifact:
         return Signature(ENTRY, (*self.inputs, *self.outputs, *clock, parameters, workspace))
 
     def to_bytes(self) -> bytes:
-        """The file: equal artifacts give equal bytes."""
+        """The file: equal artifacts give equal bytes. Raises ArtifactError for names that a reader would refuse."""
         return packed(self.fields(), self._sections())
 
     def fields(self) -> dict[str, object]:
-        """The manifest, without the places of the sections."""
+        """The manifest, without the places of the sections.
+
+        Raises ArtifactError for names that a reader would refuse.
+        """
+        for p in (*self.inputs, *self.outputs):
+            Parameter.from_json(p.to_json())
         return {
             "producer": self.producer,
             "target": self.target,
@@ -99,26 +126,40 @@ class Artifact:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file; whoever reads the path at that time sees the old file or the new one, whole.
 
-        Raises ArtifactError where it can't be written.
+        Raises ArtifactError where it can't be written, and for names that a reader would refuse.
         """
-        with _replacing(Path(path)) as file:
-            _write(file, self.fields(), self._sections())
+        place, fields = Path(path), self.fields()
+        try:
+            with replacing(place) as file:
+                _write(file, fields, self._sections())
+        except OSError as error:
+            raise ArtifactError(f"{place}: expected a place to write the artifact to: {error.strerror}") from None
 
     def export_library(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
 
-        `name` begins what the header declares (docs/c.md). Raises ArgumentError for a name that is no C identifier,
-        ArtifactError for a library that is no ELF file and where there is no folder to write to, TargetError for a
-        target that this version does not know.
+        Files that are there are replaced, both or none, as `save` does it. `name` begins what the header declares
+        (docs/c.md). Raises ArgumentError for a name that is no C identifier, ArtifactError for a library that is no ELF
+        file and where it can't be written, TargetError for a target that this version does not know.
         """
         place = Path(path)
-        header = network_header(self.signature, self.target, name)
+        header = network_header(self.signature, self.target, name, self.aliases)
         library = with_parameters(self.library, whole(self.parameters), place.name)
-        try:
-            place.write_bytes(library)
-            place.with_suffix(".h").write_text(header, encoding="utf-8")
-        except OSError as error:
-            raise ArtifactError(f"{place}: expected a place to write the library to: {error.strerror}") from None
+        write_library(place, library, header)
+
+
+def parameter_rows(
+    inputs: Sequence[Parameter], outputs: Sequence[Parameter]
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """A header and rows that tell names and types of what goes in and what comes out."""
+    rows = [("output" if p.is_output else "input", p.name, p.type) for p in (*inputs, *outputs)]
+    return ("", "name", "type"), [*rows]
+
+
+def _machine(target: str) -> str:
+    """The triple and the processor of a target, without its features."""
+    words = [word.partition("=") for word in target.split()]
+    return " ".join(value for name, _, value in words if name in {"-mtriple", "-mcpu"}) or target
 
 
 def packed(
@@ -175,36 +216,16 @@ def _leaves(data: bytes | memoryview | Content) -> Iterator[tuple[memoryview, st
             data.read_into(start, leaf)
         return leaf, hashlib.sha256(leaf).hexdigest()
 
-    starts = iter(range(0, len(data), LEAF_BYTES))
+    places = range(0, len(data), LEAF_BYTES)
+    starts = iter(places)
     size = 0 if isinstance(data, (bytes, memoryview)) else min(LEAF_BYTES, len(data))
-    buffers = (bytearray(size) for _ in range(_THREADS + 1))
-    with ThreadPoolExecutor(_THREADS) as pool:
+    buffers = (bytearray(size) for _ in range(MOST_THREADS + 1))
+    with Threads(min(MOST_THREADS, len(places))) as pool:
         coming = deque((pool.submit(made, start, b), b) for b, start in zip(buffers, starts, strict=False))
         while coming:
             leaf, buffer = coming.popleft()
             yield leaf.result()
             coming.extend((pool.submit(made, start, buffer), buffer) for start in islice(starts, 1))
-
-
-@contextmanager
-def _replacing(place: Path) -> Iterator[BinaryIO]:
-    """A new file beside the place, which takes it when the block ends, and is removed if that fails.
-
-    Raises ArtifactError where it can't be written.
-    """
-    temporary = place.with_name(f".{place.name}.{os.getpid()}.{token_hex(4)}")
-    try:
-        with temporary.open("xb") as file:
-            try:
-                yield file
-                file.close()
-                temporary.replace(place)
-            except BaseException:
-                file.close()
-                temporary.unlink(missing_ok=True)
-                raise
-    except OSError as error:
-        raise ArtifactError(f"{place}: expected a place to write the artifact to: {error.strerror}") from None
 
 
 def leaf_digests(data: bytes | memoryview) -> list[str]:

@@ -28,12 +28,14 @@ from sateen.runtime.artifact import (
 )
 from sateen.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, object_of, parse, text_of, texts_of
 from sateen.runtime.errors import ArgumentError, ArtifactError
+from sateen.runtime.files import open_regular
 from sateen.runtime.signature import Parameter
 from sateen.runtime.steps import Step
 from sateen.runtime.verified import VerifiedFiles
 
 _MOST_MANIFEST_BYTES = 64 << 20
 _MOST_BYTES = 1 << 48
+_MOST_CODE_BYTES = 1 << 30
 _MOST_PARAMETERS = 65_535
 _DIGEST_CHARACTERS = 64
 _FIELDS = ("producer", "target", "inputs", "outputs", "variants", "source", "options", "aliases", "sections")
@@ -52,7 +54,7 @@ def read_artifact(source: bytes | str | os.PathLike[str], *, verified: VerifiedF
         raise ArgumentError(f"expected an artifact, its bytes or the path of its file, found {type(source).__name__}")
     path = Path(source)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size == 0:
                 raise ArtifactError(f"{path}: expected an artifact, found an empty file")
             view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -87,8 +89,11 @@ def _read(
         first, raw = _manifest_bytes(view)
         fields = fields_of(parse(raw, "the manifest"), "the manifest", _FIELDS, more=True)
         sections = _sections(fields["sections"], first, len(view))
-        library = bytes(view[sections["library"].start : sections["library"].end])
-        sections["library"].check(library)
+        code = sections["library"]
+        if (size := code.end - code.start) > _MOST_CODE_BYTES:
+            raise ArtifactError(f"expected a library of at most {_MOST_CODE_BYTES} bytes, found {size}")
+        library = bytes(view[code.start : code.end])
+        code.check(library)
         parameters = view[sections["parameters"].start : sections["parameters"].end]
         known = None if verified is None or descriptor is None else verified.of(descriptor)
         digest = hashlib.sha256(raw).hexdigest()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sateen.runtime.abi import ABI_VERSION, Failure, Status
 from sateen.runtime.errors import ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError, SateenError
 from sateen.runtime.ndarray import NDArray
-from sateen.runtime.signature import Signature
+from sateen.runtime.signature import Parameter, Signature
 
 
 def failure_of(signature: Signature, arguments: Sequence[NDArray], status: int) -> SateenError:
@@ -55,7 +55,8 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
         case Status.DEVICE:
             return f"expected memory of device {parameter.device}, found {found.device}"
         case Status.DTYPE:
-            return f"expected {parameter.dtype}, found {found.dtype}"
+            converted = f"; runtime.array(…, '{parameter.dtype}') converts a copy"
+            return f"expected {parameter.dtype}, found {found.dtype}{'' if parameter.is_output else converted}"
         case Status.RANK:
             return f"expected {len(parameter.shape)} dimensions, shape {shape}, found shape {_shape(found.shape)}"
         case Status.SHAPE:
@@ -64,14 +65,19 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
             return f"expected {extent} in {place}, found shape {_shape(found.shape)}"
         case Status.STRIDES:
             strides = "compact strides" if parameter.strides is None else f"strides {_shape(parameter.strides)}"
-            return f"expected {strides}, found strides {_shape(found.strides)}; runtime.array makes a compact copy"
+            return f"expected {strides}, found strides {_shape(found.strides)}; {_remedy(parameter, 'a compact')}"
         case Status.ALIGNMENT:
             lowest = found.data & -found.data
             expected = f"expected memory aligned to {parameter.alignment} bytes"
-            return f"{expected}, found {lowest}; runtime.array makes an aligned copy"
+            return f"{expected}, found {lowest}; {_remedy(parameter, 'an aligned')}"
         case Status.OVERLAP:
             return "expected memory of its own, found memory that another argument uses too"
     return None
+
+
+def _remedy(parameter: Parameter, kind: str) -> str:
+    """What makes an array of that kind: of an input a copy, for an output new memory."""
+    return f"runtime.empty makes {kind} array" if parameter.is_output else f"runtime.array makes {kind} copy"
 
 
 def _extent(signature: Signature, arguments: Sequence[NDArray], failure: Failure) -> str:

@@ -67,6 +67,9 @@ class DType:
         name = _NAMES[self.code, self.bits]
         return name if self.lanes == 1 else f"{name}x{self.lanes}"
 
+    def __repr__(self) -> str:
+        return f"DType({self})"
+
     @property
     def is_float(self) -> bool:
         return not self.is_int and not self.is_bool
@@ -107,7 +110,10 @@ def _from_numpy(value: np.dtype[Any] | type) -> DType:
     if dtype is None:
         raise ArgumentError(f"expected an element type such as 'float32' or 'int8x4', found {value!r}")
     if not dtype.isnative:
-        raise ArgumentError(f"expected numbers in the byte order of this machine, found the NumPy type {dtype.str!r}")
+        raise ArgumentError(
+            f"expected numbers in the byte order of this machine, found the NumPy type {dtype.str!r}; "
+            "runtime.array makes a copy in it"
+        )
     return _parse(dtype.name)
 
 
@@ -120,6 +126,6 @@ def _to_numpy(code: TypeCode, bits: int) -> np.dtype[Any]:
         scalar: type[np.generic] = getattr(importlib.import_module("ml_dtypes"), name)
     except ImportError:
         raise ArgumentError(
-            f"{name} in NumPy needs the package ml_dtypes: pip install 'sateen-runtime[ml-dtypes]'"
+            f"{name} in NumPy needs the package ml_dtypes: pip install ml_dtypes"
         ) from None
     return np.dtype(scalar)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Sequence
 
@@ -25,9 +26,9 @@ def with_parameters(library: bytes, parameters: bytes | memoryview, soname: str)
     """The 64-bit ELF library under another name, with a read-only segment of the parameters, aligned to 64 bytes.
 
     The segment takes the program header that the linker left unused, and holds the texts of the dynamic linker too,
-    since the new name is one of them. `sateen_parameters_offset` in the library is given the distance from itself to the
-    parameters, so that `sateen_parameters` of the library finds them. Source: System V ABI, chapters 4 and 5. Raises
-    ArtifactError for any other library.
+    since the new name is one of them. `sateen_parameters_offset` in the library is given the distance from itself to
+    the parameters, so that `sateen_parameters` of the library finds them. Source: System V ABI, chapters 4 and 5.
+    Raises ArtifactError for any other library.
     """
     try:
         return _with_parameters(library, parameters, soname)
@@ -58,7 +59,7 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
 
     texts = sections[symbols[6]]
     strings = library[texts[4] : texts[4] + texts[5]]
-    texts[3:6] = address + len(parameters), place + len(parameters), len(strings) + len(soname.encode()) + 1
+    texts[3:6] = address + len(parameters), place + len(parameters), len(strings) + len(os.fsencode(soname)) + 1
     renamed = {_STRING_TABLE: texts[3], _STRING_SIZE: texts[5], _SONAME: len(strings)}
     names = sections[names_at]
     section_names = library[names[4] : names[4] + names[5]]
@@ -72,7 +73,7 @@ def _with_parameters(library: bytes, parameters: bytes | memoryview, soname: str
 
     image = bytearray(library) + bytes(place - len(library))
     image += parameters
-    image += strings + soname.encode() + b"\0"
+    image += strings + os.fsencode(soname) + b"\0"
     image += section_names + _SECTION
     image += bytes(sections_at - len(image))
     image += b"".join(_SECTION_HEADER.pack(*section) for section in sections)

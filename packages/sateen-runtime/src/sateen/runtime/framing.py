@@ -6,15 +6,18 @@ import json
 import socket
 import struct
 from collections.abc import Sequence
+from math import prod
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
+from sateen.runtime.dtype import DType
 from sateen.runtime.ndarray import NDArray, array, empty
 
 _LENGTHS = struct.Struct("<IQ")
 _MOST_HEADER_BYTES = 1 << 26
+_MOST_PAYLOAD_BYTES = 1 << 36
 
 Header = dict[str, Any]
 
@@ -34,10 +37,13 @@ def send(connection: socket.socket, header: Header, payload: Sequence[bytes | me
         connection.sendall(part)
 
 
-def receive(connection: socket.socket, deadline: float | None = None) -> tuple[Header, memoryview] | None:
+def receive(
+    connection: socket.socket, deadline: float | None = None, most_bytes: int = _MOST_PAYLOAD_BYTES
+) -> tuple[Header, memoryview] | None:
     """The next message, None where the other side has closed.
 
-    Raises TimeoutError past `deadline`, a time of `monotonic`.
+    Raises TimeoutError past `deadline`, a time of `monotonic`, and FramingError for what is no message, or one of more
+    than `most_bytes` beside its header: before there is memory for them.
     """
     lengths = _read(connection, _LENGTHS.size, deadline)
     if lengths is None:
@@ -45,12 +51,14 @@ def receive(connection: socket.socket, deadline: float | None = None) -> tuple[H
     header_bytes, payload_bytes = _LENGTHS.unpack(lengths)
     if header_bytes > _MOST_HEADER_BYTES:
         raise FramingError(f"expected a header of at most {_MOST_HEADER_BYTES} bytes, found {header_bytes}")
+    if payload_bytes > most_bytes:
+        raise FramingError(f"expected at most {most_bytes} bytes after the header, found {payload_bytes}")
     text, payload = _read(connection, header_bytes, deadline), _read(connection, payload_bytes, deadline)
     if text is None or payload is None:
         return None
     try:
         header = json.loads(bytes(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FramingError(f"expected a header of JSON: {error}") from None
     if not isinstance(header, dict):
         raise FramingError(f"expected a JSON object as header, found {type(header).__name__}")
@@ -68,10 +76,17 @@ def raw(value: NDArray) -> memoryview:
 
 
 def rebuild(described: Sequence[Sequence[Any]], payload: memoryview) -> list[NDArray]:
-    """New arrays from what `describe` says and the bytes of all of them in a row."""
+    """New arrays from what `describe` says and the bytes of all of them in a row.
+
+    Raises FramingError where these are more or fewer than the shapes say.
+    """
+    types = [(DType.of(dtype), tuple(shape)) for dtype, shape in described]
+    expected = sum(prod(shape) * dtype.bytes for dtype, shape in types)
+    if expected != len(payload):
+        raise FramingError(f"expected {expected} bytes of arrays, found {len(payload)}")
     arrays, start = [], 0
-    for dtype, shape in described:
-        value = empty(tuple(shape), dtype)
+    for dtype, shape in types:
+        value = empty(shape, dtype)
         raw(value)[:] = payload[start : start + value.nbytes]
         start += value.nbytes
         arrays.append(value)
@@ -79,7 +94,7 @@ def rebuild(described: Sequence[Sequence[Any]], payload: memoryview) -> list[NDA
 
 
 def _read(connection: socket.socket, count: int, deadline: float | None) -> memoryview | None:
-    buffer = memoryview(bytearray(count))
+    buffer = np.empty(count, np.uint8).data  # which takes memory when it is written to, and not before
     position = 0
     while position < count:
         if deadline is not None:

@@ -18,7 +18,12 @@ class HostPool:
     """
 
     def __init__(self) -> None:
-        self._first: tuple[SateenHost, object] | None = None
+        self._taken: dict[str, tuple[SateenHost, object]] = {}
+        """Of at most one entry: `setdefault` is atomic, so that two threads which offer at once see the same one."""
+
+    @property
+    def _first(self) -> tuple[SateenHost, object] | None:
+        return self._taken.get("first")
 
     def offer(self, default_host: int, owner: object) -> None:
         """Takes the table that the function at address `default_host` returns, kept alive by `owner`, unless there is
@@ -29,7 +34,7 @@ class HostPool:
         table = _DefaultHost(default_host)().contents
         if table.abi_version != ABI_VERSION:
             raise ArtifactError(f"expected a host table of ABI {ABI_VERSION}, found ABI {table.abi_version}")
-        self._first = (table, owner)
+        self._taken.setdefault("first", (table, owner))
 
     def host(self, threads: int = 0) -> SateenHost | None:
         """A table of the shared pool that uses at most `threads` threads at once, 0 for all; None before the first

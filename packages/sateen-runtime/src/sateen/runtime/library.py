@@ -1,4 +1,6 @@
-"""Shared libraries from bytes: checked to be for this machine before being mapped, unloaded when nobody holds them."""
+"""Shared libraries from bytes: checked to be for this machine before being mapped, unloaded when nobody holds them; and
+written to files, which other processes may have mapped.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import weakref
 from pathlib import Path
 
 from sateen.runtime.errors import ArtifactError
+from sateen.runtime.files import replacing
 from sateen.runtime.processor import host_architecture
 
 _MACHINES = {3: "x86", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
@@ -89,6 +92,22 @@ def check_elf(image: bytes, name: str) -> None:
             raise ArtifactError(
                 f"{name}: expected {offset + length} bytes, found {len(image)}: the library is cut short"
             )
+
+
+def write_library(place: Path, library: bytes, header: str) -> None:
+    """Write a library, and its C header beside it (ending in .h); those that are there are replaced, both or none.
+
+    Raises ArtifactError where they can't be written.
+    """
+    beside = place.with_suffix(".h") if place.name else place
+    if beside == place:
+        raise ArtifactError(f"{place}: expected a name for the library that leaves {beside.name!r} to its header")
+    try:
+        with replacing(place) as library_file, replacing(beside) as header_file:
+            library_file.write(library)
+            header_file.write(header.encode())
+    except OSError as error:
+        raise ArtifactError(f"{place}: expected a place to write the library to: {error.strerror}") from None
 
 
 def _place(image: bytes) -> tuple[str, int | None, tempfile.TemporaryDirectory[str] | None]:

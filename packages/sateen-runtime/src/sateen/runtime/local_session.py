@@ -6,12 +6,10 @@ ends the child, and the parent raises the error that says which it was.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import subprocess
-import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,18 +18,20 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from sateen.runtime import framing
+from sateen.runtime.display import named, shortened
 from sateen.runtime.errors import (
     ArgumentError,
     ArtifactError,
     ExecutionError,
+    SateenError,
     SessionCrashedError,
     SessionError,
     SessionOutOfMemoryError,
     SessionTimeoutError,
     TargetError,
-    SateenError,
 )
-from sateen.runtime.module import Argument, arrays_of, function_named
+from sateen.runtime.isolation import isolated
+from sateen.runtime.module import Argument, arrays_of, function_named, library_content
 from sateen.runtime.ndarray import NDArray
 from sateen.runtime.signature import Signature
 from sateen.runtime.timing import TimeResult
@@ -41,12 +41,6 @@ _RAISED: dict[str, type[SateenError]] = {
     error.__name__: error
     for error in (ArgumentError, ArtifactError, ExecutionError, SessionOutOfMemoryError, TargetError)
 }
-_PROGRAM = """\
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from sateen.runtime.session_child import main
-main(sys.argv[2:])
-"""
 
 
 class LocalSession:
@@ -69,16 +63,19 @@ class LocalSession:
         self._ended: str | None = None
         ours, theirs = socket.socketpair()
         limits = [str(theirs.fileno()), str(seconds), str(memory_bytes or 0)]
-        command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path), *limits]
+        command = isolated("sateen.runtime.session_child", limits)
         with theirs:
-            self._child = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+            # In a group of its own: an interrupt from the terminal is for the process that asked.
+            self._child = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], process_group=0
+            )
         self._connection = ours
         self._finish = weakref.finalize(self, _end, self._child, ours)
         self._answer("the start", _START_SECONDS)
 
     def load(self, library: bytes | str | os.PathLike[str], *, threads: int = 0) -> LocalSessionModule:
         """Loads a library in the child. Raises ArtifactError for one that does not fit, and the errors of the class."""
-        image = library if isinstance(library, bytes) else Path(library).read_bytes()
+        image = library if isinstance(library, bytes) else library_content(Path(library))
         header, _ = self._request("the load of a library", {"op": "load", "threads": threads}, [image])
         return LocalSessionModule(
             self, header["module"], [Signature.from_json(function) for function in header["functions"]]
@@ -89,6 +86,10 @@ class LocalSession:
         self._ended = "it was closed"
         self._finish()
 
+    def __repr__(self) -> str:
+        state = "open" if self._ended is None else f"ended: {shortened(self._ended)}"
+        return f"LocalSession(process {self._child.pid}, {state})"
+
     def __enter__(self) -> Self:
         return self
 
@@ -98,23 +99,33 @@ class LocalSession:
         self.close()
 
     def _request(
-        self, what: str, header: framing.Header, payload: Sequence[bytes | memoryview] = ()
+        self, what: str, header: framing.Header, payload: Sequence[bytes | memoryview] = (), answer_bytes: int = 0
     ) -> tuple[framing.Header, memoryview]:
-        """Sends one request and waits for its answer. Raises what the child raised, or what ended it."""
+        """Sends one request and waits for its answer, of at most so many bytes beside its header.
+
+        Raises what the child raised, or what ended it. When it is interrupted the session ends, for the answer may yet
+        come.
+        """
         if self._ended is not None:
             raise SessionError(f"{what}: expected an open session, found one that has ended: {self._ended}")
         self._connection.settimeout(self._seconds)
         try:
-            framing.send(self._connection, header, payload)
-        except TimeoutError:
-            raise self._timed_out(what, self._seconds) from None
-        except ConnectionError:
-            pass  # the child has gone; its last answer, if it sent one, says why
-        return self._answer(what, self._seconds)
+            try:
+                framing.send(self._connection, header, payload)
+            except TimeoutError:
+                raise self._timed_out(what, self._seconds) from None
+            except ConnectionError:
+                pass  # the child has gone; its last answer, if it sent one, says why
+            return self._answer(what, self._seconds, answer_bytes)
+        except SateenError:
+            raise
+        except BaseException:
+            self._end(f"{what} was interrupted")
+            raise
 
-    def _answer(self, what: str, seconds: float) -> tuple[framing.Header, memoryview]:
+    def _answer(self, what: str, seconds: float, most_bytes: int = 0) -> tuple[framing.Header, memoryview]:
         try:
-            answer = framing.receive(self._connection, monotonic() + seconds)
+            answer = framing.receive(self._connection, monotonic() + seconds, most_bytes)
         except TimeoutError:
             raise self._timed_out(what, seconds) from None
         except (OSError, framing.FramingError):
@@ -160,10 +171,10 @@ class LocalSessionFunction:
 
     def __call__(self, *arguments: Argument) -> None:
         arrays = arrays_of(self.signature, arguments)
-        _, payload = self._request("call", arrays, {})
         outputs = [
             array for array, parameter in zip(arrays, self.signature.parameters, strict=True) if parameter.is_output
         ]
+        _, payload = self._request("call", arrays, {}, sum(output.nbytes for output in outputs))
         for array, result in zip(outputs, framing.rebuild(framing.describe(outputs), payload), strict=True):
             array.numpy()[...] = result.numpy()
 
@@ -172,7 +183,12 @@ class LocalSessionFunction:
         header, _ = self._request("time", arrays_of(self.signature, arguments), {"options": options})
         return TimeResult(tuple(header["samples"]), header["number"])
 
-    def _request(self, op: str, arrays: list[NDArray], more: framing.Header) -> tuple[framing.Header, memoryview]:
+    def __repr__(self) -> str:
+        return f"LocalSessionFunction({self.signature.summary})"
+
+    def _request(
+        self, op: str, arrays: list[NDArray], more: framing.Header, answer_bytes: int = 0
+    ) -> tuple[framing.Header, memoryview]:
         header = {
             "op": op,
             "module": self._module,
@@ -180,7 +196,8 @@ class LocalSessionFunction:
             "arrays": framing.describe(arrays),
             **more,
         }
-        return self._session._request(self.signature.name, header, [framing.raw(array) for array in arrays])
+        raw = [framing.raw(array) for array in arrays]
+        return self._session._request(self.signature.name, header, raw, answer_bytes)
 
 
 class LocalSessionModule:
@@ -195,6 +212,9 @@ class LocalSessionModule:
 
     def __getitem__(self, name: str) -> LocalSessionFunction:
         return function_named(name, self.functions)
+
+    def __repr__(self) -> str:
+        return f"LocalSessionModule({named([function.signature.summary for function in self.functions.values()])})"
 
     def unload(self) -> None:
         """Frees the library in the child."""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from threading import Lock
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 
-from sateen.runtime.artifact import ENTRY, Artifact
+from sateen.runtime.artifact import ENTRY, Artifact, parameter_rows
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.content import whole
 from sateen.runtime.device import Device, cpu
+from sateen.runtime.diagnosis import wrong_argument
+from sateen.runtime.display import did_you_mean, html_table, size
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
+from sateen.runtime.fork_safe import ForkSafeLock
 from sateen.runtime.module import Argument, Function, Module, load_module
-from sateen.runtime.ndarray import ALIGNMENT, NDArray, allocator, array, empty
+from sateen.runtime.ndarray import ALIGNMENT, NDArray, allocator, array, compact, empty
+from sateen.runtime.outputs import Outputs
 from sateen.runtime.signature import Parameter, Signature
 from sateen.runtime.target import Target
 from sateen.runtime.verified import VerifiedFiles
@@ -50,8 +53,8 @@ class Model:
         self._input_names = frozenset(self._inputs)
         self._outputs = {p.name: allocator(_shape(p), p.dtype) for p in artifact.outputs}
         self._given: dict[str, Argument] = {}
-        self._results: dict[str, NDArray] = {}
-        self._lock = Lock()
+        self._results: Outputs | None = None
+        self._lock = ForkSafeLock()
 
     @property
     def inputs(self) -> tuple[Parameter, ...]:
@@ -62,35 +65,47 @@ class Model:
         return self.artifact.outputs
 
     def run(
-        self, inputs: Mapping[str, Argument] | None = None, *, out: Mapping[str, Argument] | None = None
-    ) -> dict[str, NDArray]:
+        self,
+        inputs: Mapping[str, Argument] | None = None,
+        *,
+        out: Mapping[str, Argument] | None = None,
+        copy: bool = True,
+    ) -> Outputs:
         """Outputs by name: fresh ones, or those that `out` gives. Without `inputs`, those of `set_input` are taken.
 
-        An array of `out` may be an input where `artifact.aliases` says so, and has memory of its own elsewhere. Raises
-        ArgumentError for what is no mapping, for an input that is missing, unknown or of another type, shape, strides
-        or device, and for a model that was closed.
+        An input is read where it lies if it is compact, aligned to its elements and in the byte order of this machine;
+        any other is copied first, or, without `copy`, refused. An array of `out` may be an input where
+        `artifact.aliases` says so, and has memory of its own elsewhere. Raises ArgumentError for what is no mapping,
+        for an input that is missing, unknown or of another type, shape or device, and for a model that was closed.
         """
         given = self._given if inputs is None else inputs
         _require_mapping(given, "inputs", self.inputs)
         if given.keys() != self._input_names:
             raise self._wrong_names(given)
+        taken = self._compact(given) if copy else [given[n] for n in self._inputs]
         if out is not None:
             _require_mapping(out, "outputs", self.outputs)
-            self._check_outputs(out)
-            results = {n: NDArray.of(out[n]) if n in out else make() for n, make in self._outputs.items()}
+            for name in out:
+                if name not in self._outputs:
+                    raise _unknown("outputs", name, self.outputs)
+            results = Outputs({n: NDArray.of(out[n]) if n in out else make() for n, make in self._outputs.items()})
+            self._check_shared(dict(zip(self._inputs, taken, strict=True)), out, results)
         else:
-            results = {n: make() for n, make in self._outputs.items()}
-        with self._lock:
+            results = Outputs({n: make() for n, make in self._outputs.items()})
+        with self._lock.current:
             if self._function is None:
                 raise ArgumentError("run: expected a model that is open, found one that was closed")
-            self._function(*[given[n] for n in self._inputs], *results.values(), *self._blocks)
+            self._function(*taken, *results.values(), *self._blocks)
         self._results = results
         return results
 
     def set_input(self, name: str, value: Argument) -> None:
-        """Keep an input for `run()`: the array itself, not a copy. Raises ArgumentError for an unknown name."""
+        """Keep an input for `run()`: the array itself, which a run reads as it is then.
+
+        Raises ArgumentError for an unknown name.
+        """
         if name not in self._input_names:
-            raise ArgumentError(f"expected inputs {_list(self.inputs)}; found {name!r}")
+            raise _unknown("inputs", name, self.inputs)
         self._given[name] = value
 
     def get_output(self, index: int | str) -> NDArray:
@@ -98,18 +113,13 @@ class Model:
 
         Raises ArgumentError before the first, and for one that does not exist.
         """
-        if not self._results:
+        if self._results is None:
             raise ArgumentError("get_output: the model has not run yet")
-        if isinstance(index, str):
-            self._check_outputs({index: None})
-            return self._results[index]
-        if not 0 <= index < len(self.outputs):
-            raise ArgumentError(f"expected an output from 0 to {len(self.outputs) - 1}, found {index}")
-        return self._results[self.outputs[index].name]
+        return self._results[index]
 
     def close(self) -> None:
         """Give back workspace and code; the parameters stay as long as the artifact. A run under way ends first."""
-        with self._lock:
+        with self._lock.current:
             self._function = None
             self._blocks = ()
             self._given.clear()
@@ -122,15 +132,50 @@ class Model:
     ) -> None:
         self.close()
 
-    def _check_outputs(self, given: Mapping[str, object]) -> None:
-        for name in given:
-            if name not in self._outputs:
-                raise ArgumentError(f"expected outputs {_list(self.outputs)}; found {name!r}")
+    def __repr__(self) -> str:
+        state = f"on {self.device}, workspace {size(self.artifact.workspace_bytes)}" if self._function else "closed"
+        return f"Model({self.artifact.types}; {state})"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "compiled for": self.artifact.target,
+            "on": str(self.device) if self._function else "closed",
+            "parameters": size(len(self.artifact.parameters)),
+            "workspace": size(self.artifact.workspace_bytes),
+        }
+        return html_table("model", facts, *parameter_rows(self.inputs, self.outputs))
+
+    def _compact(self, given: Mapping[str, Argument]) -> list[NDArray]:
+        """The inputs in order, as the code reads them."""
+        arrays = []
+        for position, p in enumerate(self.inputs):
+            try:
+                arrays.append(compact(given[p.name], p.alignment))
+            except ArgumentError as error:
+                raise wrong_argument(self.artifact.signature, position, str(error)) from None
+        return arrays
+
+    def _check_shared(
+        self, given: Mapping[str, Argument], out: Mapping[str, Argument], results: Mapping[str, NDArray]
+    ) -> None:
+        """Raise ArgumentError where an output lies in memory of another input than its own: the code lets all arguments
+        overlap that `artifact.aliases` names."""
+        aliases = self.artifact.aliases
+        for name in aliases.keys() & out.keys():
+            others = {f"output {n!r}": results[n] for n in aliases if n != name}
+            others |= {f"input {n!r}": NDArray.of(given[n]) for n in aliases.values()}
+            for other, memory in others.items():
+                is_own = other == f"input {aliases[name]!r}" and memory.data == results[name].data
+                if not is_own and _overlap(results[name], memory):
+                    raise ArgumentError(
+                        f"output {name!r} expects memory of its own, or all of that of input {aliases[name]!r}; found "
+                        f"memory of {other}"
+                    )
 
     def _wrong_names(self, given: Mapping[str, object]) -> ArgumentError:
         for name in given:
             if name not in self._input_names:
-                return ArgumentError(f"expected inputs {_list(self.inputs)}; found {name!r}")
+                return _unknown("inputs", name, self.inputs)
         missing = next(p for p in self.inputs if p.name not in given)
         return ArgumentError(f"input {missing} is missing; given are {', '.join(given) or 'none'}")
 
@@ -198,6 +243,15 @@ def _require_mapping(given: object, what: str, parameters: tuple[Parameter, ...]
             f"run: expected a mapping from the names of {what} to arrays, for {_list(parameters)}; "
             f"found {type(given).__name__}"
         )
+
+
+def _unknown(what: str, name: object, parameters: tuple[Parameter, ...]) -> ArgumentError:
+    close = did_you_mean(str(name), [p.name for p in parameters])
+    return ArgumentError(f"expected {what} {_list(parameters)}; found {name!r}{close}")
+
+
+def _overlap(a: NDArray, b: NDArray) -> bool:
+    return a.data < b.data + b.nbytes and b.data < a.data + a.nbytes
 
 
 def _shape(p: Parameter) -> tuple[int, ...]:

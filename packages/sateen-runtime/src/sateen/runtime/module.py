@@ -13,7 +13,9 @@ import numpy as np
 
 from sateen.runtime.abi import ABI_VERSION, PublicFunction
 from sateen.runtime.diagnosis import failure_of, wrong_argument, wrong_count
+from sateen.runtime.display import did_you_mean, named
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
+from sateen.runtime.files import read_regular
 from sateen.runtime.host import PROCESS_POOL, HostPool
 from sateen.runtime.library import Library
 from sateen.runtime.ndarray import NDArray, SupportsDLPack
@@ -22,6 +24,9 @@ from sateen.runtime.target import Target
 
 Argument = NDArray | np.ndarray[Any, Any] | SupportsDLPack
 """What a compiled function takes: an NDArray, a NumPy array or an array that speaks DLPack, none of them copied."""
+
+MOST_LIBRARY_BYTES = 1 << 36
+"""Of a library in a file, which may hold the parameters of a network."""
 
 AnyFunction = TypeVar("AnyFunction")
 
@@ -67,7 +72,7 @@ class Function:
         return run
 
     def __repr__(self) -> str:
-        return f"Function({self.signature})"
+        return f"Function({self.signature.summary})"
 
 
 class Module:
@@ -118,7 +123,7 @@ class Module:
         return Module(signatures, self._addresses, owner=self._owner, threads=threads, pool=self._pool)
 
     def __repr__(self) -> str:
-        return f"Module({', '.join(str(function.signature) for function in self.functions.values())})"
+        return f"Module({named([function.signature.summary for function in self.functions.values()])})"
 
 
 def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDArray]:
@@ -149,6 +154,7 @@ def function_named(name: str, functions: Mapping[str, AnyFunction]) -> AnyFuncti
     except KeyError:
         raise ArgumentError(
             f"expected a function of this module, one of {', '.join(functions)}; found {name!r}"
+            f"{did_you_mean(str(name), functions)}"
         ) from None
 
 
@@ -158,7 +164,7 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
     Raises ArtifactError for a file that can't be read and for a library that is corrupt, of another version of the ABI,
     or for another processor than this.
     """
-    image, name = (source, "library") if isinstance(source, bytes) else (_content(Path(source)), str(source))
+    image, name = (source, "library") if isinstance(source, bytes) else (library_content(Path(source)), str(source))
     library = Library(image, name)
     metadata = _metadata(library)
     addresses = {function.name: library.address(function.name) for function in metadata.functions}
@@ -175,9 +181,10 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
     )
 
 
-def _content(path: Path) -> bytes:
+def library_content(path: Path) -> bytes:
+    """The bytes of a file with a library. Raises ArtifactError where it can't be read."""
     try:
-        return path.read_bytes()
+        return read_regular(path, MOST_LIBRARY_BYTES)
     except OSError as error:
         raise ArtifactError(f"{path}: expected a library to read: {error.strerror}") from None
 

@@ -7,13 +7,14 @@ Arrays of this module live as a DLTensor all the time, so that a call passes an 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import prod
 from operator import index
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike
 
 from sateen.runtime import dlpack
@@ -37,12 +38,15 @@ class SupportsDLPack(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
-class NDArray:
+class NDArray(NDArrayOperatorsMixin):
     """An array in the memory of one device.
 
     `shape` and `strides` count elements, `data` is the address of the first element, `handle` that of the DLTensor,
     valid as long as the array. Memory belongs to the array (`array`, `empty`) or to the NumPy array or DLPack producer
     that it was made of, which it keeps alive.
+
+    Length, iteration, indices, comparison and arithmetic are those of NumPy, element by element, and give what NumPy
+    gives: arrays and numbers of its own, which share the memory where NumPy's would. On a device they are refused.
     """
 
     __slots__ = (
@@ -102,6 +106,16 @@ class NDArray:
         return from_dlpack(value)
 
     @property
+    def type(self) -> str:
+        """Element type and shape, such as float32[1, 3]."""
+        return f"{self.dtype}{list(self.shape)}"
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether this process reads the memory: that of a device, it does not."""
+        return self.device.kind is DeviceKind.CPU
+
+    @property
     def is_compact(self) -> bool:
         """Whether the elements lie in row-major order without gaps."""
         return self._form.is_compact
@@ -125,7 +139,7 @@ class NDArray:
         """The same memory as a NumPy array. Raises ArgumentError for memory of a device."""
         if isinstance(self._owner, np.ndarray):
             return self._owner
-        if self.device.kind is not DeviceKind.CPU:
+        if not self.is_readable:
             raise ArgumentError(f"expected an array in the memory of cpu(0), found one on {self.device}")
         return np.asarray(_Exposed(self)).view(self.dtype.numpy)
 
@@ -136,6 +150,32 @@ class NDArray:
                 raise ValueError(f"an array of {self.dtype} can't become {dtype} without a copy")
             return array.astype(dtype or array.dtype)
         return array
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if "out" in options:
+            options["out"] = tuple(map(_as_numpy, options["out"]))
+        return getattr(ufunc, method)(*map(_as_numpy, inputs), **options)
+
+    def __len__(self) -> int:
+        return len(self.numpy())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.numpy())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.numpy()[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.numpy()[key] = value
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return int(self.device.kind), self.device.index
@@ -160,7 +200,7 @@ class NDArray:
         return dlpack.to_capsule(source._tensor, source, read_only=source.is_read_only, versioned=versioned)
 
     def __repr__(self) -> str:
-        return f"NDArray({self.dtype}{list(self.shape)} on {self.device})"
+        return f"NDArray({self.type} on {self.device})"
 
 
 class _Form:
@@ -266,11 +306,26 @@ def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type
     """
     try:
         source = values.numpy() if isinstance(values, NDArray) else np.asarray(values)
-        result = empty(source.shape, source.dtype if dtype is None else dtype)
+        result = empty(source.shape, source.dtype.newbyteorder("=") if dtype is None else dtype)
         result.numpy()[...] = source
     except ValueError as error:
         raise ArgumentError(f"expected an array of numbers, found what NumPy refuses: {error}") from None
     return result
+
+
+def compact(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack, alignment: int = 1) -> NDArray:
+    """The same memory where its elements lie in row-major order without gaps, in the byte order of this machine and at
+    a multiple of `alignment`; else a copy that does. A device's memory is never copied. Raises ArgumentError for what
+    is no array.
+    """
+    if isinstance(value, np.ndarray):
+        if not (value.flags.c_contiguous and value.dtype.isnative):
+            return array(value)
+        same = _of_numpy(value)
+    else:
+        same = NDArray.of(value)
+    lies_well = same._form.is_compact and same.data % alignment == 0
+    return same if lies_well or not same.is_readable else array(same)
 
 
 def from_dlpack(producer: SupportsDLPack) -> NDArray:
@@ -291,6 +346,10 @@ def from_dlpack(producer: SupportsDLPack) -> NDArray:
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else _compact_strides(shape)
     data = (tensor.data or 0) + tensor.byte_offset
     return NDArray(data, shape, strides, dtype, device, owner=imported, read_only=imported.read_only)
+
+
+def _as_numpy(value: object) -> object:
+    return value.numpy() if isinstance(value, NDArray) else value
 
 
 def _of_numpy(source: np.ndarray[Any, Any]) -> NDArray:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from string import Template
+from types import MappingProxyType
 
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.signature import Parameter, Signature
@@ -88,11 +89,13 @@ _RESERVED = frozenset(
 _C_FLOATS = {"float32": "float", "float64": "double"}
 
 
-def network_header(signature: Signature, target: str, name: str) -> str:
+def network_header(
+    signature: Signature, target: str, name: str, aliases: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
 
-    All that it defines begins with `name`. Raises ArgumentError where that is no C identifier, TargetError where
-    `target` is no text of one.
+    All that it defines begins with `name`. `aliases` are the outputs that may have the memory of an input. Raises
+    ArgumentError where `name` is no C identifier, TargetError where `target` is no text of one.
     """
     if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
         raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
@@ -101,10 +104,15 @@ def network_header(signature: Signature, target: str, name: str) -> str:
     names = _c_names(arrays)
     upper = name.upper()
     given = [*zip(arrays, names, strict=True), (workspace, "workspace")]
+    c_inputs = {p.name: c for p, c in given if not p.is_output}
+    shared = {output: f", which may have the memory of {c_inputs[own]}" for output, own in aliases.items()}
     sizes = [line for p, c in given[:-1] for line in _size_macros(f"{upper}_{c.upper()}", p)]
     return _HEADER.substitute(
         target=Target.parse(target),
-        described="\n".join(f" *   {'out' if p.is_output else 'in '} {c}: {_type(p)}" for p, c in given),
+        described="\n".join(
+            f" *   {'out' if p.is_output else 'in '} {c}: {p.type}{shared.get(p.name, '') if p.is_output else ''}"
+            for p, c in given
+        ),
         upper=upper,
         name=name,
         sizes="\n".join(
@@ -134,10 +142,6 @@ def _size_macros(prefix: str, p: Parameter) -> list[str]:
     extents = [int(extent) for extent in p.shape]
     shape = [f"#define {prefix}_SHAPE {{{', '.join(map(str, extents))}}}"] if extents else []
     return [*shape, f"#define {prefix}_ELEMENTS {prod(extents)}"]
-
-
-def _type(p: Parameter) -> str:
-    return f"{p.dtype}[{', '.join(map(str, p.shape))}]"
 
 
 def _c_type(p: Parameter) -> str:

@@ -93,8 +93,8 @@ _ARCHITECTURES = {
 
 
 def architecture_of(name: str) -> str:
-    """One name, such as `x86_64` or `arm`, for what triples, `uname -m` and Windows call an architecture."""
-    name = name.lower()
+    """One name, such as `x86_64` or `arm`, for the architecture of a triple, or what `uname -m` and Windows call it."""
+    name = name.partition("-")[0].lower()
     if re.match(r"(arm|thumb)(eb)?v\d", name):
         return "arm"
     return _ARCHITECTURES.get(name, name)

@@ -6,12 +6,13 @@ import os
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
 from sateen.runtime import framing
-from sateen.runtime.errors import OutOfMemoryError, SessionError, SessionOutOfMemoryError, SateenError
+from sateen.runtime.errors import OutOfMemoryError, SateenError, SessionError, SessionOutOfMemoryError
 from sateen.runtime.module import Function, Module, load_module
 from sateen.runtime.timing import time_evaluator
 
@@ -96,3 +97,7 @@ class _Server:
 
     def _function(self, header: framing.Header) -> Function:
         return self._modules[header["module"]][header["function"]]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

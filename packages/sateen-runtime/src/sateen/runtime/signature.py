@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sateen.runtime.checked_json import boolean_of, fields_of, integer_of, list_of, parse, text_of
 from sateen.runtime.device import DeviceKind
+from sateen.runtime.display import named
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ArtifactError
 
@@ -18,8 +19,11 @@ FORMAT_VERSION = 1
 Extent = int | str
 """An extent or a stride, in elements: a number, or the name of a symbol that the call binds."""
 
+LONGEST_NAME = 512
+"""Characters in the name of a parameter or a function."""
+
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,127}")
-_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,511}")
+_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_PARAMETERS = 65_535
 _MOST_DIMENSIONS = 64
 _LARGEST = (1 << 63) - 1
@@ -38,7 +42,12 @@ class Parameter:
     is_output: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]{' out' if self.is_output else ''}"
+        return f"{self.name}: {self.type}{' out' if self.is_output else ''}"
+
+    @property
+    def type(self) -> str:
+        """Element type and shape, such as float32[1, 3]."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
     def to_json(self) -> dict[str, object]:
         """As JSON values, `from_json`'s inverse."""
@@ -56,7 +65,7 @@ class Parameter:
     def from_json(value: object) -> Parameter:
         """The parameter that JSON values say. Raises ArtifactError for anything but what `to_json` makes."""
         fields = fields_of(value, "a parameter", ("name", "dtype", "shape", "strides", "alignment", "device", "output"))
-        name = text_of(fields["name"], "the name of a parameter", 512)
+        name = text_of(fields["name"], "the name of a parameter", LONGEST_NAME)
         what = f"parameter {name!r}"
         try:
             dtype = DType.of(text_of(fields["dtype"], f"the element type of {what}", 32))
@@ -85,6 +94,14 @@ class Signature:
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
+    def __repr__(self) -> str:
+        return f"Signature({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """The text, of many parameters the first."""
+        return f"{self.name}({named(self.parameters)})"
+
     def to_json(self) -> dict[str, object]:
         """As JSON values, `from_json`'s inverse."""
         return {"name": self.name, "parameters": [parameter.to_json() for parameter in self.parameters]}
@@ -93,7 +110,7 @@ class Signature:
     def from_json(value: object) -> Signature:
         """The signature that JSON values say. Raises ArtifactError for anything but what `to_json` makes."""
         fields = fields_of(value, "a signature", ("name", "parameters"))
-        name = text_of(fields["name"], "the name of a function", 512)
+        name = text_of(fields["name"], "the name of a function", LONGEST_NAME)
         if not _FUNCTION.fullmatch(name):
             raise ArtifactError(f"expected a C identifier as the name of a function, found {name!r}")
         parameters = tuple(
@@ -111,6 +128,10 @@ class Metadata:
     producer: str
     target: str
     functions: tuple[Signature, ...]
+
+    def check(self) -> None:
+        """Raises ArtifactError for names that whoever loads the library would refuse."""
+        Metadata.from_json(self.to_json())
 
     def to_json(self) -> str:
         """The text of `sateen_metadata`, the same for equal values."""

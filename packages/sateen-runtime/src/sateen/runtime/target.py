@@ -5,13 +5,13 @@ The text of one is `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+neo
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sateen.runtime.device import DeviceKind
+from sateen.runtime.display import did_you_mean, shortened
 from sateen.runtime.errors import TargetError
 from sateen.runtime.processor import X86_LEVELS, architecture_of, host_architecture, host_features, x86_level
 
@@ -120,6 +120,9 @@ class Target:
         given = [("mtriple", self.triple), ("mcpu", self.cpu), ("mattr", ",".join(self.features)), *self.options]
         return " ".join([self.kind, *(f"-{name}={value}" for name, value in given if value)])
 
+    def __repr__(self) -> str:
+        return f"Target({shortened(str(self), 200)})"
+
     @property
     def device_kind(self) -> DeviceKind:
         """Where the arrays of this target live."""
@@ -128,7 +131,7 @@ class Target:
     @property
     def architecture(self) -> str:
         """The architecture that the triple names, such as 'x86_64', 'aarch64' or 'arm'; empty without a triple."""
-        return architecture_of(self.triple.partition("-")[0])
+        return architecture_of(self.triple)
 
     @property
     def enabled_features(self) -> frozenset[str]:
@@ -163,6 +166,4 @@ class Target:
 
 def _unknown(what: str, found: str, known: Iterable[str]) -> str:
     names = list(known)
-    close = difflib.get_close_matches(found, names, n=2, cutoff=0.5)
-    hint = f"; did you mean {' or '.join(close)}?" if close else ""
-    return f"expected {what}, one of {', '.join(names) or 'none'}; found {found!r}{hint}"
+    return f"expected {what}, one of {', '.join(names) or 'none'}; found {found!r}{did_you_mean(found, names)}"

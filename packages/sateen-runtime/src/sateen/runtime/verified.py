@@ -9,30 +9,32 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from sateen.runtime.cache_folder import CacheFolder
 from sateen.runtime.errors import ArtifactError
+
+MOST_NOTES = 4096
+"""Files that are remembered; those loaded the longest time ago are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
     """One file, to be asked about or noted."""
 
-    folder: Path
+    notes: CacheFolder
     identity: str
 
-    def _note(self, digest: str) -> Path:
-        return self.folder / hashlib.sha256(f"{self.identity} {digest}".encode()).hexdigest()
+    def _note(self, digest: str) -> str:
+        return hashlib.sha256(f"{self.identity} {digest}".encode()).hexdigest()
 
     def is_verified(self, digest: str) -> bool:
-        return self._note(digest).exists()
+        return self.notes.read(self._note(digest)) is not None
 
     def remember(self, digest: str) -> None:
         """Note the file. A folder that takes no note costs the time of the next check, nothing else."""
-        with suppress(OSError):
-            self._note(digest).touch()
+        self.notes.write(self._note(digest), b"")
 
 
 class VerifiedFiles:
@@ -44,17 +46,11 @@ class VerifiedFiles:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = self.folder.stat()
+            self._notes = CacheFolder(self.folder, 0, MOST_NOTES)
         except OSError as error:
             raise ArtifactError(f"{self.folder}: expected a folder to keep notes in: {error.strerror}") from None
-        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-            raise ArtifactError(
-                f"{self.folder}: expected a folder that only its owner, you, may write to; found owner {status.st_uid} "
-                f"and mode {status.st_mode & 0o777:o}"
-            )
 
     def of(self, descriptor: int) -> KnownFile:
         """The open file."""
         s = os.fstat(descriptor)
-        return KnownFile(self.folder, f"{s.st_dev} {s.st_ino} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}")
+        return KnownFile(self._notes, f"{s.st_dev} {s.st_ino} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}")

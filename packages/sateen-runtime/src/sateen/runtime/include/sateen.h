@@ -81,7 +81,7 @@ struct sateen_host {
 };
 
 /* A public function of a library: checks its `n` arguments, then computes. `host` NULL: the library's own table.
- * Returns 0 or a status. */
+ * Returns 0 or a status, and leaves the thread's mode of floating point (rounding, denormals) as it found it. */
 typedef int32_t (*sateen_function)(const sateen_host *host, DLTensor *const *args, int32_t n);
 
 uint32_t sateen_abi_version(void);

@@ -1,0 +1,126 @@
+"""A folder that keeps what is costly to make, within a bound. All that is in it may go at any time.
+
+The folder is the user's alone: whoever may write there decides what is believed or run. One that can't be read or
+written, or is full, costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+from time import time
+
+from sateen.runtime.files import read_regular, require_name
+
+_UNFINISHED = re.compile(r"\.(\d+)-[0-9a-f]+")
+"""The name of a file that a process is writing."""
+_LONGEST_WRITE = 86_400.0
+"""Seconds after which nobody is at an unfinished file, whoever has the number of its process now."""
+_KEPT = 0.75
+"""Of a bound that was passed, what is left: so that not every write has to remove something."""
+
+
+class CacheFolder:
+    """Contents by name. Beyond `most_bytes` or `most_entries` those go that were not used for the longest time.
+
+    `refusal` says why nothing more is written, '' while all is well.
+    """
+
+    def __init__(self, path: Path, most_bytes: int, most_entries: int) -> None:
+        """The folder, created if it is not there.
+
+        Raises OSError where it can't be, belongs to another user, or others may write to it.
+        """
+        self.path = path
+        self.refusal = ""
+        self._most_bytes, self._most_entries = most_bytes, most_entries
+        self._written: int | None = None  # since the folder was looked through; None before the first time
+        require_name(path)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.stat()
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+            raise OSError(
+                errno.EPERM,
+                f"expected a folder that only its owner, you, may write to; found owner {status.st_uid} and mode "
+                f"{status.st_mode & 0o777:o}",
+                str(path),
+            )
+
+    def read(self, name: str) -> bytes | None:
+        """A content, which counts as used; None where there is none that can be read."""
+        place = self.path / name
+        try:
+            content = read_regular(place, self._most_bytes)
+        except OSError:
+            return None
+        with suppress(OSError):
+            os.utime(place)
+        return content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Keep a content, of which readers see all or nothing."""
+        if self.refusal:
+            return
+        unfinished = self.path / f".{os.getpid()}-{token_hex(8)}"
+        try:
+            with unfinished.open("xb") as file:
+                file.write(content)
+            unfinished.replace(self.path / name)
+            if self._written is None or self._written > self._most_bytes // 16:
+                self._tidy()
+                self._written = 0
+            self._written += len(content)
+        except OSError as error:
+            self.refusal = error.strerror or str(error)
+            _remove(unfinished)
+        except BaseException:
+            _remove(unfinished)
+            raise
+
+    def discard(self, name: str) -> None:
+        """Remove a content that is of no use."""
+        _remove(self.path / name)
+
+    def _tidy(self) -> None:
+        """Remove what dead processes have left, and what is beyond the bounds."""
+        found: list[tuple[float, int, str]] = []
+        with os.scandir(self.path) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # another process has removed it
+                if match := _UNFINISHED.fullmatch(entry.name):
+                    if time() - status.st_mtime > _LONGEST_WRITE or not _is_running(int(match[1])):
+                        _remove(Path(entry.path))
+                else:
+                    found.append((status.st_mtime, status.st_size, entry.path))
+        size, count = sum(size for _, size, _ in found), len(found)
+        if size <= self._most_bytes and count <= self._most_entries:
+            return
+        for _, bytes_, path in sorted(found):
+            if size <= _KEPT * self._most_bytes and count <= _KEPT * self._most_entries:
+                return
+            _remove(Path(path))
+            size, count = size - bytes_, count - 1
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # it is gone, or the folder takes no changes
+        path.unlink()
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,65 @@
+"""How values show themselves: on a line that `repr` cuts short, and as a table of HTML for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from html import escape
+
+from sateen.runtime.errors import printable
+
+MOST_NAMED = 4
+MOST_CHARACTERS = 60
+"""Of one name: models may name things at any length."""
+MOST_ROWS = 60
+
+
+def named(items: Sequence[object]) -> str:
+    """The texts of the first of these, and how many more there are; 'nothing' where there are none."""
+    first = [shortened(str(item)) for item in items[:MOST_NAMED]]
+    more = [f"… {len(items) - MOST_NAMED} more"] if len(items) > MOST_NAMED else []
+    return ", ".join([*first, *more]) or "nothing"
+
+
+def counted(count: int, name: str) -> str:
+    """So many of something: 1 node, 2 nodes."""
+    return f"{count} {name}{'s' * (count != 1)}"
+
+
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """The text on one line, what can't be printed escaped, its middle left out where it is long."""
+    line = printable(text)
+    return line if len(line) <= most else f"{line[: most * 2 // 3]}…{line[-(most // 3) :]}"
+
+
+def did_you_mean(found: str, known: Iterable[str]) -> str:
+    """How a message about a name that does not exist ends: with the closest that do, or '' where none is close."""
+    close = get_close_matches(found, [*known], n=2, cutoff=0.5)
+    return f"; did you mean {' or '.join(map(printable, close))}?" if close else ""
+
+
+def size(count: int) -> str:
+    """A number of bytes for people: 150 KB, 4.9 MB."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return f"{count} B"
+
+
+def html_table(title: str, facts: Mapping[str, str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of HTML: a title, facts by name, and rows under a header, of which the first are shown.
+
+    All texts are escaped: they may hold names of a user's model.
+    """
+    lines = [f"<table><caption>{_html(title)}</caption>"]
+    spanned = f' colspan="{len(header) - 1}"' if len(header) > 2 else ""
+    lines += [f"<tr><th>{_html(name)}</th><td{spanned}>{_html(text)}</td></tr>" for name, text in facts.items()]
+    lines.append(f"<tr>{''.join(f'<th>{_html(name)}</th>' for name in header)}</tr>")
+    lines += [f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in rows[:MOST_ROWS]]
+    if len(rows) > MOST_ROWS:
+        lines.append(f'<tr><td colspan="{len(header)}">… {len(rows) - MOST_ROWS} more</td></tr>')
+    return "\n".join([*lines, "</table>"])
+
+
+def _html(text: str) -> str:
+    return escape(printable(text))

@@ -1,0 +1,81 @@
+"""Files of the user: read where they are regular and no larger than they may be, replaced whole or not at all.
+
+What is refused here is an OSError whose `strerror` says why, as for what the system refuses.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
+
+_KINDS = {
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""To open a file that may have become a pipe, which would keep us waiting for a writer."""
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, to be read: a pipe keeps its reader waiting, a device has no end."""
+    require_name(path)
+    _require_regular(path, os.stat(path))
+    descriptor = os.open(path, _FLAGS)
+    try:
+        _require_regular(path, os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """The content of a regular file of at most so many bytes."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise OSError(errno.EFBIG, f"it has {size} bytes, more than {most_bytes}", str(path))
+        return file.read(size)
+
+
+@contextmanager
+def replacing(place: Path) -> Iterator[BinaryIO]:
+    """A new file beside `place`, which takes its place, whole, when the block ends, and is gone if that fails.
+
+    Whoever reads the place, or has it mapped, sees the old file or the new one. A symbolic link is replaced, not
+    followed. Where one block lies in another, neither file is replaced before both are written.
+    """
+    require_name(place)
+    if place.exists():
+        _require_regular(place, os.stat(place))
+    temporary = place.with_name(f".sateen-{os.getpid()}-{token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(place)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def require_name(path: Path) -> None:
+    """Raises OSError for a path that can't name a file."""
+    if "\0" in str(path) or not path.name:
+        raise OSError(errno.EINVAL, "its name has a NUL" if path.name else "it names no file", str(path))
+
+
+def _require_regular(path: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        found = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise OSError(errno.EINVAL, f"it is no regular file but {found}", str(path))
