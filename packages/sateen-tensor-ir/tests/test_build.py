@@ -1,12 +1,14 @@
 """From a schedule to functions of this process."""
 
 import ctypes
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sateen import runtime
 from sateen.runtime import ArgumentError, ArtifactError, CodegenError, ScheduleError, Target, TargetError, array
 from sateen.runtime.abi import DLTensor, Status
 from sateen.tensor_ir import build, build_functions, lower, te
@@ -24,6 +26,18 @@ def test_a_parallel_loop_has_storage_of_its_own_for_what_is_computed_inside() ->
     c = np.empty_like(a)
     build(s, [A, C])(a, c)
     assert np.array_equal(c, a[:, ::-1] * 2 + 1)
+
+
+def test_schedules_and_compiled_functions_are_told_on_a_line() -> None:
+    A = te.placeholder((4, 8), name="A")
+    tensors = [A]
+    for i in range(50):
+        tensors.append(te.compute((4, 8), lambda i, j, x=tensors[-1]: x[i, j] + 1.0, name=f"B{i}"))
+    s = te.create_schedule(tensors[-1])
+    function = lower(s, [A, tensors[-1]], name="f")
+    assert repr(s) == "Schedule(A, B0, B1, B2, … 47 more)"
+    assert repr(function) == "Function(f(A: float32[4, 8], B49: float32[4, 8]))"
+    assert repr(build_functions([function])) == "CompiledModule(f(A: float32[4, 8], B49: float32[4, 8] out))"
 
 
 HERE = Target.host()
@@ -115,7 +129,7 @@ def test_arguments_that_are_no_list_are_refused() -> None:
 
 def test_an_argument_that_the_schedule_does_not_know_says_why() -> None:
     A, B, s = doubled()
-    twin, other = te.placeholder((4,), name="A"), te.placeholder((4,), name="other")
+    twin, other = te.placeholder((4,), name="A"), te.compute((4,), lambda i: A[i] - 1, name="other")
     for argument, why in ((twin, "another tensor of that name is"), (other, "nothing in it reads it")):
         message = f"lower: argument {argument.name!r} is no tensor of the schedule: {why}"
         with pytest.raises(ScheduleError, match=message):
@@ -128,6 +142,46 @@ def test_a_library_in_no_folder_is_refused(tmp_path: Path) -> None:
         build(s, [A, B]).export_library(tmp_path / "missing" / "f.so")
 
 
+def test_a_library_in_use_is_replaced_by_another_file(tmp_path: Path) -> None:
+    A, B, s = doubled()
+    module, place = build(s, [A, B]), tmp_path / "f.so"
+    module.export_library(place)
+    before = place.stat().st_ino, (tmp_path / "f.h").stat().st_ino
+    with place.open("rb"), (tmp_path / "f.h").open("rb"):
+        module.export_library(place)
+        assert not set(before) & {place.stat().st_ino, (tmp_path / "f.h").stat().st_ino}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["f.h", "f.so"]
+
+
+def test_a_library_of_any_name_of_a_file_can_be_exported(tmp_path: Path) -> None:
+    A, B, s = doubled()
+    place = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + b"\xff" * 250 + b".so"))
+    build(s, [A, B]).export_library(place)
+    assert runtime.load_module(place).functions.keys() == {"run"}
+
+
+def test_names_that_metadata_can_not_hold_are_refused_before_anybody_loads_them() -> None:
+    A = te.placeholder((4,), name="A" * 513)
+    B = te.compute((4,), lambda i: A[i] * 2.0, name="B")
+    with pytest.raises(CodegenError, match="expected at most 512 characters in the name of a function, found 513"):
+        build(te.create_schedule(B), [A, B], name="f" * 513)
+    long = build(te.create_schedule(B), [A, B], name="f" * 512)
+    with pytest.raises(CodegenError, match="expected the name of a parameter as printable text of 1 to 512 characters"):
+        long.library()
+    out = np.empty(4, np.float32)
+    long(np.ones(4, np.float32), out)
+    assert out.tolist() == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("triple", ["x86_64-linux-gnu", "aarch64-linux-gnu"])
+def test_a_library_has_kernels_that_use_what_its_thread_pool_uses(triple: str) -> None:
+    """Greatest numbers without a sign, and counts of bits, are functions of LLVM that the pool declares, too."""
+    A = te.placeholder((8,), "uint64", name="A")
+    B = te.compute((8,), lambda i: te.popcount(te.maximum(A[i], A[0])) + te.minimum(A[i], A[7]), name="B")
+    library = build(te.create_schedule(B), [A, B], f"llvm -mtriple={triple}").library()
+    assert b"sateen_default_host" in library
+
+
 def test_a_library_for_musl_needs_its_c_library() -> None:
     A, B, s = doubled()
     libraries = [build(s, [A, B], f"llvm -mtriple=x86_64-linux-{c}").library() for c in ("gnu", "musl")]
@@ -135,6 +189,15 @@ def test_a_library_for_musl_needs_its_c_library() -> None:
         (True, False, True),
         (False, True, False),
     ]
+
+
+@pytest.mark.parametrize(("triple", "name"), [("arm64-linux-gnu", "aarch64"), ("amd64-linux-gnu", "x86_64")])
+def test_a_library_is_made_by_whatever_name_of_its_architecture(triple: str, name: str) -> None:
+    A, B, s = doubled()
+    module, same = (build(s, [A, B], f"llvm -mtriple={t}") for t in (triple, f"{name}-linux-gnu"))
+    assert module.llvm_text() == same.llvm_text()
+    elf_machine = {"x86_64": 62, "aarch64": 183}[name]
+    assert [int.from_bytes(m.library()[18:20], "little") for m in (module, same)] == [elf_machine] * 2
 
 
 def test_a_library_for_android_is_refused() -> None:
@@ -174,6 +237,15 @@ def test_what_is_no_schedule_or_function_is_refused() -> None:
     [
         (f"llvm -mtriple={HERE.triple} -mattr=+sse9", f"LLVM knows no feature '+sse9' for {HERE.architecture}"),
         ("llvm -mtriple=aarch64-linux-gnu -mcpu=skylak", "LLVM knows no processor 'skylak' for aarch64"),
+        (
+            "llvm -mtriple=aarch64-linux-gnu -mcpu=cortexa72",
+            "LLVM knows no processor 'cortexa72' for aarch64; did you mean cortex-a72 or cortex-a725?",
+        ),
+        (
+            "llvm -mtriple=x86_64-unknown-linux-gnu -mattr=+avx51f",
+            "LLVM knows no feature '+avx51f' for x86_64; did you mean avx512f",
+        ),
+        ("llvm -mtripl=x86_64-unknown-linux-gnu", "found '-mtripl'; did you mean -mtriple or -mattr?"),
         ("cuda", "build compiles for kind llvm; C comes from emit_c, OpenCL from emit_opencl; found 'cuda'"),
         (f"llvm -mtriple={HERE.triple} -mtune=znver4", "expected no option -mtune, which LLVM is not told of"),
     ],

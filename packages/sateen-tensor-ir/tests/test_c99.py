@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime import Target, array, load_module
-from sateen.runtime.abi import DLTensor, Status, SateenHost
+from sateen.runtime.abi import DLTensor, SateenHost, Status
 from sateen.runtime.errors import ArgumentError, CodegenError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.codegen.c_family import emit_c

@@ -51,6 +51,10 @@ def test_a_number_takes_the_type_of_the_other_operand():
 def test_literals():
     assert [literal(const(v)) for v in (3, 0.5, True)] == [(3, "int64"), (0.5, "float32"), (True, "bool")]
     assert literal(const(3, "float32")) == (3.0, "float32")
+    for kind in ("uint8", "int32", "float16", "float32", "float64", "bool"):
+        assert literal(const(np.dtype(kind).type(1))) == (1, kind)
+    assert literal(const(np.float64(3), "int32")) == (3, "int32")
+    assert (f + np.float64(0.5)).dtype == FLOAT32
     assert literal(const(2.0, "int32")) == (2, "int32")
     refused("expected an integer for a literal of type int32, found nan", lambda: const(float("nan"), "int32"))
     refused("expected an integer for a literal of type int32, found inf", lambda: const(float("inf"), "int32"))
@@ -74,7 +78,7 @@ def test_integers_fold_and_wrap():
 
 
 def test_identities_fold_for_integers_only():
-    assert (x + 0, 0 + x, x - 0, x * 1, 1 * x, x // 1) == (x, x, x, x, x, x)
+    assert all(e is x for e in (x + 0, 0 + x, x - 0, x * 1, 1 * x, x // 1))
     assert literal(x * 0) == literal(0 * x) == literal(x % 1) == (0, "int64")
     assert str(f + 0.0) == "f + 0.0f"  # -0.0 + 0.0 is 0.0
     assert str(f * 1.0) == "f * 1.0f"
@@ -87,11 +91,14 @@ def test_literals_of_floats_are_compared_when_they_have_been_rounded():
 
 
 def test_conditions_fold():
-    assert (p & True, p | False) == (p, p)
-    assert literal(p & False) == literal(~const(True)) == (False, "bool")
-    assert literal(p | True) == (True, "bool")
+    yes, no = const(True), const(False)
+    assert p & yes is p
+    assert p | no is p
+    assert literal(p & no) == literal(~yes) == (False, "bool")
+    assert literal(p | yes) == (True, "bool")
     assert ~~p is p
-    assert (te.select(True, x, y), te.select(False, x, y)) == (x, y)
+    assert te.select(yes, x, y) is x
+    assert te.select(no, x, y) is y
     assert te.all() is ex.TRUE
     assert next(ex.conjuncts((p & (x < y)) & ex.TRUE)) is p
 
@@ -117,9 +124,9 @@ def test_types_that_do_not_fit():
     refused("'//' is the floor division of integers, found float32", lambda: f // f)
     refused("'//' by the constant 0", lambda: x // 0)
     refused("'%' by the constant 0", lambda: x % 0)
-    refused("'and' needs conditions (bool), found int64; compare it with something first", lambda: p & x)
-    refused("'not' needs conditions (bool), found int64", lambda: ~x)
-    refused("'select' needs conditions (bool), found int64", lambda: te.select(x, x, y))
+    refused("'and' expects a condition (bool), found int64; compare it with something first", lambda: p & x)
+    refused("'not' expects a condition (bool), found int64", lambda: ~x)
+    refused("select expects a condition (bool), found int64", lambda: te.select(x, x, y))
 
 
 def test_an_expression_has_no_truth_value():
@@ -127,6 +134,48 @@ def test_an_expression_has_no_truth_value():
     refused("use te.select or te.if_then_else, te.all and te.any", lambda: max(x, y))
 
 
-def test_expressions_are_compared_by_identity():
-    assert x != Var("x")
-    assert len({x, y, x}) == 2
+def test_equality_builds_comparisons():
+    assert [str(e) for e in (x == y, x != 3, x == 3, np.int64(3) == x, np.int64(3) != x)] == [
+        "x == y", "x != 3", "x == 3", "3 == x", "3 != x"
+    ]  # fmt: skip
+    assert type(x == y) is ex.EQ
+    assert type(x != y) is ex.NE
+    refused("an expression (EQ, bool) has no truth value while it is being built", lambda: bool(x == y))
+    refused("whether two are the same axis or expression is `a is b`", lambda: y in [x, y])
+    refused("operands of '==' have types int64 and float32", lambda: x == f)
+    refused("expected an expression or a number, found str: 'x'", lambda: x == "x")
+
+
+def test_dictionaries_and_sets_go_by_identity():
+    twin = Var("x")
+    assert len({x, y, x, twin}) == 3
+    assert {x: 1, twin: 2}[x] == 1
+    assert ex.is_among(x, [y, x])
+    assert not ex.is_among(x, [y, twin])
+    assert ex.position(x, [twin, y, x]) == 2
+    assert ex.same_nodes([x, y], (x, y))
+    assert not ex.same_nodes([x, y], [twin, y])
+    assert not ex.same_nodes([x, y], [x])
+
+
+@pytest.mark.parametrize("decided", [True, np.True_, x is y])
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("select", lambda c: te.select(c, x, y)),
+        ("select", lambda c: te.if_then_else(c, x, y)),
+        ("te.all", lambda c: te.all(p, c)),
+        ("te.any", lambda c: te.any(c, p)),
+        ("'and'", lambda c: p & c),
+        ("'or'", lambda c: p | c),
+        ("where= of sum", lambda c: te.sum(f, axis=te.reduce_axis(3), where=c)),
+        ("if_scope", lambda c: te.ir_builder.create().if_scope(c).__enter__()),
+        ("while_scope", lambda c: te.ir_builder.create().while_scope(c).__enter__()),
+    ],
+)
+def test_conditions_that_python_has_decided_are_refused(name, use, decided):
+    refused(
+        f"{name} expects a condition on expressions, found {decided}, which Python has decided already; "
+        f"compare expressions, or write te.const({decided})",
+        lambda: use(decided),
+    )

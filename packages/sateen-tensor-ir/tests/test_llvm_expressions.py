@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sateen.tensor_ir import lower, te
+from sateen.tensor_ir import build, lower, te
 from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.expr import DType
@@ -151,3 +151,30 @@ def test_a_node_that_is_used_twice_is_computed_once():
     B = te.compute((4,), cube, name="B")
     module = build_functions([lower(te.create_schedule(B), [A, B])])
     assert module.llvm_text().count("fdiv") == 1
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("narrow", "wide", "arm", "aarch64"),
+    [
+        ("int8", "int32", "vmlal.s16", "smull"),
+        ("uint8", "int32", "vmlal.u16", "umull"),
+        ("int16", "int32", "vmlal.s16", "smlal"),
+        ("int32", "int64", "vmlal.s32", "smlal"),
+    ],
+)
+def test_arm_multiplies_narrow_integers_to_wide_ones_by_a_factor_of_all_lanes(narrow, wide, arm, aarch64, swapped):
+    a, b, k = te.placeholder((8, 8), narrow, "a"), te.placeholder((8,), narrow, "b"), te.reduce_axis(8, "k")
+
+    def product(n):
+        factors = a[k, n].astype(wide), b[k].astype(wide)
+        return te.sum(factors[swapped] * factors[not swapped], axis=k)
+
+    c = te.compute((8,), product, name="c")
+    s = te.create_schedule(c)
+    s[c].vectorize(c.op.axis[0])
+    for target, instruction in (
+        ("llvm -mtriple=armv7l-none-linux-gnueabihf -mcpu=cortex-a53 -mattr=+neon", arm),
+        ("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", aarch64),
+    ):
+        assert f"{instruction}\t" in build(s, [a, b, c], target=target).assembly()

@@ -63,6 +63,38 @@ function f(a: {dtype}[10], b: out {dtype}[10])
     assert module.report.masked > 0
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "bfloat16", "float16"])
+@pytest.mark.parametrize("size", [65, 66, 71, 79])
+def test_a_masked_store_of_narrowed_values_leaves_the_next_elements(dtype, size):
+    a = np.arange(size, dtype="float32")
+    b = np.full(size + 1, 99, DType.of(dtype).numpy)
+    compiled(f"""\
+function f(a: float32[{size}], b: out {dtype}[{size + 1}])
+  for io in [0, 5):
+    vectorized ii in [0, 16):
+      if io == 4:
+        if ii < {size - 64}:
+          b[ii + 64] = {dtype}(a[ii + 64] + 1.0f)
+      else:
+        b[io * 16 + ii] = {dtype}(a[io * 16 + ii] + 1.0f)
+""")(a, b)
+    np.testing.assert_array_equal(b.astype("float32"), [*(a + 1), 99])
+
+
+@pytest.mark.parametrize("condition", ["i < n[0]", "i % 3 == 1", "i == 5", "i < 0"])
+def test_what_all_lanes_read_under_a_mask_is_one_element(condition):
+    """An address made of such a load is a scalar; no element is read where no lane is active."""
+    source = f"""\
+function f(n: int64[1], place: int64[4], table: float32[64], b: out float32[3, 16])
+  for r in [0, 3):
+    vectorized i in [0, 16):
+      b[r, i] = select({condition}, table[place[n[0] - 4 + r] * 16 + i], -1.0f)
+"""
+    table = np.arange(64, dtype="float32")
+    for n in (4, 5):
+        agree(source, np.array([n]), np.array([1, 0, 2, 3]), table, np.zeros((3, 16), "float32"))
+
+
 def test_a_symbolic_tail_is_masked():
     n = te.var("n")
     A = te.placeholder((n,), name="A")
@@ -316,3 +348,18 @@ def test_a_symbol_that_no_extent_gives_is_refused():
     B = te.compute((8,), lambda i: A[i], name="B")
     with pytest.raises(CodegenError, match="run: no argument's shape gives the extent 'n'"):
         build_functions([lower(te.create_schedule(B), [A, B])])
+
+
+def test_a_loop_takes_addresses_from_outside_as_given():
+    module = compiled("""\
+function f(a: float32[8, 64, 16], b: out float32[8, 64, 16])
+  for i in [0, 8):
+    for j in [0, 64):
+      vectorized k in [0, 16):
+        b[i, j, k] = a[i, j, k]
+""")
+    lines = module.llvm_text().splitlines()
+    rows = [re.search(r"(%v\d+) = getelementptr float, ptr %a\d, i64 %v\d+$", line) for line in lines]
+    names = [row[1] for row in rows if row is not None]
+    assert len(names) == 2
+    assert all(any(line.endswith(f"freeze ptr {name}") for line in lines) for name in names)

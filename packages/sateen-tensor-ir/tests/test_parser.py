@@ -192,6 +192,8 @@ def test_errors_in_a_header(text, message):
         ("thread warp i in [0, 4):", 10, "a thread axis (blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, "),
         ("barrier A", 11, "a scope, found 'A'"),
         ("prefetch 1", 12, "an element of a buffer, found '1'"),
+        ("given 1 = 2", 9, "a name, found '1'"),
+        ("given t = u", 13, "a variable or an element of a buffer, found 'u'"),
         ("invoke f(1)", 12, "a buffer, found '1'"),
         ("invoke f(A)", 13, "'+', found ')'"),
         ("timestamp n[0]", 13, "a buffer, found 'n'"),
@@ -205,10 +207,38 @@ def test_errors_in_a_line(line, column, message):
     refused(f"function f(A: int8[4])\n  {line}\n  pass", f"line 2, column {column}: expected {message}")
 
 
+def test_a_term_in_several_places_is_one_expression():
+    text = """\
+function f(A: inout float32[4])
+  for i in [0, 4):
+    given term = exp(A[i]) + log(A[i])
+    given term_1 = term * term
+    if term_1 > 1.0f:
+      A[i] = term_1"""
+    branch = parse_function(text).body.body
+    assert branch.condition.a is branch.then.value
+    assert branch.condition.a.a is branch.condition.a.b
+    e = parse_expr("given t = n + 1, u = t * t in u * u", {"n": Var("n")})
+    assert e.a is e.b
+    assert e.a.a is e.a.b
+
+
+def test_what_repeats_is_read_back():
+    i = Var("i")
+    buffer = Buffer("A", (const(4),), FLOAT32)
+    e = ex.Load(buffer, (i,), FLOAT32)
+    for _ in range(60):
+        e = te.select(te.exp(e) + te.log(e) < 0.5, te.sqrt(e), te.exp(e) * te.log(e) + te.sin(e) * 2.0)
+    loop = For(i, const(0), const(4), LoopKind.SERIAL, Store(buffer, (i,), e))
+    is_round_trip(Function("f", (buffer,), frozenset({buffer}), loop))
+    assert why_different(e, parse_expr(str(e), {"A": buffer, "i": i})) is None
+
+
 def test_errors_in_the_indentation():
     start = "function f(A: int8[4])\n"
     refused(f"{start}  for i in [0, 4):\n  A[0] = 1", "line 3, column 3: expected a statement indented by 4, found 'A'")
     refused(f"{start}  pass\n    pass", "line 3, column 5: expected a statement indented by 2, found 'pass'")
+    refused(f"{start}  given t = 1", "line 2, column 14: expected a statement indented by 2, found the end of the line")
     refused(f"{start}  pass\n pass", "line 3, column 2: expected the end of the text, found 'pass'")
 
 

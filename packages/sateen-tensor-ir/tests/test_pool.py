@@ -2,7 +2,6 @@
 
 import ctypes
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -28,6 +27,22 @@ define internal i32 @sched_getaffinity(i32 %process, i64 %bytes, ptr %mask) {
 }
 """
 """Four processors, whatever the machine has, in place of the C library's answer."""
+
+THREAD_LIMIT = """
+@threads.started = internal global i32 0
+define internal i32 @start_thread(ptr %thread, ptr %attributes, ptr %routine, ptr %argument) {
+  %started = load i32, ptr @threads.started
+  %more = add i32 %started, 1
+  store i32 %more, ptr @threads.started
+  %is.refused = icmp sge i32 %started, MOST
+  br i1 %is.refused, label %refused, label %created
+refused:
+  ret i32 11  ; EAGAIN
+created:
+  %status = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr %routine, ptr %argument)
+  ret i32 %status
+}
+"""
 
 OBSERVERS = """
 define i32 @pool_size() {
@@ -90,12 +105,22 @@ def compile_object(text: str, triple: str) -> bytes:
 
 
 def pool_library(
-    processors: str = PROCESSORS, triple: str = X86_64, cgroup: str = "/nowhere", spins: int = 4000
+    processors: str = PROCESSORS,
+    triple: str = X86_64,
+    cgroup: str = "/nowhere",
+    membership: str = "/nowhere",
+    spins: int = 4000,
+    most_started: int = 1000,
 ) -> bytes:
-    """A library of the pool and its observers; with `processors` "", it asks the C library how many there are."""
-    text = pool_text(triple, cgroup).replace("i32 4000", f"i32 {spins}")
+    """A library of the pool and its observers; with `processors` "", it asks the C library how many there are.
+
+    The system starts `most_started` threads, no more.
+    """
+    text = pool_text(triple, cgroup, membership).replace("i32 4000", f"i32 {spins}")
     if processors:
         text = text.replace("declare i32 @sched_getaffinity(i32, i64, ptr)", processors)
+    text = text.replace("call i32 @pthread_create(", "call i32 @start_thread(")
+    text += THREAD_LIMIT.replace("MOST", str(most_started))
     return link_shared(compile_object(text + OBSERVERS, triple), EXPORTS, "libpool.so")
 
 
@@ -312,6 +337,56 @@ def test_a_quota_of_the_control_group_bounds_the_threads(files: dict[str, str], 
     dlclose(pool.library._handle)
 
 
+@pytest.mark.parametrize(
+    ("membership", "files", "threads"),
+    [
+        ("0::/a/b\n", {"a/b/cpu.max": "200000 100000"}, 2),
+        ("0::/a/b\n", {"a/cpu.max": "200000 100000", "a/b/cpu.max": "max 100000"}, 2),
+        ("0::/a/b\n", {"cpu.max": "300000 100000", "a/cpu.max": "200000 100000", "a/b/cpu.max": "400000 100000"}, 2),
+        ("0::/a/b\n", {"cpu.max": "100000 100000", "a/cpu.max": "200000 100000"}, 1),
+        ("0::/a/b", {"a/b/c/cpu.max": "100000 100000", "b/cpu.max": "100000 100000"}, 4),
+        ("0::/\n", {"cpu.max": "200000 100000"}, 2),
+        ("0::/not/in/this/container\n", {"cpu.max": "200000 100000"}, 2),
+        ("0::/../outside\n", {"cpu.max": "300000 100000"}, 3),
+        ("4:memory:/m\n3:cpu,cpuacct:/a/b\n0::/\n", {"cpu/a/cpu.cfs": "200000 100000"}, 2),
+        ("3:cpuacct,cpu:/a\n", {"cpu/cpu.cfs": "300000 100000", "cpu/a/cpu.cfs": "200000 100000"}, 2),
+        ("3:cpuset:/a\n2:memory:/a\n1:name=cpu:/a\n", {"cpu/a/cpu.cfs": "200000 100000"}, 4),
+        ("1:cpu:/a\n0::/b\n", {"cpu/a/cpu.cfs": "300000 100000", "b/cpu.max": "200000 100000"}, 2),
+        ("0::/a:b/c\n", {"a:b/cpu.max": "200000 100000"}, 2),
+        ("", {"cpu.max": "200000 100000"}, 2),
+        ("garbage\n:\n::\n0:\n0::/a\n", {"a/cpu.max": "200000 100000"}, 2),
+        ("\n" * 3, {}, 4),
+        (f"0::/{'n' * 9000}\n", {"cpu.max": "200000 100000"}, 2),
+        (f"0::/{'n' * 20000}\n", {"cpu.max": "200000 100000"}, 2),
+    ],
+)
+def test_the_least_quota_of_nested_control_groups_counts(
+    membership: str, files: dict[str, str], threads: int, tmp_path: Path
+) -> None:
+    mount = tmp_path / "cgroup"
+    for name, content in files.items():
+        place = mount / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith(".max"):
+            place.write_text(f"{content}\n")
+        else:
+            for suffix, number in zip(("_quota_us", "_period_us"), content.split(), strict=True):
+                place.with_name(place.name + suffix).write_text(f"{number}\n")
+    (tmp_path / "membership").write_text(membership)
+    library = pool_library(cgroup=str(mount), membership=str(tmp_path / "membership"))
+    pool = load(library, tmp_path / "pool.so")
+    assert len(chunks_of(pool, 100)) == pool.library.pool_size() == threads
+    dlclose(pool.library._handle)
+
+
+@pytest.mark.parametrize("started", [0, 1, 2])
+def test_a_pool_makes_do_with_the_threads_that_the_system_starts(started: int, tmp_path: Path) -> None:
+    pool = load(pool_library(most_started=started), tmp_path / "pool.so")
+    assert len(chunks_of(pool, 100)) == pool.library.pool_size() == 1 + started
+    assert pool.increments(1000, 100) == [100] * 1000
+    dlclose(pool.library._handle)
+
+
 def test_memory_is_aligned_as_asked(pool: Pool) -> None:
     allocate, free = Allocate(pool.host.alloc), Free(pool.host.free)
     for alignment in (1, 2, 8, 64, 4096):
@@ -353,7 +428,7 @@ def increments(times=100):
 def run_in_process(program: str, image: bytes, folder: Path) -> None:
     """Runs `program` after PROLOGUE in an interpreter of its own, which must end well and say nothing."""
     (folder / "pool.so").write_bytes(image)
-    command = [sys.executable, "-c", PROLOGUE + program, str(folder / "pool.so")]
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROLOGUE + program, str(folder / "pool.so")]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
@@ -374,6 +449,36 @@ for attempt in range(10):
         os._exit(0 if fresh and fine else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert increments()
+"""
+    run_in_process(program, image, tmp_path)
+
+
+def test_a_child_that_is_forked_amid_a_region_starts_a_pool_of_its_own(image: bytes, tmp_path: Path) -> None:
+    program = """
+import threading
+Task = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+host = library.sateen_default_host()
+parallel_for = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, Task, ctypes.c_void_p, ctypes.c_int64)(
+    host.contents.parallel_for)
+inside, may_end = threading.Barrier(5), threading.Event()
+
+def wait(closure, begin, end):
+    inside.wait()
+    may_end.wait()
+    return 0
+
+task = Task(wait)
+other = threading.Thread(target=lambda: parallel_for(ctypes.addressof(host.contents), task, None, 4))
+other.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    fresh = library.pool_size() == 0
+    os._exit(0 if fresh and increments() and library.pool_size() == 4 else 1)
+assert os.waitpid(child, 0)[1] == 0
+may_end.set()
+other.join()
+assert increments()
 """
     run_in_process(program, image, tmp_path)
 
@@ -422,7 +527,7 @@ assert len(os.sched_getaffinity(int(worker)) & allowed) == 1
 
 
 def test_a_jit_stops_the_pool_before_it_unmaps_the_code(tmp_path: Path) -> None:
-    content = compile_object(pool_text(X86_64, "/nowhere") + OBSERVERS, X86_64)
+    content = compile_object(pool_text(X86_64, "/nowhere", "/nowhere") + OBSERVERS, X86_64)
     (tmp_path / "pool.o").write_bytes(content)
     program = f"""
 import ctypes, gc
@@ -452,10 +557,7 @@ gc.collect()
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_the_aarch64_pool_runs(tmp_path: Path) -> None:
-    compiler, emulator = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
-    if compiler is None or emulator is None:
-        pytest.skip("qemu-aarch64 and aarch64-linux-gnu-gcc are not both installed")
+def test_the_aarch64_pool_runs(tmp_path: Path, run_on_aarch64: Callable[..., str]) -> None:
     (tmp_path / "pool.so").write_bytes(pool_library(triple=AARCH64))
     (tmp_path / "main.c").write_text(
         """#include <dlfcn.h>
@@ -472,7 +574,4 @@ def test_the_aarch64_pool_runs(tmp_path: Path) -> None:
         }
         """
     )
-    subprocess.run([compiler, "main.c", "-o", "main", "-ldl"], cwd=tmp_path, check=True, timeout=60)
-    command = [emulator, "-L", "/usr/aarch64-linux-gnu", "./main"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert run_on_aarch64(tmp_path, ["-ldl"], []) == ""

@@ -100,6 +100,33 @@ def test_every_statement():
     ]
 
 
+def chain(length):
+    """A term that the next one reads three times, and so on."""
+    e = ex.Load(decl_buffer((4,), name="a"), (x,), FLOAT32)
+    for _ in range(length):
+        e = te.select(te.exp(e) + te.log(e) < 0.5, te.sqrt(e), te.exp(e) * te.log(e) + te.sin(e) * 2.0)
+    return e
+
+
+def test_what_a_statement_has_in_several_places_is_written_once():
+    store = Store(decl_buffer((4,), name="b"), (x,), chain(2))
+    assert str(store).splitlines() == [
+        "given term = select(exp(a[x]) + log(a[x]) < 0.5f, sqrt(a[x]), exp(a[x]) * log(a[x]) + sin(a[x]) * 2.0f)",
+        "b[x] = select(exp(term) + log(term) < 0.5f, sqrt(term), exp(term) * log(term) + sin(term) * 2.0f)",
+    ]
+    shared = (x + 1) * 2
+    assert (
+        str(Store(decl_buffer((4, 4), name="b"), (shared, shared), const(0.0))) == "b[(x + 1) * 2, (x + 1) * 2] = 0.0f"
+    )
+
+
+def test_text_grows_with_the_nodes_of_an_expression():
+    twenty, thirty, forty = (len(str(chain(length))) for length in (20, 30, 40))
+    assert forty - thirty == thirty - twenty
+    assert str(chain(2)).startswith("given term = select(")
+    assert str(chain(2)).count(" in select(exp(term) + log(term)") == 1
+
+
 def test_where_a_block_goes_on_after_a_let_its_body_is_indented():
     store = Store(decl_buffer((4,), name="b"), (x,), const(0.0))
     assert str(Seq((Let(y, x, store), store))) == "let y = x\n  b[x] = 0.0f\nb[x] = 0.0f"

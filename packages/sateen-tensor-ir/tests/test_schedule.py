@@ -37,12 +37,13 @@ def test_the_default_schedule_computes_every_stage_at_root():
 
 
 def test_a_schedule_is_of_tensors_that_are_computed():
-    refuses("create_schedule expects tensors or operations, found int", lambda: te.create_schedule(3))
+    message = "create_schedule expects tensors that te.compute or te.extern made, found int: 3"
+    refuses(message, lambda: te.create_schedule(3))
     refuses("create_schedule expects at least one tensor, found none", lambda: te.create_schedule([]))
     refuses("create_schedule: 'A' is given, not computed", lambda: te.create_schedule(A))
     refuses("create_schedule: 'table' is given, not computed", lambda: te.create_schedule(TABLE))
     refuses("'C' is no tensor of this schedule", lambda: te.create_schedule(B)[C])
-    refuses("'x' is no tensor of this schedule", lambda: te.create_schedule(B)["x"])
+    refuses("expected a tensor of this schedule (A, B), found str: 'x'", lambda: te.create_schedule(B)["x"])
 
 
 def test_an_extern_stage_is_computed_as_a_whole():

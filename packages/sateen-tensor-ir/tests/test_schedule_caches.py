@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime import ScheduleError
-from sateen.tensor_ir import lower, te
+from sateen.tensor_ir import build, lower, te
 from sateen.tensor_ir.build import build_functions
 
 
@@ -203,8 +203,56 @@ def test_rfactor_refusals():
         where + "'k': factor_axis expects 0 to 2, found 3",
         lambda: product.s.rfactor(product.C, product.k, factor_axis=3),
     )
-    symbolic = Product(te.var("n"))
-    refuses(where + "'k': expects a constant extent, found n", lambda: symbolic.s.rfactor(symbolic.C, symbolic.k))
+    X = te.placeholder((8,), name="X")
+    prefixes = te.compute((8,), lambda i: te.sum(X[r := te.reduce_axis(i + 1, "r")], axis=r), name="C")
+    s = te.create_schedule(prefixes)
+    refuses(
+        where + "'r': expects an extent that is the same everywhere, found i + 1",
+        lambda: s.rfactor(prefixes, prefixes.op.reduce_axis[0]),
+    )
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_the_extent_of_a_reduction_may_depend_on_a_data_axis(cached):
+    X = te.placeholder((8,), name="X")
+    Y = te.compute((8,), lambda i: te.sum(X[r := te.reduce_axis(i + 1, "r")], axis=r), name="Y")
+    s = te.create_schedule(Y)
+    if cached:
+        s.cache_write(Y, "local")
+    x, y = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+    build(s, [X, Y])(x, y)
+    assert y.tolist() == np.cumsum(x).tolist()
+
+
+def test_rfactor_of_an_inner_loop_whose_extent_depends_on_a_data_axis():
+    X = te.placeholder((8, 3), name="X")
+    k = te.reduce_axis(3, "k")
+
+    def total(i):
+        r = te.reduce_axis(i + 1, "r")
+        return te.sum(X[r, k], axis=[k, r])
+
+    Y = te.compute((8,), total, name="Y")
+    s = te.create_schedule(Y)
+    s.rfactor(Y, k)
+    x, y = np.arange(24, dtype="float32").reshape(8, 3), np.zeros(8, "float32")
+    build(s, [X, Y])(x, y)
+    assert y.tolist() == np.cumsum(x.sum(axis=1)).tolist()
+
+
+@pytest.mark.parametrize("factor", [None, 4])
+def test_rfactor_over_loops_of_symbolic_extent(factor):
+    n = te.var("n")
+    A = te.placeholder((n, n), name="A")
+    k = te.reduce_axis(n, "k")
+    B = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B)
+    s.rfactor(B, k if factor is None else s[B].split(k, factor)[0])
+    f = build(s, [A, B])
+    for size in (1, 5, 8):
+        a, b = np.arange(size * size, dtype="float32").reshape(size, size), np.zeros(size, "float32")
+        f(a, b)
+        assert b.tolist() == a.sum(axis=1).tolist()
 
 
 def test_a_block_is_the_outermost_reduce_loop_of_a_stage_computed_here():
@@ -348,3 +396,15 @@ def test_partial_results_are_kept_element_by_element():
         "results of 'C' can be kept in 'D' only where that alone reads it, element by element; 'D' reads C[j, i]",
         lambda: lower(s, [A, D]),
     )
+
+
+def test_a_block_of_another_rank_than_its_reader_is_refused():
+    A, B = te.placeholder((4, 6), name="A"), te.placeholder((8,), name="B")
+    k = te.reduce_axis(6, "k")
+    S = te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    D = te.compute((4, 8), lambda i, j: S[i] * B[j], name="D")
+    s = te.create_schedule(D)
+    s[S].compute_at(s[D], D.op.axis[0])
+    s[D].reorder(k, D.op.axis[0])
+    message = "partial results of 'S' can be kept in 'D' only where that alone reads it, element by element"
+    refuses(message, lambda: lower(s, [A, B, D]))

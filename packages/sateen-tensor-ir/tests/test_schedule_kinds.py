@@ -193,7 +193,8 @@ def test_prefetch_refusals():
     chain = Chain()
     where = "prefetch in stage 'C', axis 'i': "
     refuses(where + "'C' does not read 'A'", lambda: chain.c.prefetch(chain.A, chain.i))
-    refuses(where + "expects a distance of at least 1, found 0", lambda: chain.c.prefetch(chain.B, chain.i, 0))
+    message = "expects an integer of at least 1 as distance, found 0"
+    refuses(where + message, lambda: chain.c.prefetch(chain.B, chain.i, 0))
 
 
 @pytest.mark.parametrize(
@@ -235,4 +236,42 @@ def test_hardware_threads_are_refused_by_a_target_that_has_none():
         "loop 'i' is bound to threadIdx.x; the target has no such threads",
         lambda: build_functions([lower(chain.s, [chain.A, chain.C])]),
         CodegenError,
+    )
+
+
+KINDS = {
+    "vectorize": ("vectorized", lambda stage, axis: stage.vectorize(axis)),
+    "unroll": ("unrolled", lambda stage, axis: stage.unroll(axis)),
+    "parallel": ("parallel", lambda stage, axis: stage.parallel(axis)),
+    "bind": ("bound to threadIdx.x", lambda stage, axis: stage.bind(axis, te.thread_axis("threadIdx.x"))),
+}
+
+
+@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize("first", KINDS)
+def test_a_loop_runs_in_one_way(first, second):
+    chain = fused_chain()
+    KINDS[first][1](chain.c, chain.j)
+    if first == second != "bind":
+        KINDS[second][1](chain.c, chain.j)
+        return
+    message = f"{second} in stage 'C', axis 'j': the loop is {KINDS[first][0]} already; split it to do both"
+    if first == second:
+        message = "bind in stage 'C', axis 'j': another loop of the stage is already bound to threadIdx.x"
+    refuses(message, lambda: KINDS[second][1](chain.c, chain.j))
+    other = te.thread_axis("blockIdx.y")
+    if first == "bind":
+        refuses("the loop is bound to threadIdx.x already", lambda: chain.c.bind(chain.j, other))
+
+
+def test_lanes_are_not_partitioned():
+    chain = fused_chain()
+    chain.c.pragma(chain.j, "partition")
+    message = "vectorize in stage 'C', axis 'j': it is partitioned, and lanes can't be"
+    refuses(message, lambda: chain.c.vectorize(chain.j))
+    chain = fused_chain()
+    chain.c.vectorize(chain.j)
+    refuses(
+        "pragma in stage 'C', axis 'j': it is vectorized, and lanes can't be partitioned",
+        lambda: chain.c.pragma(chain.j, "partition"),
     )

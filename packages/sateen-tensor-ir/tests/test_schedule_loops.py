@@ -178,7 +178,7 @@ def test_split_refusals():
     where = "split in stage 'B', axis 'i': "
     refuses(where + "factor expects an integer of at least 1, found 0", lambda: row.stage.split(row.i, 0))
     refuses(where + "nparts expects an integer of at least 1, found 0", lambda: row.stage.split(row.i, nparts=0))
-    refuses(where + "factor expects an integer of at least 1, found 2.5f", lambda: row.stage.split(row.i, 2.5))
+    refuses(where + "factor expects an integer of at least 1, found 2.5", lambda: row.stage.split(row.i, 2.5))
     refuses(where + "give either factor= or nparts=", lambda: row.stage.split(row.i))
     refuses(where + "give either factor= or nparts=", lambda: row.stage.split(row.i, 2, nparts=2))
     refuses(

@@ -3,12 +3,14 @@
 import re
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from sateen.runtime import ScheduleError
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir import lower, te
 from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir.interpret import run
 
 
 class Stencil:
@@ -259,7 +261,7 @@ def test_storage_align_refusals():
     )
     for factor, offset in ((0, 0), (4, 4), (4, -1)):
         refuses(
-            f"expects factor >= 1 and 0 <= offset < factor, found {factor} and {offset}",
+            f"expects integers, factor >= 1 and 0 <= offset < factor, found {factor} and {offset}",
             lambda factor=factor, offset=offset: product.c.storage_align(i, factor, offset),
         )
 
@@ -285,3 +287,74 @@ def test_registers_do_not_cross_into_threads():
         lambda: build_functions([product.lower()]),
         CodegenError,
     )
+
+
+def threads_of(chain_length):
+    """A[i] read by a chain of tensors, the last in blocks of 32 threads; the schedule, tensors and thread loop."""
+    m = te.var("m")
+    tensors = [te.placeholder((m,), name="A")]
+    for t in range(1, chain_length + 1):
+        tensors.append(te.compute((m,), lambda i, x=tensors[-1]: x[i] + 1.0, name=f"A{t}"))
+    s = te.create_schedule(tensors[-1])
+    block, thread = s[tensors[-1]].split(tensors[-1].op.axis[0], factor=32)
+    s[tensors[-1]].bind(block, te.thread_axis("blockIdx.x"))
+    s[tensors[-1]].bind(thread, te.thread_axis("threadIdx.x"))
+    return s, tensors, block, thread
+
+
+def test_storage_is_shared_by_the_threads_that_compute_and_read_it():
+    s, tensors, block, thread = threads_of(4)
+    for tensor, axis in zip(tensors[2:4], (block, thread), strict=True):
+        s[tensor].compute_at(s[tensors[-1]], axis)
+    assert [s[t].scope.value for t in tensors[1:]] == ["global", "shared", "local", "global"]
+    s[tensors[3]].set_scope("shared")
+    assert s[tensors[3]].scope.value == "shared"
+    assert "allocate A2: shared float32[32]" in str(lower(s, [tensors[0], tensors[-1]]))
+
+
+def test_a_stage_whose_own_loops_are_threads_is_shared_among_them():
+    s, tensors, _, thread = threads_of(2)
+    s[tensors[1]].compute_at(s[tensors[2]], thread)
+    s[tensors[1]].bind(tensors[1].op.axis[0], te.thread_axis("threadIdx.x"))
+    assert s[tensors[1]].scope.value == "shared"
+
+
+def test_a_thread_computes_what_it_needs_of_its_own_data():
+    s, tensors, _, thread = threads_of(3)
+    first, second, last = tensors[1:]
+    s[second].set_scope("shared")
+    s[second].compute_at(s[last], thread)
+    s[second].bind(second.op.axis[0], te.thread_axis("threadIdx.x"))
+    s[first].compute_at(s[last], thread)
+    assert str(lower(s, [tensors[0], last]).body) == text("""
+        thread blockIdx.x io in [0, (m + 31) // 32):
+          thread threadIdx.x ii in [0, 32):
+            allocate A2: shared float32[32]
+            thread threadIdx.x i in [0, 32):
+              allocate A1: local float32[1]
+              if io * 32 + i < m:
+                A1[0] = A[io * 32 + i] + 1.0f
+              if io * 32 + i < m:
+                A2[i] = A1[0] + 1.0f
+            if io * 32 + ii < m:
+              A3[io * 32 + ii] = A2[ii] + 1.0f
+    """)
+
+
+def test_partial_sums_across_threads_are_each_thread_s_own():
+    A = te.placeholder((64, 48), name="A")
+    k = te.reduce_axis(48, "k")
+    B = te.compute((64,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B)
+    _, inner = s[B].split(k, factor=16)
+    partial = s.rfactor(B, inner)
+    block, thread = s[B].split(B.op.axis[0], factor=32)
+    s[B].bind(block, te.thread_axis("blockIdx.x"))
+    s[B].bind(thread, te.thread_axis("threadIdx.y"))
+    s[B].bind(s[B].op.reduce_axis[0], te.thread_axis("threadIdx.x"))
+    s[partial].compute_at(s[B], s[B].op.reduce_axis[0])
+    function = lower(s, [A, B])
+    assert "allocate B.rf: local float32[1, 1]" in str(function)
+    a, b = np.arange(64 * 48, dtype="float32").reshape(64, 48) % 7, np.zeros(64, "float32")
+    run(function, [a, b])
+    assert b.tolist() == a.sum(axis=1).tolist()

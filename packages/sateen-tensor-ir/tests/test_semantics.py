@@ -15,6 +15,7 @@ from sateen.tensor_ir.build import build, build_functions
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir.expr import DType
 from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.lower import lower
 
 INF, NAN = math.inf, math.nan
 TINY = 2.0**-149
@@ -182,6 +183,36 @@ def test_clause_3_3_division_by_zero_does_not_fault_in_generated_code():
     assert z[1] == 4
     with pytest.raises(ExecutionError, match="division by zero"):
         run(unguarded, [x, y])
+
+
+def test_clause_2_2_what_is_loaded_or_converted_wraps_through_every_pass():
+    a = te.placeholder((6,), "int64", name="a")
+
+    def body(ins, outs):
+        ib = te.ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 6, "i") as i:
+            x = ib.let("x", source[i])
+            result[i, 0] = te.select(x + 1 > x, te.const(1), te.const(0))
+            result[i, 1] = x * 4 // 4
+            result[i, 2] = te.minimum(x + 1, x)
+            result[i, 3] = x * (1 << 62) * 6
+            result[i, 4] = te.select((i - 3).astype("uint64").astype("int64") >= 0, te.const(1), te.const(0))
+            with ib.for_range(0, 3, "j") as j:
+                result[i, 5 + j] = 0
+                with ib.if_scope(j - 1 < x):
+                    result[i, 5 + j] = 1
+        return ib.get()
+
+    c = te.extern((6, 8), [a], body, name="c", dtype="int64")
+    x = np.array([0, 5, 2**63 - 1, -(2**63), 2**62 + 3, -1])
+    with np.errstate(over="ignore"):
+        columns = x + 1 > x, x * 4 // 4, np.minimum(x + 1, x), x * 2**62 * 6, np.arange(6) >= 3, x > -1, x > 0, x > 1
+    expected = np.stack(columns, axis=1)
+    interpreted, executed = np.zeros((6, 8), "int64"), np.zeros((6, 8), "int64")
+    run(lower(te.create_schedule(c), [a, c]), [x, interpreted])
+    built(a, c)(x, executed)
+    assert interpreted.tolist() == executed.tolist() == expected.tolist()
 
 
 def test_clause_4_2_a_product_may_stay_unrounded():

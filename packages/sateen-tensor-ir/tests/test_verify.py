@@ -10,7 +10,21 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Var, const
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, Function, If, Let, LoopKind, Prefetch, Seq, Store, While
+from sateen.tensor_ir.ir.stmt import (
+    EMPTY,
+    Allocate,
+    For,
+    Function,
+    If,
+    Invoke,
+    Let,
+    LoopKind,
+    Prefetch,
+    Seq,
+    Store,
+    Timestamp,
+    While,
+)
 from sateen.tensor_ir.ir.verify import verify
 
 A = Buffer("A", (const(4),), FLOAT32)
@@ -84,6 +98,15 @@ def test_buffers():
     refused("buffer 't' is allocated inside of its own scope", Allocate(t, Allocate(t, use)))
     refused("buffer 'A' is allocated inside of its own scope", Allocate(A, store))
     verify(Function("f", (A,), frozenset({A}), Seq((Allocate(t, use), Allocate(t, use)))))
+
+
+def test_calls_and_timestamps():
+    unknown = Buffer("t", (FOUR,), FLOAT32)
+    refused("buffer 't' is used outside of its allocation", Invoke("kernel", ((unknown, 0),)))
+    refused("variable 'i' is used where nothing binds it", Invoke("kernel", ((A, i),)))
+    refused("the offset of buffer 'A' expects int64", Invoke("kernel", ((A, HALF),)))
+    refused("buffer 't' is used outside of its allocation", Timestamp(unknown, 0))
+    refused("a timestamp expects int64, found float32", Timestamp(A, 0))
 
 
 def test_what_may_be_stored_to():

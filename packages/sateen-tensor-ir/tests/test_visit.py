@@ -1,12 +1,14 @@
 """Traversal and rewriting."""
 
+from itertools import pairwise
+
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import decl_buffer
 from sateen.tensor_ir.ir.equal import structural_equal
-from sateen.tensor_ir.ir.expr import Add, Const, Var, const
+from sateen.tensor_ir.ir.expr import Add, Const, Var, const, same_nodes
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.ir.stmt import For, Let, Store
+from sateen.tensor_ir.ir.stmt import For, Let, Stmt, Store, lets
 from sateen.tensor_ir.ir.visit import (
     Rewriter,
     children,
@@ -84,6 +86,18 @@ def test_renaming_binds_fresh_variables():
     assert structural_equal(substitute(copy, {}), BODY)
     old, new = ({n.var for n in walk(s) if isinstance(n, (For, Let))} for s in (BODY, copy))
     assert not old & new
+
+
+def test_renaming_takes_any_number_of_lets_within_each_other():
+    variables = [x, *(Var(f"v{i}") for i in range(5000))]
+    body: Stmt = Store(decl_buffer((4,), "int64", "b"), (const(0),), variables[-1])
+    for value, var in reversed(list(pairwise(variables))):
+        body = Let(var, value, body)
+    chain, inner = lets(rename_bound(body))
+    assert isinstance(inner, Store)
+    assert not set(variables[1:]) & {let.var for let in chain}
+    assert same_nodes([let.value for let in chain], [x, *(let.var for let in chain[:-1])])
+    assert inner.value is chain[-1].var
 
 
 def test_free_variables():

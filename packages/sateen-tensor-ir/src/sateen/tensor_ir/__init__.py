@@ -10,6 +10,7 @@ from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.explain import Explanation, explain
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.machine import Machine, PeakMeter
+from sateen.tensor_ir.version import __version__
 
 __all__ = [
     "DEFAULT_RULES",
@@ -19,6 +20,7 @@ __all__ = [
     "Machine",
     "ObjectCache",
     "PeakMeter",
+    "__version__",
     "build",
     "build_functions",
     "explain",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
-from importlib.metadata import version
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
+from sateen.runtime.display import named
 from sateen.runtime.errors import ArtifactError, CodegenError, TargetError
+from sateen.runtime.library import write_library
 from sateen.runtime.module import Argument, Module
 from sateen.runtime.module import Function as LoadedFunction
 from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_header import c_header
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
-from sateen.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text
+from sateen.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text, once
 from sateen.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.codegen.object_code import (
@@ -32,6 +34,7 @@ from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.te.tensor import Tensor
+from sateen.tensor_ir.version import __version__
 
 
 class CompiledModule:
@@ -49,6 +52,7 @@ class CompiledModule:
 
     @property
     def signatures(self) -> tuple[Signature, ...]:
+        """What each function takes, as callers see it."""
         return tuple(signature_of(f) for f in self.functions)
 
     @property
@@ -80,7 +84,11 @@ class CompiledModule:
         self.module(*arguments)
 
     def __getitem__(self, name: str) -> LoadedFunction:
+        """A function by name, loaded into this process. Raises ArgumentError for a name that it does not have."""
         return self.module[name]
+
+    def __repr__(self) -> str:
+        return f"CompiledModule({named([signature.summary for signature in self.signatures])})"
 
     def llvm_text(self) -> str:
         """The LLVM text that was generated."""
@@ -97,26 +105,30 @@ class CompiledModule:
     def library(self, soname: str = "libsateen.so") -> bytes:
         """A self-contained shared library: the functions, a thread pool, metadata.
 
-        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for.
+        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for, and
+        for names that metadata can't hold.
         """
-        metadata = Metadata(f"sateen-tensor-ir {version('sateen-tensor-ir')}", str(self.target), self.signatures)
-        text = self.llvm_text().replace("declare ptr @sateen_default_host()\n", "")
-        code = compile_for(text + companion_text(self.target.triple, metadata), self.target)
+        metadata = Metadata(f"sateen-tensor-ir {__version__}", str(self.target), self.signatures)
+        try:
+            metadata.check()
+        except ArtifactError as error:
+            raise CodegenError(f"{error}; give it another name") from None
+        companion = compile_for(companion_text(self.target.triple, metadata), self.target)
         exports = [
-            *self._code.symbols, "sateen_abi_version", "sateen_default_host", "sateen_status_message", "sateen_metadata",
+            *self._code.symbols,
+            "sateen_abi_version", "sateen_default_host", "sateen_status_message", "sateen_metadata",
         ]  # fmt: skip
-        return link(code, self.target.triple, exports, soname)
+        return link([self._code.code, companion], self.target.triple, exports, soname)
 
     def export_library(self, path: str | Path) -> None:
         """Write the library to `path`, and its C header beside it (the same name, ending in .h).
 
-        Raises ArtifactError where there is no folder to write to.
+        Files that are there are replaced, both or none. Raises ArtifactError where they can't be written.
         """
         place = Path(path)
         if not place.parent.is_dir():
             raise ArtifactError(f"{place}: expected a folder to write the library to, found no {place.parent}")
-        place.write_bytes(self.library(place.name))
-        place.with_suffix(".h").write_text(self.c_header())
+        write_library(place, self.library(place.name), self.c_header())
 
 
 def build(
@@ -127,19 +139,20 @@ def build(
     *,
     buffers: Mapping[Tensor, Buffer] | None = None,
     aliased: Sequence[Tensor] = (),
+    flush_denormals: bool = False,
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
 ) -> CompiledModule:
     """Compile a schedule to one function over `arguments`, in their order.
 
     `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
-    storage other than compact row-major for some arguments; those in `aliased` may overlap. `rules` expand intrinsics,
-    the user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError,
+    storage other than compact row-major for some arguments; those in `aliased` may overlap each other. With
+    `flush_denormals` subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules` expand intrinsics, the
+    user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError,
     CodegenError, TargetError.
     """
-    return build_functions(
-        [lower(schedule, arguments, name, buffers=buffers, aliased=aliased)], target, rules=rules, cache=cache
-    )
+    function = lower(schedule, arguments, name, buffers=buffers, aliased=aliased)
+    return build_functions([replace(function, flush_denormals=flush_denormals)], target, rules=rules, cache=cache)
 
 
 def build_functions(
@@ -150,9 +163,17 @@ def build_functions(
     cache: ObjectCache | None = None,
 ) -> CompiledModule:
     """Compile functions of loop IR, of different names, into one module. Raises CodegenError and TargetError."""
+    if not isinstance(functions, (list, tuple)) or not functions:
+        found = "none" if isinstance(functions, (list, tuple)) else type(functions).__name__
+        raise CodegenError(f"build_functions expects a list of functions of loop IR, found {found}; lower makes one")
     for function in functions:
         if not isinstance(function, Function):
             raise CodegenError(f"build_functions expects functions of loop IR, found {type(function).__name__}")
+    if not isinstance(rules, IntrinsicRules):
+        found = type(rules).__name__
+        raise CodegenError(f"expected rules made from DEFAULT_RULES.with_rule(name, rule), found {found}")
+    if cache is not None and not isinstance(cache, ObjectCache):
+        raise CodegenError(f"expected a cache such as ObjectCache(folder), found {type(cache).__name__}")
     complete = Target.of(target)
     if cache is None:
         return CompiledModule(functions, complete, rules, compile_functions(functions, complete, rules))
@@ -165,9 +186,10 @@ def _system(target: Target) -> str:
     return next((name for name in ("linux", "windows", "apple") if name in target.triple), "")
 
 
-@cache
+@once
 def process_pool() -> LoadedObject:
     """What code compiled into this process calls: the thread pool. It stays: its threads may be running."""
     host = Target.host()
-    symbols = ["sateen_default_host", *(HALF_SYMBOLS if needs_half(host) else ())]
-    return LoadedObject(compile_for(pool_text(host.triple) + half_text(host), host), symbols)
+    oldest = replace(host, cpu="", features=())  # whose code runs in this process as well
+    symbols = ["sateen_default_host", *(HALF_SYMBOLS if needs_half(oldest) else ())]
+    return LoadedObject(compile_for(pool_text(host.triple) + half_text(oldest), host), symbols)

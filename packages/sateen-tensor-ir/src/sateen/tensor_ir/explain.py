@@ -57,11 +57,11 @@ def explain(schedule: Schedule, arguments: Sequence[Tensor], target: Target | st
 
     Raises what `lower` and code generation raise.
     """
+    function = lower(schedule, arguments)
     analyzer = Analyzer()
     plans = infer_regions(schedule, analyzer)
     stages = [_inlined(s) for s in schedule.stages if s.inlined]
     stages += [_report(plan, analyzer) for plan in plans.values()]
-    function = lower(schedule, arguments)
     return Explanation(tuple(stages), generate([function], Target.of(target))[1])
 
 

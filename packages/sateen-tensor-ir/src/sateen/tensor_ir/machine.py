@@ -51,7 +51,7 @@ def _vectors(target: Target) -> tuple[int, int]:
         if target.has_feature("avx512f"):
             return 64, 32
         return (32, 16) if target.has_feature("avx2") else (16, 16)
-    if architecture in ("aarch64", "arm64"):
+    if architecture == "aarch64":
         return 16, 32
     return 16, 16
 

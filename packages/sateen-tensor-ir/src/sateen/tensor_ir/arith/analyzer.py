@@ -3,7 +3,8 @@
 One Analyzer serves one lowering. It knows the ranges of variables and turns every int64 expression into a linear
 form over interned atoms; `simplify` writes that form back as an expression. Rules for floor division and remainder are
 in `division.py`. All of it holds for integers that do not overflow, which docs/semantics.md (indices) grants to int64
-expressions over loop variables and extents; forms that contain loaded data are left as they are written.
+expressions over loop variables and extents. What comes from memory, calls and conversions is data: it wraps, so nothing
+is concluded from a form of it unless its range is known and within int64.
 """
 
 from __future__ import annotations
@@ -15,9 +16,14 @@ from typing import NamedTuple
 
 from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
 from sateen.tensor_ir.arith.linear import Linear, constant, term
+from sateen.tensor_ir.arith.structure import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import INT64, Expr, Var
-from sateen.tensor_ir.ir.visit import map_children, walk
+from sateen.tensor_ir.ir.visit import map_children, operands_first, walk
+
+_DEEP = 40
+
+_SOURCES = (ex.Load, ex.Read, ex.Call, ex.Cast, Var)
 
 
 class Interval(NamedTuple):
@@ -42,11 +48,18 @@ class Analyzer:
         self._atoms: dict[object, Expr] = {}
         self._forms: dict[int, tuple[Expr, Linear]] = {}
         self._simplified: dict[int, tuple[Expr, Expr]] = {}
+        self._intervals: dict[Expr, Interval] = {}
+        self._depth = 0
+        """How many calls of `form` and `simplify` are within each other."""
         self.divisions: dict[Expr, tuple[Linear, int]] = {}
         """Atoms that are `form // k`."""
         self.remainders: dict[Expr, tuple[Linear, int]] = {}
         """Atoms that are `form % k`."""
+        self._sources: dict[Expr, frozenset[Expr]] = {}
+        """What may make data of an atom: the loads, calls, conversions and variables in it."""
         self._data: set[Expr] = set()
+        """Variables that hold data."""
+        self.keys = StructuralKeys()
 
     # Ranges.
 
@@ -59,6 +72,17 @@ class Analyzer:
     def bind_form(self, var: Var, low: Linear | None, high: Linear | None) -> None:
         """Declare that `var` is in [low, high]."""
         self.bounds[var] = Bound(low, high)
+        self._forget()
+
+    def bind_value(self, var: Var, value: Expr) -> None:
+        """Declare that `var` holds `value`: an index with the range of an index, data where `value` may wrap."""
+        if value.dtype != INT64:
+            return
+        form = self.form(value)
+        low, high = self.interval(form)
+        if self.may_wrap(form):
+            self._data.add(var)
+        self.bounds[var] = Bound(None if low is None else constant(low), None if high is None else constant(high))
         self._forget()
 
     @contextmanager
@@ -84,12 +108,8 @@ class Analyzer:
         """
         saved: list[tuple[Var, Bound]] = []
         for conjunct in ex.conjuncts(condition):
-            if not isinstance(conjunct, (ex.LT, ex.LE, ex.GT, ex.GE)) or conjunct.a.dtype != INT64:
-                continue
-            form = self.form(conjunct.b) - self.form(conjunct.a)
-            form = -form if isinstance(conjunct, (ex.GT, ex.GE)) else form
-            form = form - 1 if isinstance(conjunct, (ex.LT, ex.GT)) else form
-            if self.is_data(form):
+            form = self.slack(conjunct)
+            if form is None:
                 continue
             for atom, coefficient in form.terms.items():
                 bound = self.bounds.get(atom) if isinstance(atom, Var) else None
@@ -116,14 +136,16 @@ class Analyzer:
 
     def lower(self, form: Linear) -> int | None:
         """A lower bound of the form's value; None where none is known."""
-        return self._extreme(form, lowest=True)
+        return self._extreme(form, lowest=True) if not self._has_data(form) else self.interval(form).low
 
     def upper(self, form: Linear) -> int | None:
         """An upper bound of the form's value; None where none is known."""
-        return self._extreme(form, lowest=False)
+        return self._extreme(form, lowest=False) if not self._has_data(form) else self.interval(form).high
 
     def interval(self, form: Linear) -> Interval:
-        return Interval(self.lower(form), self.upper(form))
+        """Both bounds; none where the form may wrap."""
+        low, high = self._extreme(form, lowest=True), self._extreme(form, lowest=False)
+        return Interval(None, None) if self._has_data(form) and not _fits(low, high) else Interval(low, high)
 
     def _extreme(self, form: Linear, *, lowest: bool) -> int | None:
         """Replace atoms by their bounds, symbolic ones first, so that `n - 1 - i` with `i < n` is seen to be >= 0."""
@@ -149,6 +171,12 @@ class Analyzer:
 
     def atom_interval(self, atom: Expr) -> Interval:
         """The range of one atom."""
+        known = self._intervals.get(atom)
+        if known is None:
+            known = self._intervals[atom] = self._atom_interval(atom)
+        return known
+
+    def _atom_interval(self, atom: Expr) -> Interval:
         if isinstance(atom, Var):
             bound = self.bounds.get(atom)
             if bound is None:
@@ -184,7 +212,7 @@ class Analyzer:
             )
         if isinstance(atom, ex.Cast) and atom.value.dtype.is_bool:
             return Interval(0, 1)
-        if isinstance(atom, ex.Cast) and atom.value.dtype.is_int:
+        if isinstance(atom, ex.Cast) and atom.value.dtype.is_int and _fits(*ex.int_range(atom.value.dtype)):
             return Interval(*ex.int_range(atom.value.dtype))
         return Interval(None, None)
 
@@ -200,9 +228,21 @@ class Analyzer:
         known = self._forms.get(id(e))
         if known is not None:
             return known[1]
+        self._enter(e)
         result = self._form(e)
+        self._depth -= 1
         self._forms[id(e)] = (e, result)
         return result
+
+    def _enter(self, e: Expr) -> None:
+        """Before the analysis of `e`: where that is deep within others, operands are analysed first, one by one."""
+        self._depth += 1
+        if self._depth % _DEEP == 0:
+            done: set[int] = set()
+            for operand in operands_first(e, done):
+                done.add(id(operand))
+                if operand is not e:
+                    (self.form if operand.dtype == INT64 else self.simplify)(operand)
 
     def _form(self, e: Expr) -> Linear:
         match e:
@@ -224,7 +264,7 @@ class Analyzer:
                 return self._product(a, b)
             case ex.FloorDiv() | ex.FloorMod():
                 a, b = self.form(e.a), self.form(e.b)
-                if b.is_constant and b.constant > 0 and not self.is_data(a):
+                if b.is_constant and b.constant > 0 and not self.may_wrap(a):
                     rule = divide_linear if isinstance(e, ex.FloorDiv) else modulo_linear
                     return rule(self, a, b.constant)
                 return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
@@ -245,9 +285,8 @@ class Analyzer:
         return result
 
     def _extremum(self, e: ex.Min | ex.Max, a: Linear, b: Linear) -> Linear:
-        difference = a - b
-        if not self.is_data(difference):
-            low, high = self.interval(difference)
+        if not self.may_wrap(a) and not self.may_wrap(b):
+            low, high = self.interval(a - b)
             if low is not None and low >= 0:
                 return b if isinstance(e, ex.Min) else a
             if high is not None and high <= 0:
@@ -265,12 +304,11 @@ class Analyzer:
         return form
 
     def intern(self, key: object, build: Callable[[], Expr], parts: tuple[Expr, ...] = ()) -> Expr:
-        """The atom of this key, built at first use; it counts as data if one of its parts does."""
+        """The atom of this key, built at first use; it is data if one of its parts is."""
         atom = self._atoms.get(key)
         if atom is None:
             atom = self._atoms[key] = build()
-            if any(part in self._data for part in parts):
-                self._data.add(atom)
+            self._sources[atom] = frozenset().union(*(self._sources_of(part) for part in parts))
         return atom
 
     def quotient(self, form: Linear, divisor: int) -> Linear:
@@ -293,16 +331,27 @@ class Analyzer:
         """`e` as an atom: equal ones (by structure) are one."""
         if isinstance(e, (ex.Const, Var)):
             return self._form(e)
-        key = (type(e), *(f.key for f in forms)) if forms is not None else structural_key(e)
+        key = (type(e), *(f.key for f in forms)) if forms is not None else self.keys.of(e)
         new = key not in self._atoms
         atom = self.intern(key, lambda: e)
-        if new and any(isinstance(n, (ex.Load, ex.Read, ex.Call)) for n in walk(atom)):
-            self._data.add(atom)
+        if new:
+            self._sources[atom] = frozenset(n for n in walk(atom) if isinstance(n, _SOURCES))
         return term(atom)
 
-    def is_data(self, form: Linear) -> bool:
-        """Whether the form depends on loaded data, whose arithmetic may wrap."""
-        return any(atom in self._data for atom in form.terms)
+    def _sources_of(self, atom: Expr) -> frozenset[Expr]:
+        return frozenset((atom,)) if isinstance(atom, Var) else self._sources.get(atom, frozenset())
+
+    def _has_data(self, form: Linear) -> bool:
+        """Whether the form depends on data: a load, call or conversion, or a variable that holds such."""
+        return any(
+            source in self._data if isinstance(source, Var) else True
+            for atom in form.terms
+            for source in self._sources_of(atom)
+        )
+
+    def may_wrap(self, form: Linear) -> bool:
+        """Whether the value may be another one than that of the form: it is of data, and not known to fit."""
+        return self._has_data(form) and self.interval(form).low is None
 
     # Writing back.
 
@@ -311,27 +360,29 @@ class Analyzer:
         result: Expr | None = None
         for atom, coefficient in sorted(form.terms.items(), key=lambda item: item[1] < 0):
             if result is None:
-                result = ex.multiply(atom, coefficient)
+                result = ex.multiply(atom, ex.wrap(coefficient, INT64))
             elif coefficient < 0:
-                result = ex.subtract(result, ex.multiply(atom, -coefficient))
+                result = ex.subtract(result, ex.multiply(atom, ex.wrap(-coefficient, INT64)))
             else:
-                result = ex.add(result, ex.multiply(atom, coefficient))
+                result = ex.add(result, ex.multiply(atom, ex.wrap(coefficient, INT64)))
+        rest = ex.wrap(form.constant, INT64)
         if result is None:
-            return ex.const(form.constant)
-        if form.constant < 0:
-            return ex.subtract(result, -form.constant)
-        return ex.add(result, form.constant)
+            return ex.const(rest)
+        return ex.subtract(result, ex.wrap(-rest, INT64)) if rest < 0 else ex.add(result, rest)
 
     def _forget(self) -> None:
         """Ranges have changed, and with them what expressions simplify to."""
         self._forms.clear()
         self._simplified.clear()
+        self._intervals.clear()
 
     def simplify(self, e: Expr) -> Expr:
         """An equal expression in normal form: integers linear, provable comparisons folded."""
         known = self._simplified.get(id(e))
         if known is None:
+            self._enter(e)
             known = self._simplified[id(e)] = (e, self._simplify(e))
+            self._depth -= 1
         return known[1]
 
     def _simplify(self, e: Expr) -> Expr:
@@ -340,19 +391,40 @@ class Analyzer:
         if e.dtype == INT64 and not isinstance(e, ex.Reduce):
             form = self.form(e)
             written = self.expr(form)
-            return e if structural_key(written) == structural_key(e) else written
+            return e if self.keys.of(written) == self.keys.of(e) else written
         if isinstance(e, ex.Compare) and e.a.dtype == INT64:
             return self._comparison(e)
         return map_children(e, self.simplify)
 
     def _comparison(self, e: ex.Compare) -> Expr:
         verdict = self.decide(e)
-        return map_children(e, self.simplify) if verdict is None else ex.const(verdict)
+        if verdict is not None:
+            return ex.const(verdict)
+        shorter = self._in_steps(e)
+        return map_children(e, self.simplify) if shorter is None else shorter
+
+    def _in_steps(self, e: ex.Compare) -> Expr | None:
+        """A comparison without the terms that never decide it: 16·i + j < 32 is i < 2 where j is in [0, 16).
+
+        None where there are none. So lanes of a vector that go the same way are seen to.
+        """
+        rest = self.slack(e)
+        if rest is None:
+            return None
+        for step in sorted({abs(c) for c in rest.terms.values()} - {1}, reverse=True):
+            steps = {atom: c // step for atom, c in rest.terms.items() if c % step == 0}
+            low, high = self.interval(Linear(rest.constant, {a: c for a, c in rest.terms.items() if a not in steps}))
+            if len(steps) < len(rest.terms) and low is not None and high is not None and low // step == high // step:
+                end = low // step + 1
+                above = Linear(max(end, 0), {atom: c for atom, c in steps.items() if c > 0})
+                below = Linear(max(-end, 0), {atom: -c for atom, c in steps.items() if c < 0})
+                return ex.compare(ex.LT, self.expr(below), self.expr(above))
+        return None
 
     def decide(self, e: ex.Compare) -> bool | None:
         """Whether a comparison of int64 always holds (True), never holds (False) or may be either (None)."""
         a, b = self.form(e.a), self.form(e.b)
-        if self.is_data(a) or self.is_data(b):
+        if self.may_wrap(a) or self.may_wrap(b):
             return None
         difference = b - a
         low, high = self.interval(difference)
@@ -370,6 +442,16 @@ class Analyzer:
             return True
         return False if high is not None and high < least else None
 
+    def slack(self, e: Expr) -> Linear | None:
+        """The form that is at least 0 exactly where `e`, an order of two int64, holds; None for all else."""
+        if not isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)) or e.a.dtype != INT64:
+            return None
+        a, b = self.form(e.a), self.form(e.b)
+        if self.may_wrap(a) or self.may_wrap(b):
+            return None
+        difference = a - b if isinstance(e, (ex.GT, ex.GE)) else b - a
+        return difference - 1 if isinstance(e, (ex.LT, ex.GT)) else difference
+
     def prove(self, condition: Expr) -> bool:
         """Whether the condition is known to hold; False means not known."""
         return ex.is_const(self.simplify(condition), True)
@@ -380,27 +462,7 @@ class Analyzer:
         return form.constant if form.is_constant else None
 
 
-def structural_key(e: Expr) -> object:
-    """Equal for expressions of equal structure; variables, buffers and tensors by identity."""
-    match e:
-        case Var():
-            return e
-        case ex.Const():
-            return (repr(e.value), e.dtype)
-        case ex.Binary():
-            return (type(e), structural_key(e.a), structural_key(e.b))
-        case ex.Cast():
-            return ("cast", e.dtype, structural_key(e.value))
-        case ex.Not():
-            return ("not", structural_key(e.value))
-        case ex.Select():
-            return ("select", structural_key(e.condition), structural_key(e.then), structural_key(e.otherwise))
-        case ex.Call():
-            return ("call", e.name, e.dtype, *map(structural_key, e.args))
-        case ex.Piecewise():
-            return ("piecewise", structural_key(e.index), *map(structural_key, e.branches))
-        case ex.Load():
-            return ("load", e.buffer, *map(structural_key, e.indices))
-        case ex.Read():
-            return ("read", e.tensor, *map(structural_key, e.indices))
-    return e
+def _fits(low: int | None, high: int | None) -> bool:
+    """Whether a range is known and within int64."""
+    least, most = ex.int_range(INT64)
+    return low is not None and high is not None and least <= low and high <= most

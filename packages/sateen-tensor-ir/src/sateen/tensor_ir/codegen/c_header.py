@@ -47,4 +47,4 @@ def _declaration(signature: Signature) -> list[str]:
 def _argument(p: Parameter) -> str:
     strides = "" if p.strides is None else f", strides [{', '.join(map(str, p.strides))}]"
     role = "out" if p.is_output else "in "
-    return f"{role} {p.name}: {p.dtype}[{', '.join(map(str, p.shape))}]{strides}, aligned to {p.alignment} bytes"
+    return f"{role} {p.name}: {p.type}{strides}, aligned to {p.alignment} bytes"

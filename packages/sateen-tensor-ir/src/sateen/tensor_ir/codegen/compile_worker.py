@@ -23,7 +23,7 @@ def main() -> None:
 def _answer(message: dict[str, Any]) -> dict[str, Any]:
     try:
         functions = [parse_function(text) for text in message["functions"]]
-        result = compile_functions(functions, Target.parse(message["target"]))
+        result = compile_functions(functions, Target.parse(message["target"]), internal=message["internal"])
     except SateenError as error:
         return {"error": str(error)}
     code = base64.b64encode(result.code).decode()

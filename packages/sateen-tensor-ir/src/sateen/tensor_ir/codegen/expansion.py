@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Stmt
+from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Stmt, lets
 from sateen.tensor_ir.ir.visit import children, walk
 
 MOST_STATEMENTS = 65_536
@@ -32,6 +32,7 @@ def check_expansion(function: Function) -> None:
 
 
 def _statements(s: Stmt) -> int:
+    _, s = lets(s)
     within = [_statements(child) for child in children(s) if isinstance(child, Stmt)]
     repeated = _iterations(s) if isinstance(s, For) and s.kind is LoopKind.UNROLLED else 1
     return repeated * sum(within) if within else 1

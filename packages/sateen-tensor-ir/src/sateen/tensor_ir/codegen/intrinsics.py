@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.math_rules import LIBM, MATH_RULES
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
-from sateen.tensor_ir.ir.visit import N, Rewriter, map_children
+from sateen.tensor_ir.ir.visit import N, SharingRewriter, map_children
+from sateen.tensor_ir.lower.cut_expressions import cut_expressions
 
 Rule = Callable[[Call], Expr | None]
 """From a call to what it stands for, of the same type; None where the rule does not serve the call's type."""
@@ -74,28 +75,25 @@ def lower_intrinsics(
 
         y[i] = sigmoid(x[i])   →   y[i] = select(x[i] < 0, d, 1) / (1 + d)   with d for the expansion of exp(-|x[i]|)
 
-    An expression that is used several times stays one object (a graph, no tree), so passes that follow must
-    remember what they have visited. A call as a statement of its own is for effect and stays; its operands are
-    rewritten.
+    Expressions that this makes too deep are cut. One that is used several times stays one object (a graph, no tree), so
+    passes that follow must remember what they have visited. A call as a statement of its own is for effect and stays;
+    its operands are rewritten.
     Raises CodegenError on a call that no rule serves or that expands into itself.
     """
-    return _Lowering(rules, keep).rewrite(statement)
+    return cut_expressions(_Lowering(rules, keep).rewrite(statement), Analyzer())
 
 
-class _Lowering(Rewriter):
+class _Lowering(SharingRewriter):
     def __init__(self, rules: IntrinsicRules, keep: frozenset[str]) -> None:
+        super().__init__()
         self.rules = rules
         self.keep = keep
-        self.done: dict[Any, Any] = {}
         self.expanding: list[tuple[str, DType]] = []
 
     def rewrite(self, node: N) -> N:
-        if not isinstance(node, Expr):
-            return super().rewrite(node)
-        if node not in self.done:
-            self.done[node] = rewritten = super().rewrite(node)
-            self.done[rewritten] = rewritten
-        result: N = self.done[node]
+        result = super().rewrite(node)
+        if isinstance(result, Expr):
+            self._done[id(result)] = (result, result)
         return result
 
     def rewrite_Call(self, e: Call) -> Expr:

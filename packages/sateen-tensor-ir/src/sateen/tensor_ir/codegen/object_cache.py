@@ -1,16 +1,14 @@
 """A folder of object code, so that what was compiled once is not compiled again.
 
 An entry is keyed by all that decides its bytes: the names and structure of the functions, the target with its features,
-the version of LLVM, and the sources of this package. Entries are checked by digest when read; one that is damaged
-counts as absent. The folder is the user's alone (mode 0700): whoever may write there may run code.
+the version of LLVM, and the sources of this package. Entries are checked by digest when read; one that is damaged is
+removed. The folder is the user's alone (mode 0700): whoever may write there may run code.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -18,6 +16,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from sateen.runtime.cache_folder import CacheFolder
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
@@ -26,24 +25,27 @@ from sateen.tensor_ir.codegen.object_code import ObjectCode
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.stmt import Function
 
+MOST_BYTES = 512 << 20
+"""Of all entries; a network's kernels take some hundred KB."""
+MOST_ENTRIES = 1 << 16
+
 _MAGIC = b"sateen object 1\n"
 
 
 class ObjectCache:
-    """Object code by key, in `folder`, which is created if it does not exist.
+    """Object code by key, in `folder`, which is created if it does not exist, and holds `most_bytes` at the most.
 
-    Raises CodegenError where the folder belongs to another user or others may write to it.
+    A folder that can't be read from or written to later, or is full, costs time, nothing else; `refusal` then says why
+    nothing more is kept. Raises CodegenError where the folder can't be created, belongs to another user, or others may
+    write to it.
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, most_bytes: int = MOST_BYTES) -> None:
         self.folder = Path(folder)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = self.folder.stat()
-        if status.st_uid != os.getuid() or status.st_mode & 0o022:
-            raise CodegenError(
-                f"cache folder {self.folder}: expected a folder that only its owner, you, may write to; found owner "
-                f"{status.st_uid} and mode {status.st_mode & 0o777:o}"
-            )
+        try:
+            self._entries = CacheFolder(self.folder, most_bytes, MOST_ENTRIES)
+        except OSError as error:
+            raise CodegenError(f"cache folder {self.folder}: {error.strerror}") from None
         self.hits = 0
         self.misses = 0
 
@@ -63,14 +65,19 @@ class ObjectCache:
         self.write(key, code)
         return code
 
+    @property
+    def refusal(self) -> str:
+        """Why nothing more is kept; '' while it is."""
+        return self._entries.refusal
+
     def read(self, key: str) -> ObjectCode | None:
-        """The entry, or None where there is none or it is damaged."""
-        try:
-            raw = (self.folder / key).read_bytes()
-        except FileNotFoundError:
+        """The entry, or None where there is none or it is damaged, which removes it."""
+        raw = self._entries.read(key)
+        if raw is None:
             return None
         digest, body = raw[len(_MAGIC) : len(_MAGIC) + 32], raw[len(_MAGIC) + 32 :]
         if not raw.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
+            self._entries.discard(key)
             return None
         head, _, code = body.partition(b"\n")
         fields = json.loads(head)
@@ -80,15 +87,14 @@ class ObjectCache:
         """Add an entry; readers see all of it or nothing."""
         report = {"gathers": code.report.gathers, "masked": code.report.masked, "scalarised": code.report.scalarised}
         body = json.dumps({"symbols": code.symbols, "report": report}).encode() + b"\n" + code.code
-        handle, temporary = tempfile.mkstemp(dir=self.folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
-        os.replace(temporary, self.folder / key)
+        self._entries.write(key, _MAGIC + hashlib.sha256(body).digest() + body)
 
 
-def cache_key(functions: Sequence[Function], target: Target) -> str:
-    """SHA-256, in hexadecimal, of functions with their names, target, LLVM's version and this package's sources."""
+def cache_key(functions: Sequence[Function], target: Target, *, internal: bool = False) -> str:
+    """SHA-256, in hexadecimal, of functions with their names, whether they are internal (`compile_functions`), target,
+    LLVM's version and this package's sources."""
     parts = [
+        "internal" if internal else "public",
         *(f"{f.name} {digest(f)}" for f in functions),
         str(target),
         ".".join(map(str, llvm.llvm_version_info)),

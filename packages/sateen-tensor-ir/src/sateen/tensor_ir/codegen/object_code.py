@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 
@@ -17,7 +17,7 @@ from sateen.tensor_ir.ir.stmt import Function
 
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
-    """Relocatable object code that defines `symbols`, public functions of the ABI, and needs `sateen_default_host`."""
+    """Relocatable object code that defines `symbols`, public functions of the ABI, which need `sateen_default_host`."""
 
     code: bytes
     symbols: tuple[str, ...]
@@ -25,7 +25,7 @@ class ObjectCode:
 
 
 def generate(
-    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
 ) -> tuple[str, Report]:
     """LLVM text of the functions, and what was counted. Raises CodegenError for what the target can't express."""
     if target.kind != "llvm":
@@ -39,10 +39,8 @@ def generate(
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     own = frozenset(name for name in _own_calls(target) if rules.rules.get(name) == DEFAULT_RULES.rules[name])
     bodies = [lower_intrinsics(f.body, rules, own) for f in functions]
-    ready = [
-        Function(f.name, f.parameters, f.outputs, body, f.aliased) for f, body in zip(functions, bodies, strict=True)
-    ]
-    return emit_module(ready, target.triple)
+    ready = [replace(f, body=body) for f, body in zip(functions, bodies, strict=True)]
+    return emit_module(ready, target.triple, internal=internal)
 
 
 def _own_calls(target: Target) -> frozenset[str]:
@@ -51,11 +49,11 @@ def _own_calls(target: Target) -> frozenset[str]:
 
 
 def compile_functions(
-    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES
+    functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
 ) -> ObjectCode:
-    """Object code of the functions."""
-    text, report = generate(functions, target, rules)
-    return ObjectCode(compile_for(text, target), tuple(f.name for f in functions), report)
+    """Object code of the functions; with `internal`, of those that only `Invoke` calls, which check no arguments."""
+    text, report = generate(functions, target, rules, internal=internal)
+    return ObjectCode(compile_for(text, target), () if internal else tuple(f.name for f in functions), report)
 
 
 def compile_for(text: str, target: Target) -> bytes:

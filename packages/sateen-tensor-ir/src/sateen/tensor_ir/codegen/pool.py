@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from string import Template
 
 from sateen.runtime.errors import CodegenError
+from sateen.runtime.processor import architecture_of
+from sateen.tensor_ir.codegen.processor_quota import quota_text
 
 _POOL_SIZE = 0x10000  # bytes, a multiple of every page size in use on these machines
 _HEADER_SIZE, _SLOT_SIZE = 256, 128
@@ -41,14 +43,15 @@ _MACHINES = {
 }
 
 
-def pool_text(triple: str, cgroup: str = "/sys/fs/cgroup") -> str:
-    """LLVM IR text that defines `sateen_abi_version`, `sateen_default_host` and `sateen_pool_stop`; all else is internal.
+def pool_text(triple: str, cgroup: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> str:
+    """LLVM IR text that defines `sateen_abi_version`, `sateen_default_host` and `sateen_pool_stop`, the rest internal.
 
     Loaders run `sateen_pool_stop` as a destructor; who maps the code in another way (a JIT) calls it before unmapping.
-    `triple` is of x86-64 or AArch64 Linux, else CodegenError. `cgroup` is where the target mounts control groups, whose
-    quota of processor time (version 2, or 1) bounds the number of threads as the affinity mask does.
+    `triple` is of x86-64 or AArch64 Linux, else CodegenError. `cgroup` is where the target mounts control groups, of
+    which `membership` lists those of a process. The least quota of processor time that they and the groups around them
+    set (version 2 or 1) bounds the number of threads as the affinity mask does.
     """
-    machine = _MACHINES.get(triple.partition("-")[0])
+    machine = _MACHINES.get(architecture_of(triple))
     if machine is None or "linux" not in triple or "android" in triple:
         raise CodegenError(f"the thread pool is for {' and '.join(_MACHINES)} on Linux, not for {triple!r}")
     fields = {
@@ -60,18 +63,10 @@ def pool_text(triple: str, cgroup: str = "/sys/fs/cgroup") -> str:
         "pause": machine.pause,
         "pause_declaration": machine.declaration,
         "spins": machine.spins,
-        "quota_v2": _c_string(f"{cgroup}/cpu.max"),
-        "quota_v1": _c_string(f"{cgroup}/cpu/cpu.cfs_quota_us"),
-        "period_v1": _c_string(f"{cgroup}/cpu/cpu.cfs_period_us"),
     }
     sections = (_DATA, _WORDS, _WORKER, _PARALLEL_FOR, _START, _ADAPT, _PROCESSORS, _STOP, _SERVICES, _DECLARATIONS)
-    return "".join(Template(section).substitute(fields) for section in sections)
-
-
-def _c_string(text: str) -> str:
-    content = text.encode() + b"\0"
-    escaped = "".join(f"\\{byte:02x}" for byte in content)
-    return f'[{len(content)} x i8] c"{escaped}"'
+    own = "".join(Template(section).substitute(fields) for section in sections)
+    return own + quota_text(cgroup, membership, _WORKERS + 1)
 
 
 _DATA = r"""
@@ -206,13 +201,20 @@ entry:
   %is.alone = icmp eq i32 %cap, 1
   %is.short = icmp slt i64 %extent, 2
   %is.serial = or i1 %is.alone, %is.short
-  br i1 %is.serial, label %serial, label %try
+  br i1 %is.serial, label %serial, label %look
+look:
+  %size.at = getelementptr %sateen_pool, ptr @sateen_pool, i32 0, i32 2
+  %seen = load atomic i32, ptr %size.at monotonic, align 4
+  %is.new = icmp eq i32 %seen, 0
+  br i1 %is.new, label %wipe, label %try
+wipe:  ; before the lock is held, so that no child ever finds it held
+  call i32 @madvise(ptr @sateen_pool, i64 $pool_size, i32 18)  ; MADV_WIPEONFORK
+  br label %try
 try:
   %exchange = cmpxchg ptr @sateen_pool, i32 0, i32 1 acquire monotonic
   %is.ours = extractvalue { i32, i1 } %exchange, 1
   br i1 %is.ours, label %locked, label %serial
 locked:
-  %size.at = getelementptr %sateen_pool, ptr @sateen_pool, i32 0, i32 2
   %known = load atomic i32, ptr %size.at monotonic, align 4
   %is.started = icmp ne i32 %known, 0
   br i1 %is.started, label %divide, label %start
@@ -404,10 +406,6 @@ end:
 """
 
 _PROCESSORS = r"""
-@sateen_quota_v2 = internal constant $quota_v2
-@sateen_quota_v1 = internal constant $quota_v1
-@sateen_period_v1 = internal constant $period_v1
-
 ; The number of processors that this thread may run on, its affinity mask in 512 bytes; 1 where that can't be had.
 define internal i32 @sateen_allowed_processors(ptr %mask) nounwind {
 entry:
@@ -429,56 +427,6 @@ end:
   %count = phi i64 [ 1, %entry ], [ %total, %add ]
   %processors = trunc i64 %count to i32
   ret i32 %processors
-}
-
-; The processors whose time the control group may use, rounded up; the largest number where it sets no quota.
-define internal i32 @sateen_processor_quota() nounwind {
-entry:
-  %period.at = alloca i64
-  %quota.v2 = call i64 @sateen_numbers_in_file(ptr @sateen_quota_v2, ptr %period.at)
-  %period.v2 = load i64, ptr %period.at
-  %is.v2 = icmp sgt i64 %quota.v2, 0
-  br i1 %is.v2, label %divide, label %try.v1
-try.v1:
-  %quota.v1 = call i64 @sateen_numbers_in_file(ptr @sateen_quota_v1, ptr %period.at)
-  %period.v1 = call i64 @sateen_numbers_in_file(ptr @sateen_period_v1, ptr %period.at)
-  br label %divide
-divide:
-  %quota = phi i64 [ %quota.v2, %entry ], [ %quota.v1, %try.v1 ]
-  %period = phi i64 [ %period.v2, %entry ], [ %period.v1, %try.v1 ]
-  %is.quota = icmp sgt i64 %quota, 0
-  %is.period = icmp sgt i64 %period, 0
-  %is.set = and i1 %is.quota, %is.period
-  %divisor = select i1 %is.set, i64 %period, i64 1
-  %less = sub i64 %quota, 1
-  %whole = udiv i64 %less, %divisor
-  %rounded = add i64 %whole, 1
-  %limit = select i1 %is.set, i64 %rounded, i64 $most_threads
-  %small = call i64 @llvm.umin.i64(i64 %limit, i64 $most_threads)
-  %processors = trunc i64 %small to i32
-  ret i32 %processors
-}
-
-; The first number in a file, and at `second` the one after it; 0 for what is missing or no number, such as "max".
-define internal i64 @sateen_numbers_in_file(ptr %path, ptr %second) nounwind {
-entry:
-  %text = alloca [64 x i8]
-  %after.at = alloca ptr
-  call void @llvm.memset.p0.i64(ptr %text, i8 0, i64 64, i1 false)
-  store i64 0, ptr %second
-  %file = call i32 (ptr, i32, ...) @open(ptr %path, i32 524288)  ; O_RDONLY | O_CLOEXEC
-  %is.missing = icmp slt i32 %file, 0
-  br i1 %is.missing, label %none, label %read
-read:
-  call i64 @read(i32 %file, ptr %text, i64 63)
-  call i32 @close(i32 %file)
-  %number = call i64 @strtol(ptr %text, ptr %after.at, i32 10)
-  %after = load ptr, ptr %after.at
-  %following = call i64 @strtol(ptr %after, ptr null, i32 10)
-  store i64 %following, ptr %second
-  ret i64 %number
-none:
-  ret i64 0
 }
 """
 
@@ -530,7 +478,7 @@ define internal void @sateen_free(ptr %host, ptr %memory) nounwind {
   ret void
 }
 
-@sateen_log_prefix = internal constant [6 x i8] c"sateen: "
+@sateen_log_prefix = internal constant [8 x i8] c"sateen: "
 @sateen_log_newline = internal constant [1 x i8] c"\0a"
 
 ; `log`: one line to standard error, in one piece.
@@ -541,7 +489,7 @@ define internal void @sateen_log(ptr %host, i32 %level, ptr %message) nounwind {
   %third = getelementptr { ptr, i64 }, ptr %pieces, i32 2
   %line = insertvalue { ptr, i64 } poison, ptr %message, 0
   %text = insertvalue { ptr, i64 } %line, i64 %length, 1
-  store { ptr, i64 } { ptr @sateen_log_prefix, i64 6 }, ptr %pieces
+  store { ptr, i64 } { ptr @sateen_log_prefix, i64 8 }, ptr %pieces
   store { ptr, i64 } %text, ptr %second
   store { ptr, i64 } { ptr @sateen_log_newline, i64 1 }, ptr %third
   call i64 @writev(i32 2, ptr %pieces, i32 3)
@@ -558,10 +506,6 @@ declare i32 @sched_getcpu()
 declare i32 @pthread_setaffinity_np(i64, i64, ptr)
 declare i32 @sched_getaffinity(i32, i64, ptr)
 declare i32 @madvise(ptr, i64, i32)
-declare i32 @open(ptr, i32, ...)
-declare i64 @read(i32, ptr, i64)
-declare i32 @close(i32)
-declare i64 @strtol(ptr, ptr, i32)
 declare i64 @strlen(ptr)
 declare i64 @writev(i32, ptr, i32)
 declare i32 @posix_memalign(ptr, i64, i64)

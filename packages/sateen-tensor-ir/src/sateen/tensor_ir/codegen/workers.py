@@ -10,19 +10,23 @@ import base64
 import json
 import struct
 import subprocess
-import sys
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Any, Self
 
 from sateen.runtime.errors import CodegenError
+from sateen.runtime.isolation import isolated
 from sateen.runtime.target import Target
+from sateen.runtime.threads import Threads
 from sateen.tensor_ir.codegen.llvm import Report
 from sateen.tensor_ir.codegen.object_code import ObjectCode
 from sateen.tensor_ir.ir.stmt import Function
 
+MOST_MESSAGE_BYTES = 1 << 30
+"""Of one message; the object code of a function takes thousands."""
 _LENGTH = struct.Struct("<Q")
 
 
@@ -34,58 +38,90 @@ def send_message(stream: IO[bytes], message: dict[str, Any]) -> None:
 
 
 def receive_message(stream: IO[bytes]) -> dict[str, Any] | None:
-    """The next object; None at the end of the stream."""
+    """The next object; None at the end of the stream. Raises ValueError for what is no message."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
-    body = stream.read(_LENGTH.unpack(head)[0])
-    return json.loads(body)  # type: ignore[no-any-return]
+    (length,) = _LENGTH.unpack(head)
+    if length > MOST_MESSAGE_BYTES:
+        raise ValueError(f"expected a message of at most {MOST_MESSAGE_BYTES} bytes, found {length}")
+    message = json.loads(stream.read(length))
+    if not isinstance(message, dict):
+        raise ValueError(f"expected a message of a JSON object, found {type(message).__name__}")
+    return message
 
 
 class _Worker:
     def __init__(self) -> None:
         self.process = self._start()
+        self._is_ended = False
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "sateen.tensor_ir.codegen.compile_worker"]
+        command = isolated("sateen.tensor_ir.codegen.compile_worker")
         # An interrupt from the terminal is for the process that asked; it ends its workers by closing their input.
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
 
     def request(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The worker's answer. Raises CodegenError if it dies on the request; a new one takes its place."""
+        """The worker's answer.
+
+        Raises CodegenError if it dies on the request or gives no answer; a new one takes its place. So it does when the
+        request is interrupted, for the answer may yet come.
+        """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
             send_message(self.process.stdin, message)
             answer = receive_message(self.process.stdout)
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):  # it died, or something else writes to its output
             answer = None
+        except BaseException:
+            self.process.kill()
+            self._replace()
+            raise
         if answer is None:
-            code = self.close()
-            self.process = self._start()
+            code = self._replace()
             raise CodegenError(
                 f"the compiler's process ended with status {code} while compiling {', '.join(message['names'])}"
             )
         return answer
 
+    def _replace(self) -> int:
+        """Start another process, unless no more is to be asked; the status of the one that is gone."""
+        code = self.close()
+        if not self._is_ended:
+            self.process = self._start()
+        return code
+
+    def end(self) -> None:
+        """End the process at once, and whoever waits for its answer."""
+        self._is_ended = True
+        self.process.kill()
+
     def close(self) -> int:
+        """Wait until the process has ended, which it does after the request that it is at."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.close()
+        with suppress(BrokenPipeError):  # of a request that it did not live to read
+            self.process.stdin.close()
         code = self.process.wait()
         self.process.stdout.close()
         return code
 
 
 class CompilerPool:
-    """`processes` workers; a context manager."""
+    """`processes` workers; a context manager, which ends them at once when an error or an interrupt leaves it."""
 
     def __init__(self, processes: int = 2) -> None:
-        self._workers = [_Worker() for _ in range(processes)]
+        self._workers: list[_Worker] = []
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
-        for worker in self._workers:
-            self._idle.put(worker)
-        self._threads = ThreadPoolExecutor(processes)
+        self._threads = Threads(processes)
+        try:
+            for _ in range(processes):
+                self._workers.append(_Worker())
+                self._idle.put(self._workers[-1])
+        except BaseException:
+            self._end()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -93,13 +129,23 @@ class CompilerPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self._end()
 
     def close(self) -> None:
         """End the workers, after the requests that they are at."""
         self._threads.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.close()
+
+    def _end(self) -> None:
+        """End the workers at once."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.end()
+        self.close()
 
     def compile(self, functions: Sequence[Function], target: Target | str = "llvm") -> list[ObjectCode]:
         """Object code of each function in order, with the default intrinsic rules.
@@ -108,14 +154,20 @@ class CompilerPool:
         """
         return [future.result() for future in [self.submit(f, target) for f in functions]]
 
-    def submit(self, function: Function, target: Target | str = "llvm") -> Future[ObjectCode]:
-        """The object code that a worker will have made of a function; its result raises as `compile` does."""
-        return self._threads.submit(self._one, function, str(Target.of(target)))
+    def submit(
+        self, function: Function, target: Target | str = "llvm", *, internal: bool = False
+    ) -> Future[ObjectCode]:
+        """The object code that a worker will have made of a function; its result raises as `compile` does.
 
-    def _one(self, function: Function, target: str) -> ObjectCode:
+        With `internal` it is for functions that only `Invoke` calls (`compile_functions`).
+        """
+        return self._threads.submit(self._one, function, str(Target.of(target)), internal)
+
+    def _one(self, function: Function, target: str, internal: bool) -> ObjectCode:
         worker = self._idle.get()
         try:
-            answer = worker.request({"names": [function.name], "functions": [str(function)], "target": target})
+            request = {"names": [function.name], "functions": [str(function)], "target": target, "internal": internal}
+            answer = worker.request(request)
         finally:
             self._idle.put(worker)
         if "error" in answer:

@@ -26,12 +26,15 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
+    BLOCKS,
+    THREADS,
     Allocate,
     Barrier,
     Evaluate,
     For,
     Function,
     If,
+    Invoke,
     Let,
     LoopKind,
     Prefetch,
@@ -196,8 +199,10 @@ class _Writer:
                 self.line("yield" if self.threads else "pass")
             case Prefetch():
                 self.line("pass")
+            case Invoke():
+                raise ExecutionError(f"the interpreter runs a function alone, found a call of {s.callee!r}")
             case _:
-                raise AssertionError(type(s).__name__)
+                raise ExecutionError(f"the interpreter has no {type(s).__name__.lower()}")
 
     def block(self, s: Stmt) -> None:
         with self.indented():
@@ -276,7 +281,7 @@ class _Writer:
             counts.setdefault(str(loop.thread), []).append(self.expr(loop.extent))
         axes = {axis: self.fresh("axis") for axis in counts}
         ranges = {axis: f"range(max({', '.join(listed)}, 0))" for axis, listed in counts.items()}
-        blocks, threads = ([a for a in axes if a.startswith(kind)] for kind in ("blockIdx", "threadIdx"))
+        blocks, threads = ([a for a in axes if a in kind] for kind in (BLOCKS, THREADS))
         thread, outside = self.fresh("thread"), (self.loops, self.worker)
         at_block = ", ".join(axes[a] for a in blocks)
         self.line(f"for {at_block}, in product({', '.join(ranges[a] for a in blocks)}):" if blocks else "if True:")
@@ -370,10 +375,10 @@ class _Writer:
         return f"{self.constant(partial(ex.wrap, dtype=e.dtype))}({text})"
 
     def is_loaded(self, e: Expr) -> bool:
-        """Whether the value comes from memory or a call."""
+        """Whether the value comes from memory, a call or a conversion."""
         known = self.is_data.get(id(e))
         if known is None:
-            known = isinstance(e, (ex.Load, ex.Call)) or e in self.data_vars
+            known = isinstance(e, (ex.Load, ex.Call, ex.Cast)) or e in self.data_vars
             known = known or any(self.is_loaded(c) for c in children(e) if isinstance(c, Expr))
             self.is_data[id(e)] = known
         return known

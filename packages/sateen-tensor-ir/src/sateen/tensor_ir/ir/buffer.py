@@ -38,7 +38,7 @@ class Scope(Enum):
 _RANK = {Scope.REGISTER: 0, Scope.LOCAL: 0, Scope.SHARED: 1, Scope.GLOBAL: 2}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Buffer:
     """Memory of `shape` elements of `dtype`; element (i, j, …) is at offset Σ index·stride.
 
@@ -53,6 +53,14 @@ class Buffer:
     strides: tuple[Expr, ...] | None = None
     alignment: int = 64
     data: np.ndarray[Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"Buffer({self.name}: {self.type} {self.scope.value})"
+
+    @property
+    def type(self) -> str:
+        """Element type and shape, such as float32[1, n]."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
     def stride_exprs(self) -> tuple[Expr, ...]:
         """The stride of each dimension, in elements."""
@@ -108,6 +116,7 @@ def decl_buffer(
     steps = None if strides is None else shape_of(strides)
     if steps is not None and len(steps) != len(extents):
         raise ExpressionError(f"decl_buffer of {name!r}: expected {len(extents)} strides, found {len(steps)}")
-    if alignment < 1 or alignment & (alignment - 1):
-        raise ExpressionError(f"decl_buffer of {name!r}: expected an alignment of a power of two, found {alignment}")
+    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        found = f"{alignment!r:.80}"
+        raise ExpressionError(f"decl_buffer of {name!r}: expected an alignment of a power of two, found {found}")
     return Buffer(name, extents, element_type(dtype), Scope.of(scope, f"decl_buffer of {name!r}"), steps, alignment)

@@ -13,13 +13,14 @@ from sateen.tensor_ir.ir.visit import Node, children
 
 
 def digest(function: Function) -> str:
-    """SHA-256, in hexadecimal, over parameters and body; variables and buffers count by the order of their first use.
+    """SHA-256, in hexadecimal, over all but names; variables and buffers count by the order of their first use.
 
     A shared expression is visited once, so that the time does not grow with the size of its tree.
     """
     writer = _Writer()
     head = [writer.buffer(b) + str(b in function.outputs) + str(b in function.aliased) for b in function.parameters]
-    return hashlib.sha256(repr((head, writer.node(function.body))).encode()).hexdigest()
+    parts = (head, function.flush_denormals, writer.node(function.body))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 class _Writer:

@@ -1,7 +1,7 @@
 """Expressions: what a tensor element is computed from, before and after lowering.
 
-Nodes are immutable and compared by identity. The grammar (`*` marks what only a tensor expression holds, `+` what
-only loop IR holds):
+Nodes are immutable; `==` builds a comparison, dictionaries and sets go by identity. The grammar (`*` marks what only a
+tensor expression holds, `+` what only loop IR holds):
 
     e = Const | Var | Cast(e) | e op e | Not(e) | Select(e, e, e) | Call(name, e...) | Piecewise(e..., index)
       | Read(tensor, e...)* | Reduce(combiner, e..., axes, where)* | Load(buffer, e...)+
@@ -12,11 +12,13 @@ Their meaning (overflow, rounding, which operand may be left unevaluated) is in 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
@@ -116,12 +118,21 @@ class Expr:
     def __ge__(self, other: Expr | Scalar) -> Expr:
         return compare(GE, self, other)
 
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        """A comparison. Whether two expressions are one node is `a is b`; dictionaries and sets go by that."""
+        return compare(EQ, self, other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return compare(NE, self, other)  # type: ignore[arg-type]
+
+    __hash__ = object.__hash__
+
     def equal(self, other: Expr | Scalar) -> Expr:
-        """Element-wise `==` (the operator itself is identity, so that nodes can be dictionary keys)."""
+        """`==` by name."""
         return compare(EQ, self, other)
 
     def not_equal(self, other: Expr | Scalar) -> Expr:
-        """Element-wise `!=`."""
+        """`!=` by name."""
         return compare(NE, self, other)
 
     def __and__(self, other: Expr) -> Expr:
@@ -136,7 +147,8 @@ class Expr:
     def __bool__(self) -> bool:
         raise ExpressionError(
             f"an expression ({type(self).__name__}, {self.dtype}) has no truth value while it is being built; "
-            "use te.select or te.if_then_else, te.all and te.any (0 <= i < 3 is te.all(0 <= i, i < 3))"
+            "use te.select or te.if_then_else, te.all and te.any (0 <= i < 3 is te.all(0 <= i, i < 3)); "
+            "whether two are the same axis or expression is `a is b`"
         )
 
     def __float__(self) -> NoReturn:
@@ -406,6 +418,8 @@ Operand = Expr | Scalar
 
 def element_type(dtype: DType | str) -> DType:
     """The type of a single value. Raises ArgumentError for no type, ExpressionError for one of several lanes."""
+    if isinstance(dtype, Expr):
+        raise ExpressionError(f"expected an element type such as 'float32', found an expression: {dtype}")
     kind = DType.of(dtype)
     if kind.lanes != 1:
         raise ExpressionError(f"expected an element type of one lane, found {kind}; vectorize a loop for vectors")
@@ -413,13 +427,13 @@ def element_type(dtype: DType | str) -> DType:
 
 
 def const(value: Any, dtype: DType | str | None = None) -> Const:
-    """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool.
+    """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool, its own for one of NumPy.
 
     Raises ExpressionError where `value` is no number of Python or NumPy, or can't be represented: a fraction or NaN as
     an integer, an integer out of range.
     """
-    if not isinstance(value, (int, float)):
-        value = _number(value)
+    if not isinstance(value, (int, float)) or isinstance(value, np.generic):  # np.float64 is a float
+        value, dtype = _number(value), value.dtype if dtype is None else dtype
     if dtype is not None:
         kind = element_type(dtype)
     elif isinstance(value, bool):
@@ -445,6 +459,7 @@ def _number(value: Any) -> Scalar:
     return number
 
 
+@cache
 def int_range(dtype: DType) -> tuple[int, int]:
     """Smallest and largest value of an integer type."""
     if str(dtype).startswith("uint"):
@@ -485,6 +500,21 @@ def _numeric(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
     if a.dtype.is_bool:
         raise ExpressionError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
     return a, b
+
+
+def is_among(e: Expr, nodes: Iterable[Expr]) -> bool:
+    """Whether `e` itself is one of `nodes`, where `in` would compare values."""
+    return any(e is node for node in nodes)
+
+
+def same_nodes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Whether two sequences hold the same nodes."""
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+
+
+def position(e: Expr, nodes: Iterable[Expr]) -> int:
+    """The place of `e` itself in `nodes`, which hold it."""
+    return next(i for i, node in enumerate(nodes) if e is node)
 
 
 def is_const(e: Expr, value: Scalar) -> bool:
@@ -605,6 +635,8 @@ _NUMPY_OPERATORS: dict[str, Callable[[Any, Any], Expr]] = {
     "less_equal": partial(compare, LE),
     "greater": partial(compare, GT),
     "greater_equal": partial(compare, GE),
+    "equal": partial(compare, EQ),
+    "not_equal": partial(compare, NE),
 }
 """What NumPy calls the operators of expressions."""
 
@@ -612,15 +644,24 @@ TRUE = Const(True, BOOL)
 FALSE = Const(False, BOOL)
 
 
-def _boolean(e: Operand, symbol: str) -> Expr:
-    e = as_expr(e)
+def as_condition(value: Any, what: str) -> Expr:
+    """`value` as a condition for `what`. Raises ExpressionError for another type, and for a bool of Python.
+
+    Such a bool was decided when the program was built, most often by mistake: by `a is b`, or `==` of tensors.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        raise ExpressionError(
+            f"{what} expects a condition on expressions, found {bool(value)}, which Python has decided already; "
+            f"compare expressions, or write te.const({bool(value)})"
+        )
+    e = as_expr(value)
     if not e.dtype.is_bool:
-        raise ExpressionError(f"'{symbol}' needs conditions (bool), found {e.dtype}; compare it with something first")
+        raise ExpressionError(f"{what} expects a condition (bool), found {e.dtype}; compare it with something first")
     return e
 
 
 def logical_and(a: Operand, b: Operand) -> Expr:
-    a, b = _boolean(a, "and"), _boolean(b, "and")
+    a, b = as_condition(a, "'and'"), as_condition(b, "'and'")
     if isinstance(a, Const):
         return b if a.value else FALSE
     if isinstance(b, Const):
@@ -629,7 +670,7 @@ def logical_and(a: Operand, b: Operand) -> Expr:
 
 
 def logical_or(a: Operand, b: Operand) -> Expr:
-    a, b = _boolean(a, "or"), _boolean(b, "or")
+    a, b = as_condition(a, "'or'"), as_condition(b, "'or'")
     if isinstance(a, Const):
         return TRUE if a.value else b
     if isinstance(b, Const):
@@ -638,7 +679,7 @@ def logical_or(a: Operand, b: Operand) -> Expr:
 
 
 def logical_not(a: Operand) -> Expr:
-    a = _boolean(a, "not")
+    a = as_condition(a, "'not'")
     if isinstance(a, Const):
         return const(not a.value)
     return a.value if isinstance(a, Not) else Not(a)
@@ -654,15 +695,21 @@ def all_of(conditions: Sequence[Expr]) -> Expr:
 
 def conjuncts(condition: Expr) -> Iterator[Expr]:
     """The terms of a conjunction, left to right; none for the literal true."""
-    if isinstance(condition, And):
-        yield from conjuncts(condition.a)
-        yield from conjuncts(condition.b)
-    elif not is_const(condition, True):
-        yield condition
+    pending = [condition]
+    while pending:
+        term = pending.pop()
+        if isinstance(term, And):
+            pending += (term.b, term.a)
+        elif not is_const(term, True):
+            yield term
 
 
 def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
-    condition = _boolean(condition, "select")
+    """`then` where `condition` holds, else `otherwise`, both of one type; only the chosen one's loads are performed.
+
+    Raises ExpressionError for unlike types, and for a condition that is none or that Python has decided.
+    """
+    condition = as_condition(condition, "select")
     then, otherwise = _operands(then, otherwise, "select")
     if isinstance(condition, Const):
         return then if condition.value else otherwise
@@ -670,6 +717,7 @@ def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
 
 
 def cast(dtype: DType | str, value: Operand) -> Expr:
+    """`value` converted to `dtype` (docs/semantics.md, conversions). Raises ArgumentError for no type."""
     kind = element_type(dtype)
     value = as_expr(value)
     if value.dtype == kind:

@@ -59,6 +59,11 @@ def parse_stmt(text: str, names: Mapping[str, Var | Buffer] | None = None) -> St
 def parse_expr(text: str, names: Mapping[str, Var | Buffer] | None = None) -> Expr:
     """The expression of this text, where `names` says what its free names are. Raises ParseError."""
     parser = _Parser(text, names or {})
+    if parser.accept("given"):
+        parser.given()
+        while not parser.accept("in"):
+            parser.expect(",")
+            parser.given()
     e = parser.expr()
     parser.end_of_line()
     parser.end_of_text()
@@ -104,7 +109,7 @@ class _Parser:
         self.lines = [line for line in map(_tokens, text.splitlines(), range(1, text.count("\n") + 2)) if len(line) > 1]
         if not self.lines:
             raise ParseError("line 1, column 1: expected loop IR, found nothing")
-        self.names: dict[str, Var | Buffer] = dict(names)
+        self.names: dict[str, Expr | Buffer] = dict(names)
         self.row = 0
         self.position = 0
 
@@ -206,12 +211,13 @@ class _Parser:
             outputs |= {buffer} if role in ("inout", "out") else set()
             aliased |= {buffer} if role in ("inout", "aliased") else set()
             self.names[buffer_name] = buffer
+        flush_denormals = self.accept("flush_denormals")
         self.end_of_line()
         while self.row < len(self.lines) and self.accept("constant"):
             self.constant()
         body = self.block(2)
         self.end_of_text()
-        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased))
+        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), flush_denormals)
 
     def buffer(self, name: str, data: bool = False) -> Buffer:
         """The type of a buffer, and for a constant its data."""
@@ -271,7 +277,18 @@ class _Parser:
             self.position = len(self.lines[self.row]) - 1
         self.fail(f"a statement indented by {depth}")
 
+    def given(self) -> None:
+        """A name for an expression that what follows has in several places."""
+        name = self.new_name()
+        self.expect("=")
+        self.names[name] = self.expr()
+
     def statement(self, depth: int) -> Stmt:
+        while self.accept("given"):
+            self.given()
+            self.end_of_line()
+            if self.depth != depth:
+                self.fail_block(depth)
         token = self.token
         rule: Callable[[int], Stmt] | None = {
             "let": self.let, "allocate": self.allocate, "if": self.branch, "while": self.repeat,
@@ -460,7 +477,7 @@ class _Parser:
         entity = self.names.get(token.text)
         if isinstance(entity, Buffer) and self.accept("["):
             return ex.Load(entity, self.listed("]"), entity.dtype)
-        if not isinstance(entity, Var):
+        if not isinstance(entity, Expr):
             self.fail("a variable or an element of a buffer", token)
         return entity
 

@@ -7,13 +7,18 @@
         acc[i, 0] = acc[i, 0] + A[i, 0] * scale[0]
 
 A constant's data are its bytes in base64. What a `let` or an `allocate` holds for is the rest of the block, or the
-indented lines beneath it where the block goes on after them.
+indented lines beneath it where the block goes on after them. A longer expression that a statement has in several
+places is written once, in a line before it, and reading that line gives one expression in several places again:
+
+    given term = round(x[i] / scale[0])
+    y[i] = select(term < 0.0f, 0.0f, term)
 """
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
@@ -36,13 +41,14 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     sequence,
 )
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir.visit import children, walk
 
 RESERVED = frozenset(
     {
-        "aliased", "align", "allocate", "and", "barrier", "constant", "else", "false", "for", "function", "if",
-        "in", "inff", "inout", "invoke", "let", "max", "min", "nanf", "not", "or", "out", "parallel", "pass",
-        "piecewise", "prefetch", "select", "strides", "thread", "timestamp", "true", "unrolled", "vectorized", "while",
+        "aliased", "align", "allocate", "and", "barrier", "constant", "else", "false", "flush_denormals", "for",
+        "function", "given", "if", "in", "inff", "inout", "invoke", "let", "max", "min", "nanf", "not", "or", "out",
+        "parallel", "pass", "piecewise", "prefetch", "select", "strides", "thread", "timestamp", "true", "unrolled",
+        "vectorized", "while",
     }
 )  # fmt: skip
 """Words of the text form, which are no names."""
@@ -54,30 +60,41 @@ _PRECEDENCE: dict[type[Expr], int] = {
 }  # fmt: skip
 
 
+LONGEST_REPEATED = 16
+"""Nodes of an expression that is written in each of its places; a longer one is named."""
+
+
 class Names:
     """Unique, stable names: a name that is taken gets a number."""
 
     def __init__(self) -> None:
         self._given: dict[object, str] = {}
         self._taken: set[str] = set(RESERVED)
+        self._numbers: Counter[str] = Counter()
 
     def of(self, node: Var | Buffer) -> str:
         known = self._given.get(node)
         if known is not None:
             return known
         plain = "".join(c if c.isalnum() or c in "_." else "_" for c in node.name) or "v"
-        plain = plain if not plain[0].isdigit() else f"v{plain}"
-        name, number = plain, 1
+        name = self._given[node] = self.new(plain if not plain[0].isdigit() else f"v{plain}")
+        return name
+
+    def new(self, plain: str) -> str:
+        """A name that nothing has."""
+        name = plain
         while name in self._taken:
-            name, number = f"{plain}_{number}", number + 1
-        self._given[node] = name
+            self._numbers[plain] += 1
+            name = f"{plain}_{self._numbers[plain]}"
         self._taken.add(name)
         return name
 
 
 def format_expr(e: Expr, names: Names | None = None) -> str:
     """The expression on one line, with as few parentheses as it needs."""
-    return _Printer(names or Names()).expr(e)
+    printer = _Printer(names or Names())
+    terms = ", ".join(printer.name_repeated([e]))
+    return f"given {terms} in {printer.expr(e)}" if terms else printer.expr(e)
 
 
 def format_stmt(s: Stmt) -> str:
@@ -96,17 +113,28 @@ def format_function(f: Function) -> str:
     symbols = f"[{', '.join(sorted(sizes))}]" if sizes else ""
     used = (n.buffer for n in walk(f.body) if isinstance(n, (ex.Load, Prefetch)))
     constants = [printer.constant(b) for b in dict.fromkeys(used) if b.data is not None]
-    return "\n".join([f"function {f.name}{symbols}({parameters})", *constants, *printer.lines(f.body, 1)])
+    mode = " flush_denormals" if f.flush_denormals else ""
+    return "\n".join([f"function {f.name}{symbols}({parameters}){mode}", *constants, *printer.lines(f.body, 1)])
 
 
 def _role(is_output: bool, is_aliased: bool) -> str:
-    """How a parameter is marked: `inout` is an output that may overlap others."""
+    """How a parameter is marked: `inout` is an aliased output, which may overlap what is aliased as well."""
     return ("inout " if is_output else "aliased ") if is_aliased else "out " if is_output else ""
 
 
 class _Printer:
     def __init__(self, names: Names) -> None:
         self.names = names
+        self.terms: dict[Expr, str] = {}
+        """The names of expressions that the statement has in several places."""
+
+    def name_repeated(self, expressions: Iterable[Expr]) -> Iterator[str]:
+        """Definitions of what these expressions have in several places, in order; forgets earlier ones."""
+        self.terms = {}
+        for e in _repeated(expressions):
+            definition = self.expr(e)
+            self.terms[e] = self.names.new("term")
+            yield f"{self.terms[e]} = {definition}"
 
     def buffer_type(self, b: Buffer) -> str:
         shape = ", ".join(self.expr(e) for e in b.shape)
@@ -121,6 +149,8 @@ class _Printer:
         return f'  constant {self.names.of(b)}: {self.buffer_type(b)} = "{data}"'
 
     def expr(self, e: Expr, outer: int = 0) -> str:
+        if e in self.terms:
+            return self.terms[e]
         level = _PRECEDENCE.get(type(e), 9)
         text = self._expr(e, level)
         return f"({text})" if level < outer else text
@@ -168,6 +198,8 @@ class _Printer:
     def lines(self, s: Stmt, depth: int, last: bool = True) -> Iterator[str]:
         """The lines of a statement; `last` where nothing follows it in its block."""
         pad = "  " * depth
+        for definition in self.name_repeated(e for e in children(s) if isinstance(e, Expr)):
+            yield f"{pad}given {definition}"
         match s:
             case Seq():
                 flat = sequence(s)
@@ -220,3 +252,28 @@ class _Printer:
         if isinstance(s.start, ex.Const) and isinstance(s.extent, ex.Const):
             return f"[{s.start.value}, {s.start.value + s.extent.value})"
         return f"[0, {self.expr(s.extent)}) + {self.expr(s.start)}"
+
+
+def _repeated(expressions: Iterable[Expr]) -> list[Expr]:
+    """The longer nodes that are in several places beneath `expressions`, each behind those that it contains."""
+    roots = list(expressions)
+    uses = Counter(roots)
+    beneath: dict[Expr, list[Expr]] = {}
+    finished: dict[Expr, None] = {}
+    stack = roots[::-1]
+    while stack:
+        e = stack[-1]
+        if e in beneath:
+            finished[stack.pop()] = None
+            continue
+        beneath[e] = [child for child in children(e) if isinstance(child, Expr)]
+        uses.update(beneath[e])
+        stack.extend(child for child in reversed(beneath[e]) if child not in beneath)
+    length: dict[Expr, int] = {}
+    named: list[Expr] = []
+    for e in finished:
+        length[e] = 1 + sum(length[child] for child in beneath[e])
+        if uses[e] > 1 and length[e] > LONGEST_REPEATED:
+            named.append(e)
+            length[e] = 1
+    return named

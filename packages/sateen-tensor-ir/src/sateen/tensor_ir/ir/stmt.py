@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from sateen.runtime.display import named, shortened
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Span, Var
 
@@ -26,7 +27,11 @@ class LoopKind(Enum):
     THREAD = "thread"
 
 
-THREAD_TAGS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z")
+BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
+"""The hardware axes over blocks of threads."""
+THREADS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
+"""Those over the threads of a block."""
+THREAD_TAGS = (*BLOCKS, *THREADS)
 
 
 class Stmt:
@@ -40,8 +45,12 @@ class Stmt:
 
         return format_stmt(self)
 
+    def __repr__(self) -> str:
+        first, _, _ = str(self).partition("\n")
+        return f"{type(self).__name__}({shortened(first)})"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class For(Stmt):
     """`body` for `var` in [start, start + extent). `thread` names the hardware axis of a THREAD loop.
 
@@ -59,7 +68,7 @@ class For(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class If(Stmt):
     condition: Expr
     then: Stmt
@@ -67,14 +76,14 @@ class If(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class While(Stmt):
     condition: Expr
     body: Stmt
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Let(Stmt):
     """`body` with `var` standing for `value`, evaluated once."""
 
@@ -84,7 +93,7 @@ class Let(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Allocate(Stmt):
     """`body` with `buffer` in existence; its elements are undefined at first."""
 
@@ -97,7 +106,7 @@ class Allocate(Stmt):
         return self.buffer.scope
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Store(Stmt):
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -105,7 +114,7 @@ class Store(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Evaluate(Stmt):
     """A call for its effect."""
 
@@ -113,7 +122,7 @@ class Evaluate(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Invoke(Stmt):
     """A call of another kernel, compiled apart, by the name of its function; the kernel's failure ends this function.
 
@@ -125,7 +134,7 @@ class Invoke(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Timestamp(Stmt):
     """buffer[index] = the processor's clock: ticks of a constant rate, of which only differences mean something.
 
@@ -137,7 +146,7 @@ class Timestamp(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Prefetch(Stmt):
     """A hint that the cache line of this element will be read soon; it never faults."""
 
@@ -146,7 +155,7 @@ class Prefetch(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Barrier(Stmt):
     """Every thread that shares memory of `scope` waits here for the others."""
 
@@ -154,7 +163,7 @@ class Barrier(Stmt):
     span: Span | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Seq(Stmt):
     body: tuple[Stmt, ...]
     span: Span | None = field(default=None)
@@ -171,13 +180,26 @@ def sequence(*statements: Stmt) -> Stmt:
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def lets(statement: Stmt) -> tuple[list[Let], Stmt]:
+    """The lets that a statement begins with, each directly in the one before, and what is in the last.
+
+    Deep expressions are cut into very many, so that whoever visits lets takes them by this and doesn't recurse.
+    """
+    chain: list[Let] = []
+    while isinstance(statement, Let):
+        chain.append(statement)
+        statement = statement.body
+    return chain, statement
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function:
     """A kernel: a body over parameters.
 
     `parameters` are the buffers in the order of the public arguments; symbolic extents in their shapes are bound
-    from the arguments. `outputs` are those that the body writes. `aliased` parameters may overlap others, so they
-    are emitted without `noalias`.
+    from the arguments. `outputs` are those that the body writes. `aliased` parameters may overlap each other, so they
+    are emitted without `noalias`. With `flush_denormals` subnormal numbers may count as zeros in all that the public
+    function runs (docs/semantics.md, 4.10).
     """
 
     name: str
@@ -185,8 +207,13 @@ class Function:
     outputs: frozenset[Buffer]
     body: Stmt
     aliased: frozenset[Buffer] = frozenset()
+    flush_denormals: bool = False
 
     def __str__(self) -> str:
         from sateen.tensor_ir.ir.printer import format_function
 
         return format_function(self)
+
+    def __repr__(self) -> str:
+        parameters = [f"{b.name}: {b.type}" for b in self.parameters]
+        return f"Function({self.name}({named(parameters)}))"

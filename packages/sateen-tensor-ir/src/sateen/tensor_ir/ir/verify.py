@@ -12,19 +12,23 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
+    BLOCKS,
     THREAD_TAGS,
+    THREADS,
     Allocate,
     For,
     Function,
     If,
+    Invoke,
     Let,
     LoopKind,
     Prefetch,
     Stmt,
     Store,
+    Timestamp,
     While,
 )
-from sateen.tensor_ir.ir.visit import children, free_vars
+from sateen.tensor_ir.ir.visit import children, free_vars, operands_first
 
 
 def verify(function: Function, after: str | None = None) -> None:
@@ -103,6 +107,14 @@ class _Verifier:
                     self.fail(f"buffer {s.buffer.name!r} is stored to, but is no output")
             case Prefetch():
                 self.access(s.buffer, s.indices)
+            case Invoke():
+                for buffer, offset in s.arguments:
+                    self.declared(buffer)
+                    self.expr(ex.as_expr(offset))
+                    self.expect_index(ex.as_expr(offset), f"the offset of buffer {buffer.name!r}")
+            case Timestamp():
+                self.access(s.buffer, (ex.const(s.index),))
+                self.expect(s.buffer.dtype == ex.INT64, f"a timestamp expects int64, found {s.buffer.dtype}")
             case _:
                 for child in children(s):
                     if isinstance(child, Stmt):
@@ -130,9 +142,9 @@ class _Verifier:
         if s.thread not in THREAD_TAGS:
             self.fail(f"thread loop {s.var.name!r} expects an axis of {', '.join(THREAD_TAGS)}; found {s.thread}")
         for outer in self.loops:
-            if outer.thread == s.thread and s.thread.startswith("blockIdx"):
+            if outer.thread == s.thread and s.thread in BLOCKS:
                 self.fail(f"thread loop {s.var.name!r} of {s.thread} is inside of {outer.var.name!r} of the same axis")
-            if outer.thread is not None and outer.thread.startswith("threadIdx") and s.thread.startswith("blockIdx"):
+            if outer.thread in THREADS and s.thread in BLOCKS:
                 self.fail(f"thread loop {s.var.name!r} of {s.thread} is inside of {outer.var.name!r} of {outer.thread}")
 
     def allocate(self, s: Allocate) -> None:
@@ -169,21 +181,23 @@ class _Verifier:
         if e.dtype != dtype:
             self.fail(f"{what} expects {dtype}, found {e} of {e.dtype}")
 
-    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
+    def declared(self, buffer: Buffer) -> None:
         if buffer not in self.buffers and buffer.data is None:
             self.fail(f"buffer {buffer.name!r} is used outside of its allocation")
+
+    def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
+        self.declared(buffer)
         if len(indices) != len(buffer.shape):
             self.fail(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(indices)} indices")
         for index in indices:
             self.expect_index(index, f"an index of buffer {buffer.name!r}")
 
     def expr(self, e: Expr) -> None:
-        if id(e) in self.checked:
-            return
-        self.checked.add(id(e))
-        for child in children(e):
-            assert isinstance(child, Expr)
-            self.expr(child)
+        for node in operands_first(e, self.checked):
+            self.checked.add(id(node))
+            self.node(node)
+
+    def node(self, e: Expr) -> None:
         match e:
             case Var():
                 self.expect(e in self.variables, f"variable {e.name!r} is used where nothing binds it")

@@ -7,7 +7,7 @@ itself whether to descend, with `self.descend(node)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import For, Let, Stmt
+from sateen.tensor_ir.ir.stmt import For, Let, Stmt, lets
 
 Node = Expr | Stmt
 N = TypeVar("N", Expr, Stmt)
@@ -120,6 +120,31 @@ def _rules(kind: type[Any]) -> dict[type, str]:
     return table
 
 
+def operands_first(e: Expr, done: Container[int]) -> Iterator[Expr]:
+    """The nodes beneath `e` and itself, operands before what reads them, without recursion.
+
+    Nodes whose id is in `done` are left out with all beneath them. The caller adds a node to `done` when it gets it.
+    """
+    stack = [(e, False)]
+    while stack:
+        node, ready = stack.pop()
+        if id(node) in done:
+            continue
+        waiting = [] if ready else [(cast(Expr, n), False) for n in children(node) if id(n) not in done]
+        if waiting:
+            stack.append((node, True))
+            stack += reversed(waiting)
+        else:
+            yield node
+
+
+def with_values(chain: Sequence[Let], values: Sequence[Expr], body: Stmt) -> Stmt:
+    """`body` within lets of these values; the same object where nothing changed."""
+    for let, value in zip(reversed(chain), reversed(values), strict=True):
+        body = let if value is let.value and body is let.body else Let(let.var, value, body, let.span)
+    return body
+
+
 class Rewriter:
     """Base of rewriters: `rewrite(node)` applies the rule for the node's class, or rebuilds its children."""
 
@@ -132,6 +157,11 @@ class Rewriter:
         """`node` with its children rewritten. Its class stays, but for arithmetic that folds."""
         return map_children(node, self.rewrite)
 
+    def rewrite_Let(self, s: Let) -> Stmt:
+        chain, body = lets(s)
+        values = [self.rewrite(let.value) for let in chain]
+        return with_values(chain, values, self.rewrite(body))
+
 
 class StatementRewriter(Rewriter):
     """A rewriter of statements only: expressions are left as they are."""
@@ -141,7 +171,10 @@ class StatementRewriter(Rewriter):
 
 
 class SharingRewriter(Rewriter):
-    """A rewriter whose rules depend on the node alone: an expression that is used twice is rewritten once."""
+    """A rewriter whose rules depend on the node alone: an expression that is used twice is rewritten once.
+
+    Operands are rewritten before what reads them, so that an expression may be nested however deep.
+    """
 
     def __init__(self) -> None:
         self._done: dict[int, tuple[Any, Any]] = {}
@@ -149,10 +182,10 @@ class SharingRewriter(Rewriter):
     def rewrite(self, node: N) -> N:
         if not isinstance(node, Expr):
             return super().rewrite(node)
-        known = self._done.get(id(node))
-        if known is None:
-            known = self._done[id(node)] = (node, super().rewrite(node))
-        return cast(N, known[1])
+        if id(node) not in self._done:
+            for operand in operands_first(node, self._done):
+                self._done[id(operand)] = (operand, super().rewrite(operand))
+        return cast(N, self._done[id(node)][1])
 
 
 class _Substitution(SharingRewriter):
@@ -184,8 +217,9 @@ class _Renaming(_Substitution):
         return For(cast(Var, self.values[s.var]), *[getattr(body, f.name) for f in fields(For)[1:]])
 
     def rewrite_Let(self, s: Let) -> Stmt:
-        body = map_children(s, self.rewrite)
-        return Let(cast(Var, self.values[s.var]), *[getattr(body, f.name) for f in fields(Let)[1:]])
+        chain, body = lets(s)
+        renamed = [Let(cast(Var, self.values[let.var]), let.value, let.body, let.span) for let in chain]
+        return with_values(renamed, [self.rewrite(let.value) for let in chain], self.rewrite(body))
 
 
 def free_vars(node: Node) -> set[Var]:

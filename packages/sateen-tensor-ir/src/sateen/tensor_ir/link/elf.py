@@ -5,6 +5,7 @@ All dynamic relocations are applied when it is loaded; code and constants are th
 written can be executed. Equal arguments give equal bytes.
 """
 
+import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -30,7 +31,7 @@ from sateen.tensor_ir.link.object_file import (
 
 _LIBC = (
     "aligned_alloc close free madvise malloc memcpy memmove memset mmap munmap open posix_memalign "
-    "pthread_sigmask read sched_getaffinity sched_getcpu strlen strtol syscall write writev"
+    "pthread_sigmask read sched_getaffinity sched_getcpu snprintf strcspn strlen strncmp strtol syscall write writev"
 )
 _LIBM = (
     "acos asin atan atan2 ceil cos erf exp exp2 fabs floor fma fmod log log10 log2 pow rint round sin sqrt tan tanh "
@@ -173,7 +174,7 @@ class _Library:
         for text in ("", *self.imports, *self.exports, soname, *self._needed()):
             if text not in self.strings:
                 self.strings[text] = strings.size
-                strings.data += text.encode() + b"\0"
+                strings.data += os.fsencode(text) + b"\0"
                 strings.size = len(strings.data)
         symbols = 1 + len(self.imports) + len(self.exports)
         self.image[".hash"].reserve(4 * (2 + 2 * symbols), 8)

@@ -1,19 +1,19 @@
 """Links through LLVM's lld for the formats and machines that the ELF writer of this package leaves out.
 
 lld comes with extra `cross` (ziglang carries it) or with the system. What may be left undefined is the same as in
-`link_shared`, and the linker is told so; the exact command stands in the error of a link that fails.
+`link_shared`, and the linker is told so; its arguments stand in the error of a link that fails.
 """
 
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sateen.runtime.errors import LinkError
+from sateen.runtime.isolation import isolated
 from sateen.tensor_ir.link.elf import C_LIBRARY
 
 _TIMEOUT = 120  # seconds; a link takes well under one
@@ -99,14 +99,15 @@ def _link_macho(work: Path, triple: str, exports: Sequence[str], soname: str, im
 
 
 def _run(work: Path, triple: str, tool: str, arguments: list[str]) -> None:
-    command = [*_linker(tool, triple), *arguments]
+    shown = shlex.join([tool, *arguments])
     try:
+        command = [*_linker(tool, triple), *arguments]
         result = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        raise LinkError(f"{tool} took more than {_TIMEOUT} s for {triple}: {shlex.join(command)}") from None
+        raise LinkError(f"{tool} took more than {_TIMEOUT} s for {triple}: {shown}") from None
     if result.returncode:
         raise LinkError(
-            f"{tool} could not link for {triple} (exit status {result.returncode}): {shlex.join(command)}\n"
+            f"{tool} could not link for {triple} (exit status {result.returncode}): {shown}\n"
             + result.stderr.strip()
         )
 
@@ -114,8 +115,8 @@ def _run(work: Path, triple: str, tool: str, arguments: list[str]) -> None:
 def _linker(tool: str, triple: str) -> list[str]:
     """The command that runs `tool`: that of the ziglang package first, whose version the extra pins."""
     if tool != "ld64.lld" and find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", tool]
+        return isolated("ziglang", [tool])
     if path := shutil.which(tool):
         return [path]
-    remedy = "brew install lld" if tool == "ld64.lld" else "pip install 'sateen-tensor-ir[cross]'"
+    remedy = "brew install lld" if tool == "ld64.lld" else "pip install ziglang"
     raise LinkError(f"linking for {triple} needs {tool}, which was not found: {remedy}")

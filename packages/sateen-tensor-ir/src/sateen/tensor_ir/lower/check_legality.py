@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.arith import Analyzer, structural_key
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import AxisKind, IterVar
+from sateen.tensor_ir.ir.expr import AxisKind, IterVar, is_among, position, same_nodes
 from sateen.tensor_ir.ir.stmt import LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
@@ -44,7 +44,7 @@ def _check_shifted_tails(stage: Stage) -> None:
             continue
         for leaf in _loops_of(stage, relation.outer):
             where = f"split of {stage.name!r} with a shifted tail: loop {leaf.name!r} over its tiles"
-            if stage.leaves.index(leaf) > reduces[0]:
+            if position(leaf, stage.leaves) > reduces[0]:
                 inside = stage.leaves[reduces[0]].name
                 raise ScheduleError(
                     f"{where} is inside the reduce loop {inside!r}, so that overlapping elements would get their terms "
@@ -74,7 +74,7 @@ def _check_prefetches(plans: Plans, stage: Stage) -> None:
     for request in stage.prefetches:
         where = f"prefetch in stage {stage.name!r}, axis {request.axis.name!r}"
         moved = stage.attach is not None and request.axis in stage.attach[0].blocks
-        if moved or request.axis not in stage.leaves:
+        if moved or not is_among(request.axis, stage.leaves):
             raise ScheduleError(
                 f"{where}: it is no loop of the stage any more; call prefetch after split, fuse and reorder"
             )
@@ -83,8 +83,8 @@ def _check_prefetches(plans: Plans, stage: Stage) -> None:
             continue
         if source.scope is Scope.REGISTER:
             raise ScheduleError(f"{where}: {request.tensor.name!r} is in registers, which are not read ahead")
-        inside = stage.leaves[stage.leaves.index(request.axis) :]
-        if source.attach is not None and source.attach[0] is stage and source.attach[1] in inside:
+        inside = stage.leaves[position(request.axis, stage.leaves) :]
+        if source.attach is not None and source.attach[0] is stage and is_among(source.attach[1], inside):
             raise ScheduleError(
                 f"{where}: {request.tensor.name!r} is computed inside that loop, at {source.attach[1].name!r}, "
                 "so there is nothing to read ahead"
@@ -97,8 +97,8 @@ def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
         assert isinstance(stage.op, ComputeOp)
         where = f"reorder in stage {stage.name!r}, axis {block.name!r}"
         if (
-            block not in stage.leaves
-            or block not in owner.leaves
+            not is_among(block, stage.leaves)
+            or not is_among(block, owner.leaves)
             or owner.attach is None
             or owner.attach[0] is not stage
         ):
@@ -109,7 +109,7 @@ def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
         _check_block_tails(plans[stage], owner, where, analyzer)
         for reader, plan in plans.items():
             for read in (r for body in plan.body for r in reads(body) if r.tensor in owner.outputs):
-                if reader is not stage or read.indices != stage.op.axis:
+                if reader is not stage or not same_nodes(read.indices, stage.op.axis):
                     raise ScheduleError(
                         f"{where}: partial results of {owner.name!r} can be kept in {stage.name!r} only where that "
                         f"alone reads it, element by element; {reader.name!r} reads {read}"
@@ -120,10 +120,10 @@ def _check_block_tails(plan: StagePlan, owner: Stage, where: str, analyzer: Anal
     """What the consumer stores of a tile is all of the owner's region that is in the tensor."""
     assert owner.attach is not None
     stage = plan.stage
-    inside = set(stage.leaves[stage.leaves.index(owner.attach[1]) + 1 :])
-    ends = {structural_key(analyzer.simplify(plan.axis_value[a] < a.extent)) for a in stage.axes}
+    inside = set(stage.leaves[position(owner.attach[1], stage.leaves) + 1 :])
+    ends = {analyzer.keys.of(analyzer.simplify(plan.axis_value[a] < a.extent)) for a in stage.axes}
     for guard in plan.guards:
-        if structural_key(guard) not in ends and not inside.isdisjoint(walk(guard)):
+        if analyzer.keys.of(guard) not in ends and not inside.isdisjoint(walk(guard)):
             raise ScheduleError(
                 f"{where}: tiles of {stage.name!r} end where {guard} fails, inside the tensor, so the partial results "
                 "of one are in the place of the next one's; split by a factor that divides"

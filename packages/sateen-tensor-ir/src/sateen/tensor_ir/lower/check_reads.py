@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import Expr, IterVar, Read, Var
+from sateen.tensor_ir.ir.expr import INT64, Expr, IterVar, Read, Var
 from sateen.tensor_ir.ir.visit import children, substitute
 from sateen.tensor_ir.lower.regions import Plans, StagePlan
-from sateen.tensor_ir.lower.tighten_loops import linear_condition
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.te.tensor import ComputeOp
 
@@ -100,11 +99,15 @@ def _holds(analyzer: Analyzer, form: Linear, known: list[Expr]) -> bool:
             x, k = analyzer.divisions[atom]
             return _holds(analyzer, (form.without(atom) + 1) * k - 1 - x, known)
     for condition in known:
-        if isinstance(condition, (ex.LT, ex.LE, ex.GT, ex.GE)) and condition.a.dtype == ex.INT64:
-            slack = analyzer.lower(form - linear_condition(analyzer, condition))
-            if slack is not None and slack >= 0:
-                return True
+        given = analyzer.slack(condition)
+        least = None if given is None else analyzer.lower(form - given)
+        if least is not None and least >= 0:
+            return True
     return False
+
+
+OF_DATA = ex.const(True)
+"""Stands for conditions that say nothing of indices."""
 
 
 def guarded_reads(e: Expr) -> Iterator[Guarded]:
@@ -119,7 +122,14 @@ def guarded_reads(e: Expr) -> Iterator[Guarded]:
         node, conditions = found
         if isinstance(node, Read):
             yield node, conditions
-        pending.extend((child, (*conditions, *more)) for child, more in reversed(list(_operands(node))))
+        pending.extend((child, _joined(conditions, more)) for child, more in reversed(list(_operands(node))))
+
+
+def _joined(conditions: tuple[Expr, ...], more: Iterable[Expr]) -> tuple[Expr, ...]:
+    """Conditions that hold together; one stands for all that say nothing of indices, so that values that share their
+    operands are not visited once for every way through what they choose by."""
+    told = [c if isinstance(c, ex.Compare) and c.a.dtype == INT64 else OF_DATA for c in more]
+    return (*conditions, *(c for c in dict.fromkeys(told) if c is not OF_DATA or OF_DATA not in set(conditions)))
 
 
 def _operands(e: Expr) -> Iterator[tuple[Expr, Iterable[Expr]]]:

@@ -14,7 +14,20 @@ from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Load, Var
-from sateen.tensor_ir.ir.stmt import Allocate, Barrier, For, If, Let, LoopKind, Seq, Stmt, Store, While, sequence
+from sateen.tensor_ir.ir.stmt import (
+    THREADS,
+    Allocate,
+    Barrier,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Seq,
+    Stmt,
+    Store,
+    While,
+    sequence,
+)
 from sateen.tensor_ir.ir.visit import Rewriter, children, walk
 
 
@@ -45,7 +58,7 @@ def thread_extents(kernel: Stmt) -> dict[str, int]:
     """
     extents: dict[str, int] = {}
     for loop in walk(kernel):
-        if isinstance(loop, For) and loop.thread is not None and loop.thread.startswith("threadIdx"):
+        if isinstance(loop, For) and loop.thread in THREADS:
             if not isinstance(loop.extent, ex.Const):
                 raise LoweringError(
                     f"loop {loop.var.name!r} is bound to {loop.thread} and expects a constant extent, found "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
@@ -12,17 +13,21 @@ from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.ir.verify import verify
 from sateen.tensor_ir.lower.check_legality import check_legality
 from sateen.tensor_ir.lower.check_reads import check_definitions, check_overhangs
+from sateen.tensor_ir.lower.cut_expressions import cut_expressions
 from sateen.tensor_ir.lower.nests import build_nests
 from sateen.tensor_ir.lower.partition_loops import partition_loops
 from sateen.tensor_ir.lower.regions import infer_regions
 from sateen.tensor_ir.lower.simplify import simplify
 from sateen.tensor_ir.lower.tighten_loops import tighten_loops
+from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.te.tensor import ConstantOp, PlaceholderOp, Tensor
+from sateen.tensor_ir.schedule.stage import Stage
+from sateen.tensor_ir.te.tensor import ConstantOp, Operation, PlaceholderOp, Tensor
 
 Pass = Callable[[Stmt, Analyzer], Stmt]
 
 PASSES: tuple[Pass, ...] = (
+    cut_expressions,
     simplify,
     tighten_loops,
     partition_loops,
@@ -46,11 +51,14 @@ def lower(
 
     `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
     other, so an output can take the place of an input; the computation must then read each element before that element
-    is overwritten. Raises ScheduleError where a primitive would change the result, or an argument is missing,
-    superfluous, given twice or of another shape than its buffer.
+    is overwritten. Intermediate tensors among the arguments are written to the caller's memory too; placeholders that
+    nothing reads are allowed. Raises ScheduleError where a primitive would change the result, or an argument is
+    missing, of another computation, given twice, of another shape than its buffer, or not computed as a whole.
     """
     if not isinstance(schedule, Schedule):
-        raise ScheduleError(f"lower expects a schedule, found {type(schedule).__name__}")
+        raise ScheduleError(f"lower expects a schedule, found {type(schedule).__name__}{_advice(schedule)}")
+    if not isinstance(name, str):
+        raise ScheduleError(f"lower expects a text as the function's name, found {type(name).__name__}")
     parameters = _parameters(schedule, arguments, {} if buffers is None else buffers, aliased)
     analyzer = Analyzer()
     check_definitions(schedule)
@@ -58,7 +66,7 @@ def lower(
     check_legality(plans, analyzer)
     check_overhangs(plans, schedule, analyzer)
     body = build_nests(schedule, plans, parameters, analyzer)
-    outputs = frozenset(parameters[t] for t in schedule.outputs)
+    outputs = frozenset(buffer for t, buffer in parameters.items() if not isinstance(t.op, PlaceholderOp))
     overlapping = frozenset(parameters[t] for t in aliased)
     function = Function(name, tuple(parameters.values()), outputs, body, overlapping)
     verify(function, after="build_nests")
@@ -70,6 +78,17 @@ def lower(
     return function
 
 
+def _advice(given: object) -> str:
+    """What to do about something that is no schedule."""
+    if isinstance(given, (Tensor, Operation)):
+        return f"; te.create_schedule({given.name}) makes one"
+    if isinstance(given, (str, Path)):
+        return "; a model's file is compiled by sateen.frontends and sateen.graph_ir.build, or the command sateen"
+    if isinstance(given, (tuple, list)):
+        return "; give the schedule and the list of arguments one after the other"
+    return "; te.create_schedule(tensor) makes one"
+
+
 def _parameters(
     schedule: Schedule, arguments: Sequence[Tensor], buffers: Mapping[Tensor, Buffer], aliased: Sequence[Tensor]
 ) -> dict[Tensor, Buffer]:
@@ -77,20 +96,26 @@ def _parameters(
         raise ScheduleError(f"lower expects a list of tensors as arguments, found {type(arguments).__name__}")
     known = {t for s in schedule.stages for t in s.outputs}
     parameters: dict[Tensor, Buffer] = {}
+    if not isinstance(buffers, Mapping) or not all(isinstance(b, Buffer) for b in buffers.values()):
+        raise ScheduleError("lower expects buffers= to give a buffer (te.decl_buffer) for a tensor: {A: buffer}")
     for tensor in arguments:
         if not isinstance(tensor, Tensor):
-            raise ScheduleError(f"lower expects tensors as arguments, found {type(tensor).__name__}")
+            raise ScheduleError(
+                f"lower expects tensors as arguments, found {type(tensor).__name__}; arrays are given to the function "
+                "that build returns"
+            )
         if tensor in parameters:
             raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
-        if tensor not in known:
-            is_twin = tensor.name in {t.name for t in known}
+        is_twin = tensor not in known and tensor.name in {t.name for t in known}
+        if is_twin or (tensor not in known and not isinstance(tensor.op, PlaceholderOp)):
             reason = "another tensor of that name is" if is_twin else "nothing in it reads it"
             raise ScheduleError(f"lower: argument {tensor.name!r} is no tensor of the schedule: {reason}")
         if isinstance(tensor.op, ConstantOp):
             raise ScheduleError(f"lower: {tensor.name!r} is a constant, not an argument")
-        if tensor not in schedule.outputs and not isinstance(tensor.op, PlaceholderOp):
+        if reason := _reason_inside(schedule[tensor]) if tensor in known else "":
             raise ScheduleError(
-                f"lower: argument {tensor.name!r} is computed inside; give it to create_schedule to make it an output"
+                f"lower: argument {tensor.name!r} {reason}, so the caller's memory can't hold it; compute it as a "
+                "whole at root or leave it out"
             )
         if tensor in buffers:
             _check_buffer(tensor, buffers[tensor])
@@ -102,6 +127,8 @@ def _parameters(
             raise ScheduleError(
                 f"lower: {getattr(tensor, 'name', tensor)!r} has a buffer, but is not among the arguments"
             )
+    if not isinstance(aliased, (list, tuple)) or not all(isinstance(t, Tensor) for t in aliased):
+        raise ScheduleError(f"lower expects aliased= to be a list of tensors, found {aliased!r:.80}")
     for tensor in aliased:
         if tensor not in parameters:
             raise ScheduleError(f"lower: aliased tensor {tensor.name!r} is not among the arguments")
@@ -111,6 +138,19 @@ def _parameters(
     return parameters
 
 
+def _reason_inside(stage: Stage) -> str:
+    """Why a stage can't write to memory of the caller; empty where it can."""
+    if stage.inlined:
+        return "is inlined"
+    if stage.attach is not None:
+        return f"is computed at loop {stage.attach[1].name!r} of {stage.attach[0].name!r}"
+    if stage.scope is not Scope.GLOBAL:
+        return f"is in {stage.scope.value} memory"
+    if stage.alignments or any(isinstance(r, Split) and r.tail is Tail.ROUND_UP for r in stage.relations):
+        return "has storage that is larger than itself"
+    return ""
+
+
 def _check_buffer(tensor: Tensor, buffer: Buffer) -> None:
     """The storage declared for an argument holds its elements, no others."""
     analyzer = Analyzer()
@@ -118,6 +158,5 @@ def _check_buffer(tensor: Tensor, buffer: Buffer) -> None:
         analyzer.form(held).same(analyzer.form(needed)) for held, needed in zip(buffer.shape, tensor.shape, strict=True)
     )
     if not same_shape or buffer.dtype != tensor.dtype or buffer.scope is not Scope.GLOBAL:
-        expected, found = (f"{x.dtype}[{', '.join(map(str, x.shape))}]" for x in (tensor, buffer))
         place = f" in {buffer.scope.value} memory" if buffer.scope is not Scope.GLOBAL else ""
-        raise ScheduleError(f"lower: the buffer of {tensor.name!r} expects {expected}, found {found}{place}")
+        raise ScheduleError(f"lower: the buffer of {tensor.name!r} expects {tensor.type}, found {buffer.type}{place}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.arith import Analyzer, structural_key
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Load, Read, Reduce, Var
-from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Prefetch, Stmt, Store, sequence
-from sateen.tensor_ir.ir.visit import Rewriter, SharingRewriter, rename_bound, substitute, walk
+from sateen.tensor_ir.ir.stmt import THREADS, Allocate, For, If, LoopKind, Prefetch, Stmt, Store, sequence
+from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
 from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.schedule import Schedule
@@ -29,6 +29,7 @@ class _Builder:
     ) -> None:
         self.schedule = schedule
         self.plans = plans
+        self.arguments = arguments
         self.analyzer = analyzer
         self.buffers: dict[Tensor, Buffer] = dict(arguments)
         for stage in schedule.stages:
@@ -38,7 +39,7 @@ class _Builder:
                 elif tensor not in self.buffers and isinstance(stage.op, PlaceholderOp):
                     raise ScheduleError(f"lower: {tensor.name!r} is read, but is not among the arguments")
         self.loads = _ReadsToLoads(self)
-        self.threads = {a for s in schedule.stages for a, tag in s.threads.items() if tag.startswith("threadIdx")}
+        self.threads = {a for s in schedule.stages for a, tag in s.threads.items() if tag in THREADS}
 
     def _buffer(self, stage: Stage, tensor: Tensor) -> Buffer:
         if isinstance(stage.op, ConstantOp):
@@ -60,10 +61,10 @@ class _Builder:
         return self.allocated(roots, body)
 
     def allocated(self, plans: Sequence[StagePlan], body: Stmt) -> Stmt:
-        """`body` with storage for the stages computed in it."""
+        """`body` with storage for the stages computed in it that are no arguments."""
         for plan in reversed(plans):
             for tensor in plan.stage.outputs:
-                if not plan.stage.is_output:
+                if tensor not in self.arguments:
                     body = Allocate(self.buffers[tensor], body, plan.stage.op.span)
         return body
 
@@ -109,10 +110,11 @@ class _ReadsToLoads(SharingRewriter):
         return Load(self.builder.buffers[e.tensor], indices, e.dtype)
 
 
-class _Rebind(Rewriter):
+class _Rebind(SharingRewriter):
     """Loads, stores and prefetches of one buffer go to another."""
 
     def __init__(self, mapping: Mapping[Buffer, Buffer]) -> None:
+        super().__init__()
         self.mapping = mapping
 
     def rewrite_Load(self, e: Load) -> Expr:
@@ -138,7 +140,7 @@ class _Nest:
         self.span = plan.stage.op.span
         host = self.stage.attach[0] if self.stage.attach is not None else None
         self.adopted = [a for a, owner in host.blocks.items() if owner is self.stage] if host is not None else []
-        self.leaves = [leaf for leaf in self.stage.leaves if leaf not in self.adopted]
+        self.leaves = [leaf for leaf in self.stage.leaves if not ex.is_among(leaf, self.adopted)]
         reduce_positions = [
             i for i, leaf in enumerate(self.leaves) if leaf.kind is AxisKind.REDUCE and leaf not in self.stage.blocks
         ]
@@ -156,7 +158,7 @@ class _Nest:
         assert self.stage.attach is not None
         host, axis = self.stage.attach
         for block in self.adopted:
-            if host.leaves.index(block) > host.leaves.index(axis):
+            if ex.position(block, host.leaves) > ex.position(axis, host.leaves):
                 raise ScheduleError(
                     f"reorder in stage {host.name!r}: loop {block.name!r} of {self.stage.name!r} must be outside of "
                     f"{axis.name!r}, where {self.stage.name!r} is computed"
@@ -181,7 +183,7 @@ class _Nest:
             self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
         )
         inner = self._prefetched(leaf, self._with_attached(leaf, inner))
-        return inner if leaf in self.bound else self._loop(leaf, inner, leaf)
+        return inner if ex.is_among(leaf, self.bound) else self._loop(leaf, inner, leaf)
 
     def _across_threads(self, position: int) -> Stmt:
         """A reduction whose loops are bound to threads, from its first reduce loop inwards."""
@@ -196,7 +198,7 @@ class _Nest:
         around = {
             host.threads[leaf]: self._thread_loop(host, leaf)
             for host, leaf in reversed(path)
-            if host.threads.get(leaf, "").startswith("threadIdx")
+            if host.threads.get(leaf) in THREADS
         }
         bound = [self._thread_loop(self.stage, leaf) for leaf in self.bound]
         reduction = CrossThreadReduction(self.stage.name, first.combiner, bound, around, self.span)
@@ -229,10 +231,10 @@ class _Nest:
         So what no point of the iteration needs is not computed. Guards that threads of a block decide differently stay
         inside, since the threads may compute those stages together.
         """
-        plans = [p for p in self.builder.plans.values() if p.stage.attach == (self.stage, leaf)]
+        plans = [p for p in self.builder.plans.values() if p.stage.is_attached_at(self.stage, leaf)]
         if not plans:
             return body
-        inner = self.builder.threads.union(self.leaves[self.leaves.index(leaf) + 1 :])
+        inner = self.builder.threads.union(self.leaves[ex.position(leaf, self.leaves) + 1 :])
         decided = [g for g in self.plan.guards if not self._mentions_reduce(g) and inner.isdisjoint(walk(g))]
         nests = [self.builder.nest(p) for p in plans]
         return self.builder.allocated(plans, self._guarded(decided, sequence(*nests, body)))
@@ -244,7 +246,7 @@ class _Nest:
                 for load in self._first_reads(e, request.tensor):
                     ahead = substitute(load, {leaf: leaf + request.distance})
                     assert isinstance(ahead, Load)
-                    zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[self.leaves.index(leaf) + 1 :]}
+                    zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[ex.position(leaf, self.leaves) + 1 :]}
                     indices = tuple(substitute(i, zero) for i in ahead.indices)
                     hints.append(Prefetch(ahead.buffer, indices, self.span))
         return sequence(*hints, body) if hints else body
@@ -280,7 +282,8 @@ class _Nest:
                 self.builder.index(partial, [axes[a] for a in self.stage.axes]),
                 partial.dtype,
             )
-            if structural_key(values[0]) != structural_key(load):
+            keys = self.builder.analyzer.keys
+            if keys.of(values[0]) != keys.of(load):
                 store = Store(self._output(0), self.indices, load, self.span)
                 statements = [If(block.equal(last), sequence(*statements), store, self.span)]
         return self._guarded(self.plan.guards, sequence(*statements))

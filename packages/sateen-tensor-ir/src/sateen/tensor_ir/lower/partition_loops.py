@@ -7,7 +7,6 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import For, If, LoopKind, Stmt, sequence
 from sateen.tensor_ir.ir.visit import StatementRewriter, rename_bound, substitute, walk
-from sateen.tensor_ir.lower.tighten_loops import linear_condition
 
 
 def partition_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
@@ -69,9 +68,9 @@ class _Partitioner(StatementRewriter):
             self.analyzer.bind(n.var, n.start, n.extent)
         low, high, found = -(1 << 62), 1 << 62, False
         for term in _conditions(body):
-            if not isinstance(term, (ex.LT, ex.LE, ex.GT, ex.GE)) or term.a.dtype != ex.INT64:
+            form = self.analyzer.slack(term)
+            if form is None:
                 continue
-            form = linear_condition(self.analyzer, term)
             coefficient = form.terms.get(var, 0)
             rest = form.without(var)
             if coefficient == 0 or any(var in set(walk(atom)) for atom in rest.terms):

@@ -16,7 +16,9 @@ from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Read, Var
-from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
+from sateen.tensor_ir.ir.stmt import THREADS
+from sateen.tensor_ir.ir.visit import substitute, walk
+from sateen.tensor_ir.lower.inline_stages import Inliner
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
@@ -52,14 +54,15 @@ Plans = dict[Stage, StagePlan]
 
 def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
     """A plan for each stage that is computed on its own, producers first; binds the range of every loop."""
-    bodies = _inline(schedule)
+    inliner = Inliner(schedule)
     for size in {v for s in schedule.stages for t in s.outputs for e in t.shape for v in walk(e) if isinstance(v, Var)}:
         analyzer.bind_form(size, constant(0), None)
     plans: Plans = {}
     for stage in reversed(schedule.stages):
         if stage.inlined or isinstance(stage.op, (PlaceholderOp, ConstantOp)):
             continue
-        plan = StagePlan(stage, bodies.get(stage, ()))
+        body = stage.op.body if isinstance(stage.op, ComputeOp) else ()
+        plan = StagePlan(stage, tuple(map(inliner.inlined, body)))
         if isinstance(stage.op, ComputeOp):
             if stage.attach is None:
                 plan.base = {axis: ex.const(0) for axis in stage.op.axis}
@@ -71,30 +74,6 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
     return dict(reversed(plans.items()))
 
 
-def _inline(schedule: Schedule) -> dict[Stage, tuple[Expr, ...]]:
-    """The bodies of all compute stages after substituting those that are inlined."""
-    bodies: dict[Stage, tuple[Expr, ...]] = {}
-    substitution = _Inliner(schedule, bodies)
-    for stage in schedule.stages:
-        if isinstance(stage.op, ComputeOp):
-            bodies[stage] = tuple(substitution.rewrite(b) for b in stage.op.body)
-    return bodies
-
-
-class _Inliner(SharingRewriter):
-    def __init__(self, schedule: Schedule, bodies: Mapping[Stage, tuple[Expr, ...]]) -> None:
-        super().__init__()
-        self.schedule, self.bodies = schedule, bodies
-
-    def rewrite_Read(self, e: Read) -> Expr:
-        e = self.descend(e)
-        stage = self.schedule[e.tensor]
-        if not stage.inlined:
-            return e
-        values: dict[Var, Expr] = dict(zip(stage.axes, e.indices, strict=True))
-        return substitute(self.bodies[stage][stage.outputs.index(e.tensor)], values)
-
-
 def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
     """The loops around the place where a stage is computed, innermost first."""
     path: list[tuple[Stage, IterVar]] = []
@@ -104,7 +83,7 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
         if host in seen:
             raise ScheduleError(f"compute_at: stages {stage.name!r} and {host.name!r} are computed inside each other")
         seen.add(host)
-        if axis not in host.leaves:
+        if not ex.is_among(axis, host.leaves):
             raise ScheduleError(
                 f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no "
                 f"loop of it any more (its loops are {host._loop_names()}); call compute_at after split, fuse and "
@@ -117,7 +96,7 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
             )
         if host.inlined:
             raise ScheduleError(f"compute_at: stage {stage.name!r} is computed at {host.name!r}, which is inlined")
-        path.extend((host, leaf) for leaf in reversed(host.leaves[: host.leaves.index(axis) + 1]))
+        path.extend((host, leaf) for leaf in reversed(host.leaves[: ex.position(axis, host.leaves) + 1]))
         stage = host
     return path
 
@@ -133,7 +112,7 @@ def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Anal
         extern = not isinstance(consumer.op, ComputeOp) and any(t in stage.outputs for t in consumer.op.inputs)
         if not touched and not extern:
             continue
-        if consumer is not stage.attach[0] and stage.attach not in [(h, l) for h, l in attach_path(consumer)]:
+        if consumer is not stage.attach[0] and not any(stage.is_attached_at(h, l) for h, l in attach_path(consumer)):
             raise ScheduleError(
                 f"compute_at: {consumer.name!r} reads {stage.name!r}, but is not computed inside loop "
                 f"{stage.attach[1].name!r} of {stage.attach[0].name!r}"
@@ -165,7 +144,7 @@ def _shared_by_threads(stage: Stage, host: Stage, leaf: IterVar) -> bool:
     tag = host.threads.get(leaf)
     if tag is None:
         return False
-    return stage.scope.rank >= (Scope.SHARED if tag.startswith("threadIdx") else Scope.GLOBAL).rank
+    return stage.scope.rank >= (Scope.SHARED if tag in THREADS else Scope.GLOBAL).rank
 
 
 def _union(analyzer: Analyzer, a: Linear, b: Linear, *, lower: bool) -> Linear:
@@ -205,7 +184,7 @@ class RegionOf:
     def __init__(self, analyzer: Analyzer, fixed: set[IterVar], plans: Plans) -> None:
         self.analyzer = analyzer
         self.fixed = fixed
-        self.loops = {leaf: extent for plan in plans.values() for leaf, extent in plan.loops.items()}
+        self.loops: dict[Var, Expr] = {leaf: extent for plan in plans.values() for leaf, extent in plan.loops.items()}
 
     def __call__(self, index: Expr) -> tuple[Linear, Linear] | None:
         """None where the index depends on loaded data, so that any element may be read."""
@@ -365,7 +344,7 @@ def _is_guarded(split: Split) -> bool:
 def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
     """The splits that a loop of the stage derives from."""
     for relation in reversed(stage.relations):
-        if isinstance(relation, Split) and axis in (relation.outer, relation.inner):
+        if isinstance(relation, Split) and ex.is_among(axis, (relation.outer, relation.inner)):
             yield relation
             axis = relation.parent
         elif isinstance(relation, Fuse) and axis is relation.fused:
@@ -376,7 +355,7 @@ def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
 def _roots(stage: Stage, axis: IterVar) -> Iterable[IterVar]:
     """The data axes of the operation that a loop of the stage derives from."""
     for relation in reversed(stage.relations):
-        if isinstance(relation, Split) and axis in (relation.outer, relation.inner):
+        if isinstance(relation, Split) and ex.is_among(axis, (relation.outer, relation.inner)):
             return _roots(stage, relation.parent)
         if isinstance(relation, Fuse) and axis is relation.fused:
             return [*_roots(stage, relation.outer), *_roots(stage, relation.inner)]

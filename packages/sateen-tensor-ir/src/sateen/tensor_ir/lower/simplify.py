@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sateen.tensor_ir.arith import Analyzer, structural_key
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr
-from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, If, Let, LoopKind, Seq, Stmt, While, sequence
-from sateen.tensor_ir.ir.visit import Rewriter, map_children, substitute
+from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, If, Let, LoopKind, Seq, Stmt, lets, sequence
+from sateen.tensor_ir.ir.visit import Rewriter, map_children, substitute, with_values
 
 
 def simplify(statement: Stmt, analyzer: Analyzer) -> Stmt:
@@ -41,7 +41,7 @@ class _Simplifier(Rewriter):
         return For(s.var, start, extent, s.kind, body, s.thread, s.pragmas, s.span)
 
     def rewrite_If(self, s: If) -> Stmt:
-        condition = _without_repetition(self.analyzer.simplify(s.condition))
+        condition = _without_repetition(self.analyzer.simplify(s.condition), self.analyzer)
         if isinstance(condition, ex.Const):
             taken = s.then if condition.value else s.otherwise
             return EMPTY if taken is None else self.rewrite(taken)
@@ -63,18 +63,24 @@ class _Simplifier(Rewriter):
         assert isinstance(new, Seq)
         return sequence(*(child for child in new.body if not _is_empty(child)))
 
-    def _wrapper(self, s: Allocate | Let | While) -> Stmt:
+    def rewrite_Allocate(self, s: Allocate) -> Stmt:
         new = map_children(s, self.rewrite)
-        return EMPTY if not isinstance(new, While) and _is_empty(new.body) else new
+        return EMPTY if _is_empty(new.body) else new
 
-    rewrite_Allocate = _wrapper
-    rewrite_Let = _wrapper
+    def rewrite_Let(self, s: Let) -> Stmt:
+        chain, body = lets(s)
+        values: list[Expr] = []
+        for let in chain:
+            values.append(self.analyzer.simplify(let.value))
+            self.analyzer.bind_value(let.var, values[-1])
+        body = self.rewrite(body)
+        return EMPTY if _is_empty(body) else with_values(chain, values, body)
 
 
 def _is_empty(s: Stmt) -> bool:
     return isinstance(s, Seq) and not s.body
 
 
-def _without_repetition(condition: Expr) -> Expr:
-    terms = {structural_key(c): c for c in ex.conjuncts(condition)}
+def _without_repetition(condition: Expr, analyzer: Analyzer) -> Expr:
+    terms = {analyzer.keys.of(c): c for c in ex.conjuncts(condition)}
     return ex.all_of(list(terms.values())) if len(terms) != sum(1 for _ in ex.conjuncts(condition)) else condition

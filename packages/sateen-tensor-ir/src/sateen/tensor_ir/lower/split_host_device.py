@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from sateen.runtime.errors import LoweringError
-from sateen.tensor_ir.arith import structural_key
+from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Load, Var
 from sateen.tensor_ir.ir.stmt import (
+    BLOCKS,
     THREAD_TAGS,
+    THREADS,
     Allocate,
     For,
     Function,
@@ -27,8 +29,6 @@ from sateen.tensor_ir.ir.stmt import (
 )
 from sateen.tensor_ir.ir.visit import children, free_vars, substitute, walk
 from sateen.tensor_ir.lower.insert_barriers import insert_barriers, thread_extents
-
-BLOCKS, THREADS = THREAD_TAGS[:3], THREAD_TAGS[3:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,6 +152,7 @@ class _Binding:
                 self.blocks.setdefault(loop.thread, []).append(loop.extent)
         self.axes = {tag: Var(tag) for tag in THREAD_TAGS if tag in self.threads or tag in self.blocks}
         self.values: dict[Var, Expr] = {}
+        self.keys = StructuralKeys()
 
     def grid(self) -> tuple[Expr, Expr, Expr]:
         """The number of blocks along x, y, z."""
@@ -162,7 +163,7 @@ class _Binding:
         extents = self.blocks.get(tag, [ex.const(1)])
         if all(isinstance(e, ex.Const) for e in extents):
             return max(extents, key=lambda e: int(e.value) if isinstance(e, ex.Const) else 0)
-        if len({structural_key(e) for e in extents}) > 1:
+        if len({self.keys.of(e) for e in extents}) > 1:
             found = ", ".join(map(str, extents))
             raise LoweringError(f"loops of one kernel bound to {tag} expect one symbolic extent, found {found}")
         return extents[0]
@@ -211,7 +212,7 @@ class _Binding:
         index = self.axes[s.thread]
         self.values[s.var] = ex.add(s.start, index)
         extents = self.blocks.get(s.thread) or [ex.const(self.threads[s.thread])]
-        whole = all(structural_key(e) == structural_key(s.extent) for e in extents)
+        whole = all(self.keys.of(e) == self.keys.of(s.extent) for e in extents)
         return body if whole else If(index < s.extent, body, None, s.span)
 
     def _sequence(self, children: Sequence[tuple[Stmt, frozenset[str]]]) -> tuple[Stmt, frozenset[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.tensor_ir.arith import Analyzer, Linear
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt
@@ -63,9 +63,9 @@ class _Tightener(StatementRewriter):
     def _bounds(self, s: For, term: Expr) -> tuple[Expr | None, Expr | None] | None:
         """(first, end) of the loop variable where `term` holds, each None where it does not limit; None: not linear."""
         fixed_extent = s.kind in (LoopKind.UNROLLED, LoopKind.VECTORIZED)
-        if s.kind is LoopKind.VECTORIZED or not isinstance(term, (ex.LT, ex.LE, ex.GT, ex.GE)):
+        form = None if s.kind is LoopKind.VECTORIZED else self.analyzer.slack(term)
+        if form is None:
             return None
-        form = linear_condition(self.analyzer, term)
         coefficient = form.terms.get(s.var, 0)
         rest = form.without(s.var)
         others = {node for atom in rest.terms for node in walk(atom)}
@@ -96,12 +96,3 @@ class _Tightener(StatementRewriter):
         if then is s.then and otherwise is s.otherwise:
             return s
         return If(s.condition, then, otherwise, s.span)
-
-
-def linear_condition(analyzer: Analyzer, term: Expr) -> Linear:
-    """The linear form that is at least 0 exactly where the comparison holds."""
-    assert isinstance(term, (ex.LT, ex.LE, ex.GT, ex.GE))
-    difference = analyzer.form(term.b) - analyzer.form(term.a)
-    if isinstance(term, (ex.GT, ex.GE)):
-        difference = -difference
-    return difference - 1 if isinstance(term, (ex.LT, ex.GT)) else difference

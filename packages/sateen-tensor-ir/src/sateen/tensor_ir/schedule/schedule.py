@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
+from sateen.runtime.display import named
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar, Read, Reduce
-from sateen.tensor_ir.ir.visit import SharingRewriter, substitute
+from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.schedule.relations import Fuse, Split
-from sateen.tensor_ir.schedule.stage import Stage, constant_extent
+from sateen.tensor_ir.schedule.stage import Stage
 from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, Operation, PlaceholderOp, Tensor
 
 
@@ -34,8 +36,17 @@ class Schedule:
         tensor = key.outputs[0] if isinstance(key, Operation) else key
         stage = self._stage_of.get(tensor) if isinstance(tensor, Tensor) else None
         if stage is None:
-            raise ScheduleError(f"{getattr(key, 'name', key)!r} is no tensor of this schedule")
+            computed = ", ".join(s.name for s in self.stages)
+            if not isinstance(tensor, Tensor):
+                found = f"{type(key).__name__}: {key!r:.80}"
+                raise ScheduleError(f"expected a tensor of this schedule ({computed}), found {found}")
+            twin = any(t.name == tensor.name for t in self._stage_of)
+            reason = "another tensor of that name is" if twin else f"those are {computed}"
+            raise ScheduleError(f"{tensor.name!r} is no tensor of this schedule: {reason}")
         return stage
+
+    def __repr__(self) -> str:
+        return f"Schedule({named([stage.name for stage in self.stages])})"
 
     def consumers(self, stage: Stage) -> list[Stage]:
         """The stages that read an output of `stage`."""
@@ -86,7 +97,9 @@ class Schedule:
             raise ScheduleError(
                 f"cache_write of {tensor.name!r}: its reduce axes are already split; call cache_write first"
             )
-        fresh = {a: IterVar(a.name, extent=a.extent, kind=a.kind, span=a.span) for a in (*op.axis, *op.reduce_axis)}
+        fresh: dict[ex.Var, IterVar] = {}
+        for a in (*op.axis, *op.reduce_axis):  # the extent of a reduction may depend on data axes
+            fresh[a] = IterVar(a.name, extent=substitute(a.extent, fresh), kind=a.kind, span=a.span)
         place = Scope.of(scope, f"cache_write of {tensor.name!r}")
         inner = ComputeOp(f"{op.name}.{place.value}", tuple(fresh[a] for a in op.axis), _renamed(op.body, fresh))
         cached = Stage(self, inner, inner.outputs)
@@ -112,20 +125,24 @@ class Schedule:
             not isinstance(op, ComputeOp)
             or not op.reduce_axis
             or axis.kind is not AxisKind.REDUCE
-            or axis not in stage.leaves
+            or not ex.is_among(axis, stage.leaves)
         ):
             raise ScheduleError(f"{where}: expects a reduce loop of the stage, whose loops are {stage._loop_names()}")
-        if constant_extent(axis) is None:
-            raise ScheduleError(f"{where}: expects a constant extent, found {axis.extent}")
-        if not 0 <= factor_axis <= len(op.axis):
-            raise ScheduleError(f"{where}: factor_axis expects 0 to {len(op.axis)}, found {factor_axis}")
+        if any(isinstance(v, IterVar) for v in walk(axis.extent)):
+            raise ScheduleError(f"{where}: expects an extent that is the same everywhere, found {axis.extent}")
+        if not isinstance(factor_axis, Integral) or not 0 <= factor_axis <= len(op.axis):
+            raise ScheduleError(f"{where}: factor_axis expects 0 to {len(op.axis)}, found {factor_axis!r:.80}")
         first = op.body[0]
         assert isinstance(first, Reduce)
         leaves = [leaf for leaf in stage.leaves if leaf.kind is AxisKind.REDUCE]
         values, guards = _axis_values([r for r in stage.relations if _reduces(r)], leaves)
-        data = {a: IterVar(a.name, extent=a.extent, span=a.span) for a in op.axis}
+        data: dict[ex.Var, IterVar] = {a: IterVar(a.name, extent=a.extent, span=a.span) for a in op.axis}
         factor = IterVar(axis.name, extent=axis.extent, span=axis.span)
-        rest = {l: IterVar(l.name, extent=l.extent, kind=AxisKind.REDUCE, span=l.span) for l in leaves if l is not axis}
+        rest: dict[ex.Var, IterVar] = {
+            l: IterVar(l.name, extent=substitute(l.extent, data), kind=AxisKind.REDUCE, span=l.span)
+            for l in leaves
+            if l is not axis
+        }
         if not rest:
             one = IterVar("one", extent=ex.const(1), kind=AxisKind.REDUCE)
             rest = {one: one}
@@ -148,20 +165,28 @@ class Schedule:
             op, tuple(Reduce(first.combiner, reads, (last,), TRUE, i, r.dtype) for i, r in enumerate(reads))
         )
         stage.relations = [r for r in stage.relations if not _reduces(r)]
-        position = stage.leaves.index(leaves[0])
-        stage.leaves = [l for l in stage.leaves if l not in leaves]
+        position = ex.position(leaves[0], stage.leaves)
+        stage.leaves = [l for l in stage.leaves if not ex.is_among(l, leaves)]
         stage.leaves.insert(position, last)
         return partial.outputs if len(partial.outputs) > 1 else partial.outputs[0]
 
 
 def create_schedule(outputs: Any) -> Schedule:
-    """The default schedule of one or more tensors (or operations): every stage at root, loops in the order of axes."""
+    """The default schedule of one or more tensors (or operations): every stage at root, loops in the order of axes.
+
+    An operation stands for all that it computes, and an output that is given twice is one. Raises ScheduleError for
+    none, for what is no tensor, and for one that is given rather than computed.
+    """
     items = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     tensors: list[Tensor] = []
     for item in items:
         if not isinstance(item, (Tensor, Operation)):
-            raise ScheduleError(f"create_schedule expects tensors or operations, found {type(item).__name__}")
+            raise ScheduleError(
+                f"create_schedule expects tensors that te.compute or te.extern made, found {type(item).__name__}: "
+                f"{item!r:.80}"
+            )
         tensors.extend(item.outputs if isinstance(item, Operation) else [item])
+    tensors = list(dict.fromkeys(tensors))  # each output once, however often its operation is named
     if not tensors:
         raise ScheduleError("create_schedule expects at least one tensor, found none")
     for tensor in tensors:
@@ -192,7 +217,7 @@ def _same_axes(op: ComputeOp, body: tuple[Expr, ...]) -> ComputeOp:
     return new
 
 
-def _renamed(body: tuple[Expr, ...], fresh: Mapping[Any, IterVar]) -> tuple[Expr, ...]:
+def _renamed(body: tuple[Expr, ...], fresh: Mapping[ex.Var, IterVar]) -> tuple[Expr, ...]:
     renamed = []
     for e in body:
         new = substitute(e, fresh)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
-from sateen.tensor_ir.ir.stmt import THREAD_TAGS, LoopKind
+from sateen.tensor_ir.ir.stmt import THREAD_TAGS, THREADS, LoopKind
+from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
 from sateen.tensor_ir.te.tensor import ComputeOp, ExternOp, Operation, Tensor
 
@@ -36,7 +38,7 @@ def thread_axis(tag: str) -> ThreadAxis:
     return ThreadAxis(tag)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PrefetchRequest:
     """Read `tensor` ahead, `distance` iterations of `axis` before its use."""
 
@@ -55,7 +57,7 @@ class Stage:
         self.schedule = schedule
         self.op = op
         self.outputs = outputs
-        self.scope = Scope.GLOBAL
+        self._scope: Scope | None = None
         self.leaves: list[IterVar] = [*op.axis, *op.reduce_axis] if isinstance(op, ComputeOp) else []
         self.relations: list[Relation] = []
         self.kinds: dict[IterVar, LoopKind] = {}
@@ -64,16 +66,17 @@ class Stage:
         self.prefetches: list[PrefetchRequest] = []
         self.alignments: dict[int, tuple[int, int]] = {}
         self.inlined = False
-        self.attach: tuple[Stage, IterVar] | None = None
+        self._attach: tuple[Stage, IterVar] | None = None
         self.blocks: dict[IterVar, Stage] = {}
         """Reduce loops of attached stages that `reorder` has moved into this stage's nest."""
-        self.round_up: set[IterVar] = set()
 
     def __repr__(self) -> str:
-        return f"Stage({self.name})"
+        where = "inlined" if self.inlined else "at root" if self.attach is None else f"at {self.attach[0].name}"
+        return f"Stage({self.name}: {self._loop_names()}; {where}, {self.scope.value})"
 
     @property
     def name(self) -> str:
+        """That of its operation."""
         return self.op.name
 
     @property
@@ -82,8 +85,64 @@ class Stage:
         return self.op.axis if isinstance(self.op, ComputeOp) else ()
 
     @property
+    def scope(self) -> Scope:
+        """Where the result lives: as `set_scope` says, else what the threads that compute and read it share.
+
+        That is global memory, shared memory for a stage inside of a loop over blocks, and a thread's own inside of one
+        over threads, unless the stage's own loops are shared among those threads.
+        """
+        if self._scope is not None:
+            return self._scope
+        around = self._threads_around()
+        if not around.isdisjoint(THREADS) and set(self.threads.values()).isdisjoint(THREADS):
+            return Scope.LOCAL
+        return Scope.SHARED if around else Scope.GLOBAL
+
+    @scope.setter
+    def scope(self, value: Scope) -> None:
+        self._scope = value
+
+    @property
+    def attach(self) -> tuple[Stage, IterVar] | None:
+        """The loop of another stage that this one is computed in; None: at root.
+
+        It is the one that `compute_at` says, but for a thread's own data whose only reader has a loop over the same
+        threads inside of it: a thread runs one iteration of that loop, so what that iteration needs is computed there.
+        """
+        tags = self._threads_around().intersection(THREADS)
+        if self._attach is None or not tags or self.scope.rank > Scope.LOCAL.rank:
+            return self._attach
+        readers = self.schedule.consumers(self)
+        if len(readers) == 1 and readers[0] is not self._attach[0]:
+            same = [leaf for leaf in readers[0].leaves if readers[0].threads.get(leaf) in tags]
+            return (readers[0], same[-1]) if same else self._attach
+        return self._attach
+
+    @attach.setter
+    def attach(self, place: tuple[Stage, IterVar] | None) -> None:
+        self._attach = place
+
+    def _threads_around(self) -> set[str]:
+        """The hardware axes that the loops around the stage are bound to."""
+        tags: set[str] = set()
+        stage, seen = self, {self}
+        while stage._attach is not None and stage._attach[0] not in seen:
+            host, axis = stage._attach
+            if host.threads and ex.is_among(axis, host.leaves):
+                outer = host.leaves[: ex.position(axis, host.leaves) + 1]
+                tags |= {host.threads[leaf] for leaf in outer if leaf in host.threads}
+            seen.add(host)
+            stage = host
+        return tags
+
+    @property
     def is_output(self) -> bool:
+        """Whether the caller gets a tensor that it computes."""
         return any(tensor in self.schedule.outputs for tensor in self.outputs)
+
+    def is_attached_at(self, host: Stage, axis: IterVar) -> bool:
+        """Whether this stage is computed at that loop."""
+        return self.attach is not None and self.attach[0] is host and self.attach[1] is axis
 
     # Loops.
 
@@ -115,12 +174,15 @@ class Stage:
         self._require_own(parent, "split")
         if (factor is None) == (nparts is None):
             raise ScheduleError(f"{self._where('split', parent)}: give either factor= or nparts=")
-        given = as_expr(factor if factor is not None else nparts)
+        count, word = (factor, "factor") if factor is not None else (nparts, "nparts")
+        wrong = f"{self._where('split', parent)}: {word} expects an integer of at least 1, found {count!r:.80}"
+        if not isinstance(count, (Expr, Integral)) or isinstance(count, bool):
+            raise ScheduleError(wrong)
+        given = as_expr(count)
         if not given.dtype.is_int or (isinstance(given, Const) and given.value < 1):
-            word = "factor" if factor is not None else "nparts"
-            raise ScheduleError(
-                f"{self._where('split', parent)}: {word} expects an integer of at least 1, found {given}"
-            )
+            raise ScheduleError(wrong)
+        if any(isinstance(v, IterVar) for v in walk(given)):
+            raise ScheduleError(f"{wrong}, which differs from iteration to iteration")
         extent = parent.extent
         if factor is not None:
             inner_extent, outer_extent = given, (extent + given - 1) // given
@@ -201,9 +263,9 @@ class Stage:
                     f"{self._where('fuse', axis)}: {first.name!r} is a {first.kind.value} axis and {axis.name!r} "
                     f"a {axis.kind.value} axis"
                 )
-        position = self.leaves.index(first)
+        position = ex.position(first, self.leaves)
         for offset, (outer, inner) in enumerate(pairwise(axes)):
-            if self.leaves[position + offset + 1 : position + offset + 2] != [inner]:
+            if not ex.is_among(inner, self.leaves[position + offset + 1 : position + offset + 2]):
                 raise ScheduleError(
                     f"{self._where('fuse', inner)}: it must be the loop directly inside {outer.name!r}; reorder first"
                 )
@@ -231,13 +293,17 @@ class Stage:
             for i: { CC = 0; for ko: for ki: CC += ...; C[i] = CC + bias }     s[C].reorder(ko, i)
             for ko: for i: { CC = 0 if ko == 0 else C[i]; for ki: CC += ...; C[i] = CC + bias if ko is last else CC }
         """
+        if len(axes) == 1 and isinstance(axes[0], (list, tuple)):
+            axes = tuple(axes[0])
+        if not axes:
+            raise ScheduleError(f"reorder in stage {self.name!r}: expects at least one axis, found none")
         for axis in axes:
             self._require_axis(axis, "reorder")
         if len(set(axes)) != len(axes):
             raise ScheduleError(f"reorder in stage {self.name!r}: an axis is named twice")
-        foreign = {axis: self._owner_of(axis) for axis in axes if axis not in self.leaves}
+        foreign = {axis: self._owner_of(axis) for axis in axes if not ex.is_among(axis, self.leaves)}
         if foreign:
-            own = [self.leaves.index(axis) for axis in axes if axis in self.leaves]
+            own = [ex.position(axis, self.leaves) for axis in axes if ex.is_among(axis, self.leaves)]
             if not own:
                 raise ScheduleError(
                     f"reorder in stage {self.name!r}: expects a loop of this stage to move around, found none"
@@ -248,13 +314,13 @@ class Stage:
                 for here, there in zip(self._marks, owner._marks, strict=True):
                     if axis in there:
                         here[axis] = there.pop(axis)
-        positions = sorted(self.leaves.index(axis) for axis in axes)
+        positions = sorted(ex.position(axis, self.leaves) for axis in axes)
         for position, axis in zip(positions, axes, strict=True):
             self.leaves[position] = axis
 
     def _owner_of(self, axis: IterVar) -> Stage:
         """The stage that is attached here and whose reduce loop may move into this nest."""
-        owner = next((s for s in self.schedule.stages if axis in s.leaves), None)
+        owner = next((s for s in self.schedule.stages if ex.is_among(axis, s.leaves)), None)
         where = f"reorder in stage {self.name!r}, axis {axis.name!r}"
         if owner is None:
             raise ScheduleError(f"{where}: it is no loop of this stage, whose loops are {self._loop_names()}")
@@ -295,7 +361,9 @@ class Stage:
                     f"{self._where('vectorize', axis)}: loop {other.name!r} is vectorized already; one loop of a stage "
                     "is"
                 )
-        self.kinds[axis] = LoopKind.VECTORIZED
+        if ("partition", True) in self.pragmas.get(axis, ()):
+            raise ScheduleError(f"{self._where('vectorize', axis)}: it is partitioned, and lanes can't be")
+        self._run_as(axis, LoopKind.VECTORIZED, "vectorize")
 
     def unroll(self, axis: IterVar) -> None:
         """Write out every iteration of a loop of constant extent."""
@@ -304,12 +372,12 @@ class Stage:
             raise ScheduleError(
                 f"{self._where('unroll', axis)}: expects a constant extent, found {axis.extent}; split it first"
             )
-        self.kinds[axis] = LoopKind.UNROLLED
+        self._run_as(axis, LoopKind.UNROLLED, "unroll")
 
     def parallel(self, axis: IterVar) -> None:
         """Share the iterations of a loop among threads, in contiguous blocks. Results do not depend on their number."""
         self._require_data(axis, "parallel", "its threads would race for the result; rfactor it first")
-        self.kinds[axis] = LoopKind.PARALLEL
+        self._run_as(axis, LoopKind.PARALLEL, "parallel")
 
     def bind(self, axis: IterVar, thread: ThreadAxis) -> None:
         """Run each iteration on its own hardware block or thread.
@@ -321,7 +389,7 @@ class Stage:
             raise ScheduleError(
                 f"{self._where('bind', axis)}: expects an axis made by te.thread_axis, found {type(thread).__name__}"
             )
-        if axis.kind is AxisKind.REDUCE and not thread.tag.startswith("threadIdx"):
+        if axis.kind is AxisKind.REDUCE and thread.tag not in THREADS:
             raise ScheduleError(
                 f"{self._where('bind', axis)}: a reduction is combined across threadIdx only, found {thread.tag}"
             )
@@ -329,8 +397,16 @@ class Stage:
             raise ScheduleError(
                 f"{self._where('bind', axis)}: another loop of the stage is already bound to {thread.tag}"
             )
-        self.kinds[axis] = LoopKind.THREAD
+        self._run_as(axis, LoopKind.THREAD, "bind")
         self.threads[axis] = thread.tag
+
+    def _run_as(self, axis: IterVar, kind: LoopKind, primitive: str) -> None:
+        """Say how a loop runs, once."""
+        known = self.kinds.get(axis)
+        if known is not None and (known is not kind or kind is LoopKind.THREAD):
+            now = f"bound to {self.threads[axis]}" if known is LoopKind.THREAD else known.name.lower()
+            raise ScheduleError(f"{self._where(primitive, axis)}: the loop is {now} already; split it to do both")
+        self.kinds[axis] = kind
 
     def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
         """Ask passes and code generators for something at a loop.
@@ -340,16 +416,22 @@ class Stage:
         self._require_leaf(axis, "pragma")
         if key not in PRAGMAS:
             raise ScheduleError(f"{self._where('pragma', axis)}: expects one of {', '.join(PRAGMAS)}, found {key!r}")
+        if self.kinds.get(axis) is LoopKind.VECTORIZED:
+            raise ScheduleError(f"{self._where('pragma', axis)}: it is vectorized, and lanes can't be partitioned")
         self._add_pragma(axis, key, value)
 
     def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:
         """Read ahead what iteration axis + distance will need of `tensor`."""
         self._require_leaf(axis, "prefetch")
+        if not isinstance(tensor, Tensor):
+            found = type(tensor).__name__
+            raise ScheduleError(f"{self._where('prefetch', axis)}: expects a tensor, found {found}")
         if tensor not in self.op.inputs:
-            found = getattr(tensor, "name", tensor)
-            raise ScheduleError(f"{self._where('prefetch', axis)}: {self.name!r} does not read {found!r}")
-        if distance < 1:
-            raise ScheduleError(f"{self._where('prefetch', axis)}: expects a distance of at least 1, found {distance}")
+            raise ScheduleError(f"{self._where('prefetch', axis)}: {self.name!r} does not read {tensor.name!r}")
+        if not isinstance(distance, Integral) or distance < 1:
+            raise ScheduleError(
+                f"{self._where('prefetch', axis)}: expects an integer of at least 1 as distance, found {distance!r:.80}"
+            )
         self.prefetches.append(PrefetchRequest(tensor, axis, distance))
 
     # Place.
@@ -362,13 +444,19 @@ class Stage:
         =>  for io: { for i in what C needs at io: B[i] = f(i);  for ii: C[...] = B[...] }
         """
         stage = consumer if isinstance(consumer, Stage) else self.schedule[consumer]
+        if stage.schedule is not self.schedule:
+            raise ScheduleError(
+                f"compute_at: stage {stage.name!r} is of another schedule than {self.name!r}; create_schedule makes "
+                "new stages each time, so take both from one"
+            )
         self._require_internal("compute_at")
         self._require_axis(axis, "compute_at")
         if stage is self:
             raise ScheduleError(f"compute_at: stage {self.name!r} can't be computed inside itself")
-        if axis not in stage.leaves:
+        if not ex.is_among(axis, stage.leaves):
             raise ScheduleError(
                 f"compute_at: {axis.name!r} is no loop of stage {stage.name!r}, whose loops are {stage._loop_names()}"
+                f"{stage._twin(axis)}"
             )
         self.attach, self.inlined = (stage, axis), False
 
@@ -400,30 +488,35 @@ class Stage:
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""
         self._require_axis(axis, "storage_align")
-        if axis not in self.axes:
+        if not ex.is_among(axis, self.axes):
             raise ScheduleError(f"{self._where('storage_align', axis)}: expects a data axis of the operation")
-        if factor < 1 or not 0 <= offset < factor:
+        whole = isinstance(factor, Integral) and isinstance(offset, Integral)
+        if not whole or factor < 1 or not 0 <= offset < factor:
             raise ScheduleError(
-                f"{self._where('storage_align', axis)}: expects factor >= 1 and 0 <= offset < factor, found {factor} "
-                f"and {offset}"
+                f"{self._where('storage_align', axis)}: expects integers, factor >= 1 and 0 <= offset < factor, found "
+                f"{factor!r:.80} and {offset!r:.80}"
             )
         if self.is_output:
             raise ScheduleError(
                 f"{self._where('storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's"
             )
-        self.alignments[self.axes.index(axis)] = (factor, offset)
+        self.alignments[ex.position(axis, self.axes)] = (factor, offset)
 
     # Checks and bookkeeping.
 
     def _require_axis(self, axis: IterVar, primitive: str) -> None:
         if not isinstance(axis, IterVar):
-            raise ScheduleError(f"{primitive} in stage {self.name!r}: expects an axis, found {type(axis).__name__}")
+            raise ScheduleError(
+                f"{primitive} in stage {self.name!r}: expects an axis, found {type(axis).__name__}; loops are "
+                f"{self._loop_names()}, each an axis that op.axis, op.reduce_axis, split, tile or fuse has given"
+            )
 
     def _require_leaf(self, axis: IterVar, primitive: str) -> None:
         self._require_axis(axis, primitive)
-        if axis not in self.leaves:
+        if not ex.is_among(axis, self.leaves):
             raise ScheduleError(
                 f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}"
+                f"{self._twin(axis)}"
             )
         if self.attach is not None and axis in self.attach[0].blocks:
             raise ScheduleError(
@@ -455,11 +548,15 @@ class Stage:
     def _where(self, primitive: str, axis: IterVar) -> str:
         return f"{primitive} in stage {self.name!r}, axis {axis.name!r}"
 
+    def _twin(self, axis: IterVar) -> str:
+        """What to add where another axis has the name of a loop here."""
+        return "; that one is of another tensor" if any(leaf.name == axis.name for leaf in self.leaves) else ""
+
     def _loop_names(self) -> str:
         return ", ".join(leaf.name for leaf in self.leaves) or "none"
 
     def _replace(self, old: IterVar, *new: IterVar) -> None:
-        position = self.leaves.index(old)
+        position = ex.position(old, self.leaves)
         self.leaves[position : position + 1] = new
         self._unmark(old)
 
@@ -474,8 +571,3 @@ class Stage:
 
     def _add_pragma(self, axis: IterVar, key: str, value: object) -> None:
         self.pragmas[axis] = (*self.pragmas.get(axis, ()), (key, value))
-
-
-def constant_extent(axis: IterVar) -> int | None:
-    """The extent of an axis where it is a literal."""
-    return int(axis.extent.value) if isinstance(axis.extent, Const) else None

@@ -42,15 +42,15 @@ from sateen.tensor_ir.te.tensor import Tensor, compute, constant, piecewise, pla
 
 
 def all(*conditions: _Any) -> Expr:
-    """Their conjunction, evaluated left to right."""
-    return _expr.all_of(conditions)
+    """Their conjunction, evaluated left to right; true for none. Raises ExpressionError on what is no condition."""
+    return _expr.all_of([_expr.as_condition(c, "te.all") for c in conditions])
 
 
 def any(*conditions: _Any) -> Expr:
-    """Their disjunction, evaluated left to right."""
+    """Their disjunction, evaluated left to right; false for none. Raises ExpressionError on what is no condition."""
     result: Expr = const(False)
     for condition in conditions:
-        result = _expr.logical_or(result, condition)
+        result = _expr.logical_or(result, _expr.as_condition(condition, "te.any"))
     return result
 
 

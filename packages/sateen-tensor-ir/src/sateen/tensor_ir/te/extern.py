@@ -29,9 +29,13 @@ def extern(
     for all or one per output; without it, that of the only input. Raises ExpressionError where shapes and dtypes differ
     in number, and where the body uses a tensor, buffer or variable that it was not given or stores to an input.
     """
+    if not isinstance(inputs, (list, tuple)):
+        raise ExpressionError(f"extern {name!r} expects a list of tensors as inputs, found {type(inputs).__name__}")
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             raise ExpressionError(f"extern {name!r} expects tensors as inputs, found {type(tensor).__name__}")
+    if not callable(fcompute):
+        raise ExpressionError(f"extern {name!r} expects a function of its buffers, found {type(fcompute).__name__}")
     many = _is_list_of_shapes(shape)
     shapes = [shape_of(s) for s in (shape if many else [shape])]
     dtypes = _dtypes(name, dtype, inputs, len(shapes))

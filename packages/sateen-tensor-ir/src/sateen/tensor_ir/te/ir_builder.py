@@ -98,7 +98,7 @@ class IRBuilder:
     @contextmanager
     def if_scope(self, condition: Any) -> Iterator[None]:
         """Statements for where `condition` holds."""
-        condition, span = _condition(condition, "if_scope"), caller_span()
+        condition, span = ex.as_condition(condition, "if_scope"), caller_span()
         with self._block() as body:
             yield
         self.emit(If(condition, _joined(body), None, span))
@@ -120,7 +120,7 @@ class IRBuilder:
     @contextmanager
     def while_scope(self, condition: Any) -> Iterator[None]:
         """Statements that are repeated as long as `condition` holds, which is evaluated anew before each time."""
-        condition, span = _condition(condition, "while_scope"), caller_span()
+        condition, span = ex.as_condition(condition, "while_scope"), caller_span()
         with self._block() as body:
             yield
         self.emit(While(condition, _joined(body), span))
@@ -218,10 +218,3 @@ def _indices(buffer: Buffer, indices: Any) -> tuple[Expr, ...]:
     if len(listed) != len(buffer.shape):
         raise ExpressionError(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(listed)} indices")
     return tuple(_index(i, f"an index of buffer {buffer.name!r}") for i in listed)
-
-
-def _condition(value: Any, what: str) -> Expr:
-    e = as_expr(value)
-    if not e.dtype.is_bool:
-        raise ExpressionError(f"{what} expects a condition (bool), found {e.dtype}; compare it with something first")
-    return e

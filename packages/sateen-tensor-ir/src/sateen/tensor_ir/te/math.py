@@ -42,6 +42,7 @@ def log(x: Any) -> Expr:
 
 
 def tanh(x: Any) -> Expr:
+    """Hyperbolic tangent."""
     return _float("tanh", x)
 
 
@@ -56,10 +57,12 @@ def sigmoid(x: Any) -> Expr:
 
 
 def sin(x: Any) -> Expr:
+    """Sine of an angle in radians."""
     return _float("sin", x)
 
 
 def cos(x: Any) -> Expr:
+    """Cosine of an angle in radians."""
     return _float("cos", x)
 
 
@@ -79,14 +82,17 @@ def rsqrt(x: Any) -> Expr:
 
 
 def floor(x: Any) -> Expr:
+    """The largest integral value that is at most x."""
     return _float("floor", x)
 
 
 def ceil(x: Any) -> Expr:
+    """The smallest integral value that is at least x."""
     return _float("ceil", x)
 
 
 def trunc(x: Any) -> Expr:
+    """x without its fraction, towards 0."""
     return _float("trunc", x)
 
 
@@ -101,6 +107,7 @@ def fma(x: Any, y: Any, z: Any) -> Expr:
 
 
 def isnan(x: Any) -> Expr:
+    """Whether x is NaN."""
     x = as_expr(x)
     return ex.compare(ex.NE, x, x)
 
@@ -119,14 +126,17 @@ def popcount(x: Any) -> Expr:
 
 
 def bitwise_and(x: Any, y: Any) -> Expr:
+    """The bits that are set in both integers."""
     return _integer("bitwise_and", x, y)
 
 
 def bitwise_or(x: Any, y: Any) -> Expr:
+    """The bits that are set in either integer."""
     return _integer("bitwise_or", x, y)
 
 
 def bitwise_xor(x: Any, y: Any) -> Expr:
+    """The bits that are set in one integer alone."""
     return _integer("bitwise_xor", x, y)
 
 

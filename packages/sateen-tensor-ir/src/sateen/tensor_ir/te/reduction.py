@@ -18,6 +18,7 @@ from sateen.tensor_ir.ir.expr import (
     Reduce,
     Var,
     add,
+    as_condition,
     as_expr,
     caller_span,
     cast,
@@ -83,8 +84,11 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
     """A reducer from `combine(left, right)` and `identity(dtype…)`, both over tuples for a tuple reduction.
 
     The result is called as `reducer(source, axis=…, where=…)`; a tuple of sources gives a tuple of expressions, to be
-    returned from the function of a compute.
+    returned from the function of a compute. Raises ExpressionError where one of the two is no function.
     """
+    for what, function in (("combine", combine), ("identity", identity)):
+        if not callable(function):
+            raise ExpressionError(f"comm_reducer expects a function as {what}, found {type(function).__name__}")
 
     def reducer(source: Any, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Any:
         many = isinstance(source, tuple)
@@ -95,9 +99,7 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
         for a in axes:
             if not isinstance(a, IterVar) or a.kind is not AxisKind.REDUCE:
                 raise ExpressionError(f"{name} expects axes made by te.reduce_axis, found {a!r:.80}")
-        condition = TRUE if where is None else as_expr(where)
-        if not condition.dtype.is_bool:
-            raise ExpressionError(f"where= of {name} expects a condition (bool), found {condition.dtype}")
+        condition = TRUE if where is None else as_condition(where, f"where= of {name}")
         kinds = [s.dtype for s in sources]
         left = tuple(Var(f"left{i}", k) for i, k in enumerate(kinds))
         right = tuple(Var(f"right{i}", k) for i, k in enumerate(kinds))

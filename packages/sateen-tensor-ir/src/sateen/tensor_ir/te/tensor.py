@@ -30,10 +30,17 @@ class Tensor:
 
     @property
     def name(self) -> str:
+        """That of the operation, with the number of the output where there are several."""
         return self.op.name if len(self.op.outputs) == 1 else f"{self.op.name}.{self.index}"
 
     @property
+    def type(self) -> str:
+        """Element type and shape, such as float32[1, n]."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     def __getitem__(self, indices: Any) -> Expr:
@@ -68,7 +75,7 @@ class Tensor:
         return f"use its elements, such as {self.name}[{indices}] in te.compute(shape, lambda {indices}: ...)"
 
     def __repr__(self) -> str:
-        return f"Tensor({self.name}: {self.dtype}[{', '.join(map(str, self.shape))}])"
+        return f"Tensor({self.name}: {self.type})"
 
 
 class Operation:
@@ -77,6 +84,8 @@ class Operation:
     __slots__ = ("axis", "name", "outputs", "reduce_axis", "span")
 
     def __init__(self, name: str, shapes: Sequence[tuple[Expr, ...]], dtypes: Sequence[DType]) -> None:
+        if not isinstance(name, str):
+            raise ExpressionError(f"expected a text as the name of a tensor, found {type(name).__name__}: {name!r:.80}")
         self.name = name
         self.axis: tuple[IterVar, ...] = ()
         self.reduce_axis: tuple[IterVar, ...] = ()
@@ -153,12 +162,14 @@ def reads(e: Expr) -> Iterator[Read]:
 
 
 def var(name: str = "n", dtype: str = "int64") -> ex.Var:
-    """A symbolic extent or scalar."""
+    """A symbolic extent, int64 unless `dtype` says. Raises ExpressionError where the name is no text."""
+    if not isinstance(name, str):
+        raise ExpressionError(f"var expects a name, found {type(name).__name__}: {name!r:.80}")
     return ex.Var(name, ex.element_type(dtype))
 
 
 def placeholder(shape: Any, dtype: str | DType = "float32", name: str = "placeholder") -> Tensor:
-    """An argument of `shape` (ints or symbolic extents)."""
+    """An argument of `shape` (ints or symbolic extents). Raises ExpressionError for what is no shape or name."""
     return PlaceholderOp(name, [shape_of(shape)], [ex.element_type(dtype)]).outputs[0]
 
 
@@ -194,7 +205,9 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
 
 
 def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
-    """bodies[axis]: one body per value of an axis of constant extent."""
+    """bodies[axis]: one body per value of an axis of constant extent. Raises ExpressionError on another number."""
+    if not isinstance(bodies, (list, tuple)):
+        raise ExpressionError(f"piecewise expects a list of expressions, found {type(bodies).__name__}")
     if isinstance(axis, IterVar) and isinstance(axis.extent, ex.Const) and axis.extent.value != len(bodies):
         raise ExpressionError(
             f"piecewise over axis {axis.name!r} of extent {axis.extent} expects as many bodies, found {len(bodies)}"

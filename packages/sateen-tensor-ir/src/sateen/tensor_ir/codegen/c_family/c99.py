@@ -44,9 +44,9 @@ def emit_c(
 ) -> str:
     """A C99 translation unit: the functions, those that every library has by docs/design/abi.md, and its metadata.
 
-    It compiles without a warning under `-Wall -Wextra -pedantic` and defines `sateen_default_host`, whose `parallel_for`
-    is serial. `target` and `producer` go into the metadata. `rules` serve calls of functions that C has not. Raises
-    CodegenError for what C can't express: a type or function that it lacks, barriers, a name that is taken.
+    It compiles without a warning under `-Wall -Wextra -pedantic` and defines `sateen_default_host`, whose
+    `parallel_for` is serial. `target` and `producer` go into the metadata. `rules` serve calls of functions that C has
+    not. Raises CodegenError for what C can't express: a type or function that it lacks, barriers, a name that is taken.
     """
     names = [function.name for function in functions]
     if len(set(names)) != len(names):
@@ -154,7 +154,7 @@ class C99Kernel(Statements):
             self.private_array(s)
             return
         sizes = (*s.buffer.shape, *(s.buffer.strides or ()))
-        for unknown in (v for e in sizes for v in walk(e) if isinstance(v, Var) and v not in self.symbols):
+        for unknown in (v for e in sizes for v in walk(e) if isinstance(v, Var) and not ex.is_among(v, self.symbols)):
             raise CodegenError(
                 f"{self.function_name}: the size of {s.buffer.name!r} expects extents of the arguments, found "
                 f"{unknown.name!r}, which is known only where it is allocated"

@@ -278,5 +278,5 @@ class PublicFunction(Expressions):
         for i, b in enumerate(f.parameters):
             for j, other in enumerate(f.parameters):
                 seen = other in f.outputs and j <= i
-                if b in f.outputs and i != j and not seen and not {b, other} & f.aliased:
+                if b in f.outputs and i != j and not seen and not {b, other} <= f.aliased:
                     yield i, j

@@ -376,7 +376,14 @@ class Expressions:
 
 
 def with_rules(function: Function, rules: IntrinsicRules, own: frozenset[str]) -> Function:
-    """The function with named calls rewritten, but for those of the dialect's `own` that the user gives no rule for."""
+    """The function with named calls rewritten, but for those of the dialect's `own` that the user gives no rule for.
+
+    Raises CodegenError for denormals to be flushed, which C has no words for.
+    """
+    if function.flush_denormals:
+        raise CodegenError(
+            f"{function.name}: expected denormals to be kept, found flush_denormals, which targets of kind llvm can do"
+        )
     keep = frozenset(name for name in own if rules.rules.get(name) == DEFAULT_RULES.rules[name])
     return replace(function, body=lower_intrinsics(function.body, rules, keep))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from sateen.runtime.errors import CodegenError
+from sateen.runtime.signature import LONGEST_NAME
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.link import C_LIBRARY
@@ -60,6 +61,8 @@ def check_public(name: str, *, opencl: bool = False) -> None:
     is_library = bool({name, name.rstrip("fl")} & (_LIBRARY_SET | _CALLED_SET)) or name in C_LIBRARY
     if is_taken or is_library or not is_identifier:
         raise CodegenError(f"expected an identifier that C leaves to its users for a function, found {name!r}")
+    if len(name) > LONGEST_NAME:
+        raise CodegenError(f"expected at most {LONGEST_NAME} characters in the name of a function, found {len(name)}")
 
 
 class Identifiers:

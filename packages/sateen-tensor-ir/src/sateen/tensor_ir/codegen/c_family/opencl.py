@@ -11,7 +11,7 @@ from sateen.tensor_ir.codegen.c_family.statements import Statements
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Var
-from sateen.tensor_ir.ir.stmt import THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
+from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, split_host_device
 
 OPENCL_TYPES = {
@@ -94,7 +94,7 @@ class OpenCLKernel(Statements):
         return f"  __local {self.storage_type(buffer.dtype)} {name}[{size}];"
 
     def _index(self, tag: str, var: Var) -> str:
-        function = "get_group_id" if tag.startswith("blockIdx") else "get_local_id"
+        function = "get_group_id" if tag in BLOCKS else "get_local_id"
         return f"  const long {self.name(var)} = {function}({THREAD_TAGS.index(tag) % 3});"
 
     def serial_loop(self, s: For) -> None:

@@ -14,13 +14,16 @@ from sateen.tensor_ir.ir.stmt import (
     Evaluate,
     For,
     If,
+    Invoke,
     Let,
     LoopKind,
     Prefetch,
     Seq,
     Stmt,
     Store,
+    Timestamp,
     While,
+    lets,
 )
 
 
@@ -55,6 +58,13 @@ class Statements(Expressions):
                 pass  # a hint, for which neither language has words that are safe beyond the end of an array
             case Barrier():
                 self.barrier(s)
+            case Invoke():
+                raise CodegenError(
+                    f"{self.function_name}: {self.language} has each kernel on its own, found a call of {s.callee!r}; "
+                    "build for llvm"
+                )
+            case Timestamp():
+                raise CodegenError(f"{self.function_name}: {self.language} has no clock to read; build for llvm")
 
     def _apart(self, s: Stmt) -> None:
         """A statement among others: what it declares ends with it."""
@@ -122,17 +132,25 @@ class Statements(Expressions):
             self.statement(s.body)
 
     def _let(self, s: Let) -> None:
-        """A constant; none where nothing refers to it."""
-        if s.var.dtype == ex.INT64 and not self.is_index(s.value):
-            self.data.add(s.var)
-        elif self.is_nonnegative(s.value):
-            self.nonnegative.add(s.var)
+        """A constant for each let of a chain; none where nothing refers to it."""
+        chain, rest = lets(s)
+        for let in chain:
+            if let.var.dtype == ex.INT64 and not self.is_index(let.value):
+                self.data.add(let.var)
+            elif self.is_nonnegative(let.value):
+                self.nonnegative.add(let.var)
         with self.captured() as body:
-            self.statement(s.body)
-        if s.var in self.mentioned:
-            self.begin(s.value)
-            self.line(f"const {self.value_type(s.var.dtype)} {self.name(s.var)} = {self.code(s.value).text};")
-        self.lines += body
+            self.statement(rest)
+        blocks = [body]
+        for let in reversed(chain):
+            if let.var in self.mentioned:  # by the body, or by the value of a let further in
+                with self.captured() as definition:
+                    self.begin(let.value)
+                    text = self.code(let.value).text
+                    self.line(f"const {self.value_type(let.var.dtype)} {self.name(let.var)} = {text};")
+                blocks.append(definition)
+        for block in reversed(blocks):
+            self.lines += block
 
     def allocate(self, s: Allocate) -> None:
         """Storage for a buffer, then the body."""

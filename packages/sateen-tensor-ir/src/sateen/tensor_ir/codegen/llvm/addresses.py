@@ -71,7 +71,11 @@ class Addressing(FunctionState):
         return constant, tuple(sorted(terms.values(), key=lambda t: (self.depth_of(t[0]), t[0].text)))
 
     def pointer(self, buffer: Buffer, constant: int, terms: Terms) -> str:
-        """Address of the element at constant + Σ terms; each term is added where its variable is defined."""
+        """Address of the element at constant + Σ terms; each term is added where its variable is defined.
+
+        What a loop finds outside of it is frozen, so that LLVM's strength reduction takes it as given: its search over
+        all ways to write the sums of a whole nest took most of the time of a convolution.
+        """
         base = self.base_pointer(buffer)
         kind = storage_type(buffer.dtype)
         text = base.text
@@ -89,7 +93,10 @@ class Addressing(FunctionState):
                 total = self.product(*group[0])
                 for value, coefficient in group[1:]:
                     total = self.sum(total, self.product(value, coefficient))
-                cache[key] = self.emit_at(scope, f"getelementptr {kind}, ptr {text}, i64 {total.text}", "ptr").text
+                address = self.emit_at(scope, f"getelementptr {kind}, ptr {text}, i64 {total.text}", "ptr")
+                if scope < len(self.scopes) - 1:
+                    address = self.emit_at(scope, f"freeze ptr {address.text}", "ptr")
+                cache[key] = address.text
             text = cache[key]
         if constant == 0:
             return text
@@ -110,11 +117,11 @@ class Addressing(FunctionState):
         if known is None:
             if buffer.data is None:
                 raise AssertionError(f"buffer {buffer.name} is used outside of its scope")
-            known = self.base[buffer] = Value(self._constant_data(buffer), "ptr")
+            known = self.base[buffer] = Value(self.constant_data(buffer), "ptr")
         return known
 
-    def _constant_data(self, buffer: Buffer) -> str:
-        assert buffer.data is not None
+    def constant_data(self, buffer: Buffer) -> str:
+        """The name of the module's constant that holds the buffer's data."""
         if buffer not in self.module.constants:
             self.module.constants[buffer] = f"@constant.{len(self.module.constants)}"
         return self.module.constants[buffer]

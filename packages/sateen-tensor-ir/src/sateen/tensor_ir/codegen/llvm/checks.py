@@ -1,5 +1,7 @@
 """The public function around a kernel: checks every argument against its signature, then calls the kernel.
 
+The kernel runs in the mode of floating point that the function asks for, whatever that of the caller's thread is.
+
 Status codes are those of docs/design/abi.md.
 """
 
@@ -11,6 +13,7 @@ from typing import NamedTuple
 from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.llvm.float_mode import FloatMode
 from sateen.tensor_ir.codegen.llvm.layout import AbiLayout
 from sateen.tensor_ir.codegen.signature import symbols_of
 from sateen.tensor_ir.ir import expr as ex
@@ -45,11 +48,17 @@ class _Writer:
         ]
 
 
-def public_function(function: Function, layout: AbiLayout) -> str:
+def public_function(function: Function, layout: AbiLayout, mode: FloatMode | None) -> str:
     """LLVM text of `int32_t NAME(const sateen_host*, DLTensor* const*, int32_t)`.
 
-    Raises CodegenError for an extent that is not simple arithmetic, and a symbol that no argument gives.
+    Raises CodegenError for an extent that is not simple arithmetic, a symbol that no argument gives, and denormals
+    to be flushed where there is no mode for that.
     """
+    if function.flush_denormals and mode is None:
+        raise CodegenError(
+            f"{function.name}: expected denormals to be kept, found flush_denormals, which code for x86-64 and AArch64 "
+            "can do"
+        )
     w = _Writer(layout)
     count = len(function.parameters)
     w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
@@ -69,15 +78,27 @@ def public_function(function: Function, layout: AbiLayout) -> str:
     _check_overlaps(w, function, places)
     pointers, integers = (p.pointer for p in places), (symbols[v] for v in symbols_of(function))
     arguments = ", ".join(["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {n}" for n in integers)])
+    storage, enter, leave = _mode(function, mode)
     return _FUNCTION.format(
         name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
-        other_version=Status.ABI_VERSION.value,
+        other_version=Status.ABI_VERSION.value, storage=storage, enter=enter, leave=leave,
     )  # fmt: skip
+
+
+def _mode(function: Function, mode: FloatMode | None) -> tuple[str, str, str]:
+    """Text that reserves storage for modes, enters that of the function and goes back to the caller's."""
+    if mode is None:
+        return "", "", ""
+    value = mode.flush if function.flush_denormals else mode.keep
+    storage = [f"  {place} = alloca i{mode.bits}" for place in ("%mode.of.caller", "%mode")]
+    enter = [*mode.save("%mode.of.caller"), f"  store i{mode.bits} {value}, ptr %mode", *mode.load("%mode")]
+    return "\n".join([*storage, ""]), "\n".join([*enter, ""]), "\n".join([*mode.load("%mode.of.caller"), ""])
 
 
 _FUNCTION = """\
 define i32 @{name}(ptr %host, ptr %args, i32 %n) #0 {{
 entry:
+{storage}\
   %no.host = icmp eq ptr %host, null
   br i1 %no.host, label %default, label %ready
 default:
@@ -92,7 +113,9 @@ unknown:
   ret i32 {other_version}
 start:
 {checks}
+{enter}\
   %result = call i32 @{name}.kernel({arguments})
+{leave}\
   ret i32 %result
 }}
 """
@@ -185,9 +208,9 @@ def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var
 def _check_overlaps(w: _Writer, function: Function, places: Sequence[_Place]) -> None:
     """An output shares memory with no other argument, unless it is declared to: a loop over pairs, of which there may
     be thousands."""
-    roles = [_role(function, b) for b in function.parameters]
-    if _OUTPUT not in roles:
+    if not function.outputs:
         return
+    roles = [_role(function, b) for b in function.parameters]
     count = len(roles)
     _, addresses, lengths = zip(*places, strict=True)
     columns: list[tuple[str, Sequence[object]]] = [("i64", addresses), ("i64", lengths), ("i8", roles)]
@@ -202,12 +225,12 @@ def _check_overlaps(w: _Writer, function: Function, places: Sequence[_Place]) ->
     w.lines.append(_OVERLAPS.format(address=address, size=size, role=role, count=count, **kinds))
 
 
-_INPUT, _OUTPUT, _SHARED = range(3)
+_OUTPUT, _SHARED = 1, 2
 
 
 def _role(function: Function, b: Buffer) -> int:
-    """How an argument takes part in the check of overlaps."""
-    return _SHARED if b in function.aliased else _OUTPUT if b in function.outputs else _INPUT
+    """How an argument takes part in the check of overlaps: the bits that hold for it."""
+    return _OUTPUT * (b in function.outputs) + _SHARED * (b in function.aliased)
 
 
 _OVERLAPS = """\
@@ -218,7 +241,8 @@ outer:
   %i = phi i64 [ 0, %overlaps ], [ %i.next, %outer.end ]
   %i.role = getelementptr i8, ptr {role}, i64 %i
   %i.kind = load i8, ptr %i.role
-  %i.written = icmp eq i8 %i.kind, {output}
+  %i.output = and i8 %i.kind, {output}
+  %i.written = icmp ne i8 %i.output, 0
   br i1 %i.written, label %pairs, label %outer.end
 pairs:
   %i.place = getelementptr i64, ptr {address}, i64 %i
@@ -231,10 +255,13 @@ inner:
   %j = phi i64 [ 0, %pairs ], [ %j.next, %inner.end ]
   %j.role = getelementptr i8, ptr {role}, i64 %j
   %j.kind = load i8, ptr %j.role
-  %j.written = icmp eq i8 %j.kind, {output}
+  %j.output = and i8 %j.kind, {output}
+  %j.written = icmp ne i8 %j.output, 0
   %j.done = icmp ule i64 %j, %i
   %j.checked = and i1 %j.written, %j.done
-  %j.shared = icmp eq i8 %j.kind, {shared}
+  %both.kind = and i8 %i.kind, %j.kind
+  %both.shared = and i8 %both.kind, {shared}
+  %j.shared = icmp ne i8 %both.shared, 0
   %j.left = or i1 %j.checked, %j.shared
   %j.place = getelementptr i64, ptr {address}, i64 %j
   %j.begin = load i64, ptr %j.place

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.addresses import Terms
@@ -18,7 +20,7 @@ from sateen.tensor_ir.codegen.llvm.values import (
     vector_literal,
 )
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
 from sateen.tensor_ir.ir.visit import walk
 
@@ -37,6 +39,9 @@ _BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "shi
 
 LIBM = {"exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "pow": "pow"}
 """Calls `libm.NAME`, lane by lane, and the C library's function of each (double; with an f behind it, float)."""
+
+_NOTHING = Buffer("nothing", (ex.const(1),), INT64, data=np.zeros(1, np.int64))
+"""What a load that must not run reads instead: as many bytes of zero as the largest element has."""
 
 
 def _texts(terms: Terms) -> tuple[tuple[str, int], ...]:
@@ -90,7 +95,7 @@ class Expressions(Conversions):
         lanes = self.width if stride == 1 else 0
         if safe:
             return self.neighbours(e, form, lanes)
-        return self._masked_load(e, form) if lanes else self._gather(e)
+        return self._masked_load(e, form) if lanes else self._shared_load(e, form)
 
     def neighbours(self, access: Load, form: Linear, lanes: int) -> Value:
         constant, terms = self.evaluate(form)
@@ -121,6 +126,25 @@ class Expressions(Conversions):
             return self.emit(f"call {vector.type} {name}({arguments})", vector.kind, self.width)
 
         return self._loaded_once(e, (e.buffer, constant, _texts(terms), self.width, mask.text), load)
+
+    def _shared_load(self, e: Load, form: Linear) -> Value:
+        """The element that all lanes read, a scalar; zero where no lane is active."""
+        assert self.mask is not None
+        mask = self.mask
+        if mask.elements is not None or mask.literal is not None:
+            is_active = mask.literal if mask.elements is None else any(mask.elements)
+            return self.neighbours(e, form, 0) if is_active else literal(0, scalar_type(e.dtype))
+        constant, terms = self.evaluate(form)
+        kind = storage_type(e.dtype)
+
+        def load() -> Value:
+            pointer = self.pointer(e.buffer, constant, terms)
+            nothing = self.constant_data(_NOTHING)
+            some = self.emit(self.intrinsic("vector.reduce.or", "i1", mask), "i1")
+            place = self.emit(f"select {some.typed}, ptr {pointer}, ptr {nothing}", "ptr")
+            return self.emit(f"load {kind}, ptr {place.text}, align {e.dtype.bytes}", kind)
+
+        return self._loaded_once(e, (e.buffer, constant, _texts(terms), 0, mask.text), load)
 
     def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], Value]) -> Value:
         """What memory holds, widened; loaded again only after it may have changed."""
@@ -218,6 +242,8 @@ class Expressions(Conversions):
         if not e.dtype.is_float:
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
                 return literal(ex.wrap(int(a.literal) * int(b.literal), e.dtype), a.kind)
+            if self.module.widening_products and bool(a.lanes) != bool(b.lanes):
+                a, b = self._wide_factor(e.a, a, b.lanes), self._wide_factor(e.b, b, a.lanes)
             return self._binary("mul", a, b)
         for x, y in ((a, b), (b, a)):
             if x.literal == 1.0:
@@ -227,6 +253,12 @@ class Expressions(Conversions):
         if a.literal is not None and b.literal is not None:
             return self.like(a if a.lanes else b, a.literal * b.literal)
         return self._binary("fmul contract", a, b)
+
+    def _wide_factor(self, e: Expr, value: Value, lanes: int) -> Value:
+        """An integer in every lane, converted there: then LLVM sees that the factors of a product are narrow."""
+        if value.lanes or not isinstance(e, ex.Cast) or not e.value.dtype.is_int or e.value.dtype.bits >= e.dtype.bits:
+            return value
+        return self.cast(self.splat(self.value(e.value), lanes), e.value.dtype, e.dtype)
 
     def _div(self, e: ex.Div) -> Value:
         return self._binary("fdiv contract", self.value(e.a), self.value(e.b))
@@ -287,8 +319,7 @@ class Expressions(Conversions):
     def _is_nonnegative(self, e: Expr) -> bool:
         if e.dtype != INT64:
             return False
-        form = self.analyzer.form(e)
-        low = None if self.analyzer.is_data(form) else self.analyzer.lower(form)
+        low = self.analyzer.lower(self.analyzer.form(e))
         return low is not None and low >= 0
 
     def _extremum(self, e: ex.Min | ex.Max) -> Value:
@@ -330,13 +361,9 @@ class Expressions(Conversions):
 
     def _lane_condition(self, e: ex.Compare) -> Value | None:
         """A linear comparison with the lane as 32-bit lane numbers against one limit; None where it isn't that."""
-        difference = self.analyzer.form(e.b) - self.analyzer.form(e.a)
-        if isinstance(e, (ex.GT, ex.GE)):
-            difference = -difference
-        if isinstance(e, (ex.LT, ex.GT)):
-            difference = difference - 1
-        stride = self.lane_stride(difference)
-        if stride is None or stride == 0:
+        difference = self.analyzer.slack(e)
+        stride = None if difference is None else self.lane_stride(difference)
+        if difference is None or stride is None or stride == 0:
             return None
         constant, terms = self.evaluate(difference)
         if not terms:

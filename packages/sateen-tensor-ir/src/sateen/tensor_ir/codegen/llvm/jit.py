@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from itertools import count
 
 import llvmlite.binding as llvm
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.machine_code import target_machine
+from sateen.tensor_ir.codegen.llvm.process import once
 
 _names = count()
 
 
-@cache
+@once
 def process_jit() -> llvm.LLJIT:
     """The linker of this process; it lives as long as the process does."""
     machine = target_machine(llvm.get_process_triple(), "", "", jit=True)

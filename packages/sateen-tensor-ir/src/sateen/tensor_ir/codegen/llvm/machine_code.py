@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from threading import Lock
 
 import llvmlite.binding as llvm
 
+from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import CodegenError, TargetError
+from sateen.runtime.isolation import isolated_program
 from sateen.runtime.processor import X86_LEVELS, host_features
+from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
 
 REGISTER_TILE = "!sateen.register_tile = !{}"
 """Tells of a module that a function in it has a tile in registers."""
-_OPTIONS = Lock()
-"""Of LLVM's options, which are those of the process."""
-
-
-@cache
-def _initialise() -> None:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    llvm.initialize_native_asmparser()
 
 
 _PROBE = """
@@ -31,6 +24,12 @@ import sys, llvmlite.binding as llvm
 llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
 machine = llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu=sys.argv[2], features=sys.argv[3])
 machine.emit_object(llvm.parse_assembly("define void @f() { ret void }"))
+"""
+
+_LISTING = """
+import sys, llvmlite.binding as llvm
+llvm.initialize_all_targets()
+llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
 """
 
 
@@ -45,19 +44,28 @@ def check_processor(triple: str, cpu: str, features: str) -> None:
     known_features = {feature for level in X86_LEVELS for feature in level} | host_features()
     if cpu in known_cpus and {feature[1:] for feature in features.split(",") if feature} <= known_features:
         return
-    command = [sys.executable, "-c", _PROBE, triple, cpu, features]
+    command = isolated_program(_PROBE, [triple, cpu, features])
     result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if unknown := re.search(r"('.*?') is not a recognized (\w+)", result.stderr):
-        raise TargetError(f"LLVM knows no {unknown[2]} {unknown[1]} for {triple.partition('-')[0]}")
+    if unknown := re.search(r"'(.*?)' is not a recognized (\w+)", result.stderr):
+        name, what = unknown.groups()
+        close = did_you_mean(name.lstrip("+-"), _names(triple, what))
+        raise TargetError(f"LLVM knows no {what} {name!r} for {triple.partition('-')[0]}{close}")
     if result.returncode != 0:
         reason = result.stderr.strip().splitlines()[-1:] or [f"it ended with status {result.returncode}"]
         machine = " ".join(part for part in (triple, cpu, features) if part)
         raise TargetError(f"LLVM does not accept {machine}: {reason[0]}")
 
 
+def _names(triple: str, what: str) -> list[str]:
+    """The processors or features that LLVM has for a triple, which it lists on the error output alone."""
+    listed = subprocess.run(isolated_program(_LISTING, [triple]), capture_output=True, text=True, check=False).stderr
+    processors, _, features = listed.partition("Available features for this target:")
+    return re.findall(r"^  (\S+) +- ", processors if what == "processor" else features, re.MULTILINE)
+
+
 def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
     """LLVM's description of a machine. Raises TargetError for a triple that this LLVM does not know."""
-    _initialise()
+    initialise()
     try:
         target = llvm.Target.from_triple(triple)
     except RuntimeError as error:
@@ -78,17 +86,18 @@ class ParsedModule:
     def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine, *, has_register_tile: bool) -> None:
         self._module = module
         self._machine = machine
-        self._option = f"-disable-machine-licm={str(has_register_tile).lower()}"
+        self._has_register_tile = has_register_tile
 
     def object_code(self) -> bytes:
-        with _OPTIONS:
-            llvm.set_option("sateen", self._option)
+        with self._options():
             return bytes(self._machine.emit_object(self._module))
 
     def assembly(self) -> str:
-        with _OPTIONS:
-            llvm.set_option("sateen", self._option)
+        with self._options():
             return str(self._machine.emit_assembly(self._module))
+
+    def _options(self) -> AbstractContextManager[None]:
+        return without_hoisting() if self._has_register_tile else nullcontext()
 
 
 def compile_text(text: str, machine: llvm.TargetMachine) -> ParsedModule:

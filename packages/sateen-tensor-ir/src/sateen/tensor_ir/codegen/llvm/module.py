@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sateen.runtime.processor import architecture_of
 from sateen.runtime.signature import Metadata
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer, constant
 from sateen.tensor_ir.codegen.expansion import check_expansion
 from sateen.tensor_ir.codegen.llvm.checks import public_function
 from sateen.tensor_ir.codegen.llvm.clock import clock_intrinsic
+from sateen.tensor_ir.codegen.llvm.float_mode import float_mode
 from sateen.tensor_ir.codegen.llvm.half import half_text
 from sateen.tensor_ir.codegen.llvm.layout import abi_layout
 from sateen.tensor_ir.codegen.llvm.machine_code import REGISTER_TILE
@@ -31,20 +33,25 @@ LEAST_TILE_BYTES = 384
 """Of a buffer in registers: 12 of AVX2's 16, 6 of AVX-512's 32."""
 
 
-def emit_module(functions: Sequence[Function], triple: str) -> tuple[str, Report]:
+def emit_module(functions: Sequence[Function], triple: str, *, internal: bool = False) -> tuple[str, Report]:
     """LLVM text with each function's kernel and its public function, and what was counted on the way.
 
+    With `internal` there are kernels alone, which other functions call (`Invoke`) and nothing else.
     Raises CodegenError for what the target can't express: thread loops, register indices that vary, nested
-    vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written out.
+    vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written out,
+    denormals to be flushed on an architecture other than x86-64 and AArch64.
     """
-    module = ModuleState(abi_layout(triple), clock_intrinsic(triple))
+    arm = architecture_of(triple) in {"arm", "aarch64"}
+    module = ModuleState(abi_layout(triple), clock_intrinsic(triple), float_mode(triple), widening_products=arm)
     text: list[str] = []
     for function in functions:
         check_expansion(function)
         text.append(_kernel(module, function))
-        text.append(public_function(function, module.layout))
+        if not internal:
+            text.append(public_function(function, module.layout, module.mode))
     constants = [_constant(b, name) for b, name in module.constants.items()]
-    head = [*module.declarations, "declare ptr @sateen_default_host()", *constants]
+    modes = module.mode.declarations if module.mode else ()
+    head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants]
     tail = [f"attributes #0 = {{ nounwind {_ATTRIBUTES} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
     if any(map(_has_register_tile, functions)):
         tail.append(REGISTER_TILE)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from sateen.tensor_ir.codegen.llvm.float_mode import FloatMode
 from sateen.tensor_ir.codegen.llvm.layout import AbiLayout
 from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal, splat_literal
 from sateen.tensor_ir.ir.buffer import Buffer
@@ -53,10 +54,14 @@ class Report:
 class ModuleState:
     """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
 
-    def __init__(self, layout: AbiLayout, clock: str) -> None:
+    def __init__(self, layout: AbiLayout, clock: str, mode: FloatMode | None, *, widening_products: bool) -> None:
         self.layout = layout
         self.clock = clock
         """LLVM's intrinsic that reads the processor's clock; '' where there is none."""
+        self.mode = mode
+        """A thread's mode of floating point; None where code leaves it as it is."""
+        self.widening_products = widening_products
+        """Whether the processor multiplies narrow integers to wide ones."""
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []

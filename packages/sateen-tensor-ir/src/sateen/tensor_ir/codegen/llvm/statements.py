@@ -31,6 +31,7 @@ from sateen.tensor_ir.ir.stmt import (
     Store,
     Timestamp,
     While,
+    lets,
 )
 from sateen.tensor_ir.ir.visit import walk
 
@@ -358,14 +359,19 @@ class Statements(Expressions):
         constant, terms = self.evaluate(form)
         if stride == 1:
             value = self.splat(value, self.width)
+        mask = self.mask
+        active = [i for i, on in enumerate(mask.elements or ()) if on] if mask is not None else []
+        if len(active) == 1:  # LLVM 22 writes more than that lane where it narrows the value while storing it
+            value, mask = self.emit(f"extractelement {value.typed}, i64 {active[0]}", value.kind), None
+            constant += active[0]
         pointer = self.pointer(s.buffer, constant, terms)
         alignment = self.alignment(s.buffer, constant, terms)
         self.forget_loads({s.buffer})
-        if self.mask is not None:
+        if mask is not None:
             self.module.report.masked += 1
             name = f"@llvm.masked.store.{intrinsic_suffix(value)}.p0"
-            self.module.declarations[f"declare void {name}({value.type}, ptr, i32, {self.mask.type})"] = None
-            self.lines.append(f"  call void {name}({value.typed}, ptr {pointer}, i32 {alignment}, {self.mask.typed})")
+            self.module.declarations[f"declare void {name}({value.type}, ptr, i32, {mask.type})"] = None
+            self.lines.append(f"  call void {name}({value.typed}, ptr {pointer}, i32 {alignment}, {mask.typed})")
         else:
             self.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")
 
@@ -380,10 +386,14 @@ class Statements(Expressions):
         )
 
     def _let(self, s: Let) -> None:
-        self.memo.clear()
-        self.env[s.var] = self.value(s.value)
-        self.statement(s.body)
-        del self.env[s.var]
+        chain, body = lets(s)
+        for let in chain:
+            self.memo.clear()
+            self.env[let.var] = self.value(let.value)
+            self.analyzer.bind_value(let.var, let.value)
+        self.statement(body)
+        for let in chain:
+            del self.env[let.var]
 
     def _evaluate(self, s: Evaluate) -> None:
         self.memo.clear()
@@ -456,19 +466,26 @@ class Statements(Expressions):
         first = task.capture(start)
         self.module.functions[place] = task.write_task(s, first)
         closure = self.fresh("closure")
-        count = len(task.captured) + 1
+        mode = self.module.mode
+        count = len(task.captured) + (2 if mode else 1)
         self.stack.append(f"  {closure} = alloca [{count} x i64], align 8")
         self.lines.append(f"  store ptr %host, ptr {closure}")
         for i, (outer, _) in enumerate(task.captured.values()):
             slot = self.emit(f"getelementptr i64, ptr {closure}, i64 {i + 1}", "ptr")
             self.lines.append(f"  store {outer.typed}, ptr {slot.text}")
+        if mode:
+            last = self.emit(f"getelementptr i64, ptr {closure}, i64 {count - 1}", "ptr")
+            self.lines += mode.save(last.text)
         status = self._host_call(self.module.layout.parallel_for, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
         if task.can_fail:
             self.can_fail = True
             self._stop_on(status)
 
     def write_task(self, s: For, first: Value) -> str:
-        """The task's text: a thunk that unpacks the closure, and the body with restrict pointers."""
+        """The task's text: a thunk that unpacks the closure, and the body with restrict pointers.
+
+        The body runs in the caller's mode of floating point, which the closure ends with, on whatever thread it runs.
+        """
         var = self.fresh("i")
         self.depth[var] = len(self.scopes)
         begin, end = Value("%begin", "i64"), Value("%end", "i64")
@@ -489,7 +506,19 @@ class Statements(Expressions):
             thunk.append(f"  %p{i} = getelementptr i64, ptr %closure, i64 {i + 1}")
             thunk.append(f"  {v.text} = load {v.kind}, ptr %p{i}")
         arguments = ", ".join(["ptr %host", *(v.typed for v in own), "i64 %begin", "i64 %end"])
-        thunk += [f"  %result = call i32 @{self.name}.body({arguments})", "  ret i32 %result", "}"]
+        call = f"  %result = call i32 @{self.name}.body({arguments})"
+        if mode := self.module.mode:
+            thunk += [
+                f"  %mode.of.thread = alloca i{mode.bits}",
+                *mode.save("%mode.of.thread"),
+                f"  %mode.of.caller = getelementptr i64, ptr %closure, i64 {len(own) + 1}",
+                *mode.load("%mode.of.caller"),
+                call,
+                *mode.load("%mode.of.thread"),
+            ]
+        else:
+            thunk.append(call)
+        thunk += ["  ret i32 %result", "}"]
         return text + "\n".join(thunk) + "\n"
 
     def define(self, name: str, parameters: str, linkage: str) -> str:

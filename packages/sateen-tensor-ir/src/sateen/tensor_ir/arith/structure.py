@@ -1,0 +1,50 @@
+"""Which expressions have equal structure, told in time linear in their nodes however often those are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.visit import children, operands_first
+
+
+class StructuralKeys:
+    """Numbers expressions: equal numbers for equal structure; variables, buffers and tensors by identity.
+
+    A node is looked at once, when it is first met; its key is made of its children's numbers, so that a node that many
+    read costs no more than one that is read once.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[object, int] = {}
+        self._known: dict[int, tuple[Expr, int]] = {}
+
+    def of(self, e: Expr) -> int:
+        for node in operands_first(e, self._known):
+            key = (type(node), *_facts(node), *[self._known[id(child)][1] for child in children(node)])
+            self._known[id(node)] = node, self._numbers.setdefault(key, len(self._numbers))
+        return self._known[id(e)][1]
+
+    def __len__(self) -> int:
+        """How many nodes were looked at."""
+        return len(self._known)
+
+
+def _facts(e: Expr) -> Iterator[object]:
+    """What tells a node from others of its class and children."""
+    match e:
+        case Var() | ex.Reduce():
+            yield e
+        case ex.Const():
+            yield repr(e.value)
+            yield e.dtype
+        case ex.Cast():
+            yield e.dtype
+        case ex.Call():
+            yield e.name
+            yield e.dtype
+        case ex.Load():
+            yield e.buffer
+        case ex.Read():
+            yield e.tensor
