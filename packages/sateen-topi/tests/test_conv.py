@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir import Machine, lower, te
 from sateen.topi.conv import Layouts, blocked_layouts, conv
-from sateen.topi.layout import Layout, compute
+from sateen.topi.layout import Layout, compute, placeholder
 from sateen.topi.window import Window
 
 ROW_MAJOR = Layouts(None, None, None, None)
@@ -53,6 +53,33 @@ CASES = {
     "depthwise with a multiplier": ((1, 6, 6, 6), 12, window((3, 3), None, (1, 1, 1, 1)), 6),
     "few channels in three dimensions": ((1, 4, 3, 4, 5), 6, window((2, 3, 3), (1, 2, 1), (1,) * 6), 1),
 }
+
+
+WIDTHS = (3, 5, 9, 11, 14, 15, 17, 23, 33)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+def test_rows_of_any_width_are_whole_vectors_of_any_machine(vector_bytes, dtype):
+    machine = Machine(vector_bytes, 16, 32 << 10, 256 << 10, 1 << 20)
+    for width, stride, padding in product(WIDTHS, (1, 2), (0, 1)):
+        w = window((1, 3), (1, stride), (0, padding) * 2)
+        data, weight = placeholder((1, 2, 2, width), dtype, "x"), placeholder((3, 2, 1, 3), dtype, "w")
+        convolution = conv(data, weight, None, w)
+        schedule = te.create_schedule(convolution.view.tensor)
+        convolution.schedule(schedule, convolution.view.tensor, machine)
+        lower(schedule, [data.tensor, weight.tensor, convolution.view.tensor])
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("width", [5, 11, 14, 23])
+def test_values_of_rows_that_vectors_do_not_fill(run_views, view, error, random, lanes, width):
+    machine = Machine(4 * lanes, 16, 32 << 10, 256 << 10, 1 << 20)
+    for groups, w in ((5, window((3, 3), pads=(1, 1, 1, 1))), (1, window((3, 2), (2, 2)))):
+        case = ((2, 5, 6, width), 5, w, groups)
+        for dtype, bound in (("float32", 1e-5), ("float64", 1e-14)):
+            y, expected = convolved(run_views, view, random, case, ROW_MAJOR, dtype, machine=machine)
+            assert error(y, expected) < bound
 
 
 def convolved(run_views, view, random, case, layouts, dtype="float32", epilogue=None, machine=None):

@@ -61,3 +61,20 @@ def test_hostile_indices_read_and_write_within_the_data(computed, dtype):
     )
     updates = np.full((len(far), 20), -1, "float32")
     np.testing.assert_array_equal(computed(gather.scatter_nd, X, far.reshape(-1, 1), updates), X)
+
+
+def test_an_update_just_behind_the_end_of_an_axis_is_left_out(computed):
+    """The next element of memory is another row's."""
+    data, new = np.zeros((2, 3), "float32"), np.ones(1, "float32")
+    y = computed(gather.scatter_nd, data, np.array([[0, 3]]), new)
+    np.testing.assert_array_equal(y, data)
+
+
+@pytest.mark.parametrize("circular", [False, True])
+def test_a_cache_is_updated_from_where_each_item_is(computed, circular):
+    cache, update = np.zeros((2, 4, 3), "float32"), np.ones((2, 2, 3), "float32")
+    starts = np.array([3 if circular else 2, 1])
+    y = computed(lambda c, u, s: gather.tensor_scatter(c, u, s, 1, circular), cache, update, starts)
+    places = [[3, 0] if circular else [2, 3], [1, 2]]
+    for item, place in zip(y, places, strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(item[:, 0]), sorted(place))

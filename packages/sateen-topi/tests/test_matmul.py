@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from sateen.tensor_ir import Machine, te
-from sateen.topi.layout import compute
+from sateen.runtime.errors import ArgumentError
+from sateen.tensor_ir import Machine, lower, te
+from sateen.topi.layout import compute, placeholder
 from sateen.topi.matmul import matmul, matmul_shape, weight_layout
 
 SHAPES = [
@@ -37,6 +38,16 @@ def multiplied(run_views, view, random, a, b, packed, dtype="float32", epilogue=
 def test_values(run_views, view, error, random, a, b, packed):
     found, expected = multiplied(run_views, view, random, a, b, packed)
     assert error(found, expected) < 1e-5
+
+
+@pytest.mark.parametrize(("a", "b"), [((3, 0), (0, 5)), ((2, 3, 0), (0, 5)), ((2, 3, 0), (2, 0, 5))])
+def test_sums_of_no_terms_are_zero(run_views, view, random, a, b):
+    found, _ = multiplied(run_views, view, random, a, b, packed=False, epilogue=plus_one)
+    assert found.tolist() == np.ones((*a[:-1], 5)).tolist()
+
+
+def plus_one(v):
+    return compute(v.shape, lambda *i: v(*i) + 1.0, "plus_one", v.layout)
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -80,11 +91,25 @@ def test_other_types(run_views, view, error, random, dtype, bound):
     assert error(found, x.astype(np.float64) @ y.astype(np.float64)) <= bound
 
 
+
 def test_operands_that_don_t_fit_are_refused():
-    with pytest.raises(ValueError, match="inner dimensions differ: 3 columns on the left, 4 rows on the right"):
+    with pytest.raises(ArgumentError, match="expected 3 rows on the right, one per column on the left, found 4"):
         matmul_shape((2, 3), (4, 5))
-    with pytest.raises(ValueError, match="rank 2 or more"):
+    with pytest.raises(ArgumentError, match=r"expected operands of 2 or more axes, found \[3\] and \[3, 5\]"):
         matmul_shape((3,), (3, 5))
+
+
+@pytest.mark.parametrize("target", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float64"])
+def test_panels_that_no_whole_vectors_fill_take_shorter_ones(dtype, target):
+    machine = Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={target}")
+    layout = weight_layout(40, 65, 2, machine.lanes())
+    for given in (layout, None):
+        a, b = placeholder((40, 16), dtype, "a"), placeholder((16, 65), dtype, "b", given)
+        product = matmul(a, b)
+        schedule = te.create_schedule(product.view.tensor)
+        product.schedule(schedule, product.view.tensor, machine)
+        lower(schedule, [a.tensor, b.tensor, product.view.tensor])
 
 
 def test_panels_are_as_wide_as_a_register_tile():

@@ -65,3 +65,9 @@ def test_global(run_views, view, error, random, lanes, shape, blocked, kind):
     axes = tuple(range(2, x.ndim))
     wide = x.astype(np.float64)
     assert error(y, wide.mean(axes, keepdims=True) if kind == "average" else wide.max(axes, keepdims=True)) < 1e-6
+
+
+def test_a_last_window_of_ceil_mode_begins_on_data_or_before_it():
+    assert Window((2,), (2,), (0, 1), (1,)).output((4,), ceil_mode=True) == (2,)
+    assert Window((2,), (2,), (0, 1), (1,)).output((5,), ceil_mode=True) == (3,)
+    assert Window((3,), (3,), (1, 0), (1,)).output((5,), ceil_mode=True) == (2,)

@@ -80,3 +80,9 @@ def test_extrema_prefer_the_first_or_the_last_of_equal_elements(computed):
         for largest in (True, False) for last in (True, False)
     }  # fmt: skip
     assert find == {(True, False): [1, 0], (True, True): [2, 2], (False, False): [3, 0], (False, True): [3, 2]}
+
+
+def test_the_logarithm_of_a_sum_with_infinite_terms(computed):
+    x = np.array([[np.inf, 1], [-np.inf, -np.inf], [-np.inf, 2]], "float32")
+    y = computed(lambda v: reduce.reduce_log_sum_exp(v, (1,), False), x)
+    np.testing.assert_array_equal(y, np.array([np.inf, -np.inf, 2], "float32"))

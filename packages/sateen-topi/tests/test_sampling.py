@@ -27,6 +27,14 @@ def test_beyond_the_ends(computed):
         np.testing.assert_allclose(y[0, 0], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", sampling.SAMPLING_MODES)
+def test_beyond_the_ends_is_nothing_of_an_infinite_element_at_the_end(computed, mode):
+    data = np.array([np.inf, 1, 2, 4, np.nan], "float32").reshape(1, 1, 5)
+    grid = np.array([-3.0, 3.0], "float32").reshape(1, 2, 1)
+    y = computed(lambda d, g: sampling.grid_sample(d, g, mode, "zeros", True), data, grid)
+    np.testing.assert_array_equal(y[0, 0], [0, 0])
+
+
 def test_determinants(computed, random):
     x = random.standard_normal((4, 6, 6)).astype("float32")
     np.testing.assert_allclose(computed(determinant, x), np.linalg.det(x.astype("float64")), rtol=1e-4)

@@ -58,3 +58,12 @@ def test_moves_along_memory_are_no_gathers(compiled):
         lambda v: shape.tile(v, (1, 1, 1, 3)),
     ):
         assert compiled(operator, (1, 8, 16, 64)).report.gathers == 0
+
+
+@pytest.mark.parametrize(("before", "after"), [((1, 2), (2, 1)), ((0, 0), (0, 1)), ((0, -1), (1, 1))])
+def test_padding_with_a_number(computed, before, after):
+    x = np.arange(1, 13, dtype="float32").reshape(3, 4)
+    y = computed(lambda v: shape.pad(v, before, after, value=7), x)
+    cut = x[:, max(-before[1], 0) :]
+    widths = [(max(a, 0), b) for a, b in zip(before, after, strict=True)]
+    np.testing.assert_array_equal(y, np.pad(cut, widths, constant_values=7))

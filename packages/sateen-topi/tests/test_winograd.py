@@ -85,6 +85,93 @@ def test_blocks_give_the_same(run_views, view, error, random, lanes, shape, m, b
     assert error(y, expected) < 5e-5
 
 
+SHAPE = (1, 32, 26, 26)
+RANDOM = np.random.default_rng(7)
+NORMAL = RANDOM.standard_normal(SHAPE).astype("float32")
+
+
+def with_pixel(value):
+    x = NORMAL.copy()
+    x[0, :, 13, 13] = value
+    return x
+
+
+def with_channel(value):
+    x = NORMAL.copy()
+    x[:, 3] *= value
+    return x
+
+
+INPUTS = {
+    "normal": NORMAL,
+    "signs": np.sign(NORMAL),
+    "positive and large": np.maximum(NORMAL, 0) * np.float32(1e4),
+    "far from zero": NORMAL + np.float32(1e4),
+    "a large pixel": with_pixel(1e6),
+    "a large channel": with_channel(np.float32(1e5)),
+}
+"""Data of the kinds that cost Winograd's method digits."""
+WEIGHTS = {
+    "normal": RANDOM.standard_normal((32, 32, 3, 3)).astype("float32"),
+    "positive": np.abs(RANDOM.standard_normal((32, 32, 3, 3))).astype("float32"),
+    "edges": (w := RANDOM.standard_normal((32, 32, 3, 3)).astype("float32")) - w.mean((2, 3), keepdims=True),
+    "scales": w * np.logspace(-6, 2, 32, dtype="float32")[:, None, None, None],
+    "single taps": np.eye(32, dtype="float32")[:, :, None, None] * np.eye(9, dtype="float32")[8].reshape(3, 3),
+}
+LEAST_LOSS = 1e-6
+"""Sums of terms of one sign, in any order, may lose so much; the estimate is for those that cancel."""
+
+
+def tiles_of(x, f, w):
+    """The largest input under each tile, and the tile of each row and column of the output."""
+    rows, columns = w.output(x.shape[2:])
+    padded = np.pad(np.abs(x[0]).max(0), ((1, f.n), (1, f.n)))
+    down, across = -(-rows // f.m), -(-columns // f.m)
+    largest = [
+        [padded[i * f.step :, j * f.step :][: f.n, : f.n].max() for j in range(across)] for i in range(down)
+    ]
+    return np.array(largest), np.arange(rows) // f.m, np.arange(columns) // f.m
+
+
+@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_no_more_is_lost_than_was_estimated(run_views, view, lanes, f, weights):
+    weight, w = WEIGHTS[weights], window((1, 1, 1, 1), f.stride)
+    blocked = Layout.blocked(4, 1, lanes)
+    u = winograd.transformed(weight, f)
+    estimate = winograd.loss(weight, f)
+    for kind, x in INPUTS.items():
+        operands = [view(x, "x", blocked), view(u, "u", winograd.weight_layout(lanes, 2))]
+        (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
+        largest, down, across = tiles_of(x, f, w)
+        magnitude = np.abs(weight.astype(np.float64)).sum((1, 2, 3)).reshape(-1, 1, 1)
+        lost = np.abs(y - direct(x, weight, np.zeros(1), w))[0] / (magnitude * largest[down][:, across])
+        assert lost.max() <= max(estimate, LEAST_LOSS), kind
+
+
+@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_stays_in_its_tiles(run_views, view, lanes, f, value):
+    weight, w = WEIGHTS["normal"], window((1, 1, 1, 1), f.stride)
+    blocked = Layout.blocked(4, 1, lanes)
+    u, x = winograd.transformed(weight, f), with_pixel(value)
+    operands = [view(x, "x", blocked), view(u, "u", winograd.weight_layout(lanes, 2))]
+    (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
+    largest, down, across = tiles_of(x, f, w)
+    touched = ~np.isfinite(largest)[down][:, across]
+    assert np.isfinite(y[0][:, ~touched]).all()
+    assert 0 < touched.sum() <= (3 * f.m) ** 2
+
+
+@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+def test_up_to_1e30_what_is_finite_stays_so(run_views, view, lanes, f):
+    weight, w = WEIGHTS["normal"], window((1, 1, 1, 1), f.stride)
+    u, x = winograd.transformed(weight, f), np.sign(NORMAL) * np.float32(1e30)
+    operands = [view(x, "x", Layout.blocked(4, 1, lanes)), view(u, "u", winograd.weight_layout(lanes, 2))]
+    (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
+    assert np.isfinite(y).all()
+
+
 @pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
 def test_factors_of_transforms_have_fewer_terms(f):
     for matrix in (f.data, tuple(zip(*f.output, strict=True))):

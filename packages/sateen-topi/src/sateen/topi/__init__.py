@@ -3,6 +3,7 @@
 from sateen.topi.layout import Block, Layout, View, compute, placeholder
 from sateen.topi.operator import Computation, Kind, LayoutChoice, Operator, ScheduleFunction, kind_of
 from sateen.topi.types import Symbol, TensorType
+from sateen.topi.version import __version__
 
 __all__ = [
     "Block",
@@ -15,6 +16,7 @@ __all__ = [
     "Symbol",
     "TensorType",
     "View",
+    "__version__",
     "compute",
     "kind_of",
     "placeholder",

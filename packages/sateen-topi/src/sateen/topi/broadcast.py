@@ -6,22 +6,24 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr
+from sateen.topi.arguments import of_expressions, require, require_broadcast, require_integers, require_views
 from sateen.topi.elementwise import is_unsigned
 from sateen.topi.layout import Layout, View, compute
 from sateen.topi.operator import Computation
 
 
 def broadcast_shape(*shapes: Sequence[Any]) -> tuple[Any, ...]:
-    """The common shape (NumPy's rules) of extents, which may be symbols. Raises ValueError where there is none."""
+    """The common shape (NumPy's rules) of extents, which may be symbols. Raises ArgumentError where there is none."""
     rank = max(map(len, shapes))
     result = []
     for d in range(rank):
         extents = {s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0} - {1}
         if len(extents) > 1:
             found = " and ".join("[" + ", ".join(map(str, s)) + "]" for s in shapes)
-            raise ValueError(f"shapes {found} differ in dimension {d} of the common shape")
+            raise ArgumentError(f"shapes {found} differ in dimension {d} of the common shape")
         result.append(extents.pop() if extents else 1)
     return tuple(result)
 
@@ -36,18 +38,24 @@ def elementwise(
     inputs: Sequence[View], function: Callable[..., Expr], name: str, layout: Layout | None = None
 ) -> Computation:
     """function(a, b, …), element by element of the common shape."""
+    require(len(inputs) > 0, name, "at least one input", "none")
+    require_views(name, **{f"input{i}": x for i, x in enumerate(inputs)})
     shape = broadcast_shape(*(x.shape for x in inputs))
     return Computation((compute(shape, lambda *i: function(*(element(x, i) for x in inputs)), name, layout),))
 
 
 def broadcast_to(x: View, shape: Sequence[int], layout: Layout | None = None) -> Computation:
     """x repeated along the axes where it has one element or none."""
+    require_views("broadcast_to", x=x)
+    require_integers("broadcast_to", "shape", shape, len(shape), 0)
+    require_broadcast("broadcast_to", "x", x, shape)
     return Computation((compute(shape, lambda *i: element(x, i), "broadcast_to", layout),))
 
 
 # Functions of scalar expressions.
 
 
+@of_expressions
 def divide(a: Expr, b: Expr) -> Expr:
     """a / b; of integers rounded towards zero, 0 where b is."""
     if a.dtype.is_float:
@@ -59,6 +67,7 @@ def divide(a: Expr, b: Expr) -> Expr:
     return te.select(te.all(inexact, (a < zero).not_equal(b < zero)), floor + te.const(1, a.dtype), floor)
 
 
+@of_expressions
 def modulo(a: Expr, b: Expr) -> Expr:
     """The remainder with the divisor's sign: Python's %."""
     if a.dtype.is_int:
@@ -69,6 +78,7 @@ def modulo(a: Expr, b: Expr) -> Expr:
     return te.select(rest.equal(0.0), zero, moved)
 
 
+@of_expressions
 def fmod(a: Expr, b: Expr) -> Expr:
     """The remainder with the dividend's sign: C's fmod, of integers as well."""
     if a.dtype.is_float:
@@ -95,6 +105,7 @@ def _fmod_float(a: Expr, b: Expr) -> Expr:
     return te.select(a < 0, -rest, rest).astype(a.dtype)
 
 
+@of_expressions
 def power(a: Expr, b: Expr) -> Expr:
     """a^b in the type of a; an integer of an integer by squaring, otherwise as C's pow."""
     if a.dtype.is_float:
@@ -118,6 +129,7 @@ def _integer_power(a: Expr, b: Expr) -> Expr:
     return te.select(b < 0, te.select(unit, odd, zero), result)
 
 
+@of_expressions
 def bit_shift(a: Expr, b: Expr, left: bool) -> Expr:
     """a shifted by b bits in two's complement; by all of them where b is negative or reaches the width."""
     within = te.all(b >= 0, b < a.dtype.bits) if not is_unsigned(b) else b < a.dtype.bits
@@ -129,6 +141,7 @@ def bit_shift(a: Expr, b: Expr, left: bool) -> Expr:
     return te.select(within, shifted, zero) if is_unsigned(a) else shifted
 
 
+@of_expressions
 def prelu(x: Expr, slope: Expr) -> Expr:
     """x, or slope·x below 0 (He et al., Delving Deep into Rectifiers, 2015)."""
     return te.select(x < 0, x * slope, x)

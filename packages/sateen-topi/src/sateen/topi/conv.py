@@ -14,6 +14,16 @@ from math import gcd, prod
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.topi.arguments import (
+    require,
+    require_count,
+    require_integers,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_views,
+    require_window,
+)
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.operator import Computation
 from sateen.topi.tiling import (
@@ -34,7 +44,7 @@ from sateen.topi.window import Window
 UNROLLED_TERMS = 400
 """Multiply-adds that an innermost loop holds at most: more don't run faster, but fill the instruction cache."""
 COLUMN_MULTIPLE = 32
-"""Columns of a row-major input's copy come in multiples of this, so that the last vectors of a row are whole."""
+"""No vector of accumulators is longer: rows of a row-major input's copy that are longer come in multiples of this."""
 UNROLLED_TAPS = 16
 """Kernel columns that are written out so that each one's padding is decided while compiling."""
 
@@ -93,6 +103,21 @@ def conv(
 
     `tile` are rows and columns of the output that registers hold at a time, where its layout is blocked.
     """
+    require_views("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
+    require_rank("conv", "data [N, C, …]", data, 3, or_more=True)
+    require_rank("conv", "weight [O, C/groups, …]", weight, data.ndim)
+    require_same_type("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
+    require(data.dtype.is_float or str(data.dtype) == "int32", "conv", "floating-point numbers or int32", data.dtype)
+    require_count("conv", "groups", groups, 1)
+    own = data.shape[1] / groups
+    require(weight.shape[1] == own, "conv", f"a weight of {own:g} input channels", weight.shape[1])
+    require(weight.shape[0] % groups == 0, "conv", f"a multiple of {groups} output channels", weight.shape[0])
+    if bias is not None:
+        require_shape("conv", "bias", bias, weight.shape[:1])
+    require_window("conv", window, data.shape[2:])
+    kernel = tuple(weight.shape[2:])
+    require(window.kernel == kernel, "conv", f"a window of {list(kernel)}", list(window.kernel))
+    require_integers("conv", "tile", tile, 2 if tile else 0, 1)
     n, _, *spatial = data.shape
     outputs, per_group, *_ = weight.shape
     shape = (n, outputs, *window.output(spatial))
@@ -137,6 +162,11 @@ def _is_wide(window: Window, spatial: Sequence[int], output: Sequence[int]) -> b
     return window.kernel[last] > UNROLLED_TAPS and window.is_padded(last, spatial[last], output[last])
 
 
+def _whole_vectors(columns: int) -> int:
+    """Columns rounded up so that the last vector of a row is whole, for vectors of any power of two up to a row."""
+    return min(1 << (columns - 1).bit_length(), -(-columns // COLUMN_MULTIPLE) * COLUMN_MULTIPLE)
+
+
 class _Source:
     """The input as the reduction reads it: in place, or as a copy with its padding.
 
@@ -148,10 +178,9 @@ class _Source:
         spatial = data.shape[2:]
         self.is_conditional = reads_padding(window, spatial, output)
         self.copy: te.Tensor | None = None
-        self.columns = output[-1]
-        if self.columns > COLUMN_MULTIPLE // 2:
-            self.columns = -(-self.columns // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
-        if copied and (self.is_conditional or window.strides[-1] > 1 or self.columns > output[-1]):
+        self.columns = _whole_vectors(output[-1])
+        is_ragged = self.columns > output[-1] > COLUMN_MULTIPLE // 2
+        if copied and (self.is_conditional or window.strides[-1] > 1 or is_ragged):
             self.copy = self._padded()
             self.is_conditional = False
 

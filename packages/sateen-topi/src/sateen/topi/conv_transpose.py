@@ -12,6 +12,17 @@ from math import gcd, prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr
+from sateen.topi.arguments import (
+    require,
+    require_count,
+    require_floats,
+    require_integers,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_views,
+    require_window,
+)
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.loops import vector_of
@@ -77,6 +88,22 @@ def conv_transpose(
 
     Sums in float32 where data is shorter.
     """
+    name = "conv_transpose"
+    require_views(name, data=data, weight=weight, **({} if bias is None else {"bias": bias}))
+    require_rank(name, "data [N, C, …]", data, 3, or_more=True)
+    require_rank(name, "weight [C, O/groups, …]", weight, data.ndim)
+    require_same_type(name, data=data, weight=weight, **({} if bias is None else {"bias": bias}))
+    require_floats(name, data=data)
+    require_count(name, "groups", groups, 1)
+    channels = data.shape[1]
+    require(weight.shape[0] == channels, name, f"a weight of {channels} input channels", weight.shape[0])
+    require(channels % groups == 0, name, f"a multiple of {groups} input channels", channels)
+    if bias is not None:
+        require_shape(name, "bias", bias, (weight.shape[1] * groups,))
+    require_window(name, window, [window.reach(d) for d in range(data.ndim - 2)])
+    kernel = tuple(weight.shape[2:])
+    require(window.kernel == kernel, name, f"a window of {list(kernel)}", list(window.kernel))
+    require_integers(name, "spatial", spatial, data.ndim - 2, 1)
     shape = (data.shape[0], weight.shape[1] * groups, *spatial)
     layout = layout or Layout.row_major(len(shape))
     if layout.is_row_major and window.dilations[-1] == 1:

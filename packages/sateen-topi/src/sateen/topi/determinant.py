@@ -6,6 +6,7 @@ from math import prod
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import ir_builder
+from sateen.topi.arguments import require, require_floats, require_rank, require_views
 from sateen.topi.injective import SERIAL_ELEMENTS
 from sateen.topi.layout import Layout, View
 from sateen.topi.operator import Computation
@@ -15,6 +16,10 @@ from sateen.topi.tiling import accumulator_type
 
 def determinant(data: View) -> Computation:
     """The determinant of each matrix of data [..., n, n]: Gaussian elimination with partial pivoting. Row-major."""
+    require_views("determinant", data=data)
+    require_floats("determinant", data=data)
+    require_rank("determinant", "data [..., n, n]", data, 2, or_more=True)
+    require(data.shape[-1] == data.shape[-2], "determinant", "square matrices", list(data.shape))
     *batch, n, _ = data.shape
     kind = accumulator_type(data.dtype)
 

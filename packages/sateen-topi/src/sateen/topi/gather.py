@@ -11,6 +11,17 @@ from collections.abc import Callable
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.arguments import (
+    require,
+    require_axis,
+    require_count,
+    require_one_of,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_views,
+    require_whole_numbers,
+)
 from sateen.topi.layout import Layout, View, compute
 from sateen.topi.loops import loops, vector_of
 from sateen.topi.operator import Computation
@@ -24,6 +35,9 @@ def position(index: Expr, extent: int) -> Expr:
 
 def gather(data: View, indices: View, axis: int, layout: Layout | None = None) -> Computation:
     """output[a…, i…, b…] = data[a…, indices[i…], b…], the index at `axis`."""
+    require_views("gather", data=data, indices=indices)
+    require_whole_numbers("gather", indices=indices)
+    require_axis("gather", axis, data.ndim)
     rank = indices.ndim
 
     def element(*index: Expr) -> Expr:
@@ -36,6 +50,8 @@ def gather(data: View, indices: View, axis: int, layout: Layout | None = None) -
 
 def gather_elements(data: View, indices: View, axis: int, layout: Layout | None = None) -> Computation:
     """output[a…, j, b…] = data[a…, indices[a…, j, b…], b…], the index at `axis`."""
+    require_views("gather_elements", data=data, indices=indices)
+    _require_elements("gather_elements", data, indices, axis)
 
     def element(*index: Expr) -> Expr:
         return data(*index[:axis], position(indices(*index), data.shape[axis]), *index[axis + 1 :])
@@ -46,6 +62,12 @@ def gather_elements(data: View, indices: View, axis: int, layout: Layout | None 
 def gather_nd(data: View, indices: View, batch_dims: int = 0, layout: Layout | None = None) -> Computation:
     """output[a…, i…, b…] = data[a…, *indices[a…, i…], b…]: the last axis of `indices` holds an index per axis of data
     after the batch."""
+    require_views("gather_nd", data=data, indices=indices)
+    require_whole_numbers("gather_nd", indices=indices)
+    require_count("gather_nd", "batch_dims", batch_dims, 0, min(data.ndim, indices.ndim) - 1)
+    batch = data.shape[:batch_dims]
+    require(indices.shape[:batch_dims] == batch, "gather_nd", f"indices for a batch {list(batch)}", list(indices.shape))
+    require_count("gather_nd", "last axis of indices", indices.shape[-1], 1, data.ndim - batch_dims)
     depth, outer = indices.shape[-1], indices.ndim - 1
 
     def element(*index: Expr) -> Expr:
@@ -55,6 +77,15 @@ def gather_nd(data: View, indices: View, batch_dims: int = 0, layout: Layout | N
 
     shape = (*indices.shape[:-1], *data.shape[batch_dims + depth :])
     return Computation((compute(shape, element, "gather_nd", layout),))
+
+
+def _require_elements(operator: str, data: View, indices: View, axis: int) -> None:
+    """Indices that reach as far as data along all axes but `axis`, at most."""
+    require_whole_numbers(operator, indices=indices)
+    require_rank(operator, "indices", indices, data.ndim)
+    require_axis(operator, axis, data.ndim)
+    within = all(d == axis or n <= m for d, (n, m) in enumerate(zip(indices.shape, data.shape, strict=True)))
+    require(within, operator, f"indices within {list(data.shape)} but along axis {axis}", list(indices.shape))
 
 
 REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr]] = {
@@ -69,6 +100,11 @@ REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr]] = {
 
 def scatter_elements(data: View, indices: View, updates: View, axis: int, reduction: str = "none") -> Computation:
     """A copy of data in which element [a…, indices[a…, j, b…], b…] is updated by updates[a…, j, b…]. Row-major."""
+    require_views("scatter_elements", data=data, indices=indices, updates=updates)
+    _require_elements("scatter_elements", data, indices, axis)
+    require_same_type("scatter_elements", data=data, updates=updates)
+    require_shape("scatter_elements", "updates", updates, indices.shape)
+    require_one_of("scatter_elements", "reduction", reduction, REDUCTIONS)
 
     def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
         with loops(ib, indices.shape) as index:
@@ -83,6 +119,13 @@ def scatter_elements(data: View, indices: View, updates: View, axis: int, reduct
 
 def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none") -> Computation:
     """A copy of data in which the slice at [*indices[i…]] is updated by updates[i…]. Row-major."""
+    require_views("scatter_nd", data=data, indices=indices, updates=updates)
+    require_whole_numbers("scatter_nd", indices=indices)
+    require_rank("scatter_nd", "indices", indices, 1, or_more=True)
+    require_count("scatter_nd", "last axis of indices", indices.shape[-1], 1, data.ndim)
+    require_same_type("scatter_nd", data=data, updates=updates)
+    require_shape("scatter_nd", "updates", updates, (*indices.shape[:-1], *data.shape[indices.shape[-1] :]))
+    require_one_of("scatter_nd", "reduction", reduction, REDUCTIONS)
     depth = indices.shape[-1]
 
     def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
@@ -104,6 +147,16 @@ def tensor_scatter(
 ) -> Computation:
     """The cache with update[b, …, t, …] at [b, …, starts[b] + t, …], which is beyond the end of `axis` nowhere, or the
     place that is as far behind its begin where `circular`."""
+    name = "tensor_scatter"
+    require_views(name, cache=cache, update=update, **({} if starts is None else {"starts": starts}))
+    require_same_type(name, cache=cache, update=update)
+    require_axis(name, axis, cache.ndim)
+    require_count(name, "extent of update along the axis", (*update.shape, 0)[axis], 0, cache.shape[axis])
+    along = update.shape[axis : axis + 1]
+    require_shape(name, "update", update, (*cache.shape[:axis], *along, *cache.shape[axis + 1 :]))
+    if starts is not None:
+        require_whole_numbers(name, starts=starts)
+        require_shape(name, "starts", starts, cache.shape[:1])
     extent, length = cache.shape[axis], update.shape[axis]
 
     def element(*index: Expr) -> Expr:

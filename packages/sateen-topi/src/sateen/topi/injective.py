@@ -11,8 +11,9 @@ from math import prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import INT64, Const, Expr, FloorMod, IterVar, Read, Var
-from sateen.tensor_ir.ir.visit import SharingRewriter, children, substitute, walk
+from sateen.tensor_ir.ir.expr import INT64, Const, Expr, FloorMod, IterVar, Read, Var, is_among, position
+from sateen.tensor_ir.ir.visit import children, substitute, walk
+from sateen.tensor_ir.lower.inline_stages import Inliner
 from sateen.tensor_ir.te.tensor import ComputeOp, Operation
 
 SERIAL_ELEMENTS = 1 << 14
@@ -40,7 +41,7 @@ def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> N
         _, inner[0] = stage.split(column, factor=lanes, tail="partition")
     stage.vectorize(inner[-1])
     if prod(map(_extent, axes)) >= SERIAL_ELEMENTS:
-        _parallelize(stage, [leaf for leaf in stage.leaves if leaf not in inner])
+        _parallelize(stage, [leaf for leaf in stage.leaves if not is_among(leaf, inner)])
 
 
 def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> list[IterVar]:
@@ -52,7 +53,8 @@ def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> 
     edge = 1 << (min(lanes, _extent(column), _extent(row)).bit_length() - 1)
     column_tiles, columns = stage.split(column, edge, tail="shift")
     row_tiles, rows = stage.split(row, edge, tail="shift")
-    around = [leaf for leaf in stage.leaves if leaf not in (column_tiles, columns, row_tiles, rows)]
+    tile = (column_tiles, columns, row_tiles, rows)
+    around = [leaf for leaf in stage.leaves if not is_among(leaf, tile)]
     tiles = sorted((row_tiles, column_tiles), key=_extent, reverse=True)
     stage.reorder(*around, *tiles, rows, columns)
     stage.unroll(rows)
@@ -81,8 +83,8 @@ class _Accesses:
 
     def __init__(self, s: te.Schedule, op: Operation) -> None:
         assert isinstance(op, ComputeOp)
-        inliner = _Inliner(s)
-        bodies = [inliner.rewrite(b) for b in op.body]
+        inliner = Inliner(s)
+        bodies = [inliner.inlined(b) for b in op.body]
         reads = {n for b in bodies for n in walk(b) if isinstance(n, Read)}
         self.addresses = [_address(read) for read in reads]
         self.conditions = {n for b in bodies for n in _walk_values(b) if isinstance(n, IterVar)}
@@ -124,7 +126,7 @@ class _Accesses:
                 continue
             for axis in reversed(others):
                 if self._step(address, axis, lanes) == 1:
-                    place = axes.index(axis)
+                    place = position(axis, axes)
                     return self.fusible(axes[: place + 1], lanes)
         return []
 
@@ -149,26 +151,9 @@ class _Accesses:
         moved = outer if block == 1 else outer * block + inner
         unit = outer if block == 1 else inner
         form = self.analyzer.form(substitute(address, {axis: moved}))
-        if any(unit in walk(atom) for atom in form.terms if atom is not unit):
+        if any(unit in set(walk(atom)) for atom in form.terms if atom is not unit):
             return None
         return form.terms.get(unit, 0)
-
-
-class _Inliner(SharingRewriter):
-    """Reads of stages that are inlined become what those compute."""
-
-    def __init__(self, s: te.Schedule) -> None:
-        super().__init__()
-        self.schedule = s
-
-    def rewrite_Read(self, e: Read) -> Expr:
-        e = self.descend(e)
-        stage = self.schedule[e.tensor]
-        if not stage.inlined:
-            return e
-        assert isinstance(stage.op, ComputeOp)
-        body = stage.op.body[stage.outputs.index(e.tensor)]
-        return self.rewrite(substitute(body, dict(zip(stage.axes, e.indices, strict=True))))
 
 
 def _address(read: Read) -> Expr:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sateen.topi.arguments import require, require_views
 from sateen.topi.layout import Block, Layout, View, compute
 from sateen.topi.operator import Computation
 
@@ -15,6 +16,9 @@ Array = np.ndarray[Any, Any]
 
 def convert_layout(x: View, layout: Layout) -> Computation:
     """The same tensor in another layout."""
+    require_views("convert_layout", x=x)
+    require(isinstance(layout, Layout), "convert_layout", "a Layout", type(layout).__name__)
+    require(layout.rank == x.ndim, "convert_layout", f"a layout of {x.ndim} axes", layout)
     return Computation((compute(x.shape, x, "convert_layout", layout),))
 
 

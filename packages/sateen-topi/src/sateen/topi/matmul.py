@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import IterVar
+from sateen.topi.arguments import require_numbers, require_same_type, require_views
 from sateen.topi.broadcast import broadcast_shape
-from sateen.topi.layout import Block, Layout, View
+from sateen.topi.layout import Block, Layout, View, compute
 from sateen.topi.operator import Computation
 from sateen.topi.rows import flattened, unflattened
 from sateen.topi.tiling import (
@@ -34,11 +36,11 @@ PANEL_ROWS = 16
 
 
 def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a product of stacks of matrices. Raises ValueError where they don't fit."""
+    """The shape of a product of stacks of matrices. Raises ArgumentError where they don't fit."""
     if len(a) < 2 or len(b) < 2:
-        raise ValueError(f"expected operands of rank 2 or more, found shapes {list(a)} and {list(b)}")
+        raise ArgumentError(f"matmul: expected operands of 2 or more axes, found {list(a)} and {list(b)}")
     if a[-1] != b[-2]:
-        raise ValueError(f"the inner dimensions differ: {a[-1]} columns on the left, {b[-2]} rows on the right")
+        raise ArgumentError(f"matmul: expected {a[-1]} rows on the right, one per column on the left, found {b[-2]}")
     return (*broadcast_shape(a[:-2], b[:-2]), a[-2], b[-1])
 
 
@@ -66,10 +68,16 @@ def _vectors(rows: int, blocks: int, registers: int) -> int:
 def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     """a [..., m, k] · b [..., k, n], batches broadcast. Sums in float32 where operands are shorter floats.
 
-    Where one b serves the whole batch, all rows of a are taken together as one matrix.
+    Sums of no terms, where k is 0, are 0. Where one b serves the whole batch, all rows of a are taken together as one
+    matrix.
     """
+    require_views("matmul", a=a, b=b)
+    require_same_type("matmul", a=a, b=b)
+    require_numbers("matmul", a=a)
     shape = matmul_shape(a.shape, b.shape)
     layout = layout or Layout.row_major(len(shape))
+    if a.shape[-1] == 0:
+        return Computation((compute(shape, lambda *_: te.const(0, a.dtype), "zeros", layout),))
     kind = accumulator_type(a.dtype)
     k = te.reduce_axis(a.shape[-1], "k")
     right = _Right(b, kind)
@@ -156,17 +164,17 @@ class _Plan:
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         """Register tiles of rows x vectors of columns; a panel of B stays in the cache while all rows use it."""
-        lanes = machine.lanes(self.master.dtype)
         if self.columns == 1:
             self._schedule_dot_products(s, output, machine)
             return
+        width = self.right.width
+        lanes = gcd(machine.lanes(self.master.dtype), width)
         whole = self.right.schedule(s, self.rows, lanes)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
         batch, i, j = self._axes(stage)
-        width = self.right.width
-        rows = tile_rows(self.rows, max(1, width // lanes), machine.vector_registers)
+        rows = tile_rows(self.rows, width // lanes, machine.vector_registers)
         jo, ji = stage.split(j, width, tail="partition")
         io, ii = stage.split(i, rows, tail="partition")
         jv, lane = stage.split(ji, lanes)

@@ -7,6 +7,17 @@ from collections.abc import Callable
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr
+from sateen.topi.arguments import (
+    require,
+    require_axis,
+    require_broadcast,
+    require_count,
+    require_floats,
+    require_one_of,
+    require_rank,
+    require_shape,
+    require_views,
+)
 from sateen.topi.broadcast import element
 from sateen.topi.layout import Layout, View, compute
 from sateen.topi.operator import Computation
@@ -26,6 +37,8 @@ def batch_normalization(
     x: View, scale: View, bias: View, mean: View, variance: View, epsilon: float, layout: Layout | None = None
 ) -> Computation:
     """(x - mean) / sqrt(variance + epsilon) · scale + bias by channel (axis 1), with given statistics."""
+    operands = {"scale": scale, "bias": bias, "mean": mean, "variance": variance}
+    _require_channels("batch_normalization", x, **operands)
     kind = accumulator_type(x.dtype)
 
     def value(*index: Expr) -> Expr:
@@ -34,6 +47,15 @@ def batch_normalization(
         return ((x(*index).astype(kind) - mean(c).astype(kind)) * factor + bias(c).astype(kind)).astype(x.dtype)
 
     return Computation((compute(x.shape, value, "batch_normalization", layout or x.layout),))
+
+
+def _require_channels(operator: str, x: View, **vectors: View) -> None:
+    """Floating-point data [N, C, …] and vectors over its channels."""
+    require_views(operator, x=x, **vectors)
+    require_rank(operator, "x [N, C, …]", x, 2, or_more=True)
+    require_floats(operator, x=x, **vectors)
+    for name, vector in vectors.items():
+        require_shape(operator, name, vector, x.shape[1:2])
 
 
 class _Moments:
@@ -57,6 +79,12 @@ def _square(e: Expr) -> Expr:
 
 def layer_normalization(x: View, scale: View | None, bias: View | None, axis: int, epsilon: float) -> Computation:
     """(x - mean) / sqrt(variance + epsilon) · scale + bias over axes from `axis` on; scale and bias broadcast to x."""
+    named = {name: v for name, v in (("scale", scale), ("bias", bias)) if v is not None}
+    require_views("layer_normalization", x=x, **named)
+    require_floats("layer_normalization", x=x)
+    require_axis("layer_normalization", axis, x.ndim)
+    for name, view in named.items():
+        require_broadcast("layer_normalization", name, view, x.shape)
     kind = accumulator_type(x.dtype)
     rows = Rows(x.shape, axis, x.ndim)
     moments = _Moments(rows, lambda o, r, i: x(*rows.index(o, r, i)), kind, epsilon)
@@ -78,6 +106,9 @@ def group_normalization(x: View, scale: View, bias: View, groups: int, epsilon: 
 
     One group per channel is instance normalization.
     """
+    _require_channels("group_normalization", x, scale=scale, bias=bias)
+    require_count("group_normalization", "groups", groups, 1)
+    require(x.shape[1] % groups == 0, "group_normalization", f"a multiple of {groups} channels", x.shape[1])
     kind = accumulator_type(x.dtype)
     n, c, *spatial = x.shape
     size = c // groups
@@ -120,6 +151,8 @@ def blocked_instance_normalization(x: View, scale: View, bias: View, epsilon: fl
 
     Sums are those of the sums of each row, so that rounding errors of large images stay small.
     """
+    _require_channels("blocked_instance_normalization", x, scale=scale, bias=bias)
+    require_rank("blocked_instance_normalization", "x [N, C, …]", x, 3, or_more=True)
     kind = accumulator_type(x.dtype)
     n, c, *spatial = x.shape
     block = Layout.blocked(2, 1, x.layout.block_of(1))
@@ -184,6 +217,10 @@ def _unpadded(shape: tuple[int, ...], value: Callable[..., Expr], name: str, lay
 
 def local_response_normalization(x: View, size: int, alpha: float, beta: float, bias: float) -> Computation:
     """x / (bias + alpha / size · Σ x²)^beta, the sum over `size` neighbouring channels (ONNX LRN)."""
+    require_views("local_response_normalization", x=x)
+    require_floats("local_response_normalization", x=x)
+    require_rank("local_response_normalization", "x [N, C, …]", x, 3, or_more=True)
+    require_count("local_response_normalization", "size", size, 1)
     kind = accumulator_type(x.dtype)
     channels = x.shape[1]
     k = te.reduce_axis(size, "k")
@@ -232,6 +269,10 @@ def _power(base: Expr, exponent: float) -> Expr:
 
 def lp_normalization(x: View, axis: int, p: int) -> Computation:
     """x / (Σ |x|^p)^(1/p) along an axis, p 1 or 2; 0 where the norm is 0."""
+    require_views("lp_normalization", x=x)
+    require_floats("lp_normalization", x=x)
+    require_axis("lp_normalization", axis, x.ndim)
+    require_one_of("lp_normalization", "p", p, (1, 2))
     kind = accumulator_type(x.dtype)
     rows = Rows(x.shape, axis, axis + 1)
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import IterVar, Read, Reduce, is_const
+from sateen.tensor_ir.ir.expr import IterVar, Read, Reduce, is_among, is_const
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
 from sateen.topi.layout import Layout, View
@@ -146,7 +146,7 @@ def _kind_of_read(read: Read, axes: tuple[IterVar, ...], analyzer: Analyzer) -> 
     moving = [i for i, extent in zip(indices, read.tensor.shape, strict=True) if not is_const(extent, 1)]
     if len(moving) == len(own) and all(a is b for a, b in zip(moving, own, strict=True)):
         return Kind.ELEMENTWISE
-    plain = all(i in axes or not any(v in axes for v in walk(i)) for i in indices)
+    plain = all(is_among(i, axes) or set(axes).isdisjoint(walk(i)) for i in indices)
     return Kind.BROADCAST if plain else Kind.INJECTIVE
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.arguments import require_axis, require_count, require_numbers, require_one_of, require_views
 from sateen.topi.injective import SERIAL_ELEMENTS
 from sateen.topi.layout import Layout, View
 from sateen.topi.loops import loops, vector_of
@@ -18,6 +19,10 @@ from sateen.topi.tiling import accumulator_type
 def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: bool = False) -> Computation:
     """The "sum" or "product" of the elements up to each one along an axis, without itself where `exclusive`; from the
     end where `reverse`. Row-major. 16-bit floating point is added or multiplied in float32."""
+    require_one_of("cumulative", "kind", kind, ("sum", "product"))
+    require_views("cumulative", x=x)
+    require_numbers("cumulative", x=x)
+    require_axis("cumulative", axis, x.ndim)
     is_sum = kind == "sum"
     state = accumulator_type(x.dtype)
     extent, inner = x.shape[axis], x.shape[axis + 1 :]
@@ -54,6 +59,10 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
 
     A heap of k holds the best so far, the worst at its root; sorted in place at the end (Floyd, Algorithm 245, 1964).
     """
+    require_views("top_k", x=x)
+    require_numbers("top_k", x=x)
+    require_axis("top_k", axis, x.ndim)
+    require_count("top_k", "k", k, 1, x.shape[axis])
     extent = x.shape[axis]
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     around = (*x.shape[:axis], *x.shape[axis + 1 :])

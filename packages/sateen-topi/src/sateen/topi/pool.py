@@ -10,6 +10,15 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.te import ir_builder
+from sateen.topi.arguments import (
+    require,
+    require_floats,
+    require_numbers,
+    require_one_of,
+    require_rank,
+    require_views,
+    require_window,
+)
 from sateen.topi.injective import SERIAL_ELEMENTS
 from sateen.topi.layout import Layout, View
 from sateen.topi.loops import loops
@@ -38,6 +47,7 @@ UNROLLED_TAPS = 16
 
 def max_pool(data: View, window: Window, ceil_mode: bool = False, layout: Layout | None = None) -> Computation:
     """The maximum over windows of data [N, C, …]; padding does not take part."""
+    _require_pool("max_pool", data, window, ceil_mode)
     return _window_pool(data, window, ceil_mode, data.dtype, layout, te.max, lambda value, _: value)
 
 
@@ -46,6 +56,7 @@ def max_pool_indices(data: View, window: Window, ceil_mode: bool = False, column
 
     Of equal elements the first is taken. The outputs are row-major.
     """
+    _require_pool("max_pool_indices", data, window, ceil_mode)
     n, c, *spatial = data.shape
     output = window.output(spatial, ceil_mode)
     shape = (n, c, *output)
@@ -81,6 +92,8 @@ def average_pool(
     data: View, window: Window, ceil_mode: bool = False, count_include_pad: bool = False, layout: Layout | None = None
 ) -> Computation:
     """The average over windows of data [N, C, …], padding counted as zeros or not at all."""
+    _require_pool("average_pool", data, window, ceil_mode)
+    require_floats("average_pool", data=data)
 
     def divided(total: Expr, position: Sequence[Expr]) -> Expr:
         count: Expr = te.const(1)
@@ -94,6 +107,17 @@ def average_pool(
             data, window, ceil_mode, accumulator_type(data.dtype), layout, te.sum, lambda total, _: total / float(size)
         )
     return _window_pool(data, window, ceil_mode, accumulator_type(data.dtype), layout, te.sum, divided)
+
+
+def _require_pool(operator: str, data: View, window: Window, ceil_mode: bool) -> None:
+    """Data [N, C, …] and a window no place of which lies on padding alone."""
+    require_views(operator, data=data)
+    require_rank(operator, "data [N, C, …]", data, 3, or_more=True)
+    require_numbers(operator, data=data)
+    require_window(operator, window, data.shape[2:], ceil_mode=ceil_mode)
+    reach = [window.reach(d) for d in range(window.rank)]
+    small = all(p < reach[i % window.rank] for i, p in enumerate(window.pads))
+    require(small, operator, f"pads smaller than the window's {reach}", list(window.pads))
 
 
 def _is_clipped(window: Window, spatial: Sequence[int], ceil_mode: bool) -> bool:
@@ -185,6 +209,10 @@ class _Plan:
 
 def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computation:
     """The average ("average") or maximum ("max") of each channel of data [N, C, …]; spatial dimensions become 1."""
+    require_one_of("global_pool", "kind", kind, ("average", "max"))
+    require_views("global_pool", data=data)
+    require_rank("global_pool", "data [N, C, …]", data, 3, or_more=True)
+    require_floats("global_pool", data=data)
     n, c, *spatial = data.shape
     shape = (n, c, *(1 for _ in spatial))
     layout = layout or data.layout

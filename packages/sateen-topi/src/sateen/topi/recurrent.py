@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sateen.tensor_ir import Machine, te
@@ -17,6 +17,7 @@ from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.arguments import require, require_floats, require_one_of, require_rank, require_shape, require_views
 from sateen.topi.injective import SERIAL_ELEMENTS
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.loops import loops, vector_of
@@ -103,11 +104,13 @@ def weight_layout(lanes: int) -> Layout:
 
 def lstm(inputs: Inputs, settings: Settings, input_forget: bool = False) -> Computation:
     """Y [time, direction, batch, hidden], the last hidden and cell states [direction, batch, hidden]; gates i o f c."""
+    _require_layer("lstm", inputs, settings, 4, 3)
     return _Layer(inputs, settings, 4, 2, lambda step: _lstm_step(step, input_forget)).computation()
 
 
 def gru(inputs: Inputs, settings: Settings, linear_before_reset: bool = False) -> Computation:
     """Y [time, direction, batch, hidden] and the last hidden state [direction, batch, hidden]; gates z r h."""
+    _require_layer("gru", inputs, settings, 3, 2)
     layer = _Layer(inputs, settings, 3, 1, lambda step: _gru_step(step, linear_before_reset))
     layer.separate_gate = 2 if linear_before_reset else None
     return layer.computation()
@@ -115,7 +118,34 @@ def gru(inputs: Inputs, settings: Settings, linear_before_reset: bool = False) -
 
 def rnn(inputs: Inputs, settings: Settings) -> Computation:
     """Y [time, direction, batch, hidden] and the last hidden state [direction, batch, hidden]."""
+    _require_layer("rnn", inputs, settings, 1, 1)
     return _Layer(inputs, settings, 1, 1, _rnn_step).computation()
+
+
+def _require_layer(operator: str, inputs: Inputs, settings: Settings, gates: int, activations: int) -> None:
+    """Operands that fit each other, of as many directions as there are settings."""
+    require(isinstance(inputs, Inputs), operator, "Inputs", type(inputs).__name__)
+    require(isinstance(settings, Settings), operator, "Settings", type(settings).__name__)
+    given = {f.name: v for f in fields(inputs) if (v := getattr(inputs, f.name)) is not None}
+    require_views(operator, **given)
+    require_floats(operator, **{name: v for name, v in given.items() if name != "lengths"})
+    require_rank(operator, "x [time, batch, in]", inputs.x, 3)
+    require_rank(operator, "recurrence [direction, gates·hidden, hidden]", inputs.recurrence, 3)
+    _, batch, features = inputs.x.shape
+    directions, hidden = len(settings.backwards), inputs.recurrence.shape[2]
+    state = (directions, batch, hidden)
+    for name, shape in (
+        ("weight", (directions, gates * hidden, features)), ("recurrence", (directions, gates * hidden, hidden)),
+        ("bias", (directions, 2 * gates * hidden)), ("lengths", (batch,)), ("hidden", state), ("cell", state),
+        ("peepholes", (directions, 3 * hidden)),
+    ):  # fmt: skip
+        if name in given:
+            require_shape(operator, name, given[name], shape)
+    require(len(settings.activations) == directions, operator, f"activations for {directions} directions", settings)
+    for own in settings.activations:
+        require(len(own) == activations, operator, f"{activations} activations for each direction", len(own))
+        for activation in own:
+            require_one_of(operator, "activation", activation.name, ACTIVATIONS)
 
 
 class _Layer:

@@ -14,8 +14,16 @@ from typing import Any
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.te import Expr
+from sateen.topi.arguments import (
+    require_axes,
+    require_axis,
+    require_count,
+    require_numbers,
+    require_one_of,
+    require_views,
+)
 from sateen.topi.broadcast import divide
-from sateen.topi.elementwise import absolute
+from sateen.topi.elementwise import absolute, is_unsigned
 from sateen.topi.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS
 from sateen.topi.layout import Block, Layout, View, compute
 from sateen.topi.operator import Computation
@@ -40,11 +48,15 @@ Index = Sequence[Expr]
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What a reduction does: result(combination of term(x) over all x, their number)."""
+    """What a reduction does: result(combination of term(x) over all x, their number).
+
+    With `is_wide` integers are combined in 64 bits: the result fits their type although the combination may not.
+    """
 
     combine: Callable[..., Any]
     term: Callable[[Expr], Expr] | None = None
     result: Callable[[Expr, int], Expr] | None = None
+    is_wide: bool = False
 
 
 def _square(x: Expr) -> Expr:
@@ -58,7 +70,7 @@ def _real(function: Callable[[Expr], Expr], x: Expr) -> Expr:
 
 REDUCTIONS: Mapping[str, Reduction] = {
     "sum": Reduction(te.sum),
-    "mean": Reduction(te.sum, result=lambda total, n: divide(total, te.const(n, total.dtype))),
+    "mean": Reduction(te.sum, result=lambda total, n: divide(total, te.const(n, total.dtype)), is_wide=True),
     "max": Reduction(te.max),
     "min": Reduction(te.min),
     "prod": Reduction(te.prod),
@@ -80,8 +92,11 @@ def reduce(x: View, axes: Sequence[int], keepdims: bool, kind: str, layout: Layo
 
     16-bit floating point is reduced in float32, bool as an integer (`max` is any, `min` all).
     """
+    require_one_of("reduce", "kind", kind, REDUCTIONS)
+    require_views("reduce", x=x)
+    require_axes("reduce", axes, x.ndim)
     wanted = REDUCTIONS[kind]
-    state = _state_type(x.dtype)
+    state = _widest(x.dtype) if wanted.is_wide and x.dtype.is_int else _state_type(x.dtype)
     count = prod(x.shape[axis] for axis in axes)
 
     def term(e: Expr) -> Expr:
@@ -100,6 +115,9 @@ def reduce(x: View, axes: Sequence[int], keepdims: bool, kind: str, layout: Layo
 
 def reduce_log_sum_exp(x: View, axes: Sequence[int], keepdims: bool, layout: Layout | None = None) -> Computation:
     """log Σ e^x over `axes`, the largest x taken out of the sum so that no exponential overflows."""
+    require_views("reduce_log_sum_exp", x=x)
+    require_numbers("reduce_log_sum_exp", x=x)
+    require_axes("reduce_log_sum_exp", axes, x.ndim)
     state = x.dtype if x.dtype.is_int else accumulator_type(x.dtype)
     real = state if state.is_float else FLOAT64
     if not axes:
@@ -128,6 +146,9 @@ def arg_extremum(
 
     NaN is taken for the extremum.
     """
+    require_views("arg_extremum", x=x)
+    require_axis("arg_extremum", axis, x.ndim)
+    require_count("arg_extremum", f"extent of axis {axis}", x.shape[axis], 1)
     state = _state_type(x.dtype)
     combine = te.comm_reducer(
         lambda a, b: _first_of(a, b, largest, last),
@@ -159,6 +180,11 @@ def _first_of(a: Sequence[Expr], b: Sequence[Expr], largest: bool, last: bool) -
 
 def _state_type(dtype: DType) -> DType:
     return DType.of("uint8") if dtype.is_bool else accumulator_type(dtype)
+
+
+def _widest(dtype: DType) -> DType:
+    """The integers of 64 bits of the same kind."""
+    return DType.of("uint64" if is_unsigned(te.const(0, dtype)) else "int64")
 
 
 def _input_index(index: Index, rank: int, axes: Sequence[int], keepdims: bool, at: Index = ()) -> list[Expr]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr
+from sateen.topi.arguments import require, require_axes, require_count, require_floats, require_one_of, require_views
 from sateen.topi.layout import Layout, View, compute
 from sateen.topi.operator import Computation
 from sateen.topi.tiling import (
@@ -146,6 +147,18 @@ def resize(
     x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layout | None = None
 ) -> Computation:
     """x with some axes resized; the others keep their extents. Interpolation is in float32 where x is shorter."""
+    require_views("resize", x=x)
+    require_one_of("resize", "mode", how.mode, MODES)
+    require_one_of("resize", "coordinates", how.coordinates, COORDINATES)
+    require_one_of("resize", "nearest_mode", how.nearest_mode, NEAREST_MODES)
+    require_axes("resize", [a.axis for a in axes], x.ndim)
+    for a in axes:
+        extent = x.shape[a.axis]
+        require(a.before == extent, "resize", f"{extent} elements before along axis {a.axis}", a.before)
+        require_count("resize", f"elements after along axis {a.axis}", a.after, 1)
+        require(a.scale > 0, "resize", f"a scale above 0 along axis {a.axis}", a.scale)
+    if how.mode != "nearest":
+        require_floats("resize", x=x)
     layout = layout or x.layout
     if how.mode == "nearest":
         return _nearest(x, axes, how, layout)

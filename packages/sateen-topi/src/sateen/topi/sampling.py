@@ -12,6 +12,18 @@ from math import prod
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr, ir_builder
+from sateen.topi.arguments import (
+    require,
+    require_count,
+    require_floats,
+    require_integers,
+    require_one_of,
+    require_rank,
+    require_shape,
+    require_views,
+    require_whole_numbers,
+    require_window,
+)
 from sateen.topi.injective import SERIAL_ELEMENTS
 from sateen.topi.layout import Layout, View, compute
 from sateen.topi.operator import Computation
@@ -23,8 +35,8 @@ PADDING_MODES = ("zeros", "border", "reflection")
 CUBIC = -0.75
 """The free coefficient of cubic interpolation (Keys 1981)."""
 
-Tap = tuple[Expr, Expr]
-"""An element along one axis and what it counts."""
+Tap = tuple[Expr, Expr, Expr | None]
+"""An element along one axis, what it counts, and whether it is there, None where it always is."""
 
 
 def grid_sample(
@@ -35,6 +47,14 @@ def grid_sample(
     -1 and 1 are the centres of the first and last element where `align_corners`, else their outer edges. Beyond the
     edges, `padding` counts zeros, the element at the border, or data reflected there (ONNX GridSample).
     """
+    require_views("grid_sample", data=data, grid=grid)
+    require_floats("grid_sample", data=data, grid=grid)
+    require_one_of("grid_sample", "mode", mode, SAMPLING_MODES)
+    require_one_of("grid_sample", "padding", padding, PADDING_MODES)
+    require_rank("grid_sample", "data [N, C, …]", data, 3, or_more=True)
+    require_rank("grid_sample", "grid [N, …, k]", grid, data.ndim)
+    fits = (grid.shape[0], grid.shape[-1]) == (data.shape[0], data.ndim - 2)
+    require(fits, "grid_sample", f"a grid [{data.shape[0]}, …, {data.ndim - 2}]", list(grid.shape))
     kind, spatial = accumulator_type(data.dtype), data.shape[2:]
     rank = len(spatial)
 
@@ -51,9 +71,18 @@ def grid_sample(
 
 
 def _interpolated(read: Callable[[Sequence[Expr]], Expr], taps: Sequence[Sequence[Tap]]) -> Expr:
-    """The sum over all combinations of taps, one per axis, of what is read there times what they count."""
-    terms = [read([i for i, _ in tap]) * reduce(lambda a, b: a * b, [w for _, w in tap]) for tap in product(*taps)]
-    return reduce(lambda a, b: a + b, terms)
+    """The sum over all combinations of taps, one per axis, of what is read there times what they count.
+
+    What is not there is 0, whatever is read in its place.
+    """
+
+    def term(tap: Sequence[Tap]) -> Expr:
+        value, there = read([i for i, _, _ in tap]), [c for _, _, c in tap if c is not None]
+        if there:
+            value = te.select(te.all(*there), value, te.const(0, value.dtype))
+        return value * reduce(lambda a, b: a * b, [w for _, w, _ in tap])
+
+    return reduce(lambda a, b: a + b, map(term, product(*taps)))
 
 
 def _taps(at: Expr, extent: int, mode: str, padding: str, align_corners: bool) -> list[Tap]:
@@ -80,13 +109,12 @@ def _taps(at: Expr, extent: int, mode: str, padding: str, align_corners: bool) -
 
 def _tap(i: Expr, weight: Expr, extent: int, padding: str, align_corners: bool) -> Tap:
     """Element i counted with a weight, or what stands for it where there is none."""
-    if padding == "zeros":
-        weight = te.select(te.all(i >= 0, i < extent), weight, te.const(0, weight.dtype))
-    elif padding == "reflection":
+    there = te.all(i >= 0, i < extent) if padding == "zeros" else None
+    if padding == "reflection":
         period = max(2 * extent - 2, 1) if align_corners else 2 * extent
         i = i % period
         i = te.minimum(i, period - i if align_corners else period - 1 - i)
-    return te.minimum(te.maximum(i, 0), extent - 1), weight
+    return te.minimum(te.maximum(i, 0), extent - 1), weight, there
 
 
 def _reflected(at: Expr, low: float, span: float) -> Expr:
@@ -113,6 +141,17 @@ def deformable_columns(data: View, offset: View, mask: View | None, window: Wind
     output…] weighs it; channels share them in `offset_groups` groups. Outside of data there are zeros (Dai et al. 2017,
     ONNX DeformConv).
     """
+    name = "deformable_columns"
+    require_views(name, data=data, offset=offset, **({} if mask is None else {"mask": mask}))
+    require_floats(name, data=data, offset=offset)
+    require_rank(name, "data [N, C, H, W]", data, 4)
+    require_window(name, window, data.shape[2:])
+    require_count(name, "offset_groups", offset_groups, 1)
+    require(data.shape[1] % offset_groups == 0, name, f"a multiple of {offset_groups} channels", data.shape[1])
+    places = (prod(window.kernel) * offset_groups, *window.output(data.shape[2:]))
+    require_shape(name, "offset", offset, (data.shape[0], 2 * places[0], *places[1:]))
+    if mask is not None:
+        require_shape(name, "mask", mask, (data.shape[0], *places))
     kind, (n, c, *spatial), output = accumulator_type(data.dtype), data.shape, offset.shape[2:]
     taps, size = prod(window.kernel), c // offset_groups
 
@@ -142,6 +181,16 @@ def roi_align(
     average ("avg") of `samples` x `samples` points between elements, or the largest contribution of an element to one
     ("max"); 0 samples stand for as many as the bin has elements. With `half_pixel` an element's centre is at 0.5.
     """
+    require_one_of("roi_align", "kind", kind, ("avg", "max"))
+    require_views("roi_align", data=data, rois=rois, batch=batch)
+    require_floats("roi_align", data=data, rois=rois)
+    require_whole_numbers("roi_align", batch=batch)
+    require_rank("roi_align", "data [N, C, H, W]", data, 4)
+    require_rank("roi_align", "rois [regions, 4]", rois, 2)
+    require_shape("roi_align", "rois", rois, (rois.shape[0], 4))
+    require_shape("roi_align", "batch", batch, rois.shape[:1])
+    require_integers("roi_align", "shape", shape, 2, 1)
+    require_count("roi_align", "samples", samples, 0)
     images, channels, height, width = data.shape
     real, count = accumulator_type(data.dtype), rois.shape[0]
     result_shape = (count, channels, *shape)
@@ -188,8 +237,8 @@ def roi_align(
     return Computation((View(tensor, result_shape, Layout.row_major(4)),))
 
 
-def _clamped_taps(at: Expr, extent: int) -> list[Tap]:
-    """The two elements around a position, which the border limits before it is split."""
+def _clamped_taps(at: Expr, extent: int) -> list[tuple[Expr, Expr]]:
+    """The two elements around a position, which the border limits before it is split, and what they count."""
     at = te.minimum(te.maximum(at, 0.0), float(extent - 1))
     first = te.minimum(at.astype("int64"), extent - 1)
     part = at - first.astype(at.dtype)

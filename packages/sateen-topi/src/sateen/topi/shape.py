@@ -7,6 +7,18 @@ from math import prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.te import Expr
+from sateen.topi.arguments import (
+    require,
+    require_axis,
+    require_count,
+    require_integers,
+    require_numbers,
+    require_one_of,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_views,
+)
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Layout, View, compute
 from sateen.topi.operator import Computation
@@ -14,6 +26,9 @@ from sateen.topi.operator import Computation
 
 def reshape(x: View, shape: Sequence[int], layout: Layout | None = None) -> Computation:
     """The elements of x in row-major order, under another shape of as many elements."""
+    require_views("reshape", x=x)
+    require_integers("reshape", "shape", shape, len(shape), 0)
+    require(prod(shape) == prod(x.shape), "reshape", f"a shape of {prod(x.shape)} elements", list(shape))
     groups = list(equal_products(x.shape, shape))
 
     def element(*index: Expr) -> Expr:
@@ -76,6 +91,9 @@ def _unravel(flat: Expr, shape: Sequence[int]) -> list[Expr]:
 
 def transpose(x: View, permutation: Sequence[int], layout: Layout | None = None) -> Computation:
     """Axis d of the output is axis permutation[d] of x."""
+    require_views("transpose", x=x)
+    whole = sorted(permutation) == list(range(x.ndim))
+    require(whole, "transpose", f"a permutation of {x.ndim} axes", list(permutation))
 
     def element(*index: Expr) -> Expr:
         return x(*(index[permutation.index(axis)] for axis in range(x.ndim)))
@@ -85,6 +103,14 @@ def transpose(x: View, permutation: Sequence[int], layout: Layout | None = None)
 
 def concatenate(inputs: Sequence[View], axis: int, layout: Layout | None = None) -> Computation:
     """The inputs one after the other along an axis; their other extents are equal."""
+    require(len(inputs) > 0, "concatenate", "at least one input", "none")
+    named = {f"input{i}": x for i, x in enumerate(inputs)}
+    require_views("concatenate", **named)
+    require_same_type("concatenate", **named)
+    require_axis("concatenate", axis, inputs[0].ndim)
+    for name, x in named.items():
+        others = (x.shape[:axis], x.shape[axis + 1 :]) == (inputs[0].shape[:axis], inputs[0].shape[axis + 1 :])
+        require(others, "concatenate", f"{name} like {list(inputs[0].shape)} but along axis {axis}", list(x.shape))
     sizes = [x.shape[axis] for x in inputs]
     last = max((n for n, size in enumerate(sizes) if size), default=0)
 
@@ -104,6 +130,10 @@ def concatenate(inputs: Sequence[View], axis: int, layout: Layout | None = None)
 
 def split(x: View, axis: int, sizes: Sequence[int], layouts: Sequence[Layout | None] | None = None) -> Computation:
     """Pieces of x along an axis, of the given sizes in order."""
+    require_views("split", x=x)
+    require_axis("split", axis, x.ndim)
+    require_integers("split", "sizes", sizes, max(len(sizes), 1), 0)
+    require(sum(sizes) == x.shape[axis], "split", f"sizes that add up to {x.shape[axis]}", list(sizes))
     layouts = layouts or [None] * len(sizes)
 
     def piece(n: int) -> View:
@@ -126,6 +156,14 @@ def strided_slice(
 ) -> Computation:
     """Elements starts[d], starts[d] + steps[d], … of each axis, before ends[d]; -1 ends a backward slice at its first
     element. All are within the axis."""
+    require_views("strided_slice", x=x)
+    for name, values in (("starts", starts), ("ends", ends), ("steps", steps)):
+        require_integers("strided_slice", name, values, x.ndim)
+    for d, (start, end, step) in enumerate(zip(starts, ends, steps, strict=True)):
+        least, most = (0, x.shape[d]) if step > 0 else (-1, x.shape[d] - 1)
+        within = step != 0 and least <= start <= most and least <= end <= most
+        found = f"start {start}, end {end}, step {step}"
+        require(within, "strided_slice", f"a step other than 0 and bounds of {least} to {most} along axis {d}", found)
     shape = [len(range(a, b, c)) for a, b, c in zip(starts, ends, steps, strict=True)]
 
     def element(*index: Expr) -> Expr:
@@ -143,6 +181,14 @@ def pad(
     `mode` gives the added ones: `constant` is `value`, `edge` the nearest element, `reflect` a mirror at the centre of
     the outermost element, `wrap` the other end.
     """
+    require_views("pad", x=x)
+    require_one_of("pad", "mode", mode, ("constant", *_PADDING))
+    for name, values in (("before", before), ("after", after)):
+        require_integers("pad", name, values, x.ndim)
+    for low, extent, high in zip(before, x.shape, after, strict=True):
+        rest = extent + low + high
+        made = rest >= 0 and (mode == "constant" or extent > 0 or rest == 0)
+        require(made, "pad", f"pads that an axis of {extent} elements has room for", f"{low} and {high}")
     shape = [low + extent + high for low, extent, high in zip(before, x.shape, after, strict=True)]
 
     def constant(*index: Expr) -> Expr:
@@ -190,6 +236,8 @@ _PADDING: dict[str, Callable[[Expr, int, bool], Expr]] = {"edge": _nearest, "ref
 
 def tile(x: View, repeats: Sequence[int], layout: Layout | None = None) -> Computation:
     """x repeated repeats[d] times along each axis."""
+    require_views("tile", x=x)
+    require_integers("tile", "repeats", repeats, x.ndim, 0)
     shape = [n * times for n, times in zip(x.shape, repeats, strict=True)]
 
     def element(*index: Expr) -> Expr:
@@ -201,6 +249,9 @@ def tile(x: View, repeats: Sequence[int], layout: Layout | None = None) -> Compu
 def depth_to_space(x: View, block: int, mode: str = "DCR", layout: Layout | None = None) -> Computation:
     """[n, c, h, w] to [n, c / block², h·block, w·block]; the depth is [block, block, c'] (DCR) or [c', block, block]
     (CRD)."""
+    require_one_of("depth_to_space", "mode", mode, ("DCR", "CRD"))
+    _require_picture("depth_to_space", x, block)
+    require(x.shape[1] % block**2 == 0, "depth_to_space", f"a multiple of {block**2} channels", x.shape[1])
     n, c, h, w = x.shape
     depth = c // block**2
 
@@ -214,6 +265,9 @@ def depth_to_space(x: View, block: int, mode: str = "DCR", layout: Layout | None
 
 def space_to_depth(x: View, block: int, layout: Layout | None = None) -> Computation:
     """[n, c, h, w] to [n, c·block², h / block, w / block]; the depth is [block, block, c]."""
+    _require_picture("space_to_depth", x, block)
+    whole = x.shape[2] % block == 0 and x.shape[3] % block == 0
+    require(whole, "space_to_depth", f"height and width of multiples of {block}", list(x.shape[2:]))
     n, c, h, w = x.shape
 
     def element(i: Expr, k: Expr, y: Expr, z: Expr) -> Expr:
@@ -223,8 +277,17 @@ def space_to_depth(x: View, block: int, layout: Layout | None = None) -> Computa
     return Computation((compute((n, c * block**2, h // block, w // block), element, "space_to_depth", layout),))
 
 
+def _require_picture(operator: str, x: View, block: int) -> None:
+    require_views(operator, x=x)
+    require_rank(operator, "x [n, c, h, w]", x, 4)
+    require_count(operator, "block", block, 1)
+
+
 def trilu(x: View, upper: bool, k: int = 0, layout: Layout | None = None) -> Computation:
     """The upper or lower triangle of the last two axes, from the k-th diagonal; zero elsewhere."""
+    require_views("trilu", x=x)
+    require_rank("trilu", "x", x, 2, or_more=True)
+    require_integers("trilu", "k", (k,), 1)
 
     def element(*index: Expr) -> Expr:
         row, column = index[-2:]
@@ -237,6 +300,11 @@ def trilu(x: View, upper: bool, k: int = 0, layout: Layout | None = None) -> Com
 def one_hot(indices: View, values: View, depth: int, axis: int, layout: Layout | None = None) -> Computation:
     """values[1] where the new axis, of extent `depth`, is at the index, else values[0]. Negative indices count from the
     end; those out of range choose nothing."""
+    require_views("one_hot", indices=indices, values=values)
+    require_numbers("one_hot", indices=indices)
+    require_shape("one_hot", "values", values, (2,))
+    require_count("one_hot", "depth", depth, 1)
+    require_axis("one_hot", axis, indices.ndim + 1)
 
     def element(*index: Expr) -> Expr:
         chosen = indices(*index[:axis], *index[axis + 1 :]).astype("int64")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sateen.tensor_ir import te
+from sateen.topi.arguments import require_axis, require_floats, require_views
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation
 from sateen.topi.rows import Rows
@@ -11,6 +12,9 @@ from sateen.topi.tiling import accumulator_type
 
 def softmax(x: View, axis: int) -> Computation:
     """exp(x) / Σ exp(x) along an axis; the row's maximum is subtracted first, so that nothing overflows."""
+    require_views("softmax", x=x)
+    require_floats("softmax", x=x)
+    require_axis("softmax", axis, x.ndim)
     kind = accumulator_type(x.dtype)
     rows = Rows(x.shape, axis, axis + 1)
     largest = rows.reduction(te.max, lambda o, r, i: x(*rows.index(o, r, i)).astype(kind), "largest")
@@ -27,6 +31,9 @@ def softmax(x: View, axis: int) -> Computation:
 
 def log_softmax(x: View, axis: int) -> Computation:
     """x - log Σ exp(x) along an axis."""
+    require_views("log_softmax", x=x)
+    require_floats("log_softmax", x=x)
+    require_axis("log_softmax", axis, x.ndim)
     kind = accumulator_type(x.dtype)
     rows = Rows(x.shape, axis, axis + 1)
     largest = rows.reduction(te.max, lambda o, r, i: x(*rows.index(o, r, i)).astype(kind), "largest")

@@ -20,6 +20,7 @@ import numpy as np
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.topi.arguments import require, require_rank, require_same_type, require_shape, require_views
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.operator import Computation
@@ -87,6 +88,14 @@ def strassen_matmul(a: View, weight: View) -> Computation:
     Each item of the batch is a matrix; one with an odd number of rows is completed by zeros. With a row-major weight
     the product is computed as it is defined, element by element.
     """
+    name = "strassen_matmul"
+    require_views(name, a=a, weight=weight)
+    require_rank(name, "a [batch, …, k]", a, 3, or_more=True)
+    require_rank(name, "weight [7, k/2, n/2]", weight, 3)
+    require_same_type(name, a=a, weight=weight)
+    require(str(a.dtype) == "float32", name, "float32", a.dtype)
+    require(a.shape[-1] % 2 == 0, name, "an even number of columns on the left", a.shape[-1])
+    require_shape(name, "weight", weight, (PRODUCTS, a.shape[-1] // 2, weight.shape[2]))
     return _Strassen(a, weight).computation()
 
 

@@ -23,14 +23,24 @@ class Symbol:
 
 Dim = int | Symbol
 
+MOST_DIMENSIONS = 32
+"""Of a tensor: what NumPy has at the least."""
+
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor of `dtype` with logical dimensions `shape`, kept in `layout` (None: row-major)."""
+    """A tensor of `dtype` with logical dimensions `shape`, kept in `layout` (None: row-major).
+
+    Raises InferenceError for more dimensions than MOST_DIMENSIONS.
+    """
 
     dtype: DType
     shape: tuple[Dim, ...]
     layout: Layout | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.shape) > MOST_DIMENSIONS:
+            raise InferenceError(f"expected a tensor of at most {MOST_DIMENSIONS} dimensions, found {len(self.shape)}")
 
     @staticmethod
     def of(dtype: DType | str, shape: Sequence[Dim], layout: Layout | None = None) -> TensorType:
@@ -39,6 +49,9 @@ class TensorType:
     def __str__(self) -> str:
         suffix = f"@{self.layout}" if self.layout is not None else ""
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]{suffix}"
+
+    def __repr__(self) -> str:
+        return f"TensorType({self})"
 
     @property
     def rank(self) -> int:

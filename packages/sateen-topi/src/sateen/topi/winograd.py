@@ -12,15 +12,23 @@ Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from sateen.runtime.threads import Threads
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.topi.arguments import (
+    require,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_views,
+    require_window,
+)
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.operator import Computation
@@ -43,6 +51,13 @@ MOST_BLOCK = 256
 """Tiles that a block of rows has at most."""
 LARGE_WEIGHT_BYTES = 8 << 20
 """Of a transformed weight that threads make together."""
+
+ROUNDING = 2.0**-24
+"""The largest error of one operation of float32, in proportion to its result."""
+DEVIATIONS = 3.0
+"""Of which the largest error of a tile is taken to consist; see docs/design/numerics.md for what was measured."""
+ROUNDINGS = 6.0
+"""Of a term before it is summed over channels: its weight, the passes over its input, the product, passes over sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +95,21 @@ F2 = Transform(
 F4 = Transform(
     4, 1,
     (
-        (4, 0, -5, 0, 1, 0), (0, -4, -4, 1, 1, 0), (0, 4, -4, -1, 1, 0),
-        (0, -2, -1, 2, 1, 0), (0, 2, -1, -2, 1, 0), (0, 4, 0, -5, 0, 1),
+        (1089 / 1024, 0, -157 / 64, 0, 1, 0),
+        (0, -363 / 256, -121 / 64, 3 / 4, 1, 0), (0, 363 / 256, -121 / 64, -3 / 4, 1, 0),
+        (0, -99 / 128, -9 / 16, 11 / 8, 1, 0), (0, 99 / 128, -9 / 16, -11 / 8, 1, 0),
+        (0, 1089 / 1024, 0, -157 / 64, 0, 1),
     ),
     (
-        (1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6),
-        (1 / 24, 1 / 12, 1 / 6), (1 / 24, -1 / 12, 1 / 6), (0, 0, 1),
+        (1024 / 1089, 0, 0), (-512 / 765, -128 / 255, -32 / 85), (-512 / 765, 128 / 255, -32 / 85),
+        (2048 / 10285, 256 / 935, 32 / 85), (2048 / 10285, -256 / 935, 32 / 85), (0, 0, 1),
     ),
-    ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
+    (
+        (1, 1, 1, 1, 1, 0), (0, 3 / 4, -3 / 4, 11 / 8, -11 / 8, 0), (0, 9 / 16, 9 / 16, 121 / 64, 121 / 64, 0),
+        (0, 27 / 64, -27 / 64, 1331 / 512, -1331 / 512, 1),
+    ),
 )  # fmt: skip
+"""Its points 3/4 and 11/8 lose a fifth of what 1 and 2 would, all exact in float32."""
 F6 = Transform(
     6, 1,
     (
@@ -146,9 +167,28 @@ def transformed(weight: Array, f: Transform) -> Array:
         for channel in range(len(weight)):
             transform(channel)
     else:
-        with ThreadPoolExecutor() as threads:
+        with Threads() as threads:
             list(threads.map(transform, range(len(weight))))
     return result
+
+
+def loss(weight: Array, f: Transform) -> float:
+    """What an output may lose to rounding, in proportion to Σ|w| of its channel times the largest input of its tile.
+
+    Every operation is taken to add an error of its own, which later ones carry on as they do its result; errors and
+    inputs have nothing to do with each other, nor with the weight [O, C, 3, 3] of float32. The largest over channels.
+    """
+    outputs, channels = weight.shape[:2]
+    taps = weight.reshape(outputs, channels, KERNEL**2).astype(np.float64)
+    magnitude = np.abs(taps).sum((1, 2))
+    g, b, a = (np.array(matrix) for matrix in (f.weight, f.data, _transposed(f.output)))
+    both = np.kron(g, g)
+    squares = ((both @ (taps.swapaxes(1, 2) @ taps)) * both).sum(-1)  # Σ over channels of the transformed weight's
+    carried = squares * np.kron(*2 * [(b**2).sum(1)]) @ np.kron(*2 * [a**2])
+    terms = np.count_nonzero(taps.any(-1), axis=1)  # each rounds a sum, of half of them on average
+    variance = (ROUNDINGS + terms / 2) * carried.max(initial=0.0, axis=1)
+    alive = magnitude > 0
+    return float(DEVIATIONS * ROUNDING * (np.sqrt(variance[alive]) / magnitude[alive]).max(initial=0.0))
 
 
 def weight_layout(lanes: int, vectors: int) -> Layout:
@@ -165,6 +205,18 @@ def winograd_conv(
     squares of so many rows and columns give their maxima. Blocked by channels is the layout for speed; row-major
     is computed as it is defined, element by element.
     """
+    name = "winograd_conv"
+    require_views(name, data=data, weight=weight, **({} if bias is None else {"bias": bias}))
+    require_rank(name, "data [N, C, H, W]", data, 4)
+    require_same_type(name, data=data, weight=weight)
+    require(str(data.dtype) == "float32", name, "float32", data.dtype)
+    require_shape(name, "weight", weight, (*weight.shape[:1], data.shape[1], f.weights, f.weights))
+    if bias is not None:
+        require_shape(name, "bias", bias, weight.shape[:1])
+    require_window(name, window, data.shape[2:])
+    fitting = fits((0, 0, *window.kernel), window) and window.strides == (f.stride, f.stride)
+    require(fitting, name, f"a window of 3x3 with strides {f.stride} and no dilations", window)
+    require(f.m % pool == 0, name, f"a pool that divides {f.m}", pool)
     return _Winograd(data, weight, bias, f, window, tuple(block), pool).computation()
 
 
