@@ -18,11 +18,12 @@ MACHINE = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
 transform = partial(choose_convolutions, machine=MACHINE)
 
 
-def network(*, size=16, channels=32, strides=(1, 1), constant=True):
+def network(*, size=16, channels=32, strides=(1, 1), constant=True, weight=None):
     random = np.random.default_rng(0)
     g = GraphBuilder("test")
     x = g.input("x", "float32", (1, channels, size, size))
-    weight = random.standard_normal((32, channels, 3, 3)).astype("float32")
+    if weight is None:
+        weight = random.standard_normal((32, channels, 3, 3)).astype("float32")
     w = g.parameter("w", weight) if constant else g.input("w", "float32", weight.shape)
     b = g.parameter("b", random.standard_normal(32).astype("float32"))
     g.output(g.add(Conv(strides, (1, 1, 1, 1)), x, w, b, name="y"))
@@ -50,6 +51,21 @@ def test_others_get_a_tile():
 def test_strict_numerics_are_direct():
     (node,) = transform(network(), strict=True).nodes
     assert isinstance(node.op, Conv)
+
+
+def single_taps():
+    """A weight with which tiles of 6 x 6 lose more than is allowed: each output is one element of the input."""
+    weight = np.zeros((32, 32, 3, 3), "float32")
+    weight[np.arange(32), np.arange(32), 2, 2] = 1
+    return weight
+
+
+def test_a_weight_that_a_tile_loses_too_much_of_gets_a_smaller_tile():
+    chosen = transform(network(size=60), known=lambda problem: (Winograd(6, 10, 10, 1), Winograd(4, 15, 15, 1)))
+    few = transform(
+        network(size=60, weight=single_taps()), known=lambda problem: (Winograd(6, 10, 10, 1), Winograd(4, 15, 15, 1))
+    )
+    assert [n.op.tile for n in (*chosen.nodes, *few.nodes)] == [6, 4]
 
 
 @pytest.mark.parametrize("method", [Direct(1, 4, 1), Winograd(2, 8, 8, 1)])

@@ -58,6 +58,15 @@ def test_a_result_with_a_reader_elsewhere_stays_in_memory(g):
     assert separations(graph)[c] == "read 3 times"
 
 
+def test_an_output_of_the_network_stays_in_memory(g):
+    x = g.input("x", "float32", SHAPE)
+    c = conv(g, x)
+    g.output(c, g.add(Relu(), c))
+    graph = g.finish()
+    assert groups(graph) == ["conv", "relu"]
+    assert separations(graph)[c] == "output of the network"
+
+
 def test_no_reader_behind_a_master_moves_its_elements(g):
     x = g.input("x", "float32", SHAPE)
     c = conv(g, x)
@@ -96,3 +105,12 @@ def test_a_kernel_without_a_schedule_takes_nothing_behind_it(g):
     x = g.input("x", "float32", SHAPE)
     g.output(g.add(Add(), g.add(CumSum(1, False, False), x), x))
     assert groups(g.finish()) == ["cum_sum", "add"]
+
+
+def test_what_is_fused_stays():
+    g = GraphBuilder("test")
+    x = g.input("x", "float32", (4,))
+    g.output(g.add(Exp(), g.add(Relu(), x)))
+    fused = fuse(g.finish())
+    again = fuse(fused)
+    assert again.nodes == fused.nodes

@@ -1,6 +1,5 @@
 """Operators of installed packages, found by their entry points."""
 
-import re
 import sys
 
 import pytest
@@ -79,5 +78,5 @@ def test_a_package_that_offers_no_operator_is_named(install, offered, code, mess
 def test_two_packages_with_operators_of_one_name_are_refused(install):
     install("acme", "Swish")
     install("bolt", "Swish", MODULE.replace("{name}", "acme"))
-    with pytest.raises(ArgumentError, match=re.escape("expected one operator 'acme.Swish', found sateen_acme.Swish and")):
+    with pytest.raises(ArgumentError, match=r"expected one operator 'acme\.Swish', found sateen_acme\.Swish and"):
         installed_operators()

@@ -9,12 +9,13 @@ import pytest
 from sateen.graph_ir.build import build, lower_network
 from sateen.graph_ir.graph import Graph, GraphBuilder, Node, NodeSpan
 from sateen.graph_ir.kernel_compiler import KernelCompiler
-from sateen.graph_ir.ops.element_wise import Exp, Relu
+from sateen.graph_ir.ops.element_wise import Elu, Exp, Relu
 from sateen.graph_ir.ops.softmax import Softmax
 from sateen.runtime import CodegenError, Target
 from sateen.tensor_ir import ObjectCache
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.link.object_file import read_object
 
 TARGET = Target.of("llvm")
 
@@ -44,6 +45,31 @@ def test_neither_workers_nor_a_cache_change_the_artifact(tmp_path: Path) -> None
         assert build(network(), workers=workers, cache=cache).to_bytes() == expected
     assert len(list(cache.folder.iterdir())) == 2
     assert build(network(), cache=cache).to_bytes() == expected
+
+
+@pytest.mark.parametrize("by_workers", [False, True])
+def test_kernels_of_a_network_check_no_arguments(by_workers: bool) -> None:
+    with CompilerPool(1) as workers:
+        compiler = KernelCompiler(TARGET, workers if by_workers else None)
+        lowered = lower_network(network(), TARGET, compiler.begin)
+        objects = [read_object(code) for code in compiler.finish()]
+    callable_ = [{s.name for s in o.symbols if s.section is not None and s.binding != 0} for o in objects]
+    assert callable_ == [{f"{function.name}.kernel"} for function in lowered.kernels]
+
+
+def test_code_and_text_grow_with_a_chain_of_functions_that_read_their_argument_twice() -> None:
+    def chain(length: int) -> Graph:
+        builder = GraphBuilder("net")
+        x = builder.input("x", "float32", (32,))
+        for i in range(length):
+            x = builder.add(Elu(alpha=0.5), x, name=f"y{i}")
+        builder.output(x)
+        return builder.finish()
+
+    short, long = (sum(len(str(f)) for f in lower_network(chain(n), TARGET).kernels) for n in (15, 45))
+    assert long < 4 * short
+    with CompilerPool(1) as workers:
+        assert build(chain(20), workers=workers).to_bytes() == build(chain(20)).to_bytes()
 
 
 @pytest.mark.parametrize("by_workers", [False, True])

@@ -203,6 +203,24 @@ def test_an_input_that_is_read_later_keeps_its_place() -> None:
     assert plan.views == {}
 
 
+def test_an_input_that_lies_in_the_memory_of_another_one_keeps_its_place() -> None:
+    """The sum of a value and of the same one reshaped, which is read at other places."""
+    builder = GraphBuilder("shared")
+    a = builder.add(Exp(), builder.input("x", "float32", (4, 16)), name="a")
+    turned = builder.add(Reshape((16, 4)), a, name="turned")
+    b = builder.add(MatMul(), a, turned, name="b")
+    builder.output(builder.add(Relu(), b))
+    graph = builder.finish()
+    (_, view, product, _) = graph.nodes
+    alike = Node(product.op, product.inputs, (Value("c", a.type),))
+    last = Node(Relu(), alike.outputs, (Value("y", a.type),))
+    graph = Graph("shared", graph.inputs, {}, (graph.nodes[0], view, alike, last), last.outputs)
+    assert plan_memory(graph, {}, {alike: [a]}).views == {turned: View(a, 0)}
+    alone = Node(Relu(), (turned,), alike.outputs)
+    graph = Graph("alone", graph.inputs, {}, (graph.nodes[0], view, alone, last), last.outputs)
+    assert alike.outputs[0] in plan_memory(graph, {}, {alone: [turned]}).views
+
+
 def test_storage_of_kernels_is_part_of_the_workspace() -> None:
     """The packed operand of a matrix product lies beside the values that live at the same time."""
     builder = GraphBuilder("product")

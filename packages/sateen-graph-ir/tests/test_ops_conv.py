@@ -71,6 +71,8 @@ def test_symbolic_dimensions_become_symbols():
     assert y.shape == (Symbol("n"), 8, 15, Symbol("(w + -3) // 2 + 1"))
     (y,) = ConvTranspose(strides=(2, 2)).infer(data, TensorType.of("float32", (3, 8, 4, 4)))
     assert y.shape == (Symbol("n"), 8, 66, Symbol("(w - 1) * 2 + 4"))
+    (y,) = Conv(pads=(0, 1, 0, 1)).infer(data, TensorType.of("float32", (8, 3, 3, 3)))
+    assert y.shape == (Symbol("n"), 8, 30, Symbol("w"))
 
 
 def test_layouts_follow_the_channels():

@@ -101,6 +101,10 @@ def test_values(check_op, op, dtype):
         (ops.Sign(), np.sign),
         (ops.Negative(), np.negative),
         (ops.BitwiseNot(), np.invert),
+        (
+            ops.Shrink(bias=1.5, lambd=2.0),
+            lambda x: np.where(x < -2, x + 1.5, np.where(x > 2, x - 1.5, 0)).astype(x.dtype),
+        ),
     ],
     ids=str,
 )
@@ -121,6 +125,8 @@ def test_special_values_stay(check_op):
     check_op(ops.Relu(), [x], [np.array([np.nan, np.inf, 0, 0], "float32")])
     check_op(ops.Sign(), [x], [np.array([np.nan, 1, -1, -1], "float32")])
     check_op(ops.LeakyRelu(alpha=0.5), [x], [np.array([np.nan, np.inf, -np.inf, -0.25], "float32")])
+    check_op(ops.Shrink(lambd=0.25), [x], [np.array([0, np.inf, -np.inf, -0.5], "float32")])
+    check_op(ops.ThresholdedRelu(alpha=-1.0), [x], [np.array([0, np.inf, 0, -0.5], "float32")])
     check_op(ops.IsNaN(), [x], [np.array([True, False, False, False])])
     check_op(ops.IsInf(), [x], [np.array([False, True, True, False])])
     check_op(ops.IsInf(detect_negative=False), [x], [np.array([False, True, False, False])])
@@ -184,3 +190,16 @@ def test_networks_of_float64_find_their_functions_in_the_c_library(op, reference
     g.output(g.add(op, g.input("x", "float64", (5,)), name="y"))
     x = np.array([0.1, 0.5, 1.0, 1.5, 3.0])
     np.testing.assert_allclose(load(build(g.finish())).run({"x": x})["y"].numpy(), reference(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "message"),
+    [
+        (ops.Clip(low=0.5), "int32", "clip: low expects an integer of -2147483648 to 2147483647 for int32, found 0.5"),
+        (ops.Clip(low=300), "uint8", "clip: low expects an integer of 0 to 255 for uint8, found 300"),
+        (ops.Clip(high=-1), "uint8", "clip: high expects an integer of 0 to 255 for uint8, found -1"),
+    ],
+)
+def test_limits_that_integers_can_t_have_are_refused(op, dtype, message):
+    with pytest.raises(InferenceError, match=re.escape(message)):
+        op.infer(TensorType.of(dtype, (3,)))

@@ -66,6 +66,7 @@ def test_whole_channels(check_op):
         ),
         (AveragePool((2,)), "int32", (1, 3, 9), "average_pool: expects floating-point data, found int32"),
         (GlobalMaxPool(), "int32", (1, 3, 9), "global_max_pool: expects floating-point data, found int32"),
+        (MaxPool((2,)), "bool", (1, 3, 9), "max_pool: data expects numbers, found bool"),
         (MaxPool((3,)), "float32", (1, 3, 2), "does not fit into dimension 2 of data"),
     ],
 )  # fmt: skip

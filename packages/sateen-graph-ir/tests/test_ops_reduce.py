@@ -57,6 +57,14 @@ def test_element_types(check_op, op, dtype):
     check_op(op(axes=(1,), keepdims=True), [x], [np.asarray(expected).astype(dtype)])
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint64"])
+def test_the_mean_of_integers_fits_where_their_sum_or_number_does_not(check_op, dtype):
+    limits = np.iinfo(dtype)
+    for extremum in (limits.min, min(limits.max, 1 << 55)):
+        x = np.full((7, 40), extremum, dtype)
+        check_op(ops.ReduceMean(axes=(0, 1), keepdims=False), [x], [np.array(extremum, dtype)])
+
+
 @pytest.mark.parametrize("op", [ops.ReduceMean, ops.ReduceMax, ops.ReduceLogSumExp])
 def test_reduction_over_space_of_a_blocked_layout(check_op, op):
     x = RANDOM.normal(size=(2, 20, 4, 5)).astype("float32")

@@ -159,6 +159,10 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
             "slice: axis 0 expects a known extent, found float32[?n]",
         ),
         (ops.Pad(pads=(1, 0)), (OPEN,), "pad: axis 0 expects a known extent, found float32[?n]"),
+        (
+            ops.Pad(pads=(1, 0), value=0.5), (TensorType.of("int8", (3,)),),
+            "pad: value expects an integer of -128 to 127 for int8, found 0.5",
+        ),
         (ops.Pad(mode="mirror"), (DATA,), "pad: mode expects one of constant, edge, reflect, wrap, found 'mirror'"),
         (ops.Pad(pads=(1, 1)), (DATA,), "pad: pads expects 4 values, a begin and an end per axis, found 2"),
         (

@@ -77,6 +77,36 @@ def test_params_make_inputs_constant_and_replace_the_data_of_parameters(parse):
         build(graph, params={"w": np.zeros(3)})
 
 
+def drop_first_node(graph: Graph) -> Graph:
+    """A pass that is wrong: what it drops is used."""
+    return replace(graph, nodes=graph.nodes[1:])
+
+
+def drop_inputs(graph: Graph) -> Graph:
+    return replace(graph, inputs=graph.inputs[:1])
+
+
+def drop_outputs(graph: Graph) -> Graph:
+    return replace(graph, outputs=graph.outputs[:1])
+
+
+@pytest.mark.parametrize(
+    ("pass_", "message"),
+    [
+        (drop_first_node, "expected every input of exp to be defined before its use, found %a"),
+        (drop_inputs, "expected the inputs to stay, %x, %unread; found %x"),
+        (drop_outputs, "expected the outputs to stay, %y, %x; found 1 of them"),
+        (lambda graph: None, "expected <lambda> to return a Graph, found NoneType"),
+    ],
+)
+def test_a_pass_of_a_user_keeps_what_others_use(parse, pass_, message):
+    graph = parse("input %x: float32[2]\ninput %unread: float32[2]\n%a = relu(%x)\n%y = exp(%a)\noutput %y\noutput %x")
+    with pytest.raises(InferenceError) as caught:
+        build(graph, pipeline=(pass_,))
+    assert str(caught.value) == message
+    assert f"while running {pass_.__name__}" in caught.value.__notes__
+
+
 def test_an_error_names_the_pass_and_the_node(parse):
     with pytest.raises(InferenceError) as caught:
         run_pipeline(parse(TEXT), (partial(retype, shape=(3,)),))

@@ -15,8 +15,8 @@ from sateen.graph_ir.pipeline import run_pipeline
 from sateen.runtime import Target
 from sateen.tensor_ir import build_functions
 
-MOST_SPILLS = 40
-"""Of vectors, beside the accumulators of the sums that follow the products; with constants held there are 170."""
+MOST_SPILLS = 60
+"""Of vectors, most of them in the epilogue, none in the loop of the product; with constants held there are 170."""
 
 
 @pytest.mark.parametrize("op", [Sigmoid(), Tanh(), Gelu()], ids=lambda op: op.op_name())

@@ -26,3 +26,8 @@ def test_what_no_output_needs_goes(check):
 
 def test_what_an_output_needs_stays(check_unchanged):
     check_unchanged(remove_dead_nodes, "input %x: float32[2]\n%a = relu(%x)\n%b = exp(%a)\noutput %b")
+
+
+def test_a_node_stays_whose_last_output_is_needed(check_unchanged):
+    lines = "input %x: float32[4]\n%a, %b = split(%x) {axis=0, sizes=(1, 3)}\n%c = exp(%b)\noutput %c"
+    check_unchanged(remove_dead_nodes, lines)

@@ -68,3 +68,18 @@ def test_other_attributes_inputs_or_types_of_parameters_are_not_equal(check_unch
 
 def test_outputs_stay_values_of_their_own(check_unchanged):
     check_unchanged(share_equal_nodes, "input %x: float32[2]\n%a = relu(%x)\n%b = relu(%x)\noutput %a\noutput %b")
+
+
+def test_parameters_that_begin_alike_are_not_equal(check_unchanged):
+    first, second = [0.0] * 20, [*[0.0] * 19, 1.0]
+    check_unchanged(
+        share_equal_nodes,
+        f"""
+        input %x: float32[20]
+        parameter %v: float32[20] = {first}
+        parameter %w: float32[20] = {second}
+        %a = add(%x, %v)
+        %y = add(%a, %w)
+        output %y
+        """,
+    )

@@ -102,11 +102,13 @@ def test_zeros_around_the_data_of_an_average_pool_count(check):
         # another type
         "%y = cast(%x) {dtype=float64}",
         # a constant that enlarges
-        "parameter %z: float32[1, 1, 1, 1] = [0.0]\n%y = add(%x, %z)",
-        "parameter %z: float32[1] = [1.0]\n%y = subtract(%z, %x)",
-        "parameter %z: float32[1] = [0.0]\n%y = multiply(%x, %z)",
-        # backwards
-        "%y = slice(%x) {starts=(0, 0, 3), ends=(1, 3, -1), steps=(1, 1, -1)}",
+        "parameter %z: float32[1, 1, 1, 1] = [0.0]\n%a = add(%x, %z)\n%y = exp(%a)",
+        "parameter %z: float32[1] = [1.0]\n%a = subtract(%z, %x)\n%y = exp(%a)",
+        "parameter %z: float32[1] = [0.0]\n%a = multiply(%x, %z)\n%y = exp(%a)",
+        # backwards, then forwards
+        "%a = slice(%x) {starts=(0, 0, 3), ends=(1, 3, -1), steps=(1, 1, -1)}\n%y = exp(%a)",
+        """%a = slice(%x) {starts=(0, 0, 3), ends=(1, 3, -1), steps=(1, 1, -1)}
+        %y = slice(%a) {starts=(0, 0, 0), ends=(1, 3, 2), steps=(1, 1, 1)}""",
         # limits that exclude each other: order matters
         "%a = clip(%x) {low=none, high=-1.0}\n%y = relu(%a)",
         # other axes, and an inner value that is read elsewhere
@@ -118,6 +120,10 @@ def test_zeros_around_the_data_of_an_average_pool_count(check):
         '%p = pad(%x) {mode="constant", pads=(0, 1, 0, 0, 0, 0)}\n%y = average_pool(%p) {POOL, pads=(0, 0)}',
         '%p = pad(%x) {mode="constant", pads=(0, 0, 1, 0, 0, 1)}\n%y = average_pool(%p) {POOL, pads=(1, 1)}',
         '%p = pad(%x) {mode="constant", pads=(0, 0, 1, 0, 0, 1)}\n%y = max_pool(%p) {POOL, pads=(0, 0)}',
+        # pads that crop, and a last window that sticks out of them
+        '%p = pad(%x) {mode="constant", pads=(0, 0, -1, 0, 0, 1)}\n%y = average_pool(%p) {POOL, pads=(0, 0)}',
+        """%p = pad(%x) {mode="constant", pads=(0, 0, 1, 0, 0, 0)}
+        %y = average_pool(%p) {kernel=(2,), strides=(2,), dilations=(1,), pads=(0, 0), ceil_mode=true}""",
     ],
 )
 def test_what_would_change_the_result_stays(check_unchanged, lines):

@@ -141,7 +141,7 @@ def test_candidates_are_measured_on_this_machine(text):
         list(t.run(process))
     assert t.failures == {}
     assert len(t.records) == len(t.trials)
-    assert all(0 < r.seconds < 0.01 for r in t.records)
+    assert all(r.seconds > 0 for r in t.records)
 
 
 def test_a_candidate_that_can_not_be_computed_is_an_error_of_its_own():
@@ -155,7 +155,7 @@ def test_a_candidate_that_computes_something_else_is_refused():
     bench = Bench(PROBLEM, Target.host())
     bench.measure(Direct(1, 4, 1), "")
     bench.expected = bench.expected + 1.0
-    with pytest.raises(ExecutionError, match=r"expected the result of the default within 0\.0001 of it, found 0\.\d"):
+    with pytest.raises(ExecutionError, match=r"expected the result of the default within 0\.0001 of its largest"):
         bench.measure(Direct(1, 8, 1), "")
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from sateen.graph_ir.types import Symbol, TensorType
 from sateen.runtime.dtype import DType
+from sateen.runtime.errors import InferenceError
 from sateen.topi.layout import Layout
 
 BLOCKED = Layout.parse("aBcd16b")
@@ -42,3 +43,9 @@ def test_a_symbol_makes_a_type_dynamic():
     assert static.is_static
     assert static.static_shape == (3, 2)
     assert static.memory_layout == Layout.row_major(2)
+
+
+def test_a_tensor_has_no_more_dimensions_than_numpy_has_at_the_least():
+    assert TensorType.of("float32", [1] * 32).rank == 32
+    with pytest.raises(InferenceError, match="expected a tensor of at most 32 dimensions, found 65"):
+        TensorType.of("float32", [1] * 65)

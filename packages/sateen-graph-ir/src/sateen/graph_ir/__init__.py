@@ -10,6 +10,7 @@ from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.parser import parse_graph
 from sateen.graph_ir.pipeline import PassRun, Pipeline, run_pipeline
 from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.version import __version__
 
 __all__ = [
     "OPS",
@@ -26,6 +27,7 @@ __all__ = [
     "Symbol",
     "TensorType",
     "Value",
+    "__version__",
     "build",
     "default_pipeline",
     "installed_operators",

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.metadata import version
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
+from sateen.graph_ir.aliases import copy_early_outputs
 from sateen.graph_ir.entry import build_entry
-from sateen.graph_ir.graph import Graph, Node, Value
+from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value
 from sateen.graph_ir.kernel_compiler import KernelCompiler
 from sateen.graph_ir.kernels import Kernel, copying, group_key, lower_kernel
 from sateen.graph_ir.memory import MemoryPlan, plan_memory
@@ -25,6 +26,7 @@ from sateen.graph_ir.parameter_block import parameter_block
 from sateen.graph_ir.passes.choose_convolutions import Chooser, choose_convolutions, nothing_known
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.graph_ir.passes.choose_products import choose_products
+from sateen.graph_ir.passes.copy_outputs import copy_outputs
 from sateen.graph_ir.passes.fold_constants import fold_constants
 from sateen.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from sateen.graph_ir.passes.fuse import fuse
@@ -41,11 +43,13 @@ from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from sateen.graph_ir.passes.simplify import simplify
 from sateen.graph_ir.passes.simplify_inference import simplify_inference
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
-from sateen.graph_ir.pipeline import Observer, Pipeline, run_pipeline
+from sateen.graph_ir.pipeline import Observer, Pipeline, run_pipeline, verify_graph
 from sateen.graph_ir.records import Records
 from sateen.graph_ir.steps import steps_of
+from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.version import __version__
 from sateen.graph_ir.views import find_views
-from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
+from sateen.runtime import ArgumentError, Artifact, InferenceError, Parameter, Target, TargetError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir import Machine, ObjectCache
 from sateen.tensor_ir.codegen.llvm import companion_text
@@ -65,22 +69,27 @@ EXPORTS = (
     "sateen_metadata",
     *PARAMETER_SYMBOLS,
 )
+LONGEST_SONAME = 128
+"""Of a library, without its ending."""
 
-
-NUMERICS = ("default", "strict")
+NUMERICS = ("strict", "default", "fast")
+"""How far the sums of a network may be rearranged, from the least on (semantics 4.8)."""
+DENORMALS = ("keep", "flush")
+"""What becomes of subnormal numbers (semantics 4.10)."""
 
 
 def default_pipeline(target: Target, numerics: str = "default", known: Chooser = nothing_known) -> Pipeline:
-    """The passes that `build` runs before fusion; with `numerics` strict, only methods that keep each sum as it is.
+    """The passes that `build` runs before fusion.
 
-    `known` tells the convolutions that were measured (Records.best). Raises TargetError for other numerics.
+    `known` tells the convolutions that were measured (Records.best). Raises ArgumentError for other numerics.
     """
     if numerics not in NUMERICS:
-        raise TargetError(f"expected numerics {' or '.join(NUMERICS)}, found {numerics!r}")
+        raise ArgumentError(f"expected numerics {', '.join(NUMERICS[:-1])} or {NUMERICS[-1]}, found {numerics!r}")
     machine = Machine.of(target)
     strict = numerics == "strict"
     before: Pipeline = (
         infer_types,
+        copy_outputs,
         simplify_inference,
         fold_constants,
         simplify,
@@ -91,7 +100,7 @@ def default_pipeline(target: Target, numerics: str = "default", known: Chooser =
         remove_dead_nodes,
         partial(choose_convolutions, machine=machine, strict=strict, known=known),
         pool_in_convolutions,
-        *(() if strict else (partial(choose_products, machine=machine),)),
+        *((partial(choose_products, machine=machine),) if numerics == "fast" else ()),
     )
     after: Pipeline = (
         partial(choose_layouts, lanes=machine.lanes()),
@@ -113,6 +122,9 @@ class LoweredNetwork:
     """The kernel of each node; a node that only renames memory has none."""
     entry: Function
 
+    def __repr__(self) -> str:
+        return f"LoweredNetwork({self.graph!r} of {len(self.kernels)} kernels)"
+
 
 def lower_network(
     graph: Graph,
@@ -120,13 +132,14 @@ def lower_network(
     begin: Callable[[Function, Node], None] = lambda function, node: None,
     *,
     timed: bool = False,
+    flush_denormals: bool = False,
 ) -> LoweredNetwork:
     """Fuse, lower every distinct group of an optimised graph and of bodies in it once, and plan memory.
 
     `begin` is told each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the
-    entry writes a clock after each step.
+    entry writes a clock after each step, with `flush_denormals` it may take subnormal numbers for zeros.
     """
-    fused = fuse(lift_parameters(graph))
+    fused = fuse(lift_parameters(copy_outputs(graph)))
     machine = Machine.of(target)
     functions: dict[str, Function] = {}
     kernels: dict[tuple[str, tuple[Op, ...]], Kernel] = {}
@@ -144,18 +157,24 @@ def lower_network(
             kernels[group] = replace(kernel, function=functions[key])
         return kernels[group]
 
+    def kernels_of(graph: Graph) -> dict[Node, Kernel]:
+        return {node: kernel_of(node) for node in _nodes_to_run(graph) if not isinstance(node.op, Control)}
+
+    if fused.aliases:
+        fused = copy_early_outputs(fused, _overwritable(kernels_of(fused)))
+    calls = kernels_of(fused)
     nodes = list(_nodes_to_run(fused))
-    calls = {node: kernel_of(node) for node in nodes if not isinstance(node.op, Control)}
     copied = {t: None for node in nodes if isinstance(node.op, Control) for t in node.op.copied(node.inputs)}
     copies = {type_: kernel_of(copying(type_)).function.name for type_ in copied}
-    plan = plan_memory(
-        fused,
-        {node: kernel.scratch for node, kernel in calls.items()},
-        {node: [v for i in kernel.overwritable if (v := node.inputs[i])] for node, kernel in calls.items()},
-    )
+    plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
     names = {node: kernel.function.name for node, kernel in calls.items()}
-    entry = build_entry(fused, names, copies, plan, timed=timed)
+    entry = build_entry(fused, names, copies, plan, timed=timed, flush_denormals=flush_denormals)
     return LoweredNetwork(fused, plan, tuple(functions.values()), names, entry)
+
+
+def _overwritable(kernels: Mapping[Node, Kernel]) -> dict[Node, list[Value]]:
+    """The inputs of each node in whose memory its output may lie."""
+    return {node: [v for i in kernel.overwritable if (v := node.inputs[i])] for node, kernel in kernels.items()}
 
 
 def _nodes_to_run(graph: Graph) -> Iterator[Node]:
@@ -167,6 +186,27 @@ def _nodes_to_run(graph: Graph) -> Iterator[Node]:
         if isinstance(node.op, Control):
             for body in node.op.bodies:
                 yield from _nodes_to_run(body)
+
+
+def lowered(
+    graph: Graph,
+    target: Target,
+    begin: Callable[[Function, Node], None] = lambda function, node: None,
+    *,
+    numerics: str = "default",
+    records: Records | None = None,
+    pipeline: Pipeline | None = None,
+    operators: OpSet = OPS,
+    observer: Observer | None = None,
+    timed: bool = False,
+    flush_denormals: bool = False,
+) -> LoweredNetwork:
+    """What `build` does before it generates code: the passes, then `lower_network`; its options mean the same."""
+    known = nothing_known if records is None else records.best(target)
+    passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
+    last = partial(use_lowerings, operators=operators, kind=target.kind)
+    optimised = run_pipeline(graph, (*passes, last), observer)
+    return lower_network(optimised, target, begin, timed=timed, flush_denormals=flush_denormals)
 
 
 def network_target(value: Target | str) -> Target:
@@ -183,6 +223,7 @@ def build(
     params: Mapping[str, Any] | None = None,
     *,
     numerics: str = "default",
+    denormals: str = "keep",
     records: Records | None = None,
     pipeline: Pipeline | None = None,
     operators: OpSet = OPS,
@@ -194,51 +235,110 @@ def build(
     """Compile a graph into an artifact.
 
     `params` gives data by name, to inputs of the graph, which become constants, and to parameters in place of theirs.
-    `numerics` strict keeps to methods that leave each sum as it is: no Winograd, no Strassen. `records` are
-    measurements by which convolutions are chosen; the artifact's options name their digest. `pipeline` replaces the
+    `numerics` are strict, default or fast: whether each sum stays as it is, Winograd's method may rearrange those of a
+    tile, or Strassen's those of a whole matrix (docs/semantics.md 4.8). `denormals` flush lets the network take
+    subnormal numbers for zeros (4.10). `records` are measurements to choose convolutions by; the artifact's options
+    name their digest, and other numerics and denormals than default and keep. `pipeline` replaces the
     passes that optimise the graph, `operators` has lowerings in place of ours (OpSet.with_lowering), `observer` is told
     each pass. `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`. `workers`
     compile kernels beside each other, `cache` keeps their object code; neither changes the result. Raises
     InferenceError, LoweringError, CodegenError, LinkError, each telling the node, TargetError for a kind of target
-    other than llvm, and ArgumentError for `params` of another type and for records beside a pipeline.
+    other than llvm, and ArgumentError for what is no graph with outputs, `params` of another type, other `denormals`,
+    and records beside a pipeline.
     """
+    if denormals not in DENORMALS:
+        raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
     complete = network_target(target)
-    bound = bind_parameters(graph, {} if params is None else params)
+    bound = bind_parameters(_required(graph), {} if params is None else params)
+    _require_known_sizes(bound)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_convolutions takes them")
-    known = nothing_known if records is None else records.best(complete)
-    passes = default_pipeline(complete, numerics, known) if pipeline is None else pipeline
-    last = partial(use_lowerings, operators=operators, kind=complete.kind)
-    optimised = run_pipeline(bound, (*passes, last), observer)
+    flush = denormals == "flush"
     compiler = KernelCompiler(complete, workers, cache)
-    network = lower_network(optimised, complete, compiler.begin, timed=timed)
+    network = lowered(
+        bound,
+        complete,
+        compiler.begin,
+        numerics=numerics,
+        records=records,
+        pipeline=pipeline,
+        operators=operators,
+        observer=observer,
+        timed=timed,
+        flush_denormals=flush,
+    )
     codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
     metadata = Metadata(_producer(), str(complete), (signature_of(network.entry),))
     companion = compile_for(companion_text(complete.triple, metadata) + PARAMETERS_TEXT, complete)
-    library = link([*codes, companion], complete.triple, EXPORTS, f"{graph.name}.so")
+    library = link([*codes, companion], complete.triple, EXPORTS, _soname(graph.name))
+    names = {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
     return Artifact(
         _producer(),
         str(complete),
-        tuple(_parameter(v, False) for v in network.graph.inputs),
-        tuple(_parameter(v, True) for v in network.graph.outputs),
+        tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs),
+        tuple(_parameter(name, v.type, True) for v, name in names.items()),
         network.plan.workspace_bytes,
         library,
         parameter_block(network.graph, network.plan, lift_parameters(bound).parameters.values()),
-        options={} if records is None else {"records": records.digest},
+        options={
+            **({} if numerics == "default" else {"numerics": numerics}),
+            **({"denormals": denormals} if flush else {}),
+            **({} if records is None else {"records": records.digest}),
+        },
+        aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
     )
+
+
+def _required(graph: object) -> Graph:
+    """The graph, which has outputs and is well formed.
+
+    Raises ArgumentError for anything else, and what verify_graph raises.
+    """
+    if isinstance(graph, (str, bytes, PathLike)):
+        raise ArgumentError("build: expected a graph, found a path; read it first: graph, params = from_onnx(path)")
+    if isinstance(graph, tuple) and any(isinstance(part, Graph) for part in graph):
+        raise ArgumentError(
+            "build: expected a graph, found a tuple with one; give its parameters by name: build(graph, params=params)"
+        )
+    if isinstance(graph, GraphBuilder):
+        raise ArgumentError("build: expected a graph, found its builder; call finish()")
+    if not isinstance(graph, Graph):
+        raise ArgumentError(f"build: expected a graph, found {type(graph).__name__}")
+    if not graph.outputs:
+        raise ArgumentError(f"build: expected a graph with outputs, found none in {graph.name!r}; add output(value)")
+    verify_graph(graph)
+    return graph
+
+
+def _require_known_sizes(graph: Graph) -> None:
+    """Raise InferenceError where an input has a dimension that is a symbol."""
+    for v in graph.inputs:
+        symbols = [d.name for d in v.type.shape if isinstance(d, Symbol)]
+        if symbols:
+            sizes = ", ".join(f'"{name}": 1' for name in dict.fromkeys(symbols))
+            raise InferenceError(
+                f"build: expected inputs of known sizes, found {v}: {v.type}; give them first, as in "
+                f"bind_dims(graph, {{{sizes}}})"
+            )
 
 
 def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
     """Inputs that `params` names, as constants, and parameters that it names with its data.
 
-    Raises ArgumentError for data of another type, and for a name that is neither's.
+    Raises ArgumentError for data of another type, for a name that is neither's, and for an input whose memory an output
+    may have.
     """
+    if not isinstance(params, Mapping):
+        raise ArgumentError(f"params: expected a mapping from names to arrays, found {type(params).__name__}")
     named = [v for v in (*graph.inputs, *graph.parameters) if v.name in params]
     unknown = params.keys() - {v.name for v in named}
     if unknown:
         known = ", ".join(str(v) for v in graph.inputs) or "none"
         raise ArgumentError(f"params: {', '.join(sorted(unknown))} are not in the graph, whose inputs are {known}")
+    for output, input_ in graph.aliases.items():
+        if input_.name in params:
+            raise ArgumentError(f"params: {input_} can't be a constant, as its memory may be that of output {output}")
     data = {v: np.asarray(params[v.name]) for v in named}
     for v, array in data.items():
         if array.dtype != v.type.dtype.numpy or array.shape != v.type.physical_shape:
@@ -249,10 +349,14 @@ def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
     return replace(graph, inputs=inputs, parameters={**graph.parameters, **data})
 
 
-def _parameter(value: Value, is_output: bool) -> Parameter:
-    t = value.type
-    return Parameter(value.name, t.dtype, t.physical_shape, None, t.dtype.bytes, is_output=is_output)
+def _parameter(name: str, type_: TensorType, is_output: bool) -> Parameter:
+    return Parameter(name, type_.dtype, type_.physical_shape, None, type_.dtype.bytes, is_output=is_output)
+
+
+def _soname(name: str) -> str:
+    """The name of the library of a graph, whose own may be of any length and hold anything."""
+    return f"{re.sub(r'[^A-Za-z0-9._+-]', '_', name)[:LONGEST_SONAME]}.so"
 
 
 def _producer() -> str:
-    return f"sateen-graph-ir {version('sateen-graph-ir')}"
+    return f"sateen-graph-ir {__version__}"

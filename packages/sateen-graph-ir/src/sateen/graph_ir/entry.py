@@ -45,11 +45,14 @@ def build_entry(
     name: str = "run",
     *,
     timed: bool = False,
+    flush_denormals: bool = False,
 ) -> Function:
     """`name`(inputs…, outputs…, parameters, workspace): parameters and workspace are blocks of bytes, aligned to 64.
 
     `kernels` names what computes a node, bodies of control nodes included, `copies` what copies a value. With `timed`,
-    a vector of int64 comes before the parameters: the processor's clock at the start and after each step.
+    a vector of int64 comes before the parameters: the processor's clock at the start and after each step. The kernels
+    run in the entry's mode: with `flush_denormals` they may take subnormal numbers for zeros. Outputs and inputs of
+    `graph.aliases` may share memory.
     """
     outside: dict[Value, Buffer] = {}
     for v in (*graph.inputs, *graph.outputs):
@@ -69,7 +72,10 @@ def build_entry(
         steps = [Timestamp(clock, 0), *(s for i, step in enumerate(steps, 1) for s in (step, Timestamp(clock, i)))]
         arguments.insert(-2, clock)
         written.add(clock)
-    return Function(name, tuple(arguments), frozenset(written), sequence(*steps))
+    shared = frozenset(outside[v] for pair in graph.aliases.items() for v in pair)
+    return Function(
+        name, tuple(arguments), frozenset(written), sequence(*steps), shared, flush_denormals=flush_denormals
+    )
 
 
 def _block(name: str, size: int) -> Buffer:

@@ -16,8 +16,10 @@ import numpy as np
 
 from sateen.graph_ir.op import Op
 from sateen.graph_ir.types import TensorType
+from sateen.runtime.display import counted, html_table, named, shortened, size
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import InferenceError
+from sateen.runtime.errors import ArgumentError, InferenceError
+from sateen.topi.operator import Operator
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +33,9 @@ class Value:
 
     def __str__(self) -> str:
         return f"%{self.name}"
+
+    def __repr__(self) -> str:
+        return f"Value({shortened(str(self))}: {self.type})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,10 @@ class Node:
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
     spans: tuple[NodeSpan, ...] = ()
+
+    def __repr__(self) -> str:
+        outputs = named([f"{v}: {v.type}" for v in self.outputs])
+        return f"Node({outputs} = {self.op.op_name()}({named([v or 'none' for v in self.inputs])}))"
 
     @property
     def input_types(self) -> tuple[TensorType, ...]:
@@ -80,6 +89,39 @@ class Graph:
         from sateen.graph_ir.text import format_graph  # the text form knows graphs, so it imports this module
 
         return format_graph(self)
+
+    def to_svg(self) -> str:
+        """The graph drawn as SVG: a box per operator, a frame around what is fused, edges with the types of values."""
+        from sateen.graph_ir.drawing import draw  # a drawing has the text of nodes, which knows graphs
+
+        return draw(self)
+
+    def __repr__(self) -> str:
+        given, made = (named([f"{v.name}: {v.type}" for v in values]) for values in (self.inputs, self.outputs))
+        held = f"{counted(len(self.nodes), 'node')}, parameters {size(self.parameter_bytes)}"
+        return f"Graph({shortened(self.name)}: {given} -> {made}; {held})"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "inputs": named([f"{v.name}: {v.type}" for v in self.inputs]),
+            "outputs": named([f"{v.name}: {v.type}" for v in self.outputs]),
+            "parameters": f"{len(self.parameters)}, {size(self.parameter_bytes)}",
+        }
+        rows = [
+            (
+                node.op.op_name(),
+                named([v.name for v in node.outputs]),
+                named([v.type for v in node.outputs]),
+                named([v.name if v else "none" for v in node.inputs]),
+            )
+            for node in self.nodes
+        ]
+        return html_table(f"graph {self.name}", facts, ("operator", "result", "type", "of"), rows)
+
+    @property
+    def parameter_bytes(self) -> int:
+        """The memory of all parameters."""
+        return sum(data.nbytes for data in self.parameters.values())
 
     def operations(self) -> int:
         """Floating-point operations of all nodes (`Op.operations`). Requires static types."""
@@ -111,6 +153,7 @@ class GraphBuilder:
     def __init__(self, name: str = "graph") -> None:
         self.name = name
         self._inputs: list[Value] = []
+        self._given: set[Value] = set()
         self._parameters: dict[Value, Array] = {}
         self._nodes: list[Node] = []
         self._outputs: list[Value] = []
@@ -131,12 +174,18 @@ class GraphBuilder:
                 self._names[candidate] = 1
                 return candidate
 
+    def reserve(self, graph: Graph) -> None:
+        """Give no name that a value of the graph has."""
+        for v in (*graph.inputs, *graph.parameters, *(o for node in graph.nodes for o in node.outputs)):
+            self.unique(v.name)
+
     def input(self, name: str, dtype: DType | str, shape: Sequence[Any]) -> Value:
         return self.declare(Value(self.unique(name), TensorType.of(dtype, shape)))
 
     def declare(self, value: Value) -> Value:
         """Take an existing value as an input."""
         self._inputs.append(value)
+        self._given.add(value)
         return value
 
     def parameter(self, name: str, data: Array) -> Value:
@@ -160,7 +209,15 @@ class GraphBuilder:
     def add_all(
         self, op: Op, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
     ) -> tuple[Value, ...]:
-        """Apply an operator; a value per output. Raises InferenceError, telling the node, where inputs don't fit."""
+        """Apply an operator; a value per output.
+
+        Raises InferenceError, telling the node, where inputs don't fit, and ArgumentError for what is no operator and
+        for inputs that are no values of this graph.
+        """
+        _require_operator(op)
+        for i, v in enumerate(inputs):
+            if v is not None:
+                self._require_own(v, f"input {i} of {op.op_name()}")
         types = _infer_at(op, inputs, spans)
         given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
         outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
@@ -172,14 +229,61 @@ class GraphBuilder:
         self._producers.update((v, node) for v in node.outputs)
         return node
 
+    def part(self, outputs: Sequence[Value]) -> Graph:
+        """The graph of what some values depend on, as far as it is built."""
+        reached: set[Node] = set()
+        leaves: set[Value] = set()
+        pending = list(outputs)
+        while pending:
+            v = pending.pop()
+            node = self._producers.get(v)
+            if node is None:
+                leaves.add(v)
+            elif node not in reached:
+                reached.add(node)
+                pending += [i for i in node.inputs if i is not None]
+        return Graph(
+            self.name,
+            tuple(v for v in self._inputs if v in leaves),
+            {v: data for v, data in self._parameters.items() if v in leaves},
+            tuple(node for node in self._nodes if node in reached),
+            tuple(outputs),
+        )
+
     def output(self, *values: Value) -> None:
-        self._outputs.extend(values)
+        """Give values to the caller, each once. Raises ArgumentError for one that is an output already, or none of
+        this graph."""
+        for v in values:
+            self._require_own(v, "output")
+            if v in self._outputs:
+                raise ArgumentError(
+                    f"output: expected each value once, found {v} twice; add Identity() of it for another output"
+                )
+            self._outputs.append(v)
 
     def alias(self, output: Value, input_: Value) -> None:
-        """Let an output reuse the memory of an input. Raises InferenceError where their types differ."""
+        """Let an output reuse the memory of an input. Raises InferenceError where their types differ, or the memory is
+        another output's already, and ArgumentError for what is no input or no value of this graph."""
+        self._require_own(output, "alias")
+        if input_ not in self._inputs:
+            raise ArgumentError(f"alias: expected an input of the graph, found {_described(input_)}")
         if output.type != input_.type:
             raise InferenceError(f"alias: {output} is {output.type}, but {input_} is {input_.type}")
+        holder = next((o for o, i in self._aliases.items() if i is input_ and o is not output), None)
+        if holder is not None:
+            raise InferenceError(f"alias: expected an input for each output, found {input_} for {holder} and {output}")
         self._aliases[output] = input_
+
+    def _require_own(self, value: object, role: str) -> None:
+        """Raise ArgumentError for what is no value that this builder made or was given."""
+        if isinstance(value, Value):
+            if value in self._producers or value in self._parameters or value in self._given:
+                return
+            raise ArgumentError(
+                f"{role}: expected a value of graph {self.name!r}, found {value} of another builder; declare it as an "
+                "input, or add its node here"
+            )
+        raise ArgumentError(f"{role}: expected a value of the graph, found {_described(value)}")
 
     def finish(self) -> Graph:
         return Graph(
@@ -190,6 +294,32 @@ class GraphBuilder:
             tuple(self._outputs),
             dict(self._aliases),
         )
+
+
+def _require_operator(op: object) -> None:
+    """Raise ArgumentError for what is no operator of graphs."""
+    if isinstance(op, Op):
+        return
+    if isinstance(op, type) and issubclass(op, (Op, Operator)):
+        raise ArgumentError(
+            f"add: expected an operator such as {op.__name__}(), found the class {op.__name__}; call it with its "
+            "attributes"
+        )
+    if isinstance(op, Operator):
+        name = type(op).__name__
+        raise ArgumentError(f"add: expected an operator of graphs, found {name}; wrap it, as in Custom({name}())")
+    raise ArgumentError(f"add: expected an operator such as Relu(), found {type(op).__name__}")
+
+
+def _described(value: object) -> str:
+    """What was found in the place of a value, and what to do."""
+    if isinstance(value, Value):
+        return str(value)
+    if isinstance(value, (np.ndarray, int, float)):
+        return f"{type(value).__name__}; make a constant of it: parameter(name, array)"
+    if isinstance(value, (tuple, list)):
+        return f"{type(value).__name__}; give values one by one, as in add(op, *values)"
+    return type(value).__name__
 
 
 def infer(op: Op, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
@@ -228,8 +358,7 @@ class GraphRewriter:
         self.builder = GraphBuilder(graph.name)
         self._values: dict[Value, Value] = {}
         self.changed = False
-        for v in (*graph.inputs, *graph.parameters, *(o for n in graph.nodes for o in n.outputs)):
-            self.builder.unique(v.name)
+        self.builder.reserve(graph)
         self._reads: dict[Value, int] = dict.fromkeys(graph.outputs, 1)
         for v, nodes in graph.consumers().items():
             self._reads[v] = self._reads.get(v, 0) + len(nodes)

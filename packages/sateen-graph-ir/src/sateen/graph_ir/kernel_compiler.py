@@ -29,6 +29,7 @@ class _Begun:
 class KernelCompiler:
     """Compiles kernels in the order in which they begin; workers are at them while the caller lowers others.
 
+    Only the network's entry calls them, with arguments that it has planned, so that they check none.
     Neither `workers` nor `cache` changes the result.
     """
 
@@ -42,15 +43,15 @@ class KernelCompiler:
         """Start on the kernel of a fused node."""
         key = ""
         if self._cache is not None:
-            key = cache_key([function], self._target)
+            key = cache_key([function], self._target, internal=True)
             kept = self._cache.read(key)
             if kept is not None:
                 self._begun.append(_Begun(node, "", lambda: kept))
                 return
         if self._workers is not None:
-            code = self._workers.submit(function, self._target).result
+            code = self._workers.submit(function, self._target, internal=True).result
         else:
-            code = partial(compile_functions, [function], self._target)
+            code = partial(compile_functions, [function], self._target, internal=True)
         self._begun.append(_Begun(node, key, code))
 
     def finish(self) -> list[bytes]:

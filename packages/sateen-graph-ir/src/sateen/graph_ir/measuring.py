@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median, quantiles
 from types import TracebackType
 from typing import Protocol, Self
 
 from sateen.runtime.errors import ArgumentError, ExecutionError, SessionCrashedError, SessionError, SessionTimeoutError
+from sateen.runtime.isolation import isolated
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.workers import receive_message, send_message
 from sateen.topi.convolution import Method, Problem
@@ -71,7 +72,7 @@ class MeasuringProcess:
 
     def measure(self, problem: Problem, method: Method, against: Method | None) -> Comparison:
         if self._child is None:
-            command = [sys.executable, "-m", "sateen.graph_ir.measuring_child"]
+            command = isolated("sateen.graph_ir.measuring_child")
             # In a group of its own: an interrupt from the terminal is for the process that asked.
             self._child = subprocess.Popen(
                 command,
@@ -94,6 +95,10 @@ class MeasuringProcess:
             answer = receive_message(self._child.stdout)
         except (BrokenPipeError, ValueError):  # it died, at worst amid its answer
             answer = None
+        except BaseException:  # the answer to a request that was interrupted may yet come
+            self._child.kill()
+            self.close()
+            raise
         if answer is None:
             raise self._ended(self._child, method)
         if "error" in answer:
@@ -115,7 +120,8 @@ class MeasuringProcess:
             return
         for stream in (child.stdin, child.stdout):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):  # of a request that it did not live to read
+                stream.close()
         child.wait()
 
     def __enter__(self) -> Self:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import cycle
 from math import ceil
 from time import thread_time
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from sateen import runtime
+from sateen.graph_ir.accuracy import difference, element_difference
 from sateen.graph_ir.convolution_kernel import NAME, ConvolutionKernel, convolution_kernel
 from sateen.graph_ir.graph import Array
 from sateen.runtime.errors import ExecutionError
@@ -28,8 +29,9 @@ from sateen.topi.convolution import Method, Problem, parse_method, parse_problem
 
 MEMORY_BYTES = 8 << 30
 """That the work may take."""
-TOLERANCE = 1e-4
-"""Of a result from the default's, over the largest element: several times the error of Winograd's method."""
+TOLERANCE, TOLERANCE_OF_TERMS = 1e-4, 2e-5
+"""Of a result from the default's, over the largest element, and of each element over Σ|w||x|: several times the error
+of Winograd's method on random numbers."""
 SAMPLE_SECONDS = 0.003
 """Of processor time that a sample takes at least."""
 ROUNDS = 7
@@ -69,7 +71,8 @@ class Bench:
         shapes = problem.data, problem.weight, problem.weight[:1]
         self._data: list[Array] = [random.standard_normal(shape, np.float32) for shape in shapes]
         self._calls: dict[Method, Call] = {}
-        self.expected = self._prepare(None)[1]
+        self.expected = self._prepare(None, self._data)[1]
+        self._terms = self._prepare(None, [np.abs(a) for a in self._data])[1]
 
     def measure(self, method: Method, against: str) -> dict[str, Any]:
         """Samples of a method, in turns with those of the method `against`, if there is one."""
@@ -89,20 +92,24 @@ class Bench:
 
     def _checked(self, method: Method) -> Call:
         """The call of a method. Raises ExecutionError where its result is wrong."""
-        call, result = self._prepare(method)
-        off = np.abs(result - self.expected).max() / np.abs(self.expected).max()
-        if not off <= TOLERANCE:
-            raise ExecutionError(f"expected the result of the default within {TOLERANCE:g} of it, found {off:.2g}")
+        call, result = self._prepare(method, self._data)
+        off = difference(result, self.expected).overall
+        off_terms = element_difference(result, self.expected, self._terms)
+        if not (off <= TOLERANCE and off_terms <= TOLERANCE_OF_TERMS):
+            raise ExecutionError(
+                f"expected the result of the default within {TOLERANCE:g} of its largest element and "
+                f"{TOLERANCE_OF_TERMS:g} of the terms of each, found {off:.2g} and {off_terms:.2g}"
+            )
         return call
 
-    def _prepare(self, method: Method | None) -> tuple[Call, Array]:
-        """A method's call on one thread, and its result.
+    def _prepare(self, method: Method | None, arrays: Sequence[Array]) -> tuple[Call, Array]:
+        """A method's call on one thread with data, weight and bias, and its result.
 
         Calls take copies of the weight in turn: in a network, too, it comes from memory, while data were just written.
         """
         kernel: ConvolutionKernel = convolution_kernel(self.problem, method, self._machine)
         function = build_functions([kernel.function], self.target).module.with_threads(1)[NAME]
-        data, weight, bias = map(runtime.array, kernel.arguments(*self._data))
+        data, weight, bias = map(runtime.array, kernel.arguments(*arrays))
         output = runtime.empty(kernel.output.physical_shape, "float32")
         function(data, weight, bias, output)
         copies = min(MOST_COPIES, ceil(2 * Machine.of(Target.host()).l3_bytes / kernel.inputs[1].bytes)) + 1

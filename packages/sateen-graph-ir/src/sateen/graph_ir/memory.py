@@ -15,6 +15,7 @@ from math import inf
 from sateen.graph_ir.graph import Graph, Node, Value
 from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.views import View, find_views, place_of
+from sateen.runtime.display import size
 
 ALIGNMENT = 64
 """Of every block, in bytes: a cache line, and the widest vector."""
@@ -41,6 +42,9 @@ class MemoryPlan:
     """Of the bodies of control nodes. Their workspace is the first piece of the node's storage."""
     least_bytes: int
     """The most bytes that live at one time: what no plan can go below."""
+
+    def __repr__(self) -> str:
+        return f"MemoryPlan(workspace {size(self.workspace_bytes)}, parameters {size(self.parameter_bytes)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, ClassVar
+from functools import cache
+from types import UnionType
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from sateen.graph_ir.types import TensorType
-from sateen.runtime.errors import InferenceError
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation, LayoutChoice
 
@@ -20,10 +25,20 @@ class Op:
     """Base of operators: frozen dataclasses, equal where their attributes are.
 
     A subclass gives `infer` and `compute`. What an operator is to fusion follows from what its computation reads.
+    Raises ArgumentError for an attribute of another kind than its annotation says.
     """
 
     __slots__ = ()
     is_pure: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        own: Any = type(self)
+        for name, kind, default in _kinds(own):
+            value = getattr(self, name)
+            if value is not default and not is_of(value, kind):
+                raise ArgumentError(
+                    f"{self.op_name()}: {name} expects {_kind_text(kind)}, found {value!r:.200}{_remedy(value, kind)}"
+                )
 
     @classmethod
     def op_name(cls) -> str:
@@ -69,10 +84,62 @@ def attributes_of(op: Any) -> dict[str, object]:
     return {f.name: getattr(op, f.name) for f in fields(op) if getattr(op, f.name) != f.default}
 
 
+@cache
+def _kinds(op: type[Op]) -> tuple[tuple[str, Any, object], ...]:
+    """The name, the annotation and the default of each field of a class of operators."""
+    hints = get_type_hints(op)
+    return tuple((f.name, hints[f.name], f.default) for f in fields(op))  # type: ignore[arg-type]
+
+
+def is_of(value: object, kind: Any) -> bool:
+    """Whether the value of an attribute is of the kind that its annotation says."""
+    arguments = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return any(is_of(value, k) for k in arguments)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, tuple):
+            return False
+        kinds = arguments[:1] * len(value) if arguments[-1:] == (...,) else arguments
+        return len(kinds) == len(value) and all(map(is_of, value, kinds))
+    if kind in (int, float):
+        return isinstance(value, (int, kind)) and not isinstance(value, bool)
+    return isinstance(value, kind) if isinstance(kind, type) else True
+
+
+_KIND_TEXTS: Mapping[Any, str] = {
+    int: "an integer", float: "a number", bool: "True or False", str: "text", type(None): "None",
+}  # fmt: skip
+_PLURALS: Mapping[Any, str] = {int: "integers", float: "numbers", str: "texts"}
+
+
+def _kind_text(kind: Any) -> str:
+    """What messages call a kind of attributes."""
+    arguments = get_args(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return " or ".join(map(_kind_text, arguments))
+    if get_origin(kind) is tuple:
+        return f"a tuple of {_PLURALS.get(arguments[0], 'values')}"
+    return _KIND_TEXTS.get(kind, f"a {getattr(kind, '__name__', kind)}")
+
+
+def _remedy(value: object, kind: Any) -> str:
+    """What to write in place of an attribute of another kind, where that is clear."""
+    if get_origin(kind) is tuple and isinstance(value, (list, tuple)):
+        numbers = tuple(v.item() if isinstance(v, np.generic) else v for v in value)
+        return f"; write {numbers!r}" if is_of(numbers, kind) else ""
+    if get_origin(kind) is tuple and isinstance(value, (int, float, str)):
+        return f"; give one for each, such as ({value!r}, {value!r})"
+    if isinstance(value, np.generic) and is_of(value.item(), kind):
+        return f"; write {value.item()!r}"
+    if kind is DType and isinstance(value, (str, np.dtype, type)):
+        return f"; write DType.of({str(value)!r})" if isinstance(value, str) else "; write DType.of(…)"
+    return ""
+
+
 def require(condition: bool, op: Op, message: str) -> None:
     """Raise InferenceError with the operator's name unless the condition holds."""
     if not condition:
         raise InferenceError(f"{op.op_name()}: {message}")
 
 
-__all__ = ["ELEMENT_BY_ELEMENT_SLOWDOWN", "LayoutChoice", "Op", "attributes_of", "require"]
+__all__ = ["ELEMENT_BY_ELEMENT_SLOWDOWN", "LayoutChoice", "Op", "attributes_of", "is_of", "require"]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 
 from sateen.graph_ir.op import Op
+from sateen.runtime.display import named
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.target import Target
 from sateen.topi.operator import Computation, Operator
@@ -24,6 +25,9 @@ class OpSet:
 
     ops: Mapping[str, OpClass]
     lowerings: Mapping[tuple[OpClass, str], Lowering] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"OpSet({named([*self.ops])})"
 
     @staticmethod
     def of(*ops: OpClass) -> OpSet:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from math import prod
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,8 @@ import numpy as np
 from sateen.graph_ir.graph import Graph
 from sateen.graph_ir.memory import MemoryPlan
 from sateen.runtime import empty
+from sateen.runtime.fork_safe import ForkSafeLock
+from sateen.runtime.threads import Threads
 
 Array = np.ndarray[Any, Any]
 
@@ -36,16 +36,16 @@ class ParameterBlock:
         self._starts = [start for start, _ in ordered]
         self._arrays = [array for _, array in ordered]
         self._whole: memoryview | None = None
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
         """Of the arrays and the whole, which takes their place."""
-        self._making = Lock()
+        self._making = ForkSafeLock()
 
     def __len__(self) -> int:
         return self._size
 
     def read_into(self, start: int, place: memoryview) -> None:
         target, end = np.frombuffer(place, np.uint8), start + len(place)
-        with self._lock:
+        with self._lock.current:
             known, starts, arrays = self._whole, self._starts, self._arrays
         if known is not None:
             target[...] = np.frombuffer(known[start:end], np.uint8)
@@ -60,14 +60,14 @@ class ParameterBlock:
                 _copy(arrays[i], (first - starts[i]) // arrays[i].itemsize, part)
 
     def whole(self) -> memoryview:
-        with self._making:
+        with self._making.current:
             if self._whole is not None:
                 return self._whole
             block = empty((self._size,), "uint8").numpy().data
-            with ThreadPoolExecutor() as threads:  # packing takes as long as memory does
+            with Threads() as threads:  # packing takes as long as memory does
                 chunks = range(0, self._size, CHUNK_BYTES)
                 list(threads.map(lambda start: self.read_into(start, block[start : start + CHUNK_BYTES]), chunks))
-            with self._lock:
+            with self._lock.current:
                 self._whole, self._starts, self._arrays = block.toreadonly(), [], []
             return self._whole
 
@@ -108,7 +108,7 @@ def parameter_block(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ())
     def lasting(array: Array) -> Array:
         return np.array(array, order="C") if id(_owner(array)) in changing else array
 
-    with ThreadPoolExecutor() as threads:
+    with Threads() as threads:
         arrays = threads.map(lasting, [graph.parameters[value] for value in plan.parameters])
         return ParameterBlock(max(plan.parameter_bytes, 64), list(zip(plan.parameters.values(), arrays, strict=True)))
 

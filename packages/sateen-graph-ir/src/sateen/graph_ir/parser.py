@@ -9,13 +9,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
-from types import UnionType
-from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, get_type_hints
 
 import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, Node, NodeSpan, Value, infer
-from sateen.graph_ir.op import Op
+from sateen.graph_ir.op import Op, is_of
 from sateen.graph_ir.op_set import OpClass, OpSet, name_of
 from sateen.graph_ir.ops.custom import Custom
 from sateen.graph_ir.text import WORD
@@ -296,7 +295,7 @@ class _Body:
             line.expect("=")
             start = line.position
             found[name] = attribute(line)
-            if not _is_of(found[name], kinds[name]):
+            if not is_of(found[name], kinds[name]):
                 kind = kinds[name].__name__ if isinstance(kinds[name], type) else kinds[name]
                 line.fail(f"{kind} as {name!r} of {name_of(op_class)}", start)
         return found
@@ -391,21 +390,6 @@ def _attribute_name(line: _Line, op_class: OpClass, found: Mapping[str, object])
         line.fail(f"an attribute of {name_of(op_class)} ({', '.join(left) or 'none'})", start)
     assert name is not None
     return name
-
-
-def _is_of(value: object, kind: Any) -> bool:
-    """Whether the value of an attribute is of the kind that its annotation says."""
-    arguments = get_args(kind)
-    if get_origin(kind) in (Union, UnionType):
-        return any(_is_of(value, k) for k in arguments)
-    if get_origin(kind) is tuple:
-        if not isinstance(value, tuple):
-            return False
-        kinds = arguments[:1] * len(value) if arguments[-1:] == (...,) else arguments
-        return len(kinds) == len(value) and all(map(_is_of, value, kinds))
-    if kind in (int, float):
-        return isinstance(value, (int, kind)) and not isinstance(value, bool)
-    return isinstance(value, kind) if isinstance(kind, type) else True
 
 
 def _make(line: _Line, start: int, op_class: OpClass, attributes: Mapping[str, object]) -> Op:

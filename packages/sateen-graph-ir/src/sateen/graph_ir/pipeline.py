@@ -45,6 +45,7 @@ def run_pipeline(
             seconds = perf_counter() - start
             if not isinstance(after, Graph):
                 raise InferenceError(f"expected {name} to return a Graph, found {type(after).__name__}")
+            _require_same_interface(graph, after)
             if verify and after is not graph:
                 verify_graph(after)
         except Exception as error:
@@ -54,6 +55,17 @@ def run_pipeline(
             observer(PassRun(name, graph, after, seconds))
         graph = after
     return graph
+
+
+def _require_same_interface(before: Graph, after: Graph) -> None:
+    """Raise InferenceError where inputs have other names, or there are more or fewer outputs."""
+    names, found = ([v.name for v in graph.inputs] for graph in (before, after))
+    if names != found:
+        expected, given = (", ".join(f"%{name}" for name in listed) or "none" for listed in (names, found))
+        raise InferenceError(f"expected the inputs to stay, {expected}; found {given}")
+    if len(before.outputs) != len(after.outputs):
+        listed = ", ".join(map(str, before.outputs))
+        raise InferenceError(f"expected the outputs to stay, {listed}; found {len(after.outputs)} of them")
 
 
 def pass_name(pass_: Pass) -> str:
@@ -67,7 +79,8 @@ def verify_graph(graph: Graph) -> None:
     """Raise InferenceError where a graph is malformed.
 
     Names are unique and values defined once, before their use; the type of each output is the one that its operator
-    infers, in any layout; parameters have the data that their types say; aliases are outputs and inputs of one type.
+    infers, in any layout; parameters have the data that their types say; each output is given once; aliases are outputs
+    and inputs of one type, each once.
     """
     names: set[str] = set()
     known: set[Value] = set()
@@ -96,6 +109,10 @@ def verify_graph(graph: Graph) -> None:
             define(v)
     for v in graph.outputs:
         _require_known(v, known, "output")
+        if graph.outputs.count(v) > 1:
+            raise InferenceError(f"graph {graph.name!r}: expected each output once, found {v} twice")
+    if len(set(graph.aliases.values())) < len(graph.aliases):
+        raise InferenceError(f"graph {graph.name!r}: expected an input for each output in aliases, found one twice")
     for output, input_ in graph.aliases.items():
         if output not in graph.outputs or input_ not in graph.inputs or output.type != input_.type:
             raise InferenceError(

@@ -115,6 +115,9 @@ class Records:
 
     records: Sequence[Record] = ()
 
+    def __repr__(self) -> str:
+        return f"Records({len(self.records)} measurements)"
+
     @staticmethod
     def read(path: Path) -> Records:
         """The records in a file. Raises ArgumentError that tells the line which is none, or what is too large."""

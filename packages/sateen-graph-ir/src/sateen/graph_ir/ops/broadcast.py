@@ -12,7 +12,7 @@ from typing import ClassVar
 from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, ElementKind
 from sateen.graph_ir.types import Dim, TensorType
-from sateen.runtime.errors import InferenceError
+from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr
 from sateen.topi import broadcast
@@ -24,7 +24,7 @@ def broadcast_types(op: Op, *inputs: TensorType) -> tuple[Dim, ...]:
     """The common shape of the inputs. Raises InferenceError where there is none."""
     try:
         return broadcast.broadcast_shape(*(x.shape for x in inputs))
-    except ValueError as error:
+    except ArgumentError as error:
         raise InferenceError(f"{op.op_name()}: {error}") from None
 
 

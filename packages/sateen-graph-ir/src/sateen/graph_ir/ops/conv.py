@@ -170,9 +170,9 @@ class ConvTranspose(Op):
 class WinogradConv(Op):
     """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_convolutions makes of Conv.
 
-    Inputs: data [N, C, H, W], weight [O, C, k, k] (sateen.topi.winograd.transformed), bias [O] or none. `block` are rows
-    and columns of tiles that are computed at a time, by default all; `vectors` of output channels are in registers.
-    `pool` gives the maxima of squares of so many rows and columns, without those that fill no square.
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (sateen.topi.winograd.transformed), bias [O] or none. `block` are
+    rows and columns of tiles that are computed at a time, by default all; `vectors` of output channels are in
+    registers. `pool` gives the maxima of squares of so many rows and columns, without those that fill no square.
     """
 
     tile: int

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sateen.graph_ir.op import Op, require
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.dtype import DType, TypeCode
+from sateen.tensor_ir.ir.expr import int_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,14 @@ class ElementKind:
     def check(self, op: Op, name: str, type_: TensorType) -> None:
         """Raise InferenceError where the operand `name` is of another kind."""
         require(self.holds(type_.dtype), op, f"{name} expects {self.text}, found {type_.dtype}")
+
+
+def require_literal(op: Op, name: str, value: float, dtype: DType) -> None:
+    """Raise InferenceError where elements of an integer type can't have the value of an attribute."""
+    if dtype.is_int:
+        least, most = int_range(dtype)
+        fits = value == value // 1 and least <= value <= most
+        require(fits, op, f"{name} expects an integer of {least} to {most} for {dtype}, found {value}")
 
 
 def _is_float(t: DType) -> bool:

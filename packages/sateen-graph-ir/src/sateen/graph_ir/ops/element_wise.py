@@ -10,10 +10,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sateen.graph_ir.op import LayoutChoice, Op, require
-from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, FLOATS, INTEGERS, NUMBERS, SIGNED, ElementKind
+from sateen.graph_ir.ops.element_kinds import (
+    ANY,
+    BOOLEANS,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    SIGNED,
+    ElementKind,
+    require_literal,
+)
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
+from sateen.tensor_ir.ir.expr import int_range
 from sateen.tensor_ir.te import Expr
 from sateen.topi import elementwise
 from sateen.topi.layout import View
@@ -107,6 +117,16 @@ class Clip(Unary):
     low: float | None = None
     high: float | None = None
 
+    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+        (data,) = Unary.infer(self, *inputs)
+        if data.dtype.is_int:  # what limits nothing may be anything
+            least, most = int_range(data.dtype)
+            if self.low is not None and self.low > least:
+                require_literal(self, "low", self.low, data.dtype)
+            if self.high is not None and self.high < most:
+                require_literal(self, "high", self.high, data.dtype)
+        return (data,)
+
     def element(self, x: Expr) -> Expr:
         return elementwise.clip(x, self.low, self.high)
 
@@ -123,7 +143,7 @@ class LeakyRelu(Unary):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdedRelu(Unary):
-    """x above alpha, else 0."""
+    """x above alpha, else 0, also for NaN."""
 
     alpha: float = 1.0
 
@@ -152,9 +172,9 @@ class HardSwish(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Shrink(Unary):
-    """x moved by bias towards 0 where it is further from it than lambd, else 0."""
+    """x moved by bias towards 0 where it is further from it than lambd, else 0; integers are truncated."""
 
-    takes = SIGNED
+    takes = NUMBERS
     bias: float = 0.0
     lambd: float = 0.5
 

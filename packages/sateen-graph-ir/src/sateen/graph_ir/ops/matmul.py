@@ -30,7 +30,6 @@ class MatMul(Op):
             a.shape[-1] == b.shape[-2], self,
             f"the inner dimensions differ: {a.shape[-1]} columns on the left, {b.shape[-2]} rows on the right",
         )  # fmt: skip
-        require(a.shape[-1] != 0, self, f"expects operands with at least one column and row, found {a} and {b}")
         return (TensorType(a.dtype, (*self._batch(a, b), a.shape[-2], b.shape[-1])),)
 
     def _batch(self, a: TensorType, b: TensorType) -> tuple[Dim, ...]:
@@ -67,7 +66,8 @@ class MatMul(Op):
 class StrassenMatMul(Op):
     """a [batch, ..., k] · b [k, n] by seven products of quarters, which pass choose_products makes of MatMul.
 
-    Inputs: a, weight [7, k/2, n/2] (sateen.topi.strassen.transformed), both float32; registers hold `vectors` of columns.
+    Inputs: a, weight [7, k/2, n/2] (sateen.topi.strassen.transformed), both float32; registers hold `vectors` of
+    columns.
     """
 
     vectors: int = 1

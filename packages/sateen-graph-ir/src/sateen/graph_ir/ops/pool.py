@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sateen.graph_ir.op import LayoutChoice, Op, require
+from sateen.graph_ir.ops.element_kinds import NUMBERS
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.graph_ir.types import TensorType
 from sateen.topi import pool
@@ -41,6 +42,7 @@ class MaxPool(ChannelWise):
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         (data,) = inputs
+        NUMBERS.check(self, "data", data)
         require_spatial(self, data, len(self.kernel))
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         _require_small_pads(self, window.pads, window.kernel, window.dilations)

@@ -8,7 +8,7 @@ from math import prod
 
 from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.broadcast import broadcast_types
-from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS
+from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, require_literal
 from sateen.graph_ir.types import Dim, TensorType
 from sateen.topi import broadcast, shape
 from sateen.topi.layout import Layout, View
@@ -240,6 +240,7 @@ class Pad(Op):
         ANY.check(self, "data", data)
         modes = ("constant", "edge", "reflect", "wrap")
         require(self.mode in modes, self, f"mode expects one of {', '.join(modes)}, found {self.mode!r}")
+        require_literal(self, "value", self.value, data.dtype)
         fits = len(self.pads) == 2 * data.rank
         require(fits, self, f"pads expects {2 * data.rank} values, a begin and an end per axis, found {len(self.pads)}")
         before, after = self._ends()

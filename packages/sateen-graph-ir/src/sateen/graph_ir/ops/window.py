@@ -49,7 +49,7 @@ def output_dims(op: Op, window: Window, data: TensorType, ceil_mode: bool = Fals
         if isinstance(extent, Symbol):
             change = window.pads[d] + window.pads[window.rank + d] - window.reach(d)
             rounding = window.strides[d] - 1 if ceil_mode else 0
-            result.append(Symbol(f"({extent.name} + {change + rounding}) // {window.strides[d]} + 1"))
+            result.append(_counted(extent, change + rounding, window.strides[d]))
             continue
         (count,) = single.output([extent], ceil_mode)
         require(
@@ -59,6 +59,13 @@ def output_dims(op: Op, window: Window, data: TensorType, ceil_mode: bool = Fals
         )  # fmt: skip
         result.append(count)
     return tuple(result)
+
+
+def _counted(extent: Symbol, change: int, stride: int) -> Symbol:
+    """(extent + change) // stride + 1; the extent itself where that is the same."""
+    if stride == 1 and change == -1:
+        return extent
+    return Symbol(f"({extent.name} + {change}) // {stride} + 1")
 
 
 def require_spatial(op: Op, data: TensorType, rank: int | None = None) -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.conv import Conv, WinogradConv
 from sateen.graph_ir.ops.window import window_of
 from sateen.tensor_ir import Machine
 from sateen.topi import winograd
 from sateen.topi.convolution import Direct, Method, Problem, Winograd, candidates
+
+MOST_LOSS = 1e-5
+"""Of Σ|w| times the largest input of its tile: what an element may lose with default numerics (semantics 4.8)."""
 
 Chooser = Callable[[Problem], Sequence[Method]]
 """The methods of a convolution that were measured, fastest first."""
@@ -31,9 +34,9 @@ def choose_convolutions(
         =>  parameter %w.1: float32[64, 64, 8, 8]
             %y = winograd_conv(%x, %w.1, %b) {tile=6, pads=(1, 1, 1, 1), block=(1, 10), vectors=2}
 
-    Winograd's method takes constant weights. Its errors grow from 1e-6 to about 3e-5 of the largest output, so `strict`
-    numerics leave it out. Of the methods that are known, those that are no candidates of the problem do not count.
-    Requires: static types. Runs before choose_layouts. Source: sateen.topi.convolution.
+    Winograd's method takes constant weights, and tiles with which these lose no more than MOST_LOSS; `strict` numerics
+    leave it out. Of the methods that are known, those that are no candidates of the problem do not count. Requires:
+    static types. Runs before choose_layouts. Source: sateen.topi.convolution.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
@@ -41,14 +44,29 @@ def choose_convolutions(
         method = None
         if problem is not None:
             _, weight, *_ = rewriter.values(node.inputs)
-            direct = strict or rewriter.constant(weight) is None
-            possible = [c.method for c in candidates(problem, machine) if not direct or isinstance(c.method, Direct)]
-            method = next((m for m in (*known(problem), *possible) if m in possible), None)
+            constant = None if strict else rewriter.constant(weight)
+            possible = [c.method for c in candidates(problem, machine)]
+            preferred = [m for m in known(problem) if m in possible]
+            method = next(_precise((*preferred, *possible), constant, problem.window.strides[0]), None)
         if isinstance(node.op, Conv) and method is not None:
             rewriter.replace(node, _computed(rewriter, node, node.op, method))
         else:
             rewriter.keep(node)
     return rewriter.finish()
+
+
+def _precise(methods: Iterable[Method], weight: Array | None, stride: int) -> Iterator[Method]:
+    """The methods that lose no more than is allowed; without a weight those that keep each sum as it is."""
+    losses: dict[int, float] = {}
+    for method in methods:
+        if isinstance(method, Winograd):
+            if weight is None:
+                continue
+            if method.tile not in losses:
+                losses[method.tile] = winograd.loss(weight, winograd.TRANSFORMS[method.tile, stride])
+            if losses[method.tile] > MOST_LOSS:
+                continue
+        yield method
 
 
 def problem_of(node: Node) -> Problem | None:

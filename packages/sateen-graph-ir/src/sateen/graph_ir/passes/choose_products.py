@@ -15,8 +15,9 @@ def choose_products(graph: Graph, machine: Machine) -> Graph:
         =>  parameter %w.1: float32[7, 384, 1536]; %y = strassen_mat_mul(%x, %w.1) {vectors=3}
 
     An eighth of the multiplications is saved, for a weight that is larger by three quarters and errors of a few 1e-6 of
-    the largest element of the whole result. Rows of one matrix meet, so that an infinity or NaN in one reaches others;
-    items of a batch do not. Requires: static types. Runs before choose_layouts. Source: sateen.topi.strassen.
+    the largest element of the whole result: rows of one matrix meet, so that a large one costs others their digits, and
+    an infinity or NaN reaches them. So this is for `fast` numerics alone. Items of a batch do not meet.
+    Requires: static types. Runs before choose_layouts. Source: sateen.topi.strassen.
     """
     rewriter = GraphRewriter(graph)
     transformed: dict[Value, Value] = {}

@@ -38,8 +38,8 @@ def fuse(graph: Graph) -> Graph:
 
     A group joins the one that holds all readers of its result. Injective nodes join each other; behind a master, whose
     schedule the group takes, only nodes that map its elements one to one. A concatenation whose inputs can be computed
-    where they lie in its output (`find_views`) stays alone. Requires: static types. Guarantees: every node of the
-    result is `fused` or runs bodies that are fused so, in topological order.
+    where they lie in its output (`find_views`) stays alone, as do nodes that are `fused` already. Requires: static
+    types. Guarantees: every node of the result is `fused` or runs bodies that are fused so, in topological order.
     """
     return _rebuild(graph, _gather(graph)[0])
 
@@ -59,7 +59,7 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
     computed: dict[Node, Computed] = {}
     reasons: dict[Value, str] = {}
     for node in graph.nodes:
-        if isinstance(node.op, Control):
+        if isinstance(node.op, (Control, Fused)):
             groups[node] = _Group([node])
             reasons.update((v, f"read by {node.op.op_name()}") for v in node.inputs if v is not None)
             continue
@@ -115,7 +115,7 @@ def compute_node(node: Node) -> Computed:
 
 def _why_free(producer: Node, reader: Node, concatenations: Collection[Node]) -> str:
     """Why a value is kept for the sake of a node that needs no kernel of its own; '' where it is for none."""
-    if isinstance(producer.op, Control):
+    if isinstance(producer.op, (Control, Fused)):
         return f"given by {producer.op.op_name()}"
     if producer in concatenations:
         return f"{producer.op.op_name()} only puts values side by side"
@@ -183,6 +183,8 @@ def _rebuild(graph: Graph, groups: dict[Node, _Group]) -> Graph:
         group = groups[node]
         if isinstance(node.op, Control):
             nodes.append(replace(node, op=node.op.map_bodies(fuse)))
+        elif isinstance(node.op, Fused):
+            nodes.append(node)
         elif group.nodes[-1] is node:
             nodes.append(_fused(group))
     return Graph(graph.name, graph.inputs, graph.parameters, tuple(nodes), graph.outputs, graph.aliases)

@@ -20,14 +20,15 @@ def lift_parameters(graph: Graph) -> Graph:
 
     Bodies that hold the same data in the same layout share a parameter. Guarantees: bodies have no parameters.
     """
-    unique = _unique_names(graph)
+    names = GraphBuilder()
+    names.reserve(graph)
     parameters = dict(graph.parameters)
     known: dict[tuple[int, TensorType], Value] = {(id(data), v.type): v for v, data in parameters.items()}
 
     def lifted(value: Value, data: Array) -> Value:
         key = id(data), value.type
         if key not in known:
-            known[key] = Value(unique(value.name), value.type)
+            known[key] = Value(names.unique(value.name), value.type)
             parameters[known[key]] = data
         return known[key]
 
@@ -49,16 +50,9 @@ def _capturing(op: Control, values: list[Value]) -> Callable[[Graph], Graph]:
     """Makes inputs of a body's own parameters among `values`, and adds unused inputs for the others."""
 
     def change(body: Graph) -> Graph:
-        unique = _unique_names(body)
-        added = [v if v in body.parameters else Value(unique(v.name), v.type) for v in values]
+        names = GraphBuilder()
+        names.reserve(body)
+        added = [v if v in body.parameters else Value(names.unique(v.name), v.type) for v in values]
         return replace(op.with_captures(body, (*op.captures(body), *added)), parameters={})
 
     return change
-
-
-def _unique_names(graph: Graph) -> Callable[[str], str]:
-    """Gives names that no value of the graph has, each once."""
-    builder = GraphBuilder()
-    for v in (*graph.inputs, *graph.parameters, *(o for node in graph.nodes for o in node.outputs)):
-        builder.unique(v.name)
-    return builder.unique
