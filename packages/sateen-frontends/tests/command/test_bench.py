@@ -5,6 +5,8 @@ import json
 import pytest
 
 from sateen.frontends.command import peers
+from sateen.frontends.command.bench import spread_warning
+from sateen.runtime import TimeResult
 
 
 def test_an_artifact_is_measured(sateen, artifact):
@@ -56,8 +58,9 @@ class InferenceSession:
 def test_a_peer_that_does_not_run_a_model_or_computes_something_else_is_told(
     sateen, dense, tmp_path, monkeypatch, body, told
 ):
-    (tmp_path / "onnxruntime.py").write_text(FAKE.format(body))
-    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed" / "onnxruntime.py").write_text(FAKE.format(body))
+    monkeypatch.syspath_prepend(tmp_path / "installed")
     ran = sateen("bench", dense, "--samples", 1, "--against", "onnxruntime")
     assert ran.status == 0
     assert told in ran.out
@@ -76,11 +79,45 @@ def test_others_need_the_model(sateen, artifact):
 def test_peers_are_named_with_commas_between(sateen, dense):
     ran = sateen("bench", dense, "--against", "onnxruntime,caffe")
     assert ran.status == 2
-    assert "expected onnxruntime, openvino, ncnn, found 'caffe'" in ran.err
+    assert "expected onnxruntime, openvino, ncnn or the file of an artifact, found 'caffe'" in ran.err
+    ran = sateen("bench", dense, "--against", "onnxruntme")
+    assert "found 'onnxruntme'; did you mean onnxruntime?" in ran.err
 
 
 def test_a_peer_that_is_not_installed_is_told_before_anything_is_compiled(sateen, dense, monkeypatch):
     monkeypatch.setattr(peers, "find_spec", lambda package: None)
     ran = sateen("bench", dense, "--against", "openvino", "--no-cache")
     assert ran.status == 1
-    assert "openvino is not installed: pip install 'sateen-frontends[opponents]'" in ran.err
+    assert "openvino is not installed: pip install openvino" in ran.err
+
+
+def test_two_artifacts_are_measured_in_turns(sateen, artifact, dense):
+    assert sateen("compile", dense, "-o", "strict.sateen", "--numerics", "strict").status == 0
+    ran = sateen("bench", artifact, "--against", "strict.sateen", "--samples", 1, "--json")
+    assert ran.status == 0
+    results = json.loads(ran.out)["results"]
+    assert [r["name"] for r in results] == [str(artifact), "strict.sateen"]
+    assert all(r["right"] and len(r["samples"]) == 1 for r in results)
+
+
+def test_an_artifact_of_another_network_is_refused(sateen, artifact, two_products):
+    assert sateen("compile", two_products, "-o", "two.sateen").status == 0
+    ran = sateen("bench", artifact, "--against", "two.sateen")
+    assert ran.status == 1
+    assert ran.err == (
+        "ArgumentError: two.sateen: expected inputs data: float32[1, 3], found data: float32[2, 3]\n"
+    )
+
+
+def test_a_difference_within_the_spread_is_told():
+    steady, same, wide, fast = (
+        TimeResult(samples, 1)
+        for samples in ((1.0, 1.0, 1.0, 1.0), (1.01, 1.01, 1.01), (0.8, 1.0, 1.2, 1.4), (0.5, 0.5, 0.51))
+    )
+    assert spread_warning("a", steady, "b", wide) == (
+        "a and b differ by 10.0%, but their times spread by 27.3%: this run does not tell which is faster; "
+        "take more --samples, on a machine that does nothing else"
+    )
+    assert spread_warning("a", steady, "b", same) == ""
+    assert spread_warning("a", wide, "b", fast) == ""
+    assert spread_warning("a", wide, "a", wide) == ""

@@ -141,7 +141,7 @@ def test_the_model_itself_is_not_replaced(sateen, dense, tmp_path):
     for place in ("dense.onnx", "other.name"):
         ran = sateen("compile", dense, "-o", place)
         assert ran.status == 2
-        assert f"expected another file than the model, found {place}" in ran.err
+        assert f"expected another file than {dense}, which is read, found {place}\n" in ran.err
     assert dense.read_bytes() == model
 
 
@@ -185,3 +185,18 @@ def test_strict_numerics_leave_winograd_out(sateen, tmp_path):
         sizes[numerics] = json.loads(ran.out)["parameter_bytes"]
     assert sizes["strict"] == weight.nbytes
     assert sizes["default"] == weight.nbytes * 64 // 9
+
+
+def test_denormals_are_flushed_where_that_is_asked_for(sateen, tmp_path):
+    tiny = np.array([1e-30], np.float32)
+    data, out = (onnx.helper.make_tensor_value_info(n, 1, [4]) for n in ("data", "out"))
+    nodes = [onnx.helper.make_node("Mul", ["data", "tiny"], ["out"])]
+    graph = onnx.helper.make_graph(nodes, "scale", [data], [out], [onnx.numpy_helper.from_array(tiny, "tiny")])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "scale.onnx")
+    np.save(tmp_path / "data.npy", np.full(4, 1e-10, np.float32))
+    for choice, expected in (("keep", 1e-40), ("flush", 0)):
+        options = ["--input", "data=data.npy", "--output", f"{choice}.npz", "--denormals", choice]
+        assert sateen("run", "scale.onnx", *options).status == 0
+        np.testing.assert_allclose(np.load(tmp_path / f"{choice}.npz")["out"], expected, atol=1e-44)
+    assert sateen("compile", "scale.onnx", "-o", "scale.sateen", "--denormals", "flush").status == 0
+    assert json.loads(sateen("inspect", "scale.sateen", "--json").out)["options"] == {"denormals": "flush"}

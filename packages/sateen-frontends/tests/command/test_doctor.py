@@ -21,5 +21,5 @@ def test_what_is_missing_is_told_with_the_command_that_brings_it(sateen, monkeyp
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     ran = sateen("doctor")
-    for remedy in ("'sateen-frontends[pictures]'", "'sateen-frontends[peers]'", "'sateen-tensor-ir[opencl]'"):
+    for remedy in ("pillow", "onnxruntime", "pyopencl pocl-binary-distribution"):
         assert f"pip install {remedy}" in ran.out

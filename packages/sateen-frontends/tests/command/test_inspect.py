@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from html.parser import HTMLParser
 
 import onnx
 import pytest
@@ -81,6 +82,7 @@ def test_an_unknown_kernel_is_refused_with_those_that_are_there(sateen, dense):
     ran = sateen("inspect", dense, "--kernel", "k7")
     assert ran.status == 1
     assert ran.err == "ArgumentError: --kernel k7: expected one of k0_mat_mul\n"
+    assert "; did you mean k0_mat_mul?" in sateen("inspect", dense, "--kernel", "k0_matmul").err
 
 
 def test_json_of_a_model_counts_operators_and_bytes(sateen, dense):
@@ -100,7 +102,7 @@ def test_the_code_of_a_target_in_another_format_has_no_known_size(sateen, dense)
 def test_what_is_for_models_is_refused_for_an_artifact(sateen, artifact, option):
     ran = sateen("inspect", artifact, *option)
     assert ran.status == 2
-    assert "--passes, --candidates, --dump and --kernel are for models" in ran.err
+    assert "--passes, --candidates, --dump, --svg and --kernel are for models" in ran.err
 
 
 def test_what_to_show_needs_a_kernel(sateen, dense):
@@ -112,4 +114,72 @@ def test_what_to_show_needs_a_kernel(sateen, dense):
 def test_one_view_is_shown_at_a_time(sateen, dense):
     ran = sateen("inspect", dense, "--passes", "--json")
     assert ran.status == 2
-    assert "expected one of --passes, --candidates, --dump, --kernel and --json" in ran.err
+    assert "expected one of --passes, --candidates, --dump, --html, --svg, --kernel and --json" in ran.err
+
+
+class Page(HTMLParser):
+    """The tags of a page that stands alone, and its texts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.attributes: dict[str, str | None] = {}
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_model_becomes_a_page_with_summary_drawing_and_steps(sateen, two_products, tmp_path):
+    assert sateen("inspect", two_products, "--html", "page.html").status == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "data: float32[2, 3]" in page.texts
+    assert {"svg", "table", "dl"} <= {*page.tags}
+    assert page.texts.count("k0_mat_mul") == 2  # in the drawing and in the table
+    assert "mat_mul begins a kernel" in page.texts
+    assert not {"script", "img", "link"} & {*page.tags}
+    assert not {"src", "href"} & page.attributes.keys()
+
+
+def test_an_artifact_becomes_a_page_as_far_as_its_manifest_tells(sateen, artifact, dense, tmp_path):
+    assert sateen("inspect", artifact, "--html", "page.html").status == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "out: float32[1, 4]" in page.texts
+    assert not {"svg", "table"} & {*page.tags}
+    assert sateen("compile", dense, "-o", "timed.sateen", "--timed").status == 0
+    assert sateen("inspect", "timed.sateen", "--html", "page.html").status == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "table" in page.tags
+    assert "product + sum + relu (mat_mul, add, relu)" in page.texts
+
+
+def test_a_model_is_drawn(sateen, two_products, tmp_path):
+    assert sateen("inspect", two_products, "--svg", "net.svg").status == 0
+    drawing = (tmp_path / "net.svg").read_text(encoding="utf-8")
+    assert drawing.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert ">3 operators in 2 kernels<" in drawing
+
+
+def test_names_of_a_model_are_no_markup_of_its_page(sateen, dense, tmp_path):
+    model = onnx.load(dense)
+    model.graph.name = "</svg><script>"
+    model.graph.node[2].name = "<img src=x>\x1b"
+    model.graph.node[2].output[0] = model.graph.output[0].name = "</title><script>alert()</script>"
+    onnx.save(model, tmp_path / "<i>.onnx")
+    assert sateen("inspect", tmp_path / "<i>.onnx", "--html", "page.html").status == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert not {"script", "img", "i"} & {*page.tags}
+    assert "</title><script>alert()</script>" in page.texts
+
+
+@pytest.mark.parametrize("option", ["--html", "--svg"])
+def test_a_page_does_not_replace_its_model(sateen, dense, option):
+    ran = sateen("inspect", dense, option, dense)
+    assert ran.status == 2
+    assert f"expected another file than {dense}, which is read" in ran.err
+    assert sateen("check", dense).status == 0

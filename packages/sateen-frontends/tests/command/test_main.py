@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
+from sateen import console, frontends
 from sateen.frontends.command import main as entry
 from sateen.frontends.command.main import main
 from sateen.frontends.command.main import sateen as group
@@ -16,6 +19,40 @@ def test_help_tells_every_verb(sateen):
     assert ran.status == 0
     for verb in ("bench", "check", "compile", "doctor", "inspect", "profile", "run", "verify"):
         assert f"\n  {verb} " in ran.out
+
+
+def test_the_version_is_told(sateen):
+    ran = sateen("--version")
+    assert (ran.status, ran.out) == (0, f"sateen, version {frontends.__version__}\n")
+
+
+def test_the_package_is_a_program():
+    command = [sys.executable, "-m", "sateen.frontends", "--version"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout == f"sateen, version {frontends.__version__}\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_what_completes_the_command(shell):
+    program = "import sys; from sateen.frontends.command.main import main; sys.exit(main())"
+    environment = {**os.environ, "_SATEEN_COMPLETE": f"{shell}_source"}
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert "_SATEEN_COMPLETE" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (["comple"], "No such command 'comple'. Did you mean 'compile'?"),
+        (["compile", "--targt", "llvm"], "No such option '--targt'. Did you mean '--target'?"),
+        (["compile", "dense.onnx", "-o", "out.sateen", "--target", "lvm"], "found 'lvm'; did you mean llvm?"),
+    ],
+)
+@pytest.mark.usefixtures("dense")
+def test_what_is_mistyped_is_told_with_the_closest_name(sateen, arguments, advice):
+    assert advice in sateen(*arguments).err
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["run"], ["run", "absent.sateen"], ["compile", "absent.onnx"]])
@@ -34,7 +71,7 @@ def test_a_fault_of_sateen_exits_with_3_and_shows_where(sateen, monkeypatch):
     ran = sateen("doctor")
     assert ran.status == 3
     assert "RuntimeError: broken inside" in ran.err
-    assert ran.err.endswith("This is a fault of sateen itself, not of your model; please report it.\n")
+    assert ran.err.endswith("This is a fault of sateen, not of your model; please report it.\n")
 
 
 def test_an_interrupt_exits_as_shells_expect(sateen, monkeypatch):
@@ -53,8 +90,42 @@ def test_a_reader_that_goes_away_is_no_fault():
     assert process.returncode == 1
 
 
-def test_the_entry_point_of_the_distribution_is_the_command():
-    assert entry.main is main
+def test_the_entry_point_of_the_distribution_is_the_command(monkeypatch):
+    (script,) = entry_points(group="console_scripts", name="sateen")
+    monkeypatch.setattr(sys, "argv", ["sateen", "--help"])
+    monkeypatch.setattr(entry, "main", lambda: main(["--help"]))
+    assert script.load() is console.main
+    assert console.main() == 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_while_the_command_is_imported_ends_it_without_a_traceback():
+    program = """
+import os, signal, sys
+from sateen import console
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == "onnx":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+sys.exit(console.main())
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
+
+
+def test_an_interrupt_that_the_shell_has_switched_off_stays_so():
+    program = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+from sateen import console
+sys.argv = ["sateen", "--help"]
+console.main()
+assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+"""
+    subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +135,7 @@ def test_the_entry_point_of_the_distribution_is_the_command():
         (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
         (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
         (b"PK\x03\x04rest", "a zip archive, as PyTorch and Keras write"),
-        (b'{"nodes": []}', "JSON, as MXNet writes"),
+        (b'{"nodes": []}', "JSON, as MXNet and TensorFlow.js write"),
     ],
 )
 @pytest.mark.parametrize("verb", ["check", "run", "inspect", "verify"])
@@ -73,6 +144,16 @@ def test_a_file_is_known_by_its_content_whatever_its_name(sateen, tmp_path, verb
     ran = sateen(verb, "model.onnx")
     assert ran.status == 1
     assert ran.err == f"FrontendError: model.onnx: expected an ONNX model or an artifact of sateen, found {found}\n"
+
+
+@pytest.mark.parametrize("verb", ["bench", "check", "inspect", "profile", "run", "verify"])
+def test_a_folder_is_told_by_its_content(sateen, tmp_path, verb):
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "saved_model.pb").touch()
+    ran = sateen(verb, "net")
+    assert ran.status == 1
+    found = "'net', a folder with a TensorFlow SavedModel"
+    assert ran.err == f"FrontendError: expected a file with an ONNX model or an artifact of sateen, found {found}\n"
 
 
 def test_bytes_that_are_no_model_are_refused(sateen, tmp_path):

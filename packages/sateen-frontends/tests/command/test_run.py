@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends.command.labels import largest
-from sateen.frontends.command.pictures import Normalisation, read_picture
-from sateen.runtime import ArgumentError, DType, Parameter, Target
+from sateen.runtime import ArgumentError, Target
 
 
 @pytest.fixture
@@ -66,6 +65,7 @@ def test_random_inputs_depend_on_the_seed_alone(sateen, artifact):
     [
         ((), "input data: float32[1, 3] is missing; give --input data=FILE, or --random SEED"),
         (("--input", "other=data.npy"), "--input other: expected one of data: float32[1, 3]"),
+        (("--input", "dta=data.npy"), "--input dta: expected one of data: float32[1, 3]; did you mean data?"),
         (("--input", "absent.npy"), "expected a file, found none at 'absent.npy'"),
         (("--input", "data.npz:absent"), "data.npz: expected array 'absent', found data, in/other"),
         (("--input", "data.npy:key"), "data.npy holds one array; expected no key, found 'key'"),
@@ -87,7 +87,7 @@ def test_inputs_that_do_not_fit_are_refused(sateen, artifact, data, tmp_path, ar
 def test_options_of_compilation_do_not_apply_to_an_artifact(sateen, artifact):
     ran = sateen("run", artifact, "--random", 1, "--dim", "batch=1")
     assert ran.status == 2
-    assert "--target, --shape, --dim, --bind, --numerics and --records are for models; " in ran.err
+    assert "--target, --shape, --dim, --bind, --numerics, --denormals and --records are for models; " in ran.err
 
 
 def test_a_damaged_artifact_is_refused(sateen, artifact):
@@ -95,45 +95,6 @@ def test_a_damaged_artifact_is_refused(sateen, artifact):
     ran = sateen("run", artifact, "--random", 1)
     assert ran.status == 1
     assert "it is cut short; copy it again" in ran.err
-
-
-class TestPictures:
-    @pytest.fixture
-    def picture(self, tmp_path):
-        image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-        path = tmp_path / "red.dat"
-        image.new("RGB", (4, 8), (250, 100, 50)).save(path, "PNG")
-        return path
-
-    def parameter(self, *shape, dtype="float32"):
-        return Parameter("data", DType.of(dtype), shape)
-
-    def test_channels_come_first_or_last_as_the_input_has_them(self, picture):
-        first = read_picture(picture, self.parameter(1, 3, 6, 5), Normalisation())
-        last = read_picture(picture, self.parameter(6, 5, 3), Normalisation())
-        np.testing.assert_array_equal(first[0].transpose(1, 2, 0), last)
-        np.testing.assert_array_equal(first[0, :, 0, 0], [250, 100, 50])
-
-    def test_mean_and_std_follow_the_order_of_the_channels(self, picture):
-        normalisation = Normalisation(bgr=True, mean=(50, 100, 0), std=(1, 2, 250))
-        array = read_picture(picture, self.parameter(1, 3, 2, 2), normalisation)
-        np.testing.assert_array_equal(array[0, :, 0, 0], [0, 0, 1])
-
-    def test_whole_numbers_are_not_normalised(self, picture):
-        assert read_picture(picture, self.parameter(1, 1, 2, 2, dtype="uint8"), Normalisation()).dtype == np.uint8
-        with pytest.raises(ArgumentError, match="takes whole numbers; expected no --mean and --std"):
-            read_picture(picture, self.parameter(1, 1, 2, 2, dtype="uint8"), Normalisation(mean=(1.0,)))
-
-    def test_numbers_must_be_one_per_channel(self, picture):
-        with pytest.raises(ArgumentError, match=r"--mean: expected 1 number or 3, one per channel; found 2"):
-            read_picture(picture, self.parameter(1, 3, 2, 2), Normalisation(mean=(1.0, 2.0)))
-        with pytest.raises(ArgumentError, match="--std: expected numbers other than 0"):
-            read_picture(picture, self.parameter(1, 3, 2, 2), Normalisation(std=(0.0,)))
-
-    def test_a_network_runs_on_a_picture(self, sateen, picture_network, picture):
-        ran = sateen("run", picture_network, "--input", picture, "--std", "10", "--output", "out.npz")
-        assert ran.status == 0
-        np.testing.assert_allclose(np.load("out.npz")["out"].ravel(), [25, 10, 5])
 
 
 @pytest.mark.usefixtures("data")

@@ -83,7 +83,7 @@ net (bool c, float[3] x) => (float[N] y) {
         in found
     )
     assert "node 'y'; inputs bool[]" in found
-    assert "bind the inputs of the model that decide 'c': constants={...}, --bind NAME=VALUE" in found
+    assert "bind what decides it, if the values are always the same: constants={'c': ...}, or --bind c=..." in found
     graph, _ = from_onnx(model_of(text), constants={"c": np.array(False)})
     assert graph.outputs[0].type.shape == (1,)
 
@@ -136,7 +136,7 @@ net (bool c, float[3] x, int64[1] n) => (float[M] y) {
               else_branch = else () => (float[3] b) { b = Neg(x) }>
 }"""
     (gap,) = check_onnx(model_of(text)).gaps
-    assert gap.help == "bind the inputs of the model that decide 'c': constants={...}, --bind NAME=VALUE"
+    assert gap.help == "bind what decides it, if the values are always the same: constants={'c': ...}, or --bind c=..."
 
 
 def test_an_if_in_a_function_of_the_model() -> None:
@@ -203,6 +203,45 @@ def test_a_loop_without_a_trip_count_ends_by_its_condition() -> None:
     check(model_of(text), {"x": X, "end": np.array(100, np.float32)})
 
 
+def test_a_loop_without_an_input_condition_ends_where_its_body_says_so() -> None:
+    """The evaluator of the onnx package runs no iteration here; onnxruntime runs these."""
+    graph, _ = from_onnx(model_of(WHILE.replace("Loop (most, go", "Loop (most, ")))
+    inputs = {"x": X, "end": np.array(10, np.float32), "most": np.array(100)}
+    given = from_onnx(model_of(WHILE))[0]
+    assert isinstance(graph.nodes[0].op, control.While)
+    np.testing.assert_array_equal(interpret(graph, inputs)["y"], interpret(given, inputs)["y"])
+
+
+def test_what_decides_a_branch_is_named_as_an_input_of_the_model_however_deep() -> None:
+    text = """
+net (bool c, float[3] x, float rate) => (float[M] y) {
+  low = Constant<value_float = 9.0>()  slow = Less(rate, low)
+  y = If (c) <then_branch = then () => (float[3] p) {
+                p = If (slow) <then_branch = one () => (float[3] a) { a = Neg(x) },
+                               else_branch = two () => (float[3] b) { b = Unknown(x) }> },
+              else_branch = else () => (float[3] d) { d = Abs(x) }>
+}"""
+    (gap,) = check_onnx(model_of(text)).gaps
+    assert "constants={'rate': ...}, or --bind rate=..." in gap.help
+
+
+@pytest.mark.parametrize(("count", "is_known"), [(3, True), (1 << 31, False)])
+def test_what_must_be_known_may_come_out_of_a_loop_over_constants(count: int, is_known: bool) -> None:
+    text = f"""
+net (float[6] x) => (float[N] y) {{
+  n = Constant<value_int = {count}>()  go = Constant<value = bool {{1}}>()  v = Constant<value_ints = [0]>()
+  w = Loop (n, go, v) <body = body (int64 i, bool on, int64[1] a) => (bool more, int64[1] b) {{
+    more = Identity(on)  one = Constant<value_ints = [1]>()  b = Add(a, one) }}>
+  end = Constant<value_ints = [6]>()
+  y = Slice (x, w, end)
+}}"""
+    if is_known:
+        assert str(from_onnx(model_of(text))[0].outputs[0].type) == "float32[3]"
+    else:
+        expected = "input 1 (starts) must be known while compiling, but takes long to compute from constants"
+        assert expected in refusal(text)
+
+
 def test_a_loop_whose_shapes_depend_on_the_iteration_is_unrolled() -> None:
     text = """
 net (float[5] x) => (float[1] y, float[4, 1] all) {
@@ -238,8 +277,11 @@ def test_loops_that_are_refused() -> None:
     stacked = WHILE.replace("int64 k) {", "int64 k, float[N, 3] all) {").replace("y, k = Loop", "y, k, all = Loop")
     stacked = stacked.replace("int64 m) {", "int64 m, float[3] s) {")
     assert "how many iterations output 'all' has the results of is known at run time only" in refusal(stacked)
-    assert "bind the inputs of the model that decide 'most'" in refusal(stacked)
-    assert "there is no input cond" in refusal(WHILE.replace("Loop (most, go", "Loop (most, "))
+    assert "constants={'most': ...}, or --bind most=..." in refusal(stacked)
+    counted = stacked.replace("Loop (most, go", "Loop (three, go").replace(
+        "go =", "three = Constant<value_int = 3>() go ="
+    )
+    assert "end the model before this node and do what follows outside" in refusal(counted)
     endless = LOOP.replace("Loop (n, go", "Loop (, go")
     assert "expected a condition or at most 4294967296 iterations, found neither" in refusal(endless)
     wide = WHILE.replace("more = Less(f, end)", "t = Less(o, end)  more = Identity(t)")

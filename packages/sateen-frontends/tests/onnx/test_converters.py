@@ -41,6 +41,22 @@ def test_slices_that_a_known_condition_chooses(run_node: Callable[..., list[Arra
         run_node("Compress", {"x": x[:1], "c": condition}, bound=("c",), axis=0)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 3, 27), (4, 3)])
+@pytest.mark.parametrize("bound", [(), ("x", "scale", "bias", "mean", "variance")])
+def test_batch_normalisation_by_the_statistics_of_the_batch(
+    run_node: Callable[..., list[Array]],
+    reference: Callable[..., list[Array]],
+    shape: tuple[int, ...],
+    bound: tuple[str, ...],
+) -> None:
+    inputs = {name: RANDOM.random(3, dtype="float32") for name in ("scale", "bias", "mean", "variance")}
+    inputs = {"x": RANDOM.standard_normal(shape).astype("float32") + 5, **inputs}
+    given = {"outputs": 3, "training_mode": 1, "momentum": 0.75}
+    found = run_node("BatchNormalization", inputs, bound=bound, **given)
+    for ours, theirs in zip(found, reference("BatchNormalization", inputs, **given), strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=2e-6)
+
+
 @pytest.mark.parametrize("p", [1, 2, 3])
 @pytest.mark.parametrize("ceil_mode", [0, 1])
 def test_norms_of_windows(run_node: Callable[..., list[Array]], p: int, ceil_mode: int) -> None:
@@ -52,10 +68,11 @@ def test_norms_of_windows(run_node: Callable[..., list[Array]], p: int, ceil_mod
     np.testing.assert_allclose(found, windows.sum((4, 5)) ** (1 / p), rtol=1e-5)
 
 
-def test_norms_of_whole_channels(run_node: Callable[..., list[Array]]) -> None:
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_norms_of_whole_channels(run_node: Callable[..., list[Array]], p: int) -> None:
     x = RANDOM.standard_normal((1, 2, 6, 7)).astype("float32")
-    (found,) = run_node("GlobalLpPool", {"x": x}, p=2)
-    np.testing.assert_allclose(found, np.sqrt((x**2).sum((2, 3), keepdims=True)), rtol=1e-5)
+    (found,) = run_node("GlobalLpPool", {"x": x}, p=p)
+    np.testing.assert_allclose(found, (np.abs(x) ** p).sum((2, 3), keepdims=True) ** (1 / p), rtol=1e-5)
 
 
 def test_a_quantised_convolution_is_exact_with_a_scale_per_channel(run_node: Callable[..., list[Array]]) -> None:
@@ -140,3 +157,46 @@ def test_inputs_and_modes_that_do_not_fit_are_refused(
     with pytest.raises(FrontendError) as caught:
         run_node(operator, inputs, **attributes)
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(("dtype", "outputs"), [("float32", 3), ("float32", 2), ("float64", 3)])
+def test_statistics_of_a_layer_normalisation(run_node: Callable[..., list[Array]], dtype: str, outputs: int) -> None:
+    """As exact far from zero as the output is: no difference of squares."""
+    x = (1000 + RANDOM.standard_normal((4, 6, 5))).astype(dtype)
+    scale = RANDOM.standard_normal((6, 5)).astype(dtype)
+    y, mean, *inverse = run_node("LayerNormalization", {"x": x, "scale": scale}, outputs=outputs, axis=-2)
+    wide = x.astype("float64")
+    expected = 1 / np.sqrt(wide.var((1, 2), keepdims=True) + 1e-5)
+    centred = wide - wide.mean((1, 2), keepdims=True)
+    assert mean.dtype == np.float32
+    np.testing.assert_allclose(mean, wide.mean((1, 2), keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(y, centred * expected * scale, rtol=1e-3, atol=1e-3)
+    for found in inverse:
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("auto_pad", "expected"), [("SAME_UPPER", [3, 5, 7, 4]), ("SAME_LOWER", [1, 3, 5, 7])])
+def test_the_odd_element_of_padding_is_where_auto_pad_says(
+    run_node: Callable[..., list[Array]], auto_pad: str, expected: list[float]
+) -> None:
+    x = np.array([[[1, 2, 3, 4]]], "float32")
+    (found,) = run_node("Conv", {"x": x, "w": np.ones((1, 1, 2), "float32")}, auto_pad=auto_pad)
+    np.testing.assert_array_equal(found[0, 0], expected)
+
+
+def test_a_reduction_of_a_scalar_is_that_of_one_element(run_node: Callable[..., list[Array]]) -> None:
+    (found,) = run_node("ReduceSumSquare", {"x": np.array(3, "float32")})
+    assert found == 9
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_the_batch_first_in_recurrent_layers(run_node: Callable[..., list[Array]], operator: str, gates: int) -> None:
+    x = RANDOM.standard_normal((2, 3, 4)).astype("float32")
+    w = RANDOM.standard_normal((2, gates * 5, 4)).astype("float32")
+    r = RANDOM.standard_normal((2, gates * 5, 5)).astype("float32")
+    attributes = {"hidden_size": 5, "direction": "bidirectional"}
+    y, last = run_node(operator, {"x": x, "w": w, "r": r}, outputs=2, layout=1, **attributes)
+    expected, state = run_node(operator, {"x": x.swapaxes(0, 1).copy(), "w": w, "r": r}, outputs=2, **attributes)
+    np.testing.assert_array_equal(y, expected.transpose(2, 0, 1, 3))
+    np.testing.assert_array_equal(last, state.swapaxes(0, 1))

@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends import check_onnx, from_onnx
+from sateen.graph_ir import build
 from sateen.graph_ir.graph import Graph
 from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import broadcast, element_wise, shape
@@ -20,6 +21,7 @@ from sateen.graph_ir.ops.reduce import ReduceSum, TopK
 from sateen.graph_ir.ops.resize import Resize
 from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
 from sateen.graph_ir.types import Symbol
+from sateen.runtime import load
 from sateen.runtime.errors import FrontendError
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -74,6 +76,14 @@ def test_inputs_outputs_and_parameters_have_the_names_of_the_model() -> None:
     ]  # fmt: skip
 
 
+def test_inputs_and_constants_may_be_outputs() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    graph, params = from_onnx(model_of(nodes, {"x": (FLOAT, [2])}, ["x", "y", "w"], {"w": np.float32([1, 2])}))
+    assert [v.name for v in graph.outputs] == ["x", "y", "w"]
+    found = load(build(graph, params=params)).run({"x": np.float32([-1, 3])})
+    assert {name: values.numpy().tolist() for name, values in found.items()} == {"x": [-1, 3], "y": [0, 3], "w": [1, 2]}
+
+
 def test_names_that_we_add_give_way_to_those_of_the_model() -> None:
     nodes = [
         helper.make_node("Gemm", ["x", "w", "b"], ["y.mat_mul.1"]),
@@ -125,6 +135,22 @@ def test_bindings_that_name_or_contradict_nothing_of_the_model_are_refused() -> 
         refusal(model, constants={"x": np.zeros((1, 4))})
         == "constant 'x': expected float32[?n, 4], found float64[1, 4]"
     )
+
+
+@pytest.mark.parametrize("unknown", [-1, "-1", "?", ""])
+def test_a_dimension_of_minus_one_is_unknown(unknown: int | str) -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [unknown, 3])})
+    assert from_onnx(model)[0].outputs[0].type.shape == (Symbol("x.0"), 3)
+    assert from_onnx(model, shapes={"x": (2, 3)})[0].outputs[0].type.shape == (2, 3)
+    assert from_onnx(model, dims={"x.0": 4})[0].outputs[0].type.shape == (4, 3)
+
+
+def test_declared_types_of_results_give_way_to_inference() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Neg", ["r"], ["y"])]
+    model = model_of(nodes, {"x": (FLOAT, [2, 3])})
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", FLOAT, [-1, 7]))
+    model.graph.value_info.append(helper.make_tensor_value_info("r", INT64, [5]))
+    assert str(from_onnx(model)[0].outputs[0].type) == "float32[2, 3]"
 
 
 def test_an_input_without_a_shape_needs_one() -> None:
@@ -190,10 +216,20 @@ def test_known_dimensions_can_be_taken_from_a_shape_with_unknown_ones() -> None:
         ("ReduceProd", [np.int64([2, 3, 4])], {"keepdims": 0}, 24),
         ("Slice", [np.int64([1, 2, 3, 4]), np.int64([-1]), np.int64([-(2**63)]), np.int64([0]), np.int64([-2])], {},
          [4, 2]),
+        ("Slice", [np.int64([1, 2, 3, 4]), np.int64([-9]), np.int64([-99]), np.int64([0]), np.int64([-1])], {}, [1]),
         ("Squeeze", [np.int64([[3]]), np.int64([0])], {}, [3]),
         ("Tile", [np.int64([1, 2]), np.int64([2])], {}, [1, 2, 1, 2]),
         ("Transpose", [np.int64([[1, 2], [3, 4]])], {}, [[1, 3], [2, 4]]),
         ("Where", [np.array([True, False]), np.int64([1, 2]), np.int64([3, 4])], {}, [1, 4]),
+        ("Clip", [np.int64([-3, 2**62 + 1]), np.int64(0)], {}, [0, 2**62 + 1]),
+        ("CumSum", [np.int64([1, 2, 3]), np.int64(0)], {}, [1, 3, 6]),
+        ("Einsum", [np.float32([1, 2]), np.float32([3, 4])], {"equation": "i,i->"}, 11),
+        ("Pow", [np.float32([2, 3]), np.float32(2)], {}, [4, 9]),
+        ("Round", [np.float32([0.5, 1.5])], {}, [0, 2]),
+        ("Compress", [np.int64([5, 6, 7]), np.array([True, False, True])], {"axis": 0}, [5, 7]),
+        ("Cast", [np.float32([np.inf])], {"to": INT64}, [2**63 - 1]),
+        ("PRelu", [np.float32([-2, 2]), np.float32([0.5])], {}, [-1, 2]),
+        ("HardSwish", [np.float32([4])], {}, [4]),
     ],
 )  # fmt: skip
 def test_operators_on_known_data_are_evaluated(
@@ -206,6 +242,69 @@ def test_operators_on_known_data_are_evaluated(
     assert next(iter(graph.parameters.values())).tolist() == expected
 
 
+SMALL_MATRIX = np.eye(64, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs"),
+    [("Gather", [np.zeros((2, 4), np.float32), np.int64(np.arange(4000) % 2)]), ("MatMul", [SMALL_MATRIX] * 2)],
+)
+def test_large_results_of_small_constants_are_left_to_the_compiler(operator: str, inputs: list[Any]) -> None:
+    names = [f"i{k}" for k in range(len(inputs))]
+    nodes = [helper.make_node(operator, names, ["y"])]
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, [1])}, constants=dict(zip(names, inputs, strict=True))))
+    assert [op.op_name() for op in ops(graph)] == ["gather" if operator == "Gather" else "mat_mul"]
+
+
+def test_what_must_be_known_may_come_out_of_large_constants() -> None:
+    mask = np.zeros(10_000, np.float32)
+    mask[[3, 9_999]] = 1
+    nodes = [
+        helper.make_node("Greater", ["mask", "half"], ["bool"]),
+        helper.make_node("NonZero", ["bool"], ["places"]),
+        helper.make_node("Squeeze", ["places", "zero"], ["flat"]),
+        helper.make_node("Gather", ["x", "flat"], ["y"]),
+    ]
+    constants = {"mask": mask, "half": np.float32(0.5), "zero": np.int64([0])}
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, [10_000])}, constants=constants))
+    gather = graph.nodes[-1]
+    assert gather.inputs[1] is not None
+    assert graph.parameters[gather.inputs[1]].tolist() == [3, 9_999]
+
+
+def test_constants_that_take_long_to_compute_are_told() -> None:
+    nodes = [helper.make_node("MatMul", ["m", "m"], ["p"]), helper.make_node("NonZero", ["p"], ["y"])]
+    message = refusal(model_of(nodes, {"x": (FLOAT, [1])}, constants={"m": np.eye(200, dtype=np.float32)}))
+    assert "input 0 (X) must be known while compiling, but takes long to compute from constants" in message
+    assert "store its data in the model, as onnxsim does" in message
+
+
+def test_same_padding_that_is_computed_becomes_numbers() -> None:
+    """max((ceil(extent / stride) - 1) * stride + kernel - extent, 0), as exporters of dynamic SAME padding write it."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"], start=2, end=3),
+        helper.make_node("Cast", ["shape"], ["extent"], to=FLOAT),
+        helper.make_node("Div", ["extent", "stride"], ["steps"]),
+        helper.make_node("Ceil", ["steps"], ["count"]),
+        helper.make_node("Sub", ["count", "one"], ["last"]),
+        helper.make_node("Mul", ["last", "stride"], ["first"]),
+        helper.make_node("Add", ["first", "kernel"], ["end"]),
+        helper.make_node("Sub", ["end", "extent"], ["overhang"]),
+        helper.make_node("Clip", ["overhang", "zero"], ["missing"]),
+        helper.make_node("Cast", ["missing"], ["total"], to=INT64),
+        helper.make_node("BitShift", ["unsigned", "shift"], ["half.u"], direction="RIGHT"),
+        helper.make_node("Cast", ["total"], ["unsigned"], to=TensorProto.UINT64),
+        helper.make_node("Cast", ["half.u"], ["half"], to=INT64),
+        helper.make_node("Sub", ["total", "half"], ["rest"]),
+        helper.make_node("Concat", ["none", "none", "half", "half", "none", "none", "rest", "rest"], ["pads"], axis=0),
+        helper.make_node("Pad", ["x", "pads"], ["y"]),
+    ]
+    numbers = {"stride": np.float32([2]), "one": np.float32([1]), "kernel": np.float32([4]), "zero": np.float32(0)}
+    constants = {**numbers, "none": np.int64([0]), "shift": np.uint64([1])}
+    graph, _ = from_onnx(model_of(nodes, {"x": (FLOAT, [1, 3, 9, 9])}, constants=constants))
+    assert ops(graph) == [shape.Pad(pads=(0, 0, 1, 1, 0, 0, 2, 2))]
+
+
 def test_large_fills_are_left_to_the_compiler() -> None:
     nodes = [helper.make_node("ConstantOfShape", ["s"], ["y"])]
     graph, params = from_onnx(model_of(nodes, {"x": (FLOAT, [1])}, constants={"s": np.int64([1 << 20, 1 << 10])}))
@@ -216,7 +315,7 @@ def test_large_fills_are_left_to_the_compiler() -> None:
 @pytest.mark.parametrize(
     ("operator", "inputs", "reason"),
     [
-        ("Div", [np.int64([1]), np.int64([0])], "an integer is divided by zero"),
+        ("Div", [np.int64([1]), np.int64([0])], "its constants give no result: tensor 'divide': division by zero"),
         ("Range", [np.int64(0), np.int64(9), np.int64(0)], "finite numbers and a delta other than 0"),
         ("Range", [np.int64(0), np.int64(2**62), np.int64(1)], "is more than the"),
         ("ConstantOfShape", [np.int64([-1])], "expected dimensions of zero or more, found [-1]"),
@@ -239,6 +338,8 @@ def test_known_data_that_has_no_result_is_refused(operator: str, inputs: list[An
         ("Slice", [4, 4], 1, {}, {"starts": [1], "ends": [9], "axes": [1]}, [shape.Slice((0, 1), (4, 4), (1, 1))]),
         ("Slice", [4], 13, {"a": np.int64([-1]), "b": np.int64([-9]), "c": np.int64([0]), "d": np.int64([-1])}, {},
          [shape.Slice((3,), (-1,), (-1,))]),
+        ("Slice", [4], 13, {"a": np.int64([-9]), "b": np.int64([-9]), "c": np.int64([0]), "d": np.int64([-2])}, {},
+         [shape.Slice((0,), (-1,), (-2,))]),
         ("Squeeze", [1, 3], 11, {}, {"axes": [0]}, [shape.Reshape((3,))]),
         ("Squeeze", [1, 3], 13, {"axes": np.int64([-2])}, {}, [shape.Reshape((3,))]),
         ("Unsqueeze", [3], 11, {}, {"axes": [0, 2]}, [shape.Reshape((1, 3, 1))]),
@@ -360,9 +461,12 @@ def test_dropout_at_inference_is_its_input() -> None:
     assert str(graph.outputs[1].type) == "bool[2]"
 
 
-def test_an_operator_that_is_only_evaluated_needs_known_inputs() -> None:
-    model = model_of([helper.make_node("NonZero", ["x"], ["y"])], {"x": (FLOAT, [2])})
-    assert "its inputs must be small and known while compiling, but are not" in refusal(model)
+def test_what_decides_an_input_that_must_be_known_is_named() -> None:
+    nodes = [helper.make_node("Mul", ["x", "k"], ["z"]), helper.make_node("NonZero", ["z"], ["y"])]
+    message = refusal(model_of(nodes, {"x": (FLOAT, [2]), "k": (FLOAT, [1])}))
+    assert "input 0 (X) must be known while compiling, but 'x' and 'k' decide it" in message
+    assert "bind what decides it, if the values are always the same: constants={'x': ..., 'k': ...}, or " in message
+    assert "--bind x=... --bind k=..." in message
 
 
 @pytest.mark.parametrize(
@@ -388,6 +492,21 @@ def test_an_operator_that_is_only_evaluated_needs_known_inputs() -> None:
 )
 def test_malformed_nodes_are_refused(node: onnx.NodeProto, reason: str) -> None:
     assert reason in refusal(model_of([node], {"x": (FLOAT, [2, 3])}, constants={"i": np.int64([5, 5])}))
+
+
+def test_a_single_attribute_stands_for_a_list_of_one() -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=3, strides=2, auto_pad="")
+    assert {a.name: a.type for a in node.attribute}["strides"] == onnx.AttributeProto.INT
+    expected = MaxPool(kernel=(3,), strides=(2,), pads=(0, 0), dilations=(1,))
+    assert ops(from_onnx(model_of([node], {"x": (FLOAT, [1, 2, 9])}))[0]) == [expected]
+    message = refusal(model_of([node], {"x": (FLOAT, [1, 2, 9, 9])}))
+    assert "expected 1 strides and dilations, 2 pads, 3 dimensions as the kernel has, found strides [2]" in message
+
+
+@pytest.mark.parametrize(("name", "value"), [("axis", [1]), ("axis", 1.0)])
+def test_an_attribute_of_another_type_is_refused(name: str, value: Any) -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"], **{name: value})
+    assert "expected attribute 'axis' of type INT, found" in refusal(model_of([node], {"x": (FLOAT, [1, 2])}))
 
 
 def test_an_attribute_that_is_given_twice_is_refused() -> None:
@@ -475,6 +594,25 @@ def test_all_gaps_are_reported_at_once() -> None:
     assert "1 nodes behind these were looked up by name only" in str(report)
 
 
+@pytest.mark.parametrize(
+    ("operator", "domain", "meant"),
+    [
+        ("Rleu", "", "ai.onnx 17; names like it: Relu"),
+        ("BatchNorm", "", "ai.onnx 17; names like it: BatchNormalization"),
+        ("Gelu", "", "ai.onnx 17; there is one since operator set 20"),
+        ("Upsample", "", "ai.onnx 17; it was withdrawn"),
+        ("Gelu", "far.away", "far.away 1; there is one in ai.onnx"),
+        ("LabelEncodr", "ai.onnx.ml", "ai.onnx.ml 1; names like it: LabelEncoder"),
+        ("Alien", "far.away", "far.away 1"),
+    ],
+)
+def test_what_an_unknown_operator_may_mean_is_told(operator: str, domain: str, meant: str) -> None:
+    model = model_of([helper.make_node(operator, ["x"], ["y"], domain=domain)], {"x": (FLOAT, [2])})
+    if domain:
+        model.opset_import.append(helper.make_opsetid(domain, 1))
+    assert f"ONNX has no operator of this name in {meant}\n" in refusal(model)
+
+
 def test_declared_types_let_nodes_behind_a_gap_be_checked() -> None:
     nodes = [
         helper.make_node("Alien", ["x"], ["a"], name="gap", domain="far.away"),
@@ -483,6 +621,18 @@ def test_declared_types_let_nodes_behind_a_gap_be_checked() -> None:
     model = model_of(nodes, {"x": (FLOAT, [2])})
     model.graph.value_info.append(helper.make_tensor_value_info("a", FLOAT, [2]))
     assert [gap.node for gap in check_onnx(model).gaps] == ["gap", "wrong"]
+    model.graph.value_info[0].type.tensor_type.shape.dim[0].dim_param = "of nobody"
+    assert [gap.node for gap in check_onnx(model).gaps] == ["gap"]
+
+
+def test_long_texts_of_a_report_lose_their_middle() -> None:
+    nodes = [helper.make_node("Concat", ["x"] * 100, ["c"], axis=0), helper.make_node("Reshape", ["c", "s"], ["y"])]
+    model = model_of(nodes, {"x": (FLOAT, [2])}, constants={"s": np.arange(2, 202)})
+    whole = check_onnx(model).gaps[0].reason
+    (line,) = [line for line in refusal(model).splitlines() if "Reshape (opset 17)" in line]
+    assert line.endswith(" elements of [200]")
+    assert len(whole) > 500
+    assert len(line) < 200
 
 
 def test_a_model_without_gaps_has_a_report_that_says_so() -> None:

@@ -59,7 +59,11 @@ def test_bytes_that_are_no_model_are_refused() -> None:
 
 
 def test_an_empty_file_is_refused() -> None:
-    assert "expected a model with a graph, found none" in refusal(b"")
+    assert "expected an ONNX model, found an empty file" in refusal(b"")
+
+
+def test_a_model_without_a_graph_is_refused() -> None:
+    assert "expected a model with a graph, found none" in refusal(onnx.ModelProto(ir_version=8))
 
 
 @pytest.mark.parametrize("end", [0.3, 0.7, 0.99])

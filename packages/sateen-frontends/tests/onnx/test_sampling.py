@@ -80,6 +80,14 @@ def test_blocks_are_added_where_they_overlap(
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_an_infinite_element_of_a_block_stays_in_its_place(run_node: Callable[..., list[Array]]) -> None:
+    x = np.arange(18, dtype="float16").reshape(1, 18, 1)
+    x[0, 4] = np.inf
+    inputs = {"x": x, "image": np.array([3, 3]), "block": np.array([3, 3])}
+    (found,) = run_node("Col2Im", inputs, bound=("image", "block"))
+    np.testing.assert_array_equal(found, x.reshape(1, 2, 3, 3))
+
+
 @pytest.mark.parametrize("storage_order", [0, 1])
 def test_maxima_and_where_they_are(run_node: Callable[..., list[Array]], storage_order: int) -> None:
     attributes = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [0, 0, 1, 0], "storage_order": storage_order}

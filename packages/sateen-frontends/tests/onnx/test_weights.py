@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends import from_onnx
-from sateen.frontends.onnx import weights
+from sateen.frontends.onnx import wire_format
 from sateen.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 
 FLOAT = TensorProto.FLOAT
@@ -126,8 +126,8 @@ def test_a_model_of_a_million_fields_is_left_to_protobuf_soon(data: bytes, monke
         read.append(given[1])
         return read_varint(*given)
 
-    read_varint = weights._read_varint
-    monkeypatch.setattr(weights, "_read_varint", counted)
+    read_varint = wire_format.read_varint
+    monkeypatch.setattr(wire_format, "read_varint", counted)
     assert cut_weights(data, 20) == (data, {})
     assert len(read) < 2**19
 

@@ -16,8 +16,19 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 """A file to read."""
 
 
+MODEL = click.Path(exists=True, path_type=Path)
+"""A model or an artifact; a folder is refused by what is in it."""
+
+
 class NewFile(click.Path):
-    """A file to write: into a folder that is there, and may be written to."""
+    """A file to write, new or regular, into a folder that is there and may be written to.
+
+    One that is replaced is no symbolic link: the link would be replaced, not what it names.
+    """
+
+    def __init__(self, *, is_replaced: bool) -> None:
+        super().__init__(path_type=Path)
+        self._is_replaced = is_replaced
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = Path(value)
@@ -25,13 +36,19 @@ class NewFile(click.Path):
             self.fail(f"there is no folder {path.parent} to write {path.name} to", param, ctx)
         if path.is_dir():
             self.fail(f"expected a file to write, found folder {path}", param, ctx)
+        is_link = self._is_replaced and path.is_symlink()
+        if is_link or (path.exists() and not path.is_file()):
+            found = "a symbolic link" if is_link else "no regular file"
+            self.fail(f"expected a new or a regular file, found {path}, {found}", param, ctx)
         if not os.access(path.parent, os.W_OK):
             self.fail(f"folder {path.parent} may not be written to", param, ctx)
         return path
 
 
-NEW_FILE = NewFile(path_type=Path)
+NEW_FILE = NewFile(is_replaced=True)
 """A file to write."""
+LOG_FILE = NewFile(is_replaced=False)
+"""A file to write to the end of."""
 NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 """A folder to write to."""
 MOST_THREADS = 1024

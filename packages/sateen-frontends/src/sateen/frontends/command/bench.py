@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from sateen.frontends.command.arguments import FILE, MOST_THREADS, allowed_processors, json_option
+from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.compilation import (
     Compilation,
@@ -21,35 +21,38 @@ from sateen.frontends.command.compilation import (
     require_model,
 )
 from sateen.frontends.command.files import is_artifact
-from sateen.frontends.command.output import decimal, finite, show_json, show_table, size
+from sateen.frontends.command.output import decimal, finite, say, show_json, show_table
 from sateen.frontends.command.peers import PEERS, require, write_for_peers
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
 from sateen.graph_ir.graph import Array
-from sateen.runtime import ArgumentError
+from sateen.runtime import ArgumentError, Artifact, TimeResult, read_artifact
+from sateen.runtime.display import counted, did_you_mean, size
 from sateen.tensor_ir import PeakMeter
 
 
-def peer_names(text: str) -> tuple[str, ...]:
-    """NAME[,NAME...] of peers."""
+def opponents(text: str) -> tuple[str, ...]:
+    """NAME[,NAME...] of peers, and of files of artifacts."""
     names = tuple(text.split(","))
     for name in names:
-        if name not in PEERS:
-            raise click.BadParameter(f"expected {', '.join(PEERS)}, found {name!r}")
+        if name not in PEERS and not (Path(name).is_file() and is_artifact(Path(name))):
+            raise click.BadParameter(
+                f"expected {', '.join(PEERS)} or the file of an artifact, found {name!r}{did_you_mean(name, PEERS)}"
+            )
     return names
 
 
 @click.command(short_help="How fast a network runs, beside others.")
-@click.argument("model", type=FILE, metavar="MODEL|OUT.sateen")
+@click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
 @click.option(
     "--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use."
 )
 @click.option(
     "--against",
     multiple=True,
-    type=peer_names,
+    type=opponents,
     metavar="NAME[,NAME...]",
-    help=f"Who else runs the MODEL: {', '.join(PEERS)}.",
+    help=f"Who else runs it: {', '.join(PEERS)} a MODEL, another artifact either.",
 )
 @click.option("--samples", type=click.IntRange(min=1), default=20, show_default=True, help="Measurements of each.")
 @compilation_options
@@ -67,27 +70,34 @@ def bench(
     Each engine has a process of its own, and waits while another runs. GFLOP/s count what convolutions, matrix products
     and recurrent layers of a MODEL take by definition. The peak is that of float32 multiply-adds in registers, measured
     on one core in the same turns, times the threads. Memory is what engine and network add to a process of Python.
+    Where two differ by less than their times spread, that is told: the run does not say which is faster.
     """
     names = list(dict.fromkeys(name for given in against for name in given))
-    if names:
+    peers = [name for name in names if name in PEERS]
+    if peers:
         require_model(model)
-    for name in names:
+    for name in peers:
         require(name)
     with load_model(model, compilation, threads) as network:
         artifact = network.artifact  # an artifact for another machine is refused by its own name
+    for name in names:
+        if name not in peers:
+            _require_same_inputs(name, artifact)
+    ours = OURS if len(peers) == len(names) else str(model)
     inputs = random_inputs(artifact.inputs, 0)
     peaks: list[float] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         compiled, readable = folder / "network.sateen", folder / "network.onnx"
         artifact.save(compiled)
-        if names:
+        if peers:
             shapes = {given: array.shape for given, array in inputs.items()}
             write_for_peers(model, readable, shapes, constants_of(model, compilation))
         contenders = []
-        for name in (OURS, *names):
+        files = {ours: compiled, **{name: readable if name in peers else Path(name) for name in names}}
+        for name, file in files.items():
             with step(f"loading {model.name} in {name}"):
-                contender = Contender(name, compiled if name == OURS else readable, threads, inputs)
+                contender = Contender(name, file, threads, inputs)
             contenders.append(stack.enter_context(contender))
         if contenders[0].refusal:
             raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
@@ -96,6 +106,15 @@ def bench(
             measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
     _show(model, threads, contenders, count, median(peaks) * min(threads, allowed_processors()), as_json)
+
+
+def _require_same_inputs(name: str, artifact: Artifact) -> None:
+    """Raises ArgumentError for the file of an artifact that is given other inputs, or gives other outputs."""
+    other = read_artifact(name)
+    for what, here, there in (("inputs", artifact.inputs, other.inputs), ("outputs", artifact.outputs, other.outputs)):
+        if [(p.name, p.type) for p in here] != [(p.name, p.type) for p in there]:
+            expected, found = (", ".join(f"{p.name}: {p.type}" for p in side) for side in (here, there))
+            raise ArgumentError(f"{name}: expected {what} {expected}, found {found}")
 
 
 def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int, peak: float, as_json: bool) -> None:
@@ -112,24 +131,39 @@ def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int
         )
         return
     work = f"{count / 1e9:.3g} GFLOP, " if count else ""
-    click.echo(f"{model.name}: {work}{threads} thread{'s' * (threads > 1)}, peak {peak:.0f} GFLOP/s")
+    say(f"{model.name}: {work}{counted(threads, 'thread')}, peak {peak:.0f} GFLOP/s")
     columns = ("median ms", "spread", "GFLOP/s", "of peak", "memory", "difference")
-    rows = [_row(c, c.difference(expected), count, peak) for c in contenders if not c.refusal]
+    first = contenders[0]
+    running = [c for c in contenders if not c.refusal]
+    rows = [_row(c, "" if c is first else f"{c.difference(expected):.1e}", count, peak) for c in running]
     show_table(("", *columns), rows, right=columns)
     for c in contenders:
         if c.refusal:
-            click.echo(f"{c.name} does not run it: {c.refusal}")
+            say(f"{c.name} does not run it: {c.refusal}")
         elif not c.is_right(expected):
-            click.echo(f"{c.name} computes something else: the times can't be compared")
+            say(f"{c.name} computes something else: the times can't be compared")
+        elif warning := spread_warning(first.name, first.time, c.name, c.time):
+            say(warning)
 
 
-def _row(c: Contender, apart: float, count: int, peak: float) -> tuple[str, ...]:
+def spread_warning(name: str, time: TimeResult, other: str, other_time: TimeResult) -> str:
+    """What is said where two times differ by less than either of them spreads; '' where they differ by more."""
+    apart = abs(time.median - other_time.median) / min(time.median, other_time.median)
+    spread = max(time.spread, other_time.spread)
+    if name == other or apart > spread:
+        return ""
+    return (
+        f"{name} and {other} differ by {apart:.1%}, but their times spread by {spread:.1%}: this run does not tell "
+        "which is faster; take more --samples, on a machine that does nothing else"
+    )
+
+
+def _row(c: Contender, apart: str, count: int, peak: float) -> tuple[str, ...]:
     time = c.time
     rate = count / time.median / 1e9
     speed = (f"{rate:.1f}", f"{rate / peak:.1%}") if count else ("", "")
     memory = size(c.memory_bytes) if c.memory_bytes else ""
-    told = "" if c.name == OURS else f"{apart:.1e}"
-    return c.name, decimal(time.median * 1e3, 3), f"{time.spread:.1%}", *speed, memory, told
+    return c.name, decimal(time.median * 1e3, 3), f"{time.spread:.1%}", *speed, memory, apart
 
 
 def _to_json(c: Contender, expected: Sequence[Array], count: int) -> dict[str, object]:

@@ -6,43 +6,38 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.command.arguments import FILE, json_option
+from sateen.frontends.command.arguments import MODEL, json_option
 from sateen.frontends.command.compilation import (
     Compilation,
-    advice_on_dimensions,
+    check_target,
     compilation_options,
-    constants_of,
-    input_types_of,
-    require_model,
+    read_model,
+    refusal_of,
 )
-from sateen.frontends.command.output import show_json
+from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.progress import step
-from sateen.frontends.onnx import check_onnx
-from sateen.graph_ir.installed import installed_operators
 
 
 @click.command(short_help="Every operator of a model that can't be compiled.")
-@click.argument("model", type=FILE)
+@click.argument("model", type=MODEL)
 @compilation_options
 @json_option
 def check(model: Path, compilation: Compilation, as_json: bool) -> int:
-    """Tell every operator of MODEL that can't be compiled: node, opset, types, why, and what would help."""
-    require_model(model)
+    """Tell every operator of MODEL that can't be compiled: node, opset, types, why, and what would help.
+
+    All of compiling is done but code: what is said to compile does.
+    """
+    check_target(compilation)
     with step(f"checking {model.name}"):
-        constants = constants_of(model, compilation)
-        report = check_onnx(
-            model,
-            shapes=compilation.shapes,
-            dims=compilation.dims,
-            constants=constants,
-            operators=installed_operators(),
-        )
-        advice = advice_on_dimensions(model, input_types_of(model, compilation))
+        reading = read_model(model, compilation)
+        refusal = None if reading.graph is None else refusal_of(reading.graph, compilation)
+    refused = "" if refusal is None else refusal.report()
+    is_supported = reading.graph is not None and refusal is None
     if as_json:
-        show_json({**report.to_json(), "advice": advice, "supported": report.is_supported and not advice})
+        told = {"advice": reading.advice, "refused": refused, "supported": is_supported}
+        show_json({**reading.report.to_json(), **told})
+    elif refused:
+        say(f"{reading.report.head}: it can be read, but not compiled\n{refused}")
     else:
-        if advice:
-            click.echo(advice)
-            click.echo("with these dimensions open:")
-        click.echo(str(report))
-    return 0 if report.is_supported and not advice else 1
+        say(reading.advice or str(reading.report))
+    return 0 if is_supported else 1

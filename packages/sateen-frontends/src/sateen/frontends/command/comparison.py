@@ -1,4 +1,4 @@
-"""The one metric of difference between a result and its reference, and values compared by it."""
+"""Values compared with a judge's, and whether they are right."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sateen.graph_ir.accuracy import Difference, difference
 from sateen.graph_ir.graph import Array
 from sateen.runtime.dtype import DType
 
@@ -15,26 +16,10 @@ TOLERANCE = 1e-4
 """What a network's outputs may differ by from those of a reference in higher precision."""
 MOST_ROUNDING = 0.1
 """The largest difference that may be due to rounding alone, added up over a network in float32."""
+AS_FAR = 4.0
+"""Who is at most so many times as far from float64 as the judge is not wrong: rounding is luck up to there."""
 _LAST_PLACE = {"float16": 2**-10, "bfloat16": 2**-7, "float8_e4m3fn": 2**-3, "float8_e5m2": 2**-2}
 _LAST_PLACES = 4
-
-
-def difference(found: Array, expected: Array) -> float:
-    """max|y - r| / max|r| of a result y and a reference r; max|y| where r is zero everywhere.
-
-    It is infinite where shapes or element types differ, where NaN or an infinity stands in other places, and where
-    integers are not equal.
-    """
-    if found.shape != expected.shape or found.dtype != expected.dtype:
-        return float("inf")
-    if not DType.of(found.dtype).is_float:
-        return 0.0 if np.array_equal(found, expected) else float("inf")
-    y, r = found.astype(np.float64), expected.astype(np.float64)
-    finite = np.isfinite(r)
-    if not np.array_equal(np.where(finite, 0.0, r), np.where(np.isfinite(y), 0.0, y), equal_nan=True):
-        return float("inf")
-    largest = np.abs(r[finite]).max(initial=0.0)
-    return float(np.abs(y[finite] - r[finite]).max(initial=0.0) / (largest or 1.0))
 
 
 def tolerance_of(dtype: DType) -> float:
@@ -49,25 +34,31 @@ def tolerance_of(dtype: DType) -> float:
 class Comparison:
     """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if not told.
 
-    Where float64 has been asked, `error` is our difference from it and decides, and `judge_error` is the judge's.
+    Where float64 has been asked, `error` is our difference from it, `judge_error` the judge's, and they decide.
+    `element` is our largest error over Σ|w||x|, of layers that sum products where float64 is known. `inputs` says
+    what the network was run on.
     """
 
     value: str
     layer: str
     shape: tuple[int, ...]
-    difference: float
+    difference: Difference
     tolerance: float
-    error: float | None = None
-    judge_error: float | None = None
+    error: Difference | None = None
+    judge_error: Difference | None = None
+    element: float | None = None
+    inputs: str = "given"
 
     @property
     def is_right(self) -> bool:
-        return (self.difference if self.error is None else self.error) <= self.tolerance
+        if self.error is None or self.judge_error is None:
+            return self.difference.largest <= self.tolerance
+        return self.error.largest <= self.tolerance or self.error.is_within(self.judge_error, AS_FAR)
 
     @property
     def may_be_rounding(self) -> bool:
         """Whether a wrong value is so near to the judge's that either of both may be the inexact one."""
-        return not self.is_right and self.difference <= MOST_ROUNDING
+        return not self.is_right and self.difference.overall <= MOST_ROUNDING
 
 
 def compare(

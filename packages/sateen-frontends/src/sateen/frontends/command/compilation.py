@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -15,17 +15,22 @@ import numpy as np
 import platformdirs
 
 from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
-from sateen.frontends.command.arrays import read_array
+from sateen.frontends.command.arrays import MOST_ELEMENTS, read_array, split_key
+from sateen.frontends.command.dimensions import Sizes, find_sizes, open_dimensions, options_of
 from sateen.frontends.command.files import is_artifact
+from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
-from sateen.frontends.onnx import from_onnx
+from sateen.frontends.onnx.external_data import external_files
+from sateen.frontends.onnx.importer import import_onnx
+from sateen.frontends.onnx.loading import Model as LoadedModel
 from sateen.frontends.onnx.loading import load
+from sateen.frontends.onnx.report import Report
 from sateen.frontends.onnx.signature import declared_type, input_types
-from sateen.graph_ir.build import NUMERICS, build, network_target
+from sateen.graph_ir.build import DENORMALS, NUMERICS, build, lowered, network_target
 from sateen.graph_ir.graph import Array, Graph
 from sateen.graph_ir.installed import installed_operators
 from sateen.graph_ir.records import Records
-from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.types import TensorType
 from sateen.runtime import (
     ArgumentError,
     Artifact,
@@ -33,13 +38,17 @@ from sateen.runtime import (
     CodegenError,
     FrontendError,
     Model,
+    SateenError,
     VerifiedFiles,
     read_artifact,
 )
 from sateen.runtime import load as load_artifact
+from sateen.runtime.display import did_you_mean
 from sateen.tensor_ir import ObjectCache
 from sateen.tensor_ir.codegen.workers import CompilerPool
 
+MOST_INPUTS = 3
+"""That a message names."""
 WORKERS = 2
 """Compiler processes; they start while the model is read."""
 
@@ -54,12 +63,14 @@ class Compilation:
     bindings: Mapping[str, str]
     use_cache: bool
     numerics: str
+    denormals: str
     records: Path | None = None
 
     @property
     def is_default(self) -> bool:
-        chosen = self.shapes or self.dims or self.bindings or self.target != "llvm" or self.numerics != NUMERICS[0]
-        return not chosen and self.records is None
+        read_as_it_is = not (self.shapes or self.dims or self.bindings)
+        plain = (self.target, self.numerics, self.denormals, self.records) == ("llvm", "default", "keep", None)
+        return read_as_it_is and plain
 
 
 def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,11 +93,18 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--numerics",
         type=click.Choice(NUMERICS),
-        default=NUMERICS[0],
+        default="default",
         show_default=True,
-        help="strict: only methods that keep each sum as it is, so no Winograd and no Strassen.",
+        help="strict: each sum as it is; default: Winograd's method too; fast: Strassen's, which mixes rows, as well.",
     )
-    @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `sateen tune` to choose convolutions by.")
+    @click.option(
+        "--denormals",
+        type=click.Choice(DENORMALS),
+        default="keep",
+        show_default=True,
+        help="flush: subnormal numbers may count as zeros, which is faster where data have many.",
+    )
+    @click.option("--records", type=FILE, metavar="LOG", help="Measurements of `sateen tune` to choose by.")
     @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
     @functools.wraps(verb)
     def collected(
@@ -96,11 +114,19 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
         bind: tuple[tuple[str, str], ...],
         cache: bool,
         numerics: str,
+        denormals: str,
         records: Path | None,
         **others: Any,
     ) -> Any:
         given = Compilation(
-            target, by_name("--shape", shape), by_name("--dim", dim), by_name("--bind", bind), cache, numerics, records
+            target,
+            by_name("--shape", shape),
+            by_name("--dim", dim),
+            by_name("--bind", bind),
+            cache,
+            numerics,
+            denormals,
+            records,
         )
         return verb(compilation=given, **others)
 
@@ -125,15 +151,22 @@ def constants_of(path: Path, compilation: Compilation) -> dict[str, Array]:
     constants = {}
     for name, text in compilation.bindings.items():
         if name not in types:
-            raise ArgumentError(f"--bind {name}: the model's inputs are {', '.join(types) or 'none'}")
+            known = f"the model's inputs are {', '.join(types) or 'none'}"
+            raise ArgumentError(f"--bind {name}: {known}{did_you_mean(name, types)}")
         constants[name] = _constant(name, text, types[name], compilation.shapes.get(name))
     return constants
 
 
+def _is_file(text: str) -> bool:
+    """Whether the value of --bind names a file with an array."""
+    return text.rpartition(":")[0].endswith(".npz") or text.endswith((".npy", ".npz"))
+
+
 def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, ...] | None) -> Array:
     """A file's array, or numbers in the shape of the input: a scalar, or a vector of as many."""
-    if text.rpartition(":")[0].endswith(".npz") or text.endswith((".npy", ".npz")):
-        return read_array(text, name)
+    if _is_file(text):
+        expected = shape or (type_.static_shape if type_ is not None and type_.is_static else None)
+        return read_array(text, name, MOST_ELEMENTS if expected is None else prod(expected))
     try:
         numbers = [float(word) if set(word) & set(".enEN") else int(word) for word in text.split(",")]
     except ValueError:
@@ -148,6 +181,19 @@ def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, 
     return data if shape is None else data.reshape(shape)
 
 
+def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
+    """The files that compiling a model or opening an artifact reads.
+
+    Those beside the model come last, since the model must be read to name them.
+    """
+    yield path
+    if compilation.records is not None:
+        yield compilation.records
+    yield from (split_key(text)[0] for text in compilation.bindings.values() if _is_file(text))
+    if not is_artifact(path):
+        yield from external_files(load(path))
+
+
 def require_model(path: Path) -> None:
     """Raises UsageError for an artifact where a verb needs what it was compiled from."""
     if is_artifact(path):
@@ -156,44 +202,64 @@ def require_model(path: Path) -> None:
 
 def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, Array]]:
     """The graph of a model and the data of its parameters. Raises FrontendError where a dimension is still open."""
+    reading = read_model(path, compilation)
+    if reading.advice:
+        raise FrontendError(reading.advice)
+    if reading.graph is None:
+        raise FrontendError(str(reading.report))
+    return reading.graph, {value.name: data for value, data in reading.graph.parameters.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A model's graph, None where it has gaps or open dimensions; the report of gaps; and advice on open dimensions.
+
+    Where dimensions are open, the report is of the best sizes that were tried.
+    """
+
+    graph: Graph | None
+    report: Report
+    advice: str = ""
+
+
+def read_model(path: Path, compilation: Compilation) -> Reading:
+    """The graph of a model, or what stands in the way. Raises FrontendError where it is malformed."""
     require_model(path)
     constants = constants_of(path, compilation)
-    try:
-        graph, parameters = from_onnx(
-            path,
-            shapes=compilation.shapes,
-            dims=compilation.dims,
-            constants=constants,
-            operators=installed_operators(),
-        )
-    except FrontendError:
-        if advice := advice_on_dimensions(path, input_types_of(path, compilation)):
-            raise FrontendError(advice) from None  # what an operator can't do may be due to open dimensions alone
-        raise
-    if advice := advice_on_dimensions(path, {v.name: v.type for v in graph.inputs}):
-        raise FrontendError(advice)
-    return graph, parameters
+    operators = installed_operators()
+    model = load(path)
+    types = input_types_of(model, compilation)
+    usual = open_dimensions(types)
+
+    def read(dims: Mapping[str, int]) -> tuple[Graph | None, Report]:
+        return import_onnx(model, compilation.shapes, {**compilation.dims, **dims}, constants, operators)
+
+    if not usual:
+        return Reading(*read({}))
+    sizes = find_sizes(usual, read)
+    return Reading(None, sizes.report, _advice(path, types, sizes))
 
 
-def input_types_of(path: Path, compilation: Compilation) -> dict[str, TensorType]:
+def input_types_of(model: LoadedModel, compilation: Compilation) -> dict[str, TensorType]:
     """The types of the inputs that stay inputs, as far as they are known."""
-    graph = load(path).proto.graph
+    graph = model.proto.graph
     constant = {*(tensor.name for tensor in graph.initializer), *compilation.bindings}
     shapes = {name: shape for name, shape in compilation.shapes.items() if name not in constant}
     return input_types([v for v in graph.input if v.name not in constant], shapes, compilation.dims)[0]
 
 
-def advice_on_dimensions(path: Path, types: Mapping[str, TensorType]) -> str:
-    """A command line with which all dimensions of a model's inputs are known; '' where they are."""
-    names = dict.fromkeys(dim.name for t in types.values() for dim in t.shape if isinstance(dim, Symbol))
-    if not names:
-        return ""
-    inputs = "; ".join(f"{name}: {t}" for name, t in types.items() if not t.is_static)
+def _advice(path: Path, types: Mapping[str, TensorType], sizes: Sizes) -> str:
+    """A command line that gives all dimensions of a model's inputs sizes; with the report where these don't work."""
+    open_ = [f"{name}: {t}" for name, t in types.items() if not t.is_static]
+    more = f" and {len(open_) - MOST_INPUTS} more" if len(open_) > MOST_INPUTS else ""
     context = click.get_current_context()
-    options = [word for name in names for word in ("--dim", f"{name}=1")]
     output = ["-o", str(context.params["output"])] if context.info_name == "compile" else []
-    example = shlex.join([*context.command_path.split(), str(path), *output, *options])
-    return f"expected inputs of known dimensions, found {inputs}; say what they are, such as\n  {example}"
+    command = shlex.join([*context.command_path.split(), str(path), *output])
+    example = f"{command} {' '.join(options_of(types, sizes.dims))}"
+    advice = f"expected inputs of known dimensions, found {'; '.join(open_[:MOST_INPUTS])}{more}; say what they are"
+    if sizes.work:
+        return f"{advice}, such as\n  {example}"
+    return f"{advice}; of the sizes that were tried none works, the best are\n  {example}\nwith these: {sizes.report}"
 
 
 def compile_model(
@@ -211,16 +277,35 @@ def compile_model(
         with step(f"reading {path.name}"):
             graph, parameters = read_graph(path, compilation)
         with step(f"compiling {path.name}"):
-            return build(
+            artifact = build(
                 change(graph),
                 target=compilation.target,
                 params=parameters,
                 numerics=compilation.numerics,
+                denormals=compilation.denormals,
                 records=records,
                 timed=timed,
                 workers=workers,
                 cache=cache,
             )
+    tell_refusal(cache)
+    return artifact
+
+
+def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
+    """What compiling a graph raises before code is generated; None where it gets there."""
+    target = network_target(compilation.target)
+    try:
+        lowered(
+            graph,
+            target,
+            numerics=compilation.numerics,
+            records=records_of(compilation),
+            flush_denormals=compilation.denormals == "flush",
+        )
+    except SateenError as error:
+        return error
+    return None
 
 
 def open_artifact(path: Path, compilation: Compilation) -> Artifact:
@@ -243,7 +328,8 @@ def _require_default(path: Path, compilation: Compilation) -> None:
     """Raises UsageError where the command line says how to compile what is compiled already."""
     if not compilation.is_default:
         raise click.UsageError(
-            f"--target, --shape, --dim, --bind, --numerics and --records are for models; {path} is compiled already"
+            "--target, --shape, --dim, --bind, --numerics, --denormals and --records are for models; "
+            f"{path} is compiled already"
         )
 
 
@@ -258,8 +344,14 @@ def object_cache(compilation: Compilation) -> ObjectCache | None:
     try:
         return ObjectCache(folder)
     except (OSError, CodegenError) as error:
-        click.echo(f"compiled kernels are not kept in {folder}: {error}", err=True)
+        say(f"compiled kernels are not kept in {folder}: {error}", err=True)
         return None
+
+
+def tell_refusal(cache: ObjectCache | None) -> None:
+    """Say on stderr why compiled kernels are not kept, where they should be and are not."""
+    if cache is not None and cache.refusal:
+        say(f"compiled kernels are not kept in {cache.folder}: {cache.refusal}", err=True)
 
 
 def _verified_files() -> VerifiedFiles | None:

@@ -16,10 +16,12 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from sateen.frontends.command.arguments import allowed_processors, json_option
-from sateen.frontends.command.output import show_json, show_table
+from sateen.frontends.command.output import say, show_json, show_table
+from sateen.frontends.command.peers import PEERS
+from sateen.frontends.command.pictures import PILLOW
 from sateen.graph_ir.installed import installed_operators
 from sateen.graph_ir.op_set import OpSet
-from sateen.runtime import ArgumentError, LinkError, Target, SateenError
+from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir import Machine, build, te
 
@@ -33,8 +35,8 @@ PACKAGES = (
     "llvmlite",
     "onnx",
 )
-CROSS_LINKER = "pip install 'sateen-tensor-ir[cross]'"
-OPENCL = "pip install 'sateen-tensor-ir[opencl]' pocl-binary-distribution"
+CROSS_LINKER = "pip install ziglang"
+OPENCL = "pip install pyopencl pocl-binary-distribution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ def doctor(as_json: bool) -> int:
         show_json({"machine": machine, "findings": [asdict(f) for f in findings]})
     else:
         for name, value in machine.items():
-            click.echo(f"{name:<12}{value}")
-        click.echo()
+            say(f"{name:<12}{value}")
+        say("")
         rows = [(f.subject, "yes" if f.works else "no", f.found, f.remedy) for f in findings]
         show_table(("", "works", "found", "to enable"), rows)
     return 0 if findings[0].works else 1
@@ -129,11 +131,11 @@ def _operators() -> Finding:
     return Finding(subject, True, ", ".join(offered) or "none installed")
 
 
-def _package(subject: str, module: str, distribution: str, extra: str) -> Callable[[], Finding]:
+def _package(subject: str, module: str, distribution: str, install: str) -> Callable[[], Finding]:
     def look() -> Finding:
         if find_spec(module):
             return Finding(subject, True, f"{distribution} {_version(distribution)}")
-        return Finding(subject, False, f"{distribution} is not installed", f"pip install 'sateen-frontends[{extra}]'")
+        return Finding(subject, False, f"{distribution} is not installed", install)
 
     return look
 
@@ -147,11 +149,12 @@ _CHECKS: tuple[Callable[[], Finding], ...] = (
     _target("WebAssembly", "llvm -mtriple=wasm32-unknown-unknown"),
     _opencl,
     _operators,
-    _package("pictures as inputs", "PIL", "pillow", "pictures"),
-    _package("bench, verify against", "onnxruntime", "onnxruntime", "peers"),
-    _package("bench against", "openvino", "openvino", "opponents"),
-    _package("bench against", "ncnn", "ncnn", "opponents"),
-    _package("bench against ncnn", "pnnx", "pnnx", "opponents"),
+    _package("pictures as inputs", "PIL", "pillow", PILLOW),
+    *(
+        _package(f"bench against {name}", package, package, peer.install)
+        for name, peer in PEERS.items()
+        for package in peer.packages
+    ),
 )
 
 

@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_conv, op_conv_transpose
 
 from sateen.frontends.command.reference import operators_of
 from sateen.graph_ir.graph import Array
+
+_SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
+"""Operators whose result is a sum of products of inputs."""
 
 _their_convolution: Any = op_conv.Conv._run
 _their_transposed_convolution: Any = op_conv_transpose.ConvTranspose._run
@@ -93,7 +96,31 @@ class ConvTranspose(OpRun):
 
 def outputs_in_double(path: Path, inputs: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Array]:
     """The outputs of a model, and the values within that `keep` names, with all float32 data and work in float64."""
+    return _evaluated(onnx.load(path), inputs, keep)
+
+
+def layers_in_double(
+    path: Path, inputs: Mapping[str, Array], keep: Sequence[str]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """As `outputs_in_double`, and Σ|w||x| of each kept value that sums products: the magnitude of its terms."""
     model = onnx.load(path)
+    sums = [node for node in model.graph.node if node.op_type in _SUMS and node.output[0] in keep]
+    absolute = {name: f"{name}/absolute" for node in sums for name in node.input if name}
+    model.graph.node.extend(helper.make_node("Abs", [name], [new]) for name, new in absolute.items())
+    magnitudes = {node.output[0]: f"{node.output[0]}/magnitude" for node in sums}
+    for node in sums:
+        twin = model.graph.node.add()
+        twin.CopyFrom(node)
+        twin.input[:] = [absolute.get(name, "") for name in node.input]
+        twin.output[:] = [magnitudes[node.output[0]]]
+        for factor in twin.attribute:
+            if factor.type == onnx.AttributeProto.FLOAT:  # alpha and beta of Gemm
+                factor.f = abs(factor.f)
+    found = _evaluated(model, inputs, [*keep, *magnitudes.values()])
+    return found, {value: found.pop(name) for value, name in magnitudes.items()}
+
+
+def _evaluated(model: onnx.ModelProto, inputs: Mapping[str, Array], keep: Sequence[str]) -> dict[str, Array]:
     for tensor in model.graph.initializer:
         _widen(tensor)
     for node in model.graph.node:

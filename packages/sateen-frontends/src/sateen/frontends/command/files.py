@@ -1,22 +1,16 @@
-"""What kind of file a path names, by its content; and what is said where one can't be written."""
+"""What kind of file a path names, by its content; which files may be written, and what is said where one can't be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
+
+from sateen.frontends.onnx.formats import HEAD_BYTES, format_of_folder, format_of_head
 from sateen.runtime import ArgumentError, FrontendError
 from sateen.runtime.artifact import MAGIC
-
-_OTHER_FORMATS = (
-    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
-    (4, b"TFL3", "a TensorFlow Lite model"),
-    (0, b"PK\x03\x04", "a zip archive, as PyTorch and Keras write"),
-    (0, b"\x93NUMPY", "a NumPy array"),
-    (0, b"\x7fELF", "a native library"),
-    (0, b"{", "JSON, as MXNet writes"),
-)
 
 
 def is_artifact(path: Path) -> bool:
@@ -25,18 +19,29 @@ def is_artifact(path: Path) -> bool:
     Raises FrontendError for what is no file of data, for an empty file and for one that is known to be neither.
     """
     if not path.is_file():  # a pipe would keep us waiting, a device has no end
-        raise FrontendError(f"expected a file with an ONNX model or an artifact of sateen, found {str(path)!r}")
+        found = f"{str(path)!r}, {format_of_folder(path)}" if path.is_dir() else repr(str(path))
+        raise FrontendError(f"expected a file with an ONNX model or an artifact of sateen, found {found}")
     with path.open("rb") as file:
-        head = file.read(64)
+        head = file.read(HEAD_BYTES)
     if head.startswith(MAGIC):
         return True
-    found = "an empty file" if not head else ""
-    for offset, magic, name in _OTHER_FORMATS:
-        if head[offset:].startswith(magic):
-            found = name
-    if found:
+    if found := format_of_head(head):
         raise FrontendError(f"{path}: expected an ONNX model or an artifact of sateen, found {found}")
     return False
+
+
+def keep_sources(option: str, outputs: Iterable[Path], sources: Iterable[Path]) -> None:
+    """Raises BadParameter where writing an output of an option would destroy a file that is read, by whatever name.
+
+    `sources` are asked for only where an output exists already.
+    """
+    existing = [output for output in outputs if output.exists()]
+    for source in sources if existing else ():
+        for output in existing:
+            if source.exists() and output.samefile(source):
+                raise click.BadParameter(
+                    f"expected another file than {source}, which is read, found {output}", param_hint=option
+                )
 
 
 @contextmanager

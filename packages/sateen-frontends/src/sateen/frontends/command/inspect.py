@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from sateen.frontends.command.arguments import FILE, NEW_FOLDER, json_option
-from sateen.frontends.command.compilation import Compilation, check_target, compilation_options, open_artifact
-from sateen.frontends.command.files import is_artifact, writing
+from sateen.frontends.command.arguments import MODEL, NEW_FILE, NEW_FOLDER, json_option
+from sateen.frontends.command.compilation import (
+    Compilation,
+    check_target,
+    compilation_options,
+    open_artifact,
+    sources_of,
+)
+from sateen.frontends.command.files import is_artifact, keep_sources, writing
 from sateen.frontends.command.inspection import (
     ChosenConvolution,
     Kernels,
@@ -20,11 +26,15 @@ from sateen.frontends.command.inspection import (
     compile_kernels,
     run_passes,
 )
-from sateen.frontends.command.output import show_json, show_table, size
+from sateen.frontends.command.output import say, show_json, show_table
+from sateen.frontends.command.page import drawing, page, table
+from sateen.graph_ir.drawing import draw
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.passes.fuse import separations
 from sateen.graph_ir.steps import steps_of
 from sateen.runtime import ArgumentError, Artifact, Step, Target
+from sateen.runtime.display import counted, did_you_mean, size
+from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
 from sateen.topi.convolution import Candidate
 
@@ -39,10 +49,12 @@ class InspectedStep:
 
 
 @click.command(short_help="What an artifact holds, or a model becomes.")
-@click.argument("model", type=FILE, metavar="MODEL|OUT.sateen")
+@click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
 @click.option("--passes", is_flag=True, help="Of a MODEL, the passes: their times, and the nodes that they leave.")
 @click.option("--candidates", is_flag=True, help="Of a MODEL, how its convolutions are computed, and other ways.")
 @click.option("--dump", type=NEW_FOLDER, metavar="FOLDER", help="Write the graph of a MODEL after each pass to a file.")
+@click.option("--html", type=NEW_FILE, metavar="FILE", help="Write a page: the summary, a MODEL drawn, the steps.")
+@click.option("--svg", type=NEW_FILE, metavar="FILE", help="Write the drawing of a MODEL.")
 @click.option("--kernel", "name", metavar="NAME", help="Show one kernel of a MODEL.")
 @click.option(
     "--show",
@@ -57,6 +69,8 @@ def inspect(
     passes: bool,
     candidates: bool,
     dump: Path | None,
+    html: Path | None,
+    svg: Path | None,
     name: str | None,
     show: str | None,
     compilation: Compilation,
@@ -67,19 +81,24 @@ def inspect(
     A step calls a kernel, which computes one or more nodes of the model; equal steps share one. A step ends where its
     result must be in memory, and tells why.
     """
-    chosen = passes + candidates + (dump is not None) + (name is not None)
-    if chosen + as_json > 1:
-        raise click.UsageError("expected one of --passes, --candidates, --dump, --kernel and --json")
+    chosen = passes + candidates + (dump is not None) + (svg is not None) + (name is not None)
+    if chosen + as_json + (html is not None) > 1:
+        raise click.UsageError("expected one of --passes, --candidates, --dump, --html, --svg, --kernel and --json")
+    for option, place in (("--html", html), ("--svg", svg)):
+        if place is not None:
+            keep_sources(option, [place], sources_of(model, compilation))
     if show is not None and name is None:
         raise click.UsageError("--show is for --kernel NAME")
     if is_artifact(model):
         if chosen:
             raise click.UsageError(
-                f"--passes, --candidates, --dump and --kernel are for models; {model} is compiled already"
+                f"--passes, --candidates, --dump, --svg and --kernel are for models; {model} is compiled already"
             )
         artifact = open_artifact(model, compilation)
         if as_json:
             show_json(_artifact_summary(artifact))
+        elif html is not None:
+            _write(html, _artifact_page(model, artifact))
         else:
             _show_artifact(model, artifact)
         return
@@ -90,12 +109,21 @@ def inspect(
     elif candidates:
         _show_candidates(chosen_convolutions(found, compilation))
     elif dump is not None:
+        texts = {dump / name: text for name, text in _texts(found).items()}
+        keep_sources("--dump", texts, sources_of(model, compilation))
         with writing(dump):
-            _dump(found, dump)
+            dump.mkdir(parents=True, exist_ok=True)
+            for place, text in texts.items():
+                with replacing(place) as file:
+                    file.write(text.encode())
     else:
         kernels = compile_kernels(found.optimised, compilation)
         if name is not None:
-            click.echo(_kernel(kernels, name, show or "ir", compilation))
+            say(_kernel(kernels, name, show or "ir", compilation))
+        elif svg is not None:
+            _write(svg, _drawing(kernels))
+        elif html is not None:
+            _write(html, _model_page(model, found, kernels, compilation))
         elif as_json:
             show_json(_model_summary(found, kernels, compilation))
         else:
@@ -138,20 +166,21 @@ def _convolution_to_json(c: ChosenConvolution) -> dict[str, object]:
     }
 
 
-def _dump(passes: Passes, folder: Path) -> None:
-    """A file with the text of the graph as imported, and one after each pass that changed it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "00_imported.txt").write_text(f"{passes.imported}\n", encoding="utf-8")
+def _texts(passes: Passes) -> dict[str, str]:
+    """By name of its file, the text of the graph as imported, and after each pass that changed it."""
+    texts = {"00_imported.txt": f"{passes.imported}\n"}
     for i, run in enumerate(passes.runs, 1):
         if run.after is not run.before:
-            (folder / f"{i:02}_{run.name}.txt").write_text(f"{run.after}\n", encoding="utf-8")
+            texts[f"{i:02}_{run.name}.txt"] = f"{run.after}\n"
+    return texts
 
 
 def _kernel(kernels: Kernels, name: str, show: str, compilation: Compilation) -> str:
     """The nodes, loop IR or assembly of a kernel. Raises ArgumentError where there is none of this name."""
     functions = {f.name: f for f in kernels.network.kernels}
     if name not in functions:
-        raise ArgumentError(f"--kernel {name}: expected one of {', '.join(functions)}")
+        close = did_you_mean(name, functions)
+        raise ArgumentError(f"--kernel {name}: expected one of {', '.join(functions)}{close}")
     if show == "asm":
         return build_functions([functions[name]], compilation.target).assembly()
     if show == "graph":
@@ -180,29 +209,63 @@ def _steps(passes: Passes, kernels: Kernels) -> list[InspectedStep]:
     ]
 
 
+_COLUMNS = ("step", "kernel", "code", "MFLOP", "memory", "result", "ends because", "nodes")
+_RIGHT = ("step", "code", "MFLOP", "memory")
+
+
 def _show_model(path: Path, passes: Passes, kernels: Kernels, compilation: Compilation) -> None:
-    network, steps = kernels.network, _steps(passes, kernels)
-    nodes, kernel_count = _count(passes.imported.nodes, "node"), _count(network.kernels, "kernel")
-    lines = [
-        f"{path.name}: {nodes} in {_count(steps, 'step')} of {kernel_count}",
-        f"  target      {Target.of(compilation.target)}",
-        *(f"  input       {v.name}: {v.type}" for v in network.graph.inputs),
-        *(f"  output      {v.name}: {v.type}" for v in network.graph.outputs),
-        f"  operations  {sum(s.step.operations for s in steps) / 1e9:.3g} GFLOP",
-        f"  code        {size(sum(n or 0 for n in kernels.code_bytes.values()))}",
-        f"  parameters  {size(network.plan.parameter_bytes)}",
-        f"  workspace   {size(network.plan.workspace_bytes)}; {size(network.plan.least_bytes)} live at one time",
+    steps = _steps(passes, kernels)
+    head = f"{path.name}: {_headline(passes, kernels, steps)}"
+    say("\n".join([head, *_lines(_model_facts(kernels, steps, compilation))]) + "\n")
+    show_table(_COLUMNS, [_row(i, s) for i, s in enumerate(steps)], right=_RIGHT)
+
+
+def _headline(passes: Passes, kernels: Kernels, steps: Sized) -> str:
+    nodes = counted(len(passes.imported.nodes), "node")
+    return f"{nodes} in {counted(len(steps), 'step')} of {counted(len(kernels.network.kernels), 'kernel')}"
+
+
+def _model_facts(kernels: Kernels, steps: Sequence[InspectedStep], compilation: Compilation) -> list[tuple[str, str]]:
+    graph, plan = kernels.network.graph, kernels.network.plan
+    return [
+        ("target", str(Target.of(compilation.target))),
+        *(("input", f"{v.name}: {v.type}") for v in graph.inputs),
+        *(("output", f"{v.name}: {v.type}") for v in graph.outputs),
+        ("operations", f"{sum(s.step.operations for s in steps) / 1e9:.3g} GFLOP"),
+        ("code", size(sum(n or 0 for n in kernels.code_bytes.values()))),
+        ("parameters", size(plan.parameter_bytes)),
+        ("workspace", f"{size(plan.workspace_bytes)}; {size(plan.least_bytes)} live at one time"),
     ]
-    click.echo("\n".join(lines) + "\n")
-    show_table(
-        ("step", "kernel", "code", "MFLOP", "memory", "result", "ends because", "nodes"),
-        [_row(i, s) for i, s in enumerate(steps)],
-        right=("step", "code", "MFLOP", "memory"),
-    )
 
 
-def _count(things: Sized, name: str) -> str:
-    return f"{len(things)} {name}{'s' * (len(things) != 1)}"
+def _lines(facts: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"  {name:<12}{fact}" for name, fact in facts]
+
+
+def _drawing(kernels: Kernels) -> str:
+    """The fused network, each node with the kernel that it calls."""
+    network = kernels.network
+    return draw(network.graph, {n: kernel for n, kernel in network.calls.items() if n not in network.plan.free})
+
+
+def _model_page(path: Path, passes: Passes, kernels: Kernels, compilation: Compilation) -> str:
+    steps = _steps(passes, kernels)
+    facts = [("model", _headline(passes, kernels, steps)), *_model_facts(kernels, steps, compilation)]
+    rows = [_row(i, s) for i, s in enumerate(steps)]
+    return page(path.name, facts, [("Network", drawing(_drawing(kernels))), ("Steps", table(_COLUMNS, rows, _RIGHT))])
+
+
+def _artifact_page(path: Path, artifact: Artifact) -> str:
+    header = ("step", "kernel", "MFLOP", "memory", "result", "nodes")
+    cells = [_row(i, InspectedStep(step, None, "")) for i, step in enumerate(artifact.steps)]
+    rows = [(step, kernel, flop, memory, result, nodes) for step, kernel, _, flop, memory, result, _, nodes in cells]
+    steps = [("Steps", table(header, rows, _RIGHT))] if rows else []
+    return page(path.name, [("made by", artifact.producer), *_artifact_facts(artifact)], steps)
+
+
+def _write(place: Path, text: str) -> None:
+    with writing(place), replacing(place) as file:
+        file.write(text.encode())
 
 
 def _row(position: int, s: InspectedStep) -> tuple[str, ...]:
@@ -241,20 +304,23 @@ def _model_summary(passes: Passes, kernels: Kernels, compilation: Compilation) -
 
 
 def _show_artifact(path: Path, artifact: Artifact) -> None:
-    lines = [
-        f"{path}: {size(path.stat().st_size)}, made by {artifact.producer}",
-        f"  target      {artifact.target}",
-        f"  runs here   {_runs_here(artifact)}",
-        *(f"  input       {p}" for p in artifact.inputs),
-        *(f"  output      {p.name}: {p.dtype}[{', '.join(map(str, p.shape))}]" for p in artifact.outputs),
-        f"  library     {size(len(artifact.library))}",
-        f"  parameters  {size(len(artifact.parameters))}",
-        f"  workspace   {size(artifact.workspace_bytes)}",
-        f"  steps       {f'{len(artifact.steps)}, timed' if artifact.steps else 'not timed'}",
-        *(f"  option      {name} = {value}" for name, value in artifact.options.items()),
-        *(f"  alias       {output} may reuse the memory of {name}" for output, name in artifact.aliases.items()),
+    head = f"{path}: {size(path.stat().st_size)}, made by {artifact.producer}"
+    say("\n".join([head, *_lines(_artifact_facts(artifact))]))
+
+
+def _artifact_facts(artifact: Artifact) -> list[tuple[str, str]]:
+    return [
+        ("target", artifact.target),
+        ("runs here", _runs_here(artifact)),
+        *(("input", str(p)) for p in artifact.inputs),
+        *(("output", f"{p.name}: {p.type}") for p in artifact.outputs),
+        ("library", size(len(artifact.library))),
+        ("parameters", size(len(artifact.parameters))),
+        ("workspace", size(artifact.workspace_bytes)),
+        ("steps", f"{len(artifact.steps)}, timed" if artifact.steps else "not timed"),
+        *(("option", f"{name} = {value}") for name, value in artifact.options.items()),
+        *(("alias", f"{output} may reuse the memory of {name}") for output, name in artifact.aliases.items()),
     ]
-    click.echo("\n".join(lines))
 
 
 def _runs_here(artifact: Artifact) -> str:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from sateen.frontends.command.compilation import WORKERS, Compilation, object_cache, read_graph, records_of
+from sateen.frontends.command.compilation import (
+    WORKERS,
+    Compilation,
+    object_cache,
+    read_graph,
+    records_of,
+    tell_refusal,
+)
 from sateen.frontends.command.progress import step
 from sateen.graph_ir.build import LoweredNetwork, bind_parameters, default_pipeline, lower_network
 from sateen.graph_ir.graph import Graph, Node
@@ -108,14 +115,16 @@ def compile_kernels(graph: Graph, compilation: Compilation) -> Kernels:
     target = Target.of(compilation.target)
     nodes: dict[str, Node] = {}
     with CompilerPool(WORKERS) as workers, step(f"compiling {graph.name}"):
-        compiler = KernelCompiler(target, workers, object_cache(compilation))
+        cache = object_cache(compilation)
+        compiler = KernelCompiler(target, workers, cache)
 
         def begin(function: Function, node: Node) -> None:
             nodes[function.name] = node
             compiler.begin(function, node)
 
         network = lower_network(graph, target, begin)
-        code_bytes = map(_code_bytes, compiler.finish())
+        code_bytes = list(map(_code_bytes, compiler.finish()))
+    tell_refusal(cache)
     return Kernels(network, nodes, dict(zip(nodes, code_bytes, strict=True)))
 
 

@@ -9,6 +9,10 @@ import numpy as np
 
 from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError
+from sateen.runtime.files import read_regular
+
+MOST_BYTES = 64 << 20
+"""Of a file of labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +25,11 @@ class Ranked:
 
 
 def read_labels(path: Path) -> list[str]:
-    """The lines of a file. Raises ArgumentError where it is not UTF-8."""
+    """The lines of a file. Raises ArgumentError where it can't be read or is not UTF-8."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return read_regular(path, MOST_BYTES).decode().splitlines()
+    except OSError as error:
+        raise ArgumentError(f"{path}: expected labels, one a line: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise ArgumentError(f"{path}: expected labels in UTF-8, one a line: {error}") from None
 

@@ -10,24 +10,27 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
+from io import StringIO
 
 import click
 
+from sateen.console import INTERRUPTED
 from sateen.frontends.command.bench import bench
 from sateen.frontends.command.check import check
 from sateen.frontends.command.compile import compile_
 from sateen.frontends.command.doctor import doctor
 from sateen.frontends.command.inspect import inspect
+from sateen.frontends.command.output import say
 from sateen.frontends.command.profile import profile
 from sateen.frontends.command.run import run
 from sateen.frontends.command.tune import tune
 from sateen.frontends.command.verify import verify
+from sateen.frontends.version import __version__
 from sateen.runtime import SateenError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(version("sateen-frontends"), prog_name="sateen")
+@click.version_option(__version__, prog_name="sateen")
 def sateen() -> None:
     """Compile trained neural networks into small native programs.
 
@@ -44,22 +47,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status = sateen.main(arguments, prog_name="sateen", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        told = StringIO()
+        error.show(told)
+        return _fail(told.getvalue().removesuffix("\n"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _fail("interrupted", 130)
+        return _fail("interrupted", INTERRUPTED)
     except SateenError as error:
         return _fail(error.report(), 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads; let the exit flush into nothing
         return 1
+    except MemoryError as error:
+        return _fail(f"OutOfMemoryError: the model or its data ask for more memory than there is: {error}", 1)
     except OSError as error:
         return _fail(f"{type(error).__name__}: {error}", 1)
     except Exception:  # noqa: BLE001  # the boundary of the program: the fault is shown whole and becomes its status
-        return _fail(f"{traceback.format_exc()}This is a fault of sateen itself, not of your model; please report it.", 3)
+        return _fail(f"{traceback.format_exc()}This is a fault of sateen, not of your model; please report it.", 3)
     return status if isinstance(status, int) else 0
 
 
 def _fail(text: str, status: int) -> int:
-    click.echo(text, err=True)
+    say(text, err=True)
     return status

@@ -1,9 +1,10 @@
-"""What a verb says on stdout: tables for people, JSON for programs."""
+"""What a verb says: text and tables for people, JSON for programs. Nothing else in the command writes."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 import click
@@ -13,6 +14,13 @@ from rich.table import Table
 from sateen.runtime.errors import printable
 
 _UNBOUNDED = 10_000  # columns; a pipe has no width to wrap at
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Write text, to stderr with `err`. What can't be printed is escaped, but for tabs and the ends of lines: it may
+    hold names of a user's model or files, and a terminal obeys control characters.
+    """
+    click.echo(re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text), err=err)
 
 
 def show_json(value: object) -> None:
@@ -47,11 +55,3 @@ def decimal(value: float, places: int) -> str:
     """A number of 0 or more with so many places after the point, or as many as show three of its digits."""
     wanted = 2 - math.floor(math.log10(value)) if value > 0 else 0
     return f"{value:.{max(places, wanted)}f}"
-
-
-def size(count: int) -> str:
-    """A number of bytes for people: 150 KB, 4.90 MB."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if count >= scale:
-            return f"{count / scale:.3g} {unit}"
-    return f"{count} B"

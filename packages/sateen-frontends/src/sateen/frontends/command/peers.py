@@ -32,10 +32,13 @@ LARGEST_MESSAGE = 2**31 - 2**20
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """An engine that `open` starts on a model of `write_for_peers`, with most threads and inputs in order."""
+    """An engine that `open` starts on a model of `write_for_peers`, with most threads and inputs in order.
+
+    `install` is the command that brings its packages.
+    """
 
     packages: tuple[str, ...]
-    extra: str
+    install: str
     open: Callable[[Path, int, Mapping[str, Array]], Call]
 
 
@@ -45,7 +48,7 @@ def require(name: str) -> None:
     missing = [package for package in peer.packages if find_spec(package) is None]
     if missing:
         one = "is" if len(missing) == 1 else "are"
-        raise ArgumentError(f"{' and '.join(missing)} {one} not installed: pip install 'sateen-frontends[{peer.extra}]'")
+        raise ArgumentError(f"{' and '.join(missing)} {one} not installed: {peer.install}")
 
 
 def has_onnxruntime() -> bool:
@@ -178,9 +181,10 @@ def _converted(path: Path) -> tuple[Path, Path, str]:
 
 
 PEERS = {
-    "onnxruntime": Peer(("onnxruntime",), "peers", _open_onnxruntime),
-    "openvino": Peer(("openvino",), "opponents", _open_openvino),
-    "ncnn": Peer(("ncnn", "pnnx"), "opponents", _open_ncnn),
+    "onnxruntime": Peer(("onnxruntime",), "pip install onnxruntime", _open_onnxruntime),
+    "openvino": Peer(("openvino",), "pip install openvino", _open_openvino),
+    # pnnx names torch as a dependency, some GB on Linux; its converter, which is all we use, is a program without it
+    "ncnn": Peer(("ncnn", "pnnx"), "pip install ncnn && pip install --no-deps pnnx", _open_ncnn),
 }
 """Those that `sateen bench --against` knows."""
 

@@ -1,7 +1,8 @@
-"""Pictures as inputs of a network: resized to what it expects, channels in its order, normalised."""
+"""Pictures as inputs of a network: of its size, channels in its order, pixels in the range that it expects."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -11,42 +12,95 @@ import numpy as np
 
 from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError, Parameter
+from sateen.runtime.files import open_regular
+
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Of pictures."""
+PILLOW = "pip install pillow"
+"""The command that brings what reads pictures."""
+BRIGHTEST = 255
+"""What the brightest pixel is if nothing else is said."""
+_SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
+"""Modes of Pillow."""
+_SIXTEEN_TO_EIGHT = 257
+"""65535 / 255."""
 
 
 @dataclass(frozen=True, slots=True)
-class Normalisation:
-    """(pixel - mean) / std, per channel in the order that the network takes them; pixels are 0 to 255.
+class Recipe:
+    """(pixel - mean) / std, per channel in the order that the network takes them; one number stands for all channels.
 
-    `bgr`: blue comes first. One number stands for all channels.
+    Pixels are 0 to `brightest`, 1 or 255; None says that they are 0 to 255, and that a mean and std which can only be
+    meant for 0 to 1 are refused. `bgr`: blue comes first. With `crop` the shorter side becomes so many pixels, and what
+    is taken is the centre; without, the picture is stretched. Raises ArgumentError where mean and std are of another
+    range than pixels.
     """
 
     bgr: bool = False
     mean: tuple[float, ...] = (0.0,)
     std: tuple[float, ...] = (1.0,)
+    brightest: int | None = None
+    crop: int | None = None
+
+    def __post_init__(self) -> None:
+        if not all(self.std):
+            raise ArgumentError("--std: expected numbers other than 0")
+        given = {"--mean": self.mean} if any(self.mean) else {}
+        given |= {"--std": self.std} if any(number != 1 for number in self.std) else {}
+        for option, numbers in given.items():
+            if self.brightest is None and all(abs(number) <= 1 for number in numbers):
+                raise ArgumentError(
+                    f"{option} {_text(numbers)} is for pixels of 0 to 1, but they are 0 to {BRIGHTEST}; give --range 1 "
+                    f"as well, or --range {BRIGHTEST} if it is meant so"
+                )
+            if self.brightest == 1 and any(abs(number) > 1 for number in numbers):
+                raise ArgumentError(
+                    f"{option} {_text(numbers)} is for pixels of 0 to {BRIGHTEST}, but --range 1 makes them 0 to 1; "
+                    f"leave it out, or divide by {BRIGHTEST}"
+                )
 
 
-def read_picture(path: Path, parameter: Parameter, normalisation: Normalisation) -> Array:
+def read_picture(path: Path, parameter: Parameter, recipe: Recipe) -> Array:
     """The picture as the array that an input expects: [1, C, H, W], [1, H, W, C], or either without the 1; C is 1 or 3.
 
-    It is resized to H x W with bilinear filtering, whatever its own proportions. Raises ArgumentError where the input
-    is not of such a shape, or the file is no picture.
+    It is resized with bilinear filtering. Raises ArgumentError where the input is not of such a shape, where the recipe
+    does not fit it, and where the file is no picture.
     """
     height, width, channels, channels_first = _extents(parameter)
-    mean = _per_channel(normalisation.mean, channels, "--mean")
-    std = _per_channel(normalisation.std, channels, "--std")
-    if not std.all():
-        raise ArgumentError("--std: expected numbers other than 0")
-    if parameter.dtype.is_int and (mean.any() or (std != 1).any()):
-        raise ArgumentError(f"input {parameter} takes whole numbers; expected no --mean and --std")
-    pixels = np.asarray(_open(path, channels).resize((width, height), resample=_pillow().Resampling.BILINEAR))
-    image = pixels.reshape(height, width, channels).astype(np.float64)
-    if normalisation.bgr:
+    mean = _per_channel(recipe.mean, channels, "--mean")
+    std = _per_channel(recipe.std, channels, "--std")
+    if parameter.dtype.is_int and (mean.any() or (std != 1).any() or recipe.brightest == 1):
+        raise ArgumentError(f"input {parameter} takes whole numbers; expected no --mean, no --std and no --range 1")
+    picture = _open(path, channels)
+    sized = _stretched(picture, width, height) if recipe.crop is None else _centre(picture, width, height, recipe.crop)
+    image = np.asarray(sized).reshape(height, width, channels).astype(np.float64)
+    if recipe.bgr:
         image = image[:, :, ::-1]
-    image = (image - mean) / std
+    image = (image * ((recipe.brightest or BRIGHTEST) / BRIGHTEST) - mean) / std
     if channels_first:
         image = image.transpose(2, 0, 1)
     shape = tuple(extent for extent in parameter.shape if isinstance(extent, int))
     return np.ascontiguousarray(image.reshape(shape).astype(parameter.dtype.numpy))
+
+
+def _stretched(picture: Any, width: int, height: int) -> Any:
+    return picture.resize((width, height), _pillow().Resampling.BILINEAR)
+
+
+def _centre(picture: Any, width: int, height: int, side: int) -> Any:
+    """The centre of a picture once its shorter side is of `side` pixels: torchvision's Resize and CenterCrop.
+
+    Raises ArgumentError where that is smaller than what the network takes.
+    """
+    shorter = min(picture.size)
+    across, down = (side if extent == shorter else int(side * extent / shorter) for extent in picture.size)
+    if across < width or down < height:
+        raise ArgumentError(
+            f"--crop {side}: expected at least {max(width, height)}, since the network takes {width} x {height} "
+            f"pixels; the picture becomes {across} x {down}"
+        )
+    left, top = round((across - width) / 2), round((down - height) / 2)
+    return _stretched(picture, across, down).crop((left, top, left + width, top + height))
 
 
 def _extents(parameter: Parameter) -> tuple[int, int, int, bool]:
@@ -69,16 +123,52 @@ def _per_channel(numbers: tuple[float, ...], channels: int, option: str) -> Arra
     return np.array(numbers)
 
 
+def _text(numbers: tuple[float, ...]) -> str:
+    return ",".join(f"{number:g}" for number in numbers)
+
+
 def _open(path: Path, channels: int) -> Any:
+    """The picture upright, of 8 bits a channel, what is transparent over white.
+
+    Only formats that Pillow reads by itself are tried: it gives others, such as PostScript, to programs that run them.
+    """
     pillow = _pillow()
     try:
-        return pillow.open(path).convert("RGB" if channels == 3 else "L")
-    except (pillow.UnidentifiedImageError, pillow.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
-        raise ArgumentError(f"{path}: expected arrays of NumPy or a picture: {error}") from None
+        with open_regular(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            picture = pillow.open(file, formats=FORMATS)
+            is_png = picture.format == "PNG"
+            upright = import_module("PIL.ImageOps").exif_transpose(picture)
+            return _flat(_eight_bits(upright, is_png=is_png)).convert("RGB" if channels == 3 else "L")
+    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
+        most = pillow.MAX_IMAGE_PIXELS
+        raise ArgumentError(f"{path}: expected a picture of at most {most} pixels, found a larger one") from None
+    except pillow.UnidentifiedImageError:
+        known = ", ".join(FORMATS)
+        raise ArgumentError(f"{path}: expected arrays of NumPy or a picture ({known}), found neither") from None
+    except Exception as error:  # the readers of formats raise whatever damaged data leads them to
+        raise ArgumentError(f"{path}: expected arrays of NumPy or a picture: {error}") from error
+
+
+def _eight_bits(picture: Any, *, is_png: bool) -> Any:
+    """A picture of at most 8 bits a channel. Raises ValueError for numbers whose range nothing tells."""
+    if picture.mode in _SIXTEEN_BITS or (picture.mode == "I" and is_png):
+        return _pillow().fromarray(np.round(np.asarray(picture) / _SIXTEEN_TO_EIGHT).astype(np.uint8))
+    if picture.mode in ("I", "F"):
+        raise ValueError(f"its pixels are numbers of 32 bits (mode {picture.mode}), which have no brightest one")
+    return picture
+
+
+def _flat(picture: Any) -> Any:
+    """A picture without transparency: over white."""
+    if not picture.has_transparency_data:
+        return picture
+    clear = picture.convert("RGBA")
+    return _pillow().alpha_composite(_pillow().new("RGBA", clear.size, "white"), clear)
 
 
 def _pillow() -> Any:
     try:
         return import_module("PIL.Image")
     except ImportError:
-        raise ArgumentError("a picture as input needs Pillow: pip install 'sateen-frontends[pictures]'") from None
+        raise ArgumentError(f"a picture as input needs Pillow: {PILLOW}") from None

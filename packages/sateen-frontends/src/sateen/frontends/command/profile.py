@@ -8,12 +8,13 @@ from statistics import median
 
 import click
 
-from sateen.frontends.command.arguments import FILE, MOST_THREADS, allowed_processors, json_option
+from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.compilation import Compilation, compilation_options, load_model
-from sateen.frontends.command.output import decimal, show_json, show_table
+from sateen.frontends.command.output import decimal, say, show_json, show_table
 from sateen.frontends.command.progress import step
 from sateen.runtime import Step, TimeResult, time_steps
+from sateen.runtime.display import counted
 from sateen.tensor_ir import PeakMeter
 
 
@@ -38,7 +39,7 @@ class TimedStep:
 
 
 @click.command(short_help="How long each step of a network takes.")
-@click.argument("model", type=FILE, metavar="MODEL|OUT.sateen")
+@click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
 @click.option(
     "--threads", type=click.IntRange(1, MOST_THREADS), default=1, show_default=True, help="Most threads to use."
 )
@@ -81,8 +82,8 @@ def profile(model: Path, threads: int, samples: int, order: str, compilation: Co
             }
         )
         return
-    click.echo(
-        f"{model.name}: {len(steps)} steps in {decimal(total * 1e3, 3)} ms, {threads} thread{'s' * (threads > 1)}, "
+    say(
+        f"{model.name}: {len(steps)} steps in {decimal(total * 1e3, 3)} ms, {counted(threads, 'thread')}, "
         f"peak {peak:.0f} GFLOP/s"
     )
     show_table(

@@ -16,6 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from sateen.runtime.errors import printable
+
 
 @contextmanager
 def step(text: str, console: Console | None = None) -> Iterator[None]:
@@ -26,7 +28,7 @@ def step(text: str, console: Console | None = None) -> Iterator[None]:
         return
     columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Progress(*columns, console=shown, transient=True) as progress:
-        progress.add_task(text, total=None)
+        progress.add_task(printable(text), total=None)
         yield
 
 
@@ -43,4 +45,4 @@ def steps(total: int, console: Console | None = None) -> Iterator[Callable[[str,
     columns = BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}", markup=False)
     with Progress(*columns, console=shown, transient=True) as progress:
         task = progress.add_task("", total=total)
-        yield lambda text, done: progress.update(task, description=text, completed=done)
+        yield lambda text, done: progress.update(task, description=printable(text), completed=done)

@@ -1,4 +1,6 @@
-"""The evaluator of the onnx package as a judge, with what it lacks: large gathers, softmax before operator set 13."""
+"""The evaluator of the onnx package as a judge, with what it lacks: large gathers, softmax before operator set 13, and
+operators that installed packages bring, as te defines them.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,18 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import helper
 from onnx.defs import get_schema
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from sateen.frontends.onnx import from_onnx
+from sateen.frontends.onnx.custom import operator_named
+from sateen.graph_ir.build import bind_parameters
 from sateen.graph_ir.graph import Array
+from sateen.graph_ir.installed import installed_operators
+from sateen.graph_ir.interpreter import interpret
+from sateen.graph_ir.op_set import OpSet
 
 
 def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
@@ -33,7 +42,43 @@ def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Ar
 def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
     """What the evaluator lacks for a model's operator set, or computes for small tensors only."""
     version = max((o.version for o in model.opset_import if o.domain in {"", "ai.onnx"}), default=1)
-    return [GatherElements, *([Softmax, LogSoftmax, Hardmax] if version < 13 else [])]
+    known = installed_operators(OpSet.of())
+    kinds = sorted({(node.domain, node.op_type) for node in model.graph.node})
+    brought = [
+        type(kind, (ByDefinition,), {"known": known, "op_domain": domain})
+        for domain, kind in kinds
+        if operator_named(known, domain, kind)
+    ]
+    return [GatherElements, *([Softmax, LogSoftmax, Hardmax] if version < 13 else []), *brought]
+
+
+def has_brought_operators(model: onnx.ModelProto) -> bool:
+    """Whether installed packages bring operators of a model, which other engines do not know."""
+    known = installed_operators(OpSet.of())
+    return any(operator_named(known, node.domain, node.op_type) for node in model.graph.node)
+
+
+class ByDefinition(OpRun):
+    """An operator that a package brings, evaluated in float64 as te defines it: as a network of its own."""
+
+    known: OpSet
+    op_domain: str
+
+    def _run(self, *inputs: Array | None, **_: Any) -> tuple[Array, ...]:
+        node = onnx.NodeProto()
+        node.CopyFrom(self.onnx_node)
+        given = {name: a for name, a in zip(node.input, inputs, strict=False) if a is not None}
+        types = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for name, a in given.items()
+        ]
+        names = [name for name in node.output if name]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in names]
+        graph = helper.make_graph([node], node.op_type, types, outputs)
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(self.op_domain, 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        values = interpret(bind_parameters(*from_onnx(model, operators=self.known)), given)
+        return tuple(values[name] for name in names)
 
 
 class GatherElements(OpRun):

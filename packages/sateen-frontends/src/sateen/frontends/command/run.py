@@ -4,25 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 
 import click
 import numpy as np
 
-from sateen.frontends.command.arguments import FILE, NEW_FILE, by_name, json_option, named_file, numbers, threads_option
-from sateen.frontends.command.arrays import is_array_file, random_inputs, read_array, split_key, write_arrays
-from sateen.frontends.command.compilation import Compilation, compilation_options, load_model
-from sateen.frontends.command.files import writing
+from sateen.frontends.command.arguments import (
+    FILE,
+    MODEL,
+    NEW_FILE,
+    by_name,
+    json_option,
+    named_file,
+    numbers,
+    threads_option,
+)
+from sateen.frontends.command.arrays import (
+    elements_of,
+    is_array_file,
+    random_inputs,
+    read_array,
+    split_key,
+    write_arrays,
+)
+from sateen.frontends.command.compilation import Compilation, compilation_options, load_model, sources_of
+from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.labels import Ranked, largest, read_labels
 from sateen.frontends.command.output import finite, show_json, show_table
-from sateen.frontends.command.pictures import Normalisation, read_picture
+from sateen.frontends.command.pictures import Recipe, read_picture
 from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError, Parameter
+from sateen.runtime.display import did_you_mean
+from sateen.runtime.files import replacing
 
 
 @click.command(short_help="A network on arrays, pictures or random numbers.")
-@click.argument("model", type=FILE, metavar="OUT.sateen|MODEL")
+@click.argument("model", type=MODEL, metavar="OUT.sateen|MODEL")
 @click.option(
     "--input",
     "given",
@@ -33,11 +52,21 @@ from sateen.runtime import ArgumentError, Parameter
 )
 @click.option("--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Random numbers for other inputs.")
 @click.option("--bgr", is_flag=True, help="Pictures: blue comes first.")
-@click.option(
-    "--mean", type=numbers, metavar="N[,N,N]", default="0", help="Pictures: subtracted from pixels, which are 0 to 255."
-)
+@click.option("--mean", type=numbers, metavar="N[,N,N]", default="0", help="Pictures: subtracted from pixels.")
 @click.option(
     "--std", type=numbers, metavar="N[,N,N]", default="1", help="Pictures: what pixels are divided by after that."
+)
+@click.option(
+    "--range",
+    "brightest",
+    type=click.Choice(["1", "255"]),
+    help="Pictures: pixels are 0 to this, 255 if not given; mean and std are in the same range.",
+)
+@click.option(
+    "--crop",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Pictures: resize the shorter side to N and take the centre, rather than stretch.",
 )
 @click.option("--output", type=NEW_FILE, metavar="OUT.npz", help="Keep the outputs.")
 @threads_option
@@ -52,6 +81,8 @@ def run(
     bgr: bool,
     mean: tuple[float, ...],
     std: tuple[float, ...],
+    brightest: str | None,
+    crop: int | None,
     output: Path | None,
     threads: int,
     top: int | None,
@@ -60,14 +91,18 @@ def run(
     as_json: bool,
 ) -> None:
     """Run a network once. A MODEL is compiled first, in memory."""
+    recipe = Recipe(bgr, mean, std, None if brightest is None else int(brightest), crop)
+    if output is not None:
+        read = [split_key(text)[0] for _, text in given] + ([] if labels is None else [labels])
+        keep_sources("--output", [output], chain(read, sources_of(model, compilation)))
     loaded = load_model(model, compilation, threads)
-    inputs = _inputs(loaded.inputs, given, seed, Normalisation(bgr, mean, std))
+    inputs = _inputs(loaded.inputs, given, seed, recipe)
     start = perf_counter()
-    outputs = {name: a.numpy() for name, a in loaded.run(inputs).items()}
+    outputs = loaded.run(inputs).numpy()
     seconds = perf_counter() - start
     if output is not None:
-        with writing(output):
-            write_arrays(output, outputs)
+        with writing(output), replacing(output) as file:
+            write_arrays(file, outputs)
     ranked: list[Ranked] = []
     if top is not None or labels is not None:
         first = next(iter(outputs.values()))
@@ -86,7 +121,7 @@ def run(
 
 
 def _inputs(
-    parameters: Sequence[Parameter], given: Sequence[tuple[str, str]], seed: int | None, normalisation: Normalisation
+    parameters: Sequence[Parameter], given: Sequence[tuple[str, str]], seed: int | None, recipe: Recipe
 ) -> dict[str, Array]:
     """Each input from its file, else random. Raises ArgumentError where one has neither."""
     known = {p.name: p for p in parameters}
@@ -96,9 +131,12 @@ def _inputs(
             raise ArgumentError(f"--input {text}: expected NAME=FILE, since there are inputs {_names(parameters)}")
         p = known.get(name or next(iter(known)))
         if p is None:
-            raise ArgumentError(f"--input {name}: expected one of {_names(parameters)}")
+            raise ArgumentError(f"--input {name}: expected one of {_names(parameters)}{did_you_mean(name, known)}")
         path, _ = split_key(text)
-        inputs[p.name] = read_array(text, p.name) if is_array_file(path) else read_picture(path, p, normalisation)
+        if is_array_file(path):
+            inputs[p.name] = read_array(text, p.name, elements_of(p))
+        else:
+            inputs[p.name] = read_picture(path, p, recipe)
     for p in parameters:
         if p.name not in inputs:
             raise ArgumentError(f"input {p} is missing; give --input {p.name}=FILE, or --random SEED")

@@ -8,21 +8,22 @@ from statistics import geometric_mean
 
 import click
 
-from sateen.frontends.command.arguments import FILE, NEW_FILE, json_option
-from sateen.frontends.command.compilation import Compilation, compilation_options, read_graph, require_model
-from sateen.frontends.command.files import writing
-from sateen.frontends.command.output import show_json, show_table
+from sateen.frontends.command.arguments import LOG_FILE, MODEL, json_option
+from sateen.frontends.command.compilation import Compilation, compilation_options, read_graph, require_model, sources_of
+from sateen.frontends.command.files import keep_sources, writing
+from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.progress import step, steps
 from sateen.graph_ir.build import bind_parameters
 from sateen.graph_ir.measuring import MeasuringProcess
 from sateen.graph_ir.records import Record, Records
 from sateen.graph_ir.tuning import Tuning, convolutions_of, tuning_of
 from sateen.runtime import Target, TargetError
+from sateen.runtime.display import counted
 
 
 @click.command(short_help="Measure ways to compute a model's convolutions.")
-@click.argument("model", type=FILE)
-@click.option("-o", "--output", "log", required=True, type=NEW_FILE, metavar="LOG.jsonl", help="Records; it may exist.")
+@click.argument("model", type=MODEL)
+@click.option("-o", "--output", "log", required=True, type=LOG_FILE, metavar="LOG.jsonl", help="Records; it may exist.")
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
@@ -53,6 +54,7 @@ def tune(
     require_model(model)
     if compilation.records is not None:
         raise click.UsageError("--records is for verbs that use them; this one writes to -o, and goes on from there")
+    keep_sources("-o", [log], sources_of(model, compilation))
     target = _target_here(compilation.target)
     known = Records.read(log).of(target) if log.exists() else {}
     with step(f"reading {model.name}"):
@@ -99,7 +101,7 @@ def _measured(tunings: Sequence[Tuning], target: Target, timeout: float) -> Iter
 
 def _show(model: Path, tunings: Sequence[Tuning], counts: Sequence[int]) -> None:
     total = sum(counts)
-    click.echo(f"{model.name}: {total} convolution{'s' * (total != 1)} with a choice of ways, {len(tunings)} different")
+    say(f"{model.name}: {counted(total, 'convolution')} with a choice of ways, {len(tunings)} different")
     if not tunings:
         return
     show_table(
@@ -109,10 +111,10 @@ def _show(model: Path, tunings: Sequence[Tuning], counts: Sequence[int]) -> None
     )
     ratios = [t.ratio for t in tunings if t.ratio is not None]
     if ratios:
-        click.echo(f"ratio: {geometric_mean(ratios):.3f} in the mean, {min(ratios):.3f} at the least")
+        say(f"ratio: {geometric_mean(ratios):.3f} in the mean, {min(ratios):.3f} at the least")
     for t in tunings:
         for failure in t.failures.values():
-            click.echo(f"failed: {t.problem}: {failure}", err=True)
+            say(f"failed: {t.problem}: {failure}", err=True)
 
 
 def _row(t: Tuning, count: int) -> tuple[str, ...]:

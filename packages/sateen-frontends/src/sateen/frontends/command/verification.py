@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
 import numpy as np
 import onnx
 
 from sateen import runtime
 from sateen.frontends.command import peers
-from sateen.frontends.command.comparison import Comparison, compare, difference
+from sateen.frontends.command.comparison import Comparison, compare
 from sateen.frontends.command.compilation import Compilation, compile_model, constants_of
-from sateen.frontends.command.double import outputs_in_double
+from sateen.frontends.command.double import layers_in_double
+from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reference import reference
+from sateen.graph_ir.accuracy import difference, element_difference
 from sateen.graph_ir.graph import Array, Graph
 from sateen.runtime import ArgumentError, Artifact, SateenError
 from sateen.runtime.errors import printable
@@ -37,7 +38,9 @@ class Verification:
         """All outputs. Raises ArgumentError where the judge lacks one."""
         found = run_artifact(artifact, self.inputs, self.threads)
         expected = self._judged(())
-        return self._settled(compare_outputs(self.judge, found, expected, self.tolerance), found, expected)
+        compared = compare_outputs(self.judge, found, expected, self.tolerance)
+        near = [c.value for c in compared if c.may_be_rounding and found[c.value].dtype == np.float32]
+        return self._settled(compared, found, expected, self._in_double(near)[0] if near else {})
 
     def compare_layers(self) -> list[Comparison]:
         """Every value that the model and our graph both name, in order: the network compiled with them as outputs."""
@@ -52,7 +55,14 @@ class Verification:
         artifact = compile_model(self.model, self.compilation, change=keep)
         expected = self._judged([p.name for p in artifact.outputs])
         found = run_artifact(artifact, self.inputs, self.threads)
-        return self._settled(compare(found, expected, layers, self.tolerance), found, expected)
+        exact, magnitudes = self._in_double([name for name, a in found.items() if a.dtype == np.float32])
+        compared = self._settled(compare(found, expected, layers, self.tolerance), found, expected, exact)
+        return [
+            replace(c, element=element_difference(found[c.value], exact[c.value], magnitudes[c.value]))
+            if c.value in magnitudes
+            else c
+            for c in compared
+        ]
 
     def _judged(self, keep: Sequence[str]) -> dict[str, Array]:
         """The judge's outputs, and the values within that `keep` names. Raises ArgumentError where it fails."""
@@ -68,29 +78,33 @@ class Verification:
             raise ArgumentError(f"{self.judge} can't run {self.model.name}: {_text(error)}; {advice}") from error
 
     def _settled(
-        self, comparisons: list[Comparison], found: Mapping[str, Array], expected: Mapping[str, Array]
+        self,
+        comparisons: list[Comparison],
+        found: Mapping[str, Array],
+        expected: Mapping[str, Array],
+        exact: Mapping[str, Array],
     ) -> list[Comparison]:
-        """The comparisons, with those of float32 that are wrong by no more than rounding decided in float64.
-
-        Where float64 can't be had, which is told on stderr, the judge's word stands.
-        """
-        near = [c.value for c in comparisons if c.may_be_rounding and found[c.value].dtype == np.float32]
-        if not near:
-            return comparisons
-        try:
-            with step("running the model in float64"):
-                exact = outputs_in_double(self.model, self._all_inputs(), near)
-        except Exception as error:  # noqa: BLE001  # the evaluator's classes of errors have no other base
-            click.echo(f"float64 can't tell who is right: {_text(error)}", err=True)
-            return comparisons
+        """The comparisons; those that are wrong by no more than rounding are decided in float64 where that is known."""
 
         def settled(c: Comparison) -> Comparison:
-            if c.value not in near:
+            if not c.may_be_rounding or c.value not in exact:
                 return c
             right = exact[c.value].astype(np.float32)
             return replace(c, error=difference(found[c.value], right), judge_error=difference(expected[c.value], right))
 
         return [settled(c) for c in comparisons]
+
+    def _in_double(self, values: Sequence[str]) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Values in float64, and the magnitudes of those that sum products.
+
+        Where float64 can't be had, which is told on stderr, there are none: then the judge's word stands.
+        """
+        try:
+            with step("running the model in float64"):
+                return layers_in_double(self.model, self._all_inputs(), values)
+        except Exception as error:  # noqa: BLE001  # the evaluator's classes of errors have no other base
+            say(f"float64 can't tell who is right: {_text(error)}", err=True)
+            return {}, {}
 
     def _all_inputs(self) -> dict[str, Array]:
         """The inputs, and those that are constants for us."""

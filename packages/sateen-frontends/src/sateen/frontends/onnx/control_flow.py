@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -42,17 +43,19 @@ class Body:
 
     proto: onnx.GraphProto
     emitter: Emitter
+    outer: Emitter
     spans: tuple[NodeSpan, ...]
     inputs: list[Value] = field(default_factory=list)
     captured: dict[Value, Value] = field(default_factory=dict)
 
     def input(self, name: str, type_: TensorType) -> Value:
-        self.inputs.append(self.emitter.input(name, type_))
+        self.inputs.append(self.emitter.inner_input(name, type_))
         return self.inputs[-1]
 
     def capture(self, value: Value) -> Value:
         if value not in self.captured:
-            self.captured[value] = self.emitter.input(value.name, value.type)
+            decided_by = partial(self.outer.decided_by, value)
+            self.captured[value] = self.emitter.inner_input(value.name, value.type, decided_by)
         return self.captured[value]
 
     def constant(self, data: Array) -> Value:
@@ -100,7 +103,7 @@ class Bodies(Protocol):
 def choose(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
     """The outputs of an If whose condition is computed at run time; None behind a gap."""
     then, otherwise = bodies.open(node.attribute("then_branch")), bodies.open(node.attribute("else_branch"))
-    remedy = _binding(node, 0)
+    remedy = node.binding(0)
     for branch in (then.proto, otherwise.proto):
         require_branch(node, branch)
     one, other = (bodies.read(body, {}, remedy=remedy) for body in (then, otherwise))
@@ -129,7 +132,11 @@ def require_branch(node: ImportedNode, branch: onnx.GraphProto) -> None:
 
 
 def loop(node: ImportedNode, bodies: Bodies) -> Sequence[Operand] | None:
-    """The outputs of a Loop; None behind a gap."""
+    """The outputs of a Loop; None behind a gap.
+
+    Iterations end where the body says so also without an input cond. The standard's page ignores what the body computes
+    then; onnxruntime does not, and models are made with it.
+    """
     graph, states = node.attribute("body"), len(node.inputs) - 2
     if len(graph.input) != 2 + states or len(graph.output) <= max(states, len(node.outputs)):
         raise FrontendError(
@@ -184,12 +191,6 @@ def _looped(
     goes_on, *results = results
     _require_state([v.name for v in states], initial, results)
     is_endless = _is_true(goes_on)
-    if not is_endless and not node.has(1):
-        raise UnsupportedError(
-            "the body computes whether there is a next iteration, but there is no input cond: the standard ignores "
-            "what it computes, runtimes do not",
-            "give it the input cond",
-        )
     if start is False or most == 0:
         return [*(node.operand(2 + i) for i in range(len(states))), *map(_nothing, results[len(states) :])]
     if is_endless and start is True and isinstance(most, int):
@@ -200,7 +201,7 @@ def _looped(
     if stacked:
         raise UnsupportedError(
             f"how many iterations output {stacked[0]!r} has the results of is known at run time only",
-            _binding(node, 0, 1),
+            node.binding(0, 1) or "end the model before this node and do what follows outside",
         )
     results = [_as_scalar(body, goes_on), *results[: len(states)]]
     captured = body.read_with(results)
@@ -232,7 +233,7 @@ def _unrolled(node: ImportedNode, bodies: Bodies, most: int, refusal: Unsupporte
         if results is None:
             return None
         goes_on, *results = results
-        if isinstance(goes_on, Value) or not (_is_true(goes_on) or node.has(1)):
+        if isinstance(goes_on, Value):
             raise refusal
         states = results[: len(names)]
         for all_, one in zip(others, results[len(names) :], strict=True):
@@ -370,10 +371,3 @@ def _as_declared(body: Body, declared: onnx.ValueInfoProto, number: Value) -> Va
 
 def _deciding(node: ImportedNode, known: int | bool | Value, role: str) -> Value:
     return known if isinstance(known, Value) else node.parameter(np.array(known), role)
-
-
-def _binding(node: ImportedNode, *inputs: int) -> str:
-    """What would make the inputs that decide known."""
-    names = " and ".join(repr(node.proto.input[i]) for i in inputs if node.is_value(i))
-    what = names or "how the loop ends"
-    return f"bind the inputs of the model that decide {what}: constants={{...}}, --bind NAME=VALUE"

@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
 from sateen.frontends.onnx.tensors import Array
 from sateen.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value, infer
+from sateen.graph_ir.interpreter import interpret
+from sateen.graph_ir.native import work_of
 from sateen.graph_ir.op import Op
+from sateen.graph_ir.ops.control import Control, Loop, While
 from sateen.graph_ir.ops.element_wise import Identity
 from sateen.graph_ir.types import Symbol, TensorType
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import FrontendError
+from sateen.runtime.errors import ExecutionError, FrontendError
 
 EVALUATED_BYTES = 1 << 29
 """Of the data that importing makes, such as shapes, ranges and what is computed from them."""
+EVALUATED_POINTS = 1 << 26
+"""Evaluations of an expression (`work_of`) while importing: some seconds."""
+MOST_POINTS = 1 << 20
+"""Of these for one value."""
 
 Operand = Value | Array
 """What a name of the model stands for: a value of the graph, or data known while importing. The data of shapes may hold
 Symbols, in an array of objects."""
 
 
-class Emitter:
-    """A graph being built. `reserved` are the names of the model's own values, `outputs` those that only the node that
-    computes an output of the model may take. No tensor takes more than `tensor_bytes`, nor all constants together."""
+@dataclass(slots=True)
+class Allowance:
+    """What may still be evaluated while a model is imported."""
 
-    def __init__(self, name: str, reserved: Iterable[str], outputs: Iterable[str], tensor_bytes: int) -> None:
+    bytes: int = field(default_factory=lambda: EVALUATED_BYTES)
+    points: int = field(default_factory=lambda: EVALUATED_POINTS)
+
+
+class Emitter:
+    """A graph being built.
+
+    `reserved` are the names of the model's own values, `outputs` those that only the node that computes an output of
+    the model may take. No tensor takes more than `tensor_bytes`, nor do all constants together; `allowance` bounds what
+    is evaluated.
+    """
+
+    def __init__(
+        self, name: str, reserved: Iterable[str], outputs: Iterable[str], tensor_bytes: int, allowance: Allowance
+    ) -> None:
         self._builder = GraphBuilder(name)
         self._reserved = frozenset(reserved)
         self._outputs = frozenset(outputs)
         self._taken: dict[str, int] = {}
         self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
+        self._inner_inputs: dict[Value, Callable[[], list[str]]] = {}
         self._tensor_bytes = tensor_bytes
         self._constant_bytes = tensor_bytes
-        self._evaluated_bytes = EVALUATED_BYTES
+        self._allowance = allowance
+
+    def apart(self) -> Emitter:
+        """An emitter of a graph that is evaluated, within the same limits."""
+        return Emitter("evaluated", (), (), self._tensor_bytes, self._allowance)
 
     def input(self, name: str, type_: TensorType) -> Value:
         self._require_fit(name, type_)
         return self._builder.input(name, type_.dtype, type_.shape)
+
+    def inner_input(self, name: str, type_: TensorType, decided_by: Callable[[], list[str]] = list) -> Value:
+        """An input of a graph within a node; `decided_by` tells the inputs of the model that it depends on."""
+        value = self.input(name, type_)
+        self._inner_inputs[value] = decided_by
+        return value
 
     def beside(self, name: str) -> str:
         """`name`, or that with a number, so that it is no value of the model and none of ours."""
@@ -64,10 +98,40 @@ class Emitter:
 
     def evaluated(self, data: Array) -> Array:
         """The data, which importing has made. Raises FrontendError where there is too much of it in all."""
-        self._evaluated_bytes -= data.nbytes
-        if self._evaluated_bytes < 0:
+        self._allowance.bytes -= data.nbytes
+        if self._allowance.bytes < 0:
             raise FrontendError(f"expected to evaluate at most {EVALUATED_BYTES} bytes while importing, found more")
         return data
+
+    def known(self, values: Sequence[Value]) -> list[Array] | None:
+        """The data of values that depend on constants alone, by the definitions of their operators.
+
+        None where they depend on more, and where that is work for the compiler. Raises FrontendError where there is no
+        result, as of an integer divided by zero.
+        """
+        part = self._builder.part(values)
+        is_static = all(v.type.is_static for node in part.nodes for v in node.outputs)
+        if part.inputs or not is_static or not all(node.op.is_pure for node in part.nodes):
+            return None
+        points = _points_of(part)
+        if points > min(MOST_POINTS, self._allowance.points):
+            return None
+        self._allowance.points -= int(points)
+        try:
+            found = interpret(part, {})
+        except ExecutionError as error:
+            raise FrontendError(f"its constants give no result: {str(error).splitlines()[0]}") from error
+        return [found[value.name] for value in values]
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether a value depends on constants alone."""
+        return not self._builder.part((value,)).inputs
+
+    def decided_by(self, value: Value) -> list[str]:
+        """The names of the model's inputs that a value depends on, as far as they are known."""
+        inputs = self._builder.part((value,)).inputs
+        named = ([v.name] if v not in self._inner_inputs else self._inner_inputs[v]() for v in inputs)
+        return list(dict.fromkeys(name for names in named for name in names))
 
     def add(
         self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
@@ -96,6 +160,20 @@ class Emitter:
 
     def finish(self) -> Graph:
         return self._builder.finish()
+
+
+def _points_of(graph: Graph) -> float:
+    """The evaluations of an expression by which a graph is interpreted; infinite where values decide on iterations."""
+    total = 0.0
+    for node in graph.nodes:
+        match node.op:
+            case Loop(body=body, count=count):
+                total += count * _points_of(body)
+            case Control() as op:
+                total += inf if isinstance(op, While) else sum(map(_points_of, op.bodies))
+            case _:
+                total += work_of(node)
+    return total
 
 
 def symbols_of(operand: Operand) -> set[Symbol]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 
+from sateen.frontends.onnx.loading import Model, subgraphs
 from sateen.runtime.errors import FrontendError
 
 
@@ -47,6 +49,30 @@ def read_external_data(tensor: onnx.TensorProto, folder: Path | None, size: int)
     if len(data) != length:
         raise FrontendError(f"{what}: {'/'.join(parts)!r} became shorter while it was read")
     return data
+
+
+def external_files(model: Model) -> Iterator[Path]:
+    """The files beside a model that its tensors lie in, as far as they are named as they must be."""
+    if model.folder is None:
+        return
+    locations: dict[str, None] = {}
+    graphs = [model.proto.graph]
+    nodes = [node for function in model.proto.functions for node in function.node]
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            nodes += graph.node
+            tensors = list(graph.initializer)
+        else:
+            node = nodes.pop()
+            graphs += subgraphs(node)
+            tensors = [t for a in node.attribute for t in (a.t, *a.tensors)]
+        locations |= {e.value: None for t in tensors for e in t.external_data if e.key == "location"}
+    for location in locations:
+        try:
+            yield model.folder.joinpath(*_components(location, "a tensor"))
+        except FrontendError:
+            continue  # it is refused where it is read
 
 
 def _components(location: str | bytes, what: str) -> list[str]:

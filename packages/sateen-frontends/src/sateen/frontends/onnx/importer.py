@@ -1,6 +1,6 @@
 """Reads ONNX models: a Graph and its parameters out of a file's data, or a report of all that stands in the way.
 
-A node whose inputs are known is evaluated (shape_arithmetic), else converted, else replaced by its function body. What
+A node whose inputs are known and small is evaluated (folding), else converted, else replaced by its function body. What
 can't be is a gap; the nodes behind it are looked up by name, so that one run reports all gaps.
 """
 
@@ -17,14 +17,14 @@ import onnx
 from sateen.frontends.onnx.control_flow import Body, choose, loop, require_branch, scan
 from sateen.frontends.onnx.converters import CONVERTERS
 from sateen.frontends.onnx.custom import convert_custom, operator_named, schema_of_operator
-from sateen.frontends.onnx.emitter import Emitter, Operand, type_of
+from sateen.frontends.onnx.emitter import Allowance, Emitter, Operand, type_of
+from sateen.frontends.onnx.folding import evaluated, outputs_of
 from sateen.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
 from sateen.frontends.onnx.loading import Model, load, text
 from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from sateen.frontends.onnx.refusals import REFUSALS
 from sateen.frontends.onnx.report import Gap, Report
-from sateen.frontends.onnx.schemas import schema_of
-from sateen.frontends.onnx.shape_arithmetic import EVALUATED, fold
+from sateen.frontends.onnx.schemas import likely_meant, schema_of
 from sateen.frontends.onnx.signature import bound, declared_type, input_types
 from sateen.frontends.onnx.structure import (
     check_function_calls,
@@ -39,10 +39,11 @@ from sateen.graph_ir.graph import Graph, NodeSpan, Value
 from sateen.graph_ir.op_set import OpSet
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.ops.element_wise import Identity
+from sateen.graph_ir.types import Symbol, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError, SateenError
 
-Source = str | Path | bytes | onnx.ModelProto
+Source = str | Path | bytes | onnx.ModelProto | Model
 
 
 def from_onnx(
@@ -60,7 +61,7 @@ def from_onnx(
     their domain and type that are not ours. The second result holds the data of the graph's parameters by name. Raises
     FrontendError where the model is malformed or has nodes that can't be compiled, naming all of them.
     """
-    graph, report = _import(source, shapes, dims, constants, operators)
+    graph, report = import_onnx(source, shapes, dims, constants, operators)
     if graph is None:
         raise FrontendError(str(report))
     return graph, {value.name: data for value, data in graph.parameters.items()}
@@ -74,18 +75,19 @@ def check_onnx(
     constants: Mapping[str, Array] = {},
     operators: OpSet = OPS,
 ) -> Report:
-    """What of a model can't be compiled, all at once. Raises FrontendError where it is malformed."""
-    return _import(source, shapes, dims, constants, operators)[1]
+    """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
+    return import_onnx(source, shapes, dims, constants, operators)[1]
 
 
-def _import(
+def import_onnx(
     source: Source,
     shapes: Mapping[str, Sequence[int]],
     dims: Mapping[str, int],
     constants: Mapping[str, Array],
     operators: OpSet,
 ) -> tuple[Graph | None, Report]:
-    model = load(source)
+    """The graph of a model, None where it has gaps, and the report of these."""
+    model = source if isinstance(source, Model) else load(source)
     try:
         return _Importer(model, shapes, dims, constants, operators).run()
     except FrontendError as error:
@@ -150,15 +152,20 @@ class _Importer:
         self.constants = constants
         inputs = [value for value in self.graph.input if value.name not in self.initializers]
         self.inputs, self.dims = input_types(inputs, shapes, dims)
-        self.emitter = Emitter(
-            self.graph.name or "graph", self._names(), [o.name for o in self.graph.output], model.limits.tensor_bytes
-        )
+        self.open_dimensions = {symbol for type_ in self.inputs.values() for symbol in _symbols(type_)}
+        self.allowance = Allowance()
+        outputs = [output.name for output in self.graph.output]
+        self.emitter = self.emitter_of(self.graph.name or "graph", self._names(), outputs)
         self.scope: Scope = ChainMap({})
         self.declared = {value.name: value for value in (*self.graph.value_info, *self.graph.output)}
         self.gaps: list[Gap] = []
         self.operators: Counter[str] = Counter()
         self.unchecked = 0
         self.expanded = 0
+
+    def emitter_of(self, name: str, reserved: Sequence[str], outputs: Sequence[str]) -> Emitter:
+        """An emitter of a graph whose own values have the reserved names."""
+        return Emitter(name, reserved, outputs, self.model.limits.tensor_bytes, self.allowance)
 
     def _names(self) -> list[str]:
         """All names that values of the main graph have."""
@@ -295,10 +302,11 @@ class _Importer:
         schema = schema_of(proto.op_type, domain, opset)
         if schema is None:
             known = f"{domain or 'ai.onnx'} {opset}"
-            remedy = "export in standard ONNX, or bring the operator (docs/operators.md)"
-            return UnsupportedError(f"ONNX has no operator of this name in {known}", remedy)
-        is_known = proto.op_type in CONTROL_FLOW or proto.op_type in EVALUATED
-        if _converter_of(proto, domain) is None and not (is_known and not domain) and not has_standard_body(schema):
+            meant = likely_meant(proto.op_type, domain, opset)
+            reason = f"ONNX has no operator of this name in {known}" + f"; {meant}" * bool(meant)
+            return UnsupportedError(reason, "export in standard ONNX, or bring the operator (docs/operators.md)")
+        is_control_flow = proto.op_type in CONTROL_FLOW and not domain
+        if _converter_of(proto, domain) is None and not is_control_flow and not has_standard_body(schema):
             unknown = ("sateen has no such operator", "")
             return UnsupportedError(*(unknown if domain else REFUSALS.get(proto.op_type, unknown)))
         return None
@@ -312,25 +320,25 @@ class _Importer:
         place: _Place,
     ) -> Sequence[Operand | _Unknown]:
         """Evaluated, else converted, else expanded to its function body."""
-        domain = plain_domain(node.proto.domain)
-        folded = None if domain else fold(node)
-        if folded is not None:
-            return folded
-        converter = _converter_of(node.proto, domain)
+        converter = _converter_of(node.proto, node.domain)
+        refusal = None
         try:
+            folded = evaluated(node, converter)
+            if folded is not None:
+                return folded
             if converter is not None:
-                result = converter(node)
-                return [result] if isinstance(result, (Value, np.ndarray)) else result
-            reason = "its inputs must be small and known while compiling, but are not"
-            refusal = UnsupportedError(reason, "bind them: constants")
+                return outputs_of(converter(node))
         except UnsupportedError as error:
             refusal = error
         body = standard_body(node)
         if body is None:
-            raise refusal
+            raise refusal or UnsupportedError("the standard gives no body for inputs of these types")
         opsets = {**place.opsets, **opsets_of(body.opset_import, f"the body of {node.operator}")}
         inner = self._inside(place, opsets, names, body.output, spans)
-        return self._expand(body, call_attributes(node.proto, node.schema), inputs, names, inner)
+        try:
+            return self._expand(body, call_attributes(node.proto, node.schema), inputs, names, inner)
+        except UnsupportedError as error:
+            raise refusal or error from None
 
     def _inner_name(self, name: str, place: _Place) -> str:
         return place.emitter.beside(f"{place.prefix}/{name}") if name and place.is_inner else name
@@ -389,6 +397,7 @@ class _Importer:
 
     def _report(self, proto: onnx.NodeProto, scope: Scope, place: _Place, error: SateenError) -> None:
         domain = plain_domain(proto.domain)
+        remedies = [error.help if isinstance(error, UnsupportedError) else "", place.remedy]
         self.gaps.append(
             Gap(
                 _name_of(proto),
@@ -397,12 +406,13 @@ class _Importer:
                 place.opsets.get(domain, 0),
                 tuple(_type_text(name, scope) for name in proto.input),
                 str(error),
-                (error.help if isinstance(error, UnsupportedError) else "") or place.remedy,
+                "; or ".join(filter(None, remedies)),
             )
         )
 
     def _declared(self, name: str) -> Operand | _Unknown:
-        """A stand-in of the type that the model declares for a value, so that what follows a gap can be checked."""
+        """A stand-in of the type that the model declares for a value, so that what follows a gap can be checked. A type
+        of dimensions that are none of the inputs' would mean gaps of its own."""
         value = self.declared.get(name)
         if value is None or value.type.WhichOneof("value") is None:
             return UNKNOWN
@@ -410,7 +420,10 @@ class _Importer:
             type_ = declared_type(value)
         except FrontendError:
             return UNKNOWN
-        return UNKNOWN if type_ is None else Value(name, bound(type_, self.dims))
+        if type_ is None:
+            return UNKNOWN
+        known = bound(type_, self.dims)
+        return Value(name, known) if self.open_dimensions.issuperset(_symbols(known)) else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,9 +443,8 @@ class _Bodies:
             *(name for node in graph.node for name in node.output),
         ]
         outputs = [output.name for output in graph.output]
-        limit = self.importer.model.limits.tensor_bytes
-        emitter = Emitter(text(graph.name, "a graph") or "body", names, outputs, limit)
-        return Body(graph, emitter, self.spans)
+        emitter = self.importer.emitter_of(text(graph.name, "a graph") or "body", names, outputs)
+        return Body(graph, emitter, self.place.emitter, self.spans)
 
     def read(
         self, body: Body, given: Mapping[str, Operand], *, is_trial: bool = False, remedy: str = ""
@@ -475,6 +487,10 @@ class _Bodies:
         results = [_present(scope, output.name) for output in graph.output]
         known = [result for result in results if not isinstance(result, _Unknown)]
         return known if len(known) == len(results) else None
+
+
+def _symbols(type_: TensorType) -> set[Symbol]:
+    return {extent for extent in type_.shape if isinstance(extent, Symbol)}
 
 
 def _converter_of(proto: onnx.NodeProto, domain: str) -> Converter | None:

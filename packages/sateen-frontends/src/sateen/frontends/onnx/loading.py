@@ -13,6 +13,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from sateen.frontends.onnx.formats import format_of, format_of_folder
 from sateen.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 from sateen.runtime.errors import FrontendError, printable
 
@@ -77,6 +78,8 @@ def text(value: str | bytes, what: str) -> str:
 def _read(path: Path, limits: Limits) -> bytes:
     try:
         size = path.stat().st_size
+        if path.is_dir():
+            raise FrontendError(f"expected a file with an ONNX model, found {str(path)!r}, {format_of_folder(path)}")
         if not path.is_file():
             raise FrontendError(f"expected a file with an ONNX model, found {str(path)!r}")
         if size > limits.model_bytes:
@@ -97,7 +100,10 @@ def _parse(data: bytes, name: str, limits: Limits) -> tuple[onnx.ModelProto, dic
     try:
         proto.ParseFromString(rest)
     except DecodeError as error:
-        raise FrontendError(f"{name}: expected an ONNX model, found what protobuf can't parse: {error}") from None
+        found = format_of(data) or f"what protobuf can't parse: {error}"
+        raise FrontendError(f"{name}: expected an ONNX model, found {found}") from None
+    if not proto.HasField("graph") and (found := format_of(data)):
+        raise FrontendError(f"{name}: expected an ONNX model, found {found}")
     return proto, weights
 
 

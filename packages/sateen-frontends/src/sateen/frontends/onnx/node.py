@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from math import isfinite
 from typing import Any
 
@@ -13,7 +15,7 @@ from onnx.defs import OpSchema
 
 from sateen.frontends.onnx.emitter import Emitter, Operand, symbols_of, type_of
 from sateen.frontends.onnx.loading import text
-from sateen.frontends.onnx.structure import MOST_ARGUMENTS
+from sateen.frontends.onnx.structure import MOST_ARGUMENTS, plain_domain
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES, Array
 from sateen.graph_ir.graph import NodeSpan, Value
 from sateen.graph_ir.op import Op
@@ -32,6 +34,13 @@ _FIELDS = {
     AttributeProto.STRINGS: "strings",
 }
 
+_LISTS = {
+    AttributeProto.FLOAT: AttributeProto.FLOATS,
+    AttributeProto.INT: AttributeProto.INTS,
+    AttributeProto.STRING: AttributeProto.STRINGS,
+}
+"""A single one, as some exporters write it, stands for a list of one."""
+
 _FLAGS = frozenset({
     "allowzero", "antialias", "broadcast", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive",
     "exclude_outside", "exclusive", "fmod", "input_forget", "is_causal", "keepdims", "largest", "linear_before_reset",
@@ -40,6 +49,10 @@ _FLAGS = frozenset({
 """Attributes that the standard describes for the values 0 and 1 only."""
 _DATA = frozenset({"extrapolation_value", "max", "min", "value", "value_float"})
 """Attributes that are elements of a tensor or bounds of such, so that NaN and infinity mean something."""
+
+
+MOST_NAMED = 3
+"""Inputs that a message names."""
 
 
 class UnsupportedError(FrontendError):
@@ -76,6 +89,7 @@ class ImportedNode:
         self.schema = schema
         self.opset = opset
         self.version = schema.since_version
+        self.domain = plain_domain(proto.domain)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self._is_inner = is_inner
@@ -90,6 +104,16 @@ class ImportedNode:
     def is_computed(self) -> bool:
         """Whether an input is a value of the graph."""
         return any(isinstance(operand, Value) for operand in self.inputs)
+
+    def apart(self) -> Emitter:
+        """An emitter of a graph that is evaluated while importing."""
+        return self._emitter.apart()
+
+    def within(self, emitter: Emitter) -> ImportedNode:
+        """The node whose results become part of another graph; its inputs must be data."""
+        node = copy(self)
+        node._emitter = emitter
+        return node
 
     def is_value(self, index: int) -> bool:
         """Whether input `index` is a value of the graph, not data and not absent."""
@@ -143,13 +167,36 @@ class ImportedNode:
     def extents(self, index: int) -> Array:
         """As `constant`, but the data may hold Symbols."""
         operand = self.operand(index)
-        if isinstance(operand, Value):
-            name = operand.name
-            raise UnsupportedError(
-                f"{self._described(index)} must be known while compiling, but is computed at run time",
-                f"bind {name!r} if it is an input: constants={{{name!r}: ...}}, or --bind {name}=...",
+        if not isinstance(operand, Value):
+            return operand
+        found = self._emitter.known((operand,))
+        if found is None:
+            raise self._unknown(index, operand)
+        return found[0]
+
+    def _unknown(self, index: int, value: Value) -> UnsupportedError:
+        """What is said of an input that must be known and is not."""
+        what = f"{self._described(index)} must be known while compiling, but"
+        if self._emitter.is_constant(value):
+            return UnsupportedError(
+                f"{what} takes long to compute from constants", "store its data in the model, as onnxsim does"
             )
-        return operand
+        names = self._emitter.decided_by(value)
+        if not names:
+            return UnsupportedError(f"{what} a loop computes it")
+        few = " and ".join(map(repr, names[:MOST_NAMED]))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return UnsupportedError(f"{what} {few}{more} decide{'s' * (len(names) == 1)} it", self.binding(index))
+
+    def binding(self, *indices: int) -> str:
+        """What makes inputs known that inputs of the model decide; '' where these are not known."""
+        values = [operand for index in indices if isinstance(operand := self.inputs[index], Value)]
+        names = list(dict.fromkeys(name for value in values for name in self._emitter.decided_by(value)))[:MOST_NAMED]
+        if not names:
+            return ""
+        constants = ", ".join(f"{name!r}: ..." for name in names)
+        options = " ".join(f"--bind {name}=..." for name in names)
+        return f"bind what decides it, if the values are always the same: constants={{{constants}}}, or {options}"
 
     def _described(self, index: int) -> str:
         return f"input {index} ({self._input_name(index)})"
@@ -243,15 +290,17 @@ class ImportedNode:
                 raise FrontendError(f"{self.operator} of opset {self.opset} has no attribute {name!r}")
             if name in given:
                 raise FrontendError(f"attribute {name!r} is given twice")
-            expected, found = _code_of(known[name].type), int(attribute.type)
-            if found != expected:
+            expected, found = _code_of(known[name].type), attribute.type
+            is_single = _LISTS.get(found) == expected
+            if found != expected and not is_single:
                 kinds = {code: kind for kind, code in AttributeProto.AttributeType.items()}
                 raise FrontendError(
                     f"expected attribute {name!r} of type {kinds[expected]}, found {kinds.get(found, found)}"
                 )
             given.add(name)
-            values[name] = _attribute_value(attribute)
-            _check_value(name, values[name])
+            value = _attribute_value(attribute)
+            _check_value(name, value)
+            values[name] = [value] if is_single else value
         missing = [name for name, rule in known.items() if rule.required and name not in given]
         if missing:
             raise FrontendError(f"expected attribute {missing[0]!r}, found none")
@@ -339,7 +388,7 @@ Converter = Callable[[ImportedNode], Operand | Sequence[Operand]]
 
 def require_bound(symbols: Iterable[Symbol], what: str) -> None:
     """Raises UnsupportedError where a dimension has no number."""
-    names = sorted({symbol.name for symbol in symbols})
+    names = sorted({_declared_name(symbol) for symbol in symbols})
     if names:
         binding = ", ".join(f"{name!r}: ..." for name in names)
         options = " ".join(f"--dim {name}=..." for name in names)
@@ -347,6 +396,11 @@ def require_bound(symbols: Iterable[Symbol], what: str) -> None:
             f"{what} depends on dimensions without a number: {', '.join(names)}",
             f"bind them: dims={{{binding}}}, or {options}",
         )
+
+
+def _declared_name(symbol: Symbol) -> str:
+    """The dimension of an input that an extent comes from, such as height of (height + -1) // 2 + 1."""
+    return re.split(" [+-] ", symbol.name.lstrip("("), maxsplit=1)[0]
 
 
 def static_extents(shape: Sequence[Dim], what: str) -> tuple[int, ...]:

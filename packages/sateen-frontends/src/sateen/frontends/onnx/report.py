@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from sateen.runtime.display import shortened
 from sateen.runtime.errors import printable
+
+MOST_KINDS, MOST_NODES, MOST_CHARACTERS = 8, 3, 160
+"""What the text of a report tells: kinds of gaps, nodes of one kind, and characters of a reason or of types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +52,28 @@ class Report:
         """The report as values that JSON has."""
         return {**asdict(self), "nodes": self.nodes, "supported": self.is_supported}
 
-    def __str__(self) -> str:
+    @property
+    def head(self) -> str:
+        """What model it is about."""
         opsets = ", ".join(f"{printable(domain) or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
-        head = f"model {self.model!r}, {self.nodes} nodes, operator sets {opsets}"
+        return f"model {self.model!r}, {self.nodes} nodes, operator sets {opsets}"
+
+    def __str__(self) -> str:
         if not self.gaps:
-            return f"{head}: all nodes can be compiled"
+            return f"{self.head}: all nodes can be compiled"
         alike: dict[tuple[str, int, str, str], list[Gap]] = {}
         for gap in self.gaps:
             alike.setdefault((gap.qualified_operator, gap.opset, gap.reason, gap.help), []).append(gap)
-        lines = [f"{head}: {len(self.gaps)} nodes can't be compiled"]
-        for (operator, opset, reason, remedy), gaps in alike.items():
-            names = ", ".join(repr(gap.node) for gap in gaps[:3])
-            names += f" and {len(gaps) - 3} more" if len(gaps) > 3 else ""
-            lines.append(f"  {len(gaps)} x {printable(operator)} (opset {opset}): {printable(reason)}")
-            lines.append(f"    node {names}; inputs {printable(', '.join(gaps[0].inputs)) or 'none'}")
-            lines += [f"    {printable(remedy)}"] * bool(remedy)
+        lines = [f"{self.head}: {len(self.gaps)} nodes can't be compiled"]
+        for (operator, opset, reason, remedy), gaps in list(alike.items())[:MOST_KINDS]:
+            names = ", ".join(repr(gap.node) for gap in gaps[:MOST_NODES])
+            names += f" and {len(gaps) - MOST_NODES} more" if len(gaps) > MOST_NODES else ""
+            lines.append(f"  {len(gaps)} x {printable(operator)} (opset {opset}): {shortened(reason, MOST_CHARACTERS)}")
+            lines.append(f"    node {names}; inputs {shortened(', '.join(gaps[0].inputs), MOST_CHARACTERS) or 'none'}")
+            lines += [f"    {shortened(remedy, MOST_CHARACTERS)}"] * bool(remedy)
+        if len(alike) > MOST_KINDS:
+            others = sum(map(len, list(alike.values())[MOST_KINDS:]))
+            lines.append(f"  and {others} of {len(alike) - MOST_KINDS} other kinds; `sateen check --json` tells all")
         if self.unchecked:
             lines.append(f"  {self.unchecked} nodes behind these were looked up by name only")
         return "\n".join(lines)

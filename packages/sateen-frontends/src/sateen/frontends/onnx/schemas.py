@@ -6,10 +6,11 @@ wrote before operator set 10 and that no longer have a description there.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from difflib import get_close_matches
+from functools import cache, lru_cache
 
 from onnx import helper
-from onnx.defs import OpSchema, SchemaError, get_schema
+from onnx.defs import OpSchema, SchemaError, get_all_schemas_with_history, get_schema
 
 _FLOATS = ["tensor(float16)", "tensor(float)", "tensor(double)"]
 _LAST_EXPERIMENTAL = 9
@@ -52,3 +53,29 @@ def schema_of(operator: str, domain: str, opset: int) -> OpSchema | None:
     except SchemaError:
         return _EXPERIMENTAL.get(operator) if domain == "" and opset <= _LAST_EXPERIMENTAL else None
     return None if schema.deprecated else schema
+
+
+def likely_meant(operator: str, domain: str, opset: int) -> str:
+    """What may be meant by a name that an operator set does not have; '' where nothing is like it."""
+    versions = _versions().get(domain, {}).get(operator, [])
+    if versions and min(versions) > opset:
+        return f"there is one since operator set {min(versions)}"
+    if versions:
+        return "it was withdrawn"
+    elsewhere = [other or "ai.onnx" for other, names in _versions().items() if operator in names]
+    if elsewhere:
+        return f"there is one in {elsewhere[0]}"
+    known = _versions().get(domain, _versions()[""])
+    names = [name for name, since in known.items() if min(since) <= opset or domain]
+    alike = [name for name in names if name.lower().startswith(operator.lower())] if len(operator) > 2 else []
+    close = alike[:3] or get_close_matches(operator, names, 3, 0.75)
+    return f"names like it: {', '.join(close)}" if close else ""
+
+
+@cache
+def _versions() -> dict[str, dict[str, list[int]]]:
+    """The operator sets in which each operator of each domain was defined or changed."""
+    result: dict[str, dict[str, list[int]]] = {}
+    for schema in get_all_schemas_with_history():
+        result.setdefault(schema.domain, {}).setdefault(schema.name, []).append(schema.since_version)
+    return result

@@ -1,16 +1,13 @@
-"""Evaluates what is known while importing: the small tensors from which models compute shapes, indices and conditions.
+"""Shapes, and what decides them: the extents that operators take as data, resolved, and data that is moved unchanged.
 
-Exporters write `Reshape(x, Concat(Shape(x)[0], -1))` where a shape is meant. With NumPy and the semantics of the ONNX
-operator pages these chains become numbers. The shape of a value with unknown dimensions is an array of objects that
-holds Symbols; it can be taken apart and put together (`_MOVES`), but not computed with.
+Exporters write `Reshape(x, Concat(Shape(x)[0], -1))` where a shape is meant. The shape of a value with unknown
+dimensions is an array of objects that holds Symbols; it can be taken apart and put together, but not computed with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from math import ceil, isfinite, prod
-from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -18,38 +15,37 @@ from onnx import TensorProto
 from sateen.frontends.onnx.emitter import symbols_of
 from sateen.frontends.onnx.node import ImportedNode, UnsupportedError, normal_axes, normal_axis
 from sateen.frontends.onnx.tensors import Array, dtype_of
-from sateen.graph_ir.graph import Value
 from sateen.graph_ir.types import Dim
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
-LARGEST = 4096
-"""Elements of a tensor that is evaluated here; larger ones are work for the compiler."""
-
 LARGEST_FILL = 1 << 20
 """Elements of a range or an identity matrix, which are made here whatever becomes of them."""
 
-Fold = Callable[[ImportedNode], Array | list[Array] | None]
-"""The outputs of a node all of whose inputs are known; None where they would be large."""
+LARGEST = 4096
+"""Elements that a node of known inputs reads or gives while importing; more are work for the compiler."""
+
+Move = Callable[[ImportedNode], Array | list[Array] | None]
+"""The outputs of a node that puts the elements of its inputs, all known, into other places; None: they are large."""
 
 
-def fold(node: ImportedNode) -> list[Array] | None:
-    """The outputs of a node whose inputs are known and small; None where it is one for the compiler."""
-    evaluate = _FOLDS.get(node.operator)
-    known = [operand for operand in node.inputs if operand is not None and not isinstance(operand, Value)]
-    if evaluate is None or node.is_computed or sum(operand.size for operand in known) > LARGEST:
-        return None
-    if any(symbols_of(operand) for operand in known) and node.operator not in _MOVES:
+def moved(node: ImportedNode) -> list[Array] | None:
+    """The outputs of a node that moves known data, which may hold Symbols; None for one that does something else."""
+    move = _MOVES.get(node.operator)
+    if move is None:
         return None
     try:
-        with np.errstate(all="ignore"):
-            result = evaluate(node)
-    except (ValueError, IndexError, TypeError, ArithmeticError) as error:  # NumPy's words for operands that don't fit
+        result = move(node)
+    except (ValueError, IndexError, TypeError) as error:  # NumPy's words for operands that don't fit
         raise FrontendError(f"the operands don't fit: {error}") from None
     if result is None:
         return None
-    results = [np.asarray(array) for array in (result if isinstance(result, list) else [result])]
-    return [node.evaluated(array) for array in results] if all(array.size <= LARGEST for array in results) else None
+    return [_as_numbers(np.asarray(array)) for array in (result if isinstance(result, list) else [result])]
+
+
+def _as_numbers(data: Array) -> Array:
+    """Dimensions among which there are no Symbols any more, as int64."""
+    return data.astype(np.int64) if data.dtype == object and not symbols_of(data) else data
 
 
 def shape(node: ImportedNode) -> Array:
@@ -104,6 +100,8 @@ def resolved_slice(node: ImportedNode) -> tuple[list[int], list[int], list[int]]
             raise FrontendError("expected steps other than 0")
         longest = max(shape[axis], 1)
         full[0][axis], full[1][axis], _ = slice(start, end, step).indices(shape[axis])
+        if step < 0 and shape[axis] > 0:  # Python begins before the first element, ONNX at it
+            full[0][axis] = max(full[0][axis], 0)
         full[2][axis] = max(-longest, min(step, longest))  # a longer step takes one element, too
     return full
 
@@ -191,7 +189,9 @@ def _split(node: ImportedNode) -> list[Array]:
 
 def _gather(node: ImportedNode) -> Array | None:
     data, indices = node.extents(0), node.constant(1)
-    return np.take(data, indices, node.axis(data.ndim)) if data.size * indices.size <= LARGEST**1.5 else None
+    axis = node.axis(data.ndim)
+    taken = prod(extent for i, extent in enumerate(data.shape) if i != axis) * indices.size
+    return np.take(data, indices, axis) if taken <= LARGEST else None
 
 
 def _concat(node: ImportedNode) -> Array:
@@ -209,77 +209,14 @@ def cast_target(node: ImportedNode) -> DType:
     return dtype_of(codes.get(node.text("to").upper(), -1), f"Cast to {node.text('to')!r}")
 
 
-def _cast(node: ImportedNode) -> Array:
-    data, target = node.extents(0), cast_target(node)
-    if symbols_of(data):
-        if str(target) != "int64":
-            raise UnsupportedError(f"dimensions without a number can't become {target}", "bind them with dims")
-        return data
-    return data.astype(target.numpy)
-
-
-def _constant_of_shape(node: ImportedNode) -> Array:
-    extents = node.required_setting("input", 0)
-    if min(extents, default=1) < 0:
-        raise FrontendError(f"expected dimensions of zero or more, found {list(extents)}")
-    filled = node.tensor("value")
-    data = np.zeros(1, np.float32) if filled is None else filled
-    if data.size != 1:
-        raise FrontendError(f"expected one number as value, found shape {list(data.shape)}")
-    return np.broadcast_to(data.reshape(()), extents)
-
-
-def _expand(node: ImportedNode) -> Array:
-    data = node.constant(0)
-    return np.broadcast_to(data, np.broadcast_shapes(data.shape, node.required_setting("shape", 1)))
-
-
-def _transpose(node: ImportedNode) -> Array:
-    return np.transpose(node.constant(0), node.optional_integers("perm"))
-
-
-def _tile(node: ImportedNode) -> Array | None:
-    data, repeats = node.constant(0), tuple(int(i) for i in node.constant(1).flat)
-    return np.tile(data, repeats) if prod(repeats) * data.size <= LARGEST else None
-
-
-def _divide(a: Array, b: Array) -> Array:
-    """Integers truncate (ONNX Div); division by zero is left to the one who runs the model."""
-    if a.dtype.kind not in "iu":
-        return a / b
-    if not np.all(b):
-        raise FrontendError("an integer is divided by zero")
-    quotient = np.abs(a) // np.abs(b)
-    result: Array = np.where((a < 0) != (b < 0), -quotient, quotient).astype(a.dtype)
-    return result
-
-
-def _modulo(node: ImportedNode) -> Array | list[Array] | None:
-    a, b = node.constant(0), node.constant(1)
-    if a.dtype.kind in "iu" and not np.all(b):
-        raise FrontendError("an integer is divided by zero")
-    return _broadcasting(np.fmod if node.flag("fmod") else np.mod)(node)
-
-
-def _unary(function: Callable[[Array], Any]) -> Fold:
-    return lambda node: np.asarray(function(node.constant(0)))
-
-
-def _broadcasting(function: Callable[..., Any]) -> Fold:
-    """A function of arrays that broadcast against each other, as of opset 7."""
-
-    def evaluate(node: ImportedNode) -> Array | None:
-        operands = [node.constant(i) for i in range(len(node.inputs))]
-        shapes = [operand.shape for operand in operands]
-        if node.knows("broadcast") and len(set(shapes)) > 1:
-            return None
-        return np.asarray(function(*operands)) if prod(np.broadcast_shapes(*shapes)) <= LARGEST else None
-
-    return evaluate
-
-
-def _variadic(function: Callable[[Array, Array], Any]) -> Fold:
-    return _broadcasting(lambda *operands: reduce(function, operands))
+def _cast(node: ImportedNode) -> Array | None:
+    """Of dimensions, which are int64; numbers are converted by the operator."""
+    if not symbols_of(node.operand(0)):
+        return None
+    target = cast_target(node)
+    if str(target) != "int64":
+        raise UnsupportedError(f"dimensions without a number can't become {target}", "bind them with dims")
+    return node.extents(0)
 
 
 def reduced_axes(node: ImportedNode) -> tuple[int, ...]:
@@ -291,19 +228,6 @@ def reduced_axes(node: ImportedNode) -> tuple[int, ...]:
     return () if node.flag("noop_with_empty_axes") else tuple(range(rank))
 
 
-def _reduction(function: Callable[..., Any]) -> Fold:
-    def evaluate(node: ImportedNode) -> Array:
-        data = node.constant(0)
-        result = np.asarray(function(data, axis=reduced_axes(node), keepdims=node.flag("keepdims")))
-        return result.astype(data.dtype)
-
-    return evaluate
-
-
-def _non_zero(node: ImportedNode) -> Array:
-    return np.array(np.nonzero(np.atleast_1d(node.constant(0))), np.int64)
-
-
 def _identity(node: ImportedNode) -> Array:
     return node.extents(0)
 
@@ -312,51 +236,14 @@ def _reshape(node: ImportedNode) -> Array:
     return node.extents(0).reshape(resolved_shape(node))
 
 
-_MOVES = frozenset({"Cast", "Concat", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Unsqueeze"})
-
-_FOLDS: dict[str, Fold] = {
-    "Abs": _unary(np.abs),
-    "Add": _broadcasting(np.add),
-    "And": _broadcasting(np.logical_and),
+_MOVES: dict[str, Move] = {
     "Cast": _cast,
-    "Ceil": _unary(np.ceil),
     "Concat": _concat,
-    "ConstantOfShape": _constant_of_shape,
-    "Div": _broadcasting(_divide),
-    "Equal": _broadcasting(np.equal),
-    "Expand": _expand,
-    "Floor": _unary(np.floor),
     "Gather": _gather,
-    "Greater": _broadcasting(np.greater),
-    "GreaterOrEqual": _broadcasting(np.greater_equal),
     "Identity": _identity,
-    "Less": _broadcasting(np.less),
-    "LessOrEqual": _broadcasting(np.less_equal),
-    "Max": _variadic(np.maximum),
-    "Min": _variadic(np.minimum),
-    "Mod": _modulo,
-    "Mul": _broadcasting(np.multiply),
-    "Neg": _unary(np.negative),
-    "NonZero": _non_zero,
-    "Not": _unary(np.logical_not),
-    "Or": _broadcasting(np.logical_or),
-    "Range": arange,
-    "ReduceMax": _reduction(np.max),
-    "ReduceMin": _reduction(np.min),
-    "ReduceProd": _reduction(np.prod),
-    "ReduceSum": _reduction(np.sum),
-    "Relu": _unary(lambda x: np.maximum(x, 0)),
     "Reshape": _reshape,
     "Slice": _slice,
     "Split": _split,
-    "Sqrt": _unary(np.sqrt),
     "Squeeze": _squeeze,
-    "Sub": _broadcasting(np.subtract),
-    "Tile": _tile,
-    "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
-    "Where": _broadcasting(np.where),
 }
-
-EVALUATED = frozenset(_FOLDS)
-"""Operators that are evaluated where their inputs are known; some of them can't be compiled otherwise."""

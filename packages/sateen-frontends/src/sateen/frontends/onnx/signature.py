@@ -10,9 +10,12 @@ from sateen.frontends.onnx.loading import text
 from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.types import Dim, Symbol, TensorType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.types import MOST_DIMENSIONS
 
-_ANONYMOUS = frozenset({"", "?", "None"})
+_ANONYMOUS = frozenset({"", "?", "None", "-1"})
 """Names of dimensions that exporters give to ones that have nothing to do with each other."""
+_UNKNOWN = -1
+"""What some exporters write as the extent of a dimension that is not known."""
 
 
 def declared_type(value: onnx.ValueInfoProto) -> TensorType | None:
@@ -29,11 +32,14 @@ def declared_type(value: onnx.ValueInfoProto) -> TensorType | None:
     dtype = dtype_of(tensor.elem_type, repr(name))
     if not tensor.HasField("shape"):
         return None
+    rank = len(tensor.shape.dim)
+    if rank > MOST_DIMENSIONS:
+        raise FrontendError(f"{name!r}: expected at most {MOST_DIMENSIONS} dimensions, found {rank}")
     return TensorType.of(dtype, [_dimension(dim, name, axis) for axis, dim in enumerate(tensor.shape.dim)])
 
 
 def _dimension(dim: onnx.TensorShapeProto.Dimension, name: str, axis: int) -> Dim:
-    if dim.HasField("dim_value"):
+    if dim.HasField("dim_value") and dim.dim_value != _UNKNOWN:
         if not 0 <= dim.dim_value < 1 << 48:
             raise FrontendError(f"{name!r}: expected dimension {axis} of zero or more elements, found {dim.dim_value}")
         return dim.dim_value

@@ -14,12 +14,11 @@ from onnx.defs import onnx_opset_version
 
 from sateen.frontends.onnx.loading import Model, subgraphs, text
 from sateen.runtime.errors import FrontendError, printable
+from sateen.runtime.signature import LONGEST_NAME
 
 MOST_ARGUMENTS = 250
 """Of a model or one of its nodes: a compiled function takes 255, whose status says which one is wrong
 (docs/design/abi.md)."""
-LONGEST_NAME = 512
-"""Of an input or output; artifacts hold no longer ones."""
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str, int]:
@@ -68,12 +67,6 @@ def check_structure(model: Model) -> dict[str, int]:
             raise FrontendError(
                 f"{model.name}: expected names of inputs and outputs as printable text of 1 to {LONGEST_NAME} "
                 f"characters, found {name[:LONGEST_NAME]!r}"
-            )
-    for value in proto.graph.output:
-        if value.name in inputs:
-            raise FrontendError(
-                f"{model.name}: the output {value.name!r} is an input as well, which is not supported; put an Identity "
-                "between them"
             )
     for function in proto.functions:
         name = text(function.name, "a function")

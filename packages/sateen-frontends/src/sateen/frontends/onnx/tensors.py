@@ -16,6 +16,7 @@ from onnx import TensorProto
 from sateen.frontends.onnx.external_data import read_external_data
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.types import MOST_DIMENSIONS
 
 Array = np.ndarray[Any, Any]
 
@@ -71,6 +72,8 @@ def dtype_of(element_type: int, what: str) -> DType:
 def tensor_bytes(tensor: TensorProto, what: str) -> int:
     """The memory that the data of a tensor takes, from its type and dimensions alone."""
     dtype = dtype_of(tensor.data_type, what)
+    if len(tensor.dims) > MOST_DIMENSIONS:
+        raise FrontendError(f"{what}: expected at most {MOST_DIMENSIONS} dimensions, found {len(tensor.dims)}")
     if any(extent < 0 for extent in tensor.dims):
         raise FrontendError(f"{what}: expected dimensions of zero or more, found {list(tensor.dims)}")
     if prod(max(extent, 1) for extent in tensor.dims) >= 1 << 48:

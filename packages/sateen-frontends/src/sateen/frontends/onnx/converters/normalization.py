@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
+from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import norm as ops
+from sateen.graph_ir.ops.broadcast import Add, Multiply, Subtract
+from sateen.graph_ir.ops.element_wise import Cast, Reciprocal, Sqrt
+from sateen.graph_ir.ops.reduce import ReduceMean
 from sateen.graph_ir.ops.shape import Reshape
 from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
 from sateen.runtime.errors import FrontendError
 
-TRAINING_HELP = "export the model for inference"
 
-
-def _batch_normalization(node: ImportedNode) -> Operand:
-    """With the running mean and variance. Outputs beyond the first, and is_test of opset 1 to 6, concern training."""
+def _batch_normalization(node: ImportedNode) -> Operand | Sequence[Operand]:
+    """With the running mean and variance, or those of the batch where training_mode asks for them (opset 14), as
+    standardised weights do. Up to opset 13 outputs beyond the first, and is_test of opset 1 to 6, concern training."""
     if node.flag("training_mode"):
-        raise UnsupportedError("batch normalisation in training is not supported", TRAINING_HELP)
+        return _batch_normalization_of_batch(node)
     _require_single_output(node)
     if node.knows("spatial") and not node.flag("spatial") and node.rank(0) > 2:
         raise UnsupportedError("statistics per element (spatial=0) are not supported", "export with spatial=1")
     op = ops.BatchNormalization(epsilon=node.number("epsilon"))
     return node.result(op, *node.values())
+
+
+def _batch_normalization_of_batch(node: ImportedNode) -> Sequence[Operand]:
+    """With mean and variance over all axes but the channels; then the running ones, moved towards these."""
+    data, scale, bias, *running = node.values()
+    others = tuple(axis for axis in range(data.type.rank) if axis != 1)
+    mean = node.step(ReduceMean(axes=others), data)
+    distance = node.step(Subtract(), data, mean)
+    square = node.step(Multiply(), distance, distance)
+    statistics = [
+        node.step(Reshape(shape=node.static_shape(1)), mean),
+        node.step(ReduceMean(axes=others, keepdims=False), square),
+    ]
+    results = [node.result(ops.BatchNormalization(epsilon=node.number("epsilon")), data, scale, bias, *statistics)]
+    momentum = node.number("momentum")
+    for output, (old, new) in enumerate(zip(running, statistics, strict=True), start=1):
+        if output < len(node.outputs) and node.outputs[output]:
+            dtype = old.type.dtype
+            kept = node.step(Multiply(), old, node.literal(momentum, dtype))
+            moved = new if new.type.dtype == dtype else node.step(Cast(dtype=dtype), new)
+            added = node.step(Multiply(), moved, node.literal(1 - momentum, dtype))
+            results.append(node.result(Add(), kept, added, output=output))
+        else:
+            results.append(old)
+    return results
 
 
 def _require_single_output(node: ImportedNode) -> None:
@@ -38,10 +67,21 @@ def _instance_normalization(node: ImportedNode) -> Operand:
     return node.result(ops.InstanceNormalization(epsilon=node.number("epsilon")), *node.values())
 
 
-def _layer_normalization(node: ImportedNode) -> Operand:
-    _require_single_output(node)
-    op = ops.LayerNormalization(axis=node.axis(node.rank(0)), epsilon=node.number("epsilon"))
-    return node.result(op, *node.present_values())
+def _layer_normalization(node: ImportedNode) -> Operand | tuple[Operand, ...]:
+    """The mean and the inverse of the standard deviation, where asked for, are computed as float32 (stash_type)."""
+    axis = node.axis(node.rank(0))
+    op = ops.LayerNormalization(axis=axis, epsilon=node.number("epsilon"))
+    normalised = node.result(op, *node.present_values())
+    if not any(node.outputs[1:]):
+        return normalised
+    stash = dtype_of(node.integer("stash_type"), "stash_type")
+    over = ReduceMean(axes=tuple(range(axis, node.rank(0))), keepdims=True)
+    data = node.value(0) if node.dtype(0) == stash else node.step(Cast(dtype=stash), node.value(0))
+    mean = node.result(over, data, output=1)
+    apart = node.step(Subtract(), data, mean)
+    variance = node.step(over, node.step(Multiply(), apart, apart))
+    spread = node.step(Sqrt(), node.step(Add(), variance, node.literal(node.number("epsilon"), stash)))
+    return (normalised, mean, node.result(Reciprocal(), spread, output=2))[: len(node.outputs)]
 
 
 def _group_normalization(node: ImportedNode) -> Operand:

@@ -10,17 +10,15 @@ from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.broadcast import Add
-from sateen.graph_ir.ops.conv import ConvTranspose
+from sateen.graph_ir.ops.element_wise import Cast
 from sateen.graph_ir.ops.gather import ScatterElements
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.ops.sampling import DeformableColumns, GridSample, RoiAlign
-from sateen.graph_ir.ops.shape import BroadcastTo, Pad, Reshape
+from sateen.graph_ir.ops.shape import BroadcastTo, Pad, Reshape, Slice
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
-
-LARGEST_WEIGHT = 1 << 24
-"""Elements of a weight that is made while importing."""
 
 
 def _grid_sample(node: ImportedNode) -> Operand:
@@ -81,7 +79,7 @@ def _deformable_convolution(node: ImportedNode) -> Operand:
 
 
 def _columns_to_image(node: ImportedNode) -> Operand:
-    """Blocks added up where they overlap: a transposed convolution whose weight puts each element in its place."""
+    """Blocks added up where they overlap, in float32 where they are shorter floats."""
     batch, depth, count = node.static_shape(0)
     image = tuple(int(i) for i in node.constant(1).flat)
     block = tuple(int(i) for i in node.constant(2).flat)
@@ -95,19 +93,25 @@ def _columns_to_image(node: ImportedNode) -> Operand:
     positions = tuple(room // stride + 1 for room, stride in zip(rooms, strides, strict=True))
     if min(positions) < 1 or prod(positions) != count:
         raise FrontendError(f"expected {prod(positions)} blocks in an image {list(image)}, found {count}")
-    channels, taps = depth // prod(block), prod(block)
-    if depth * taps > LARGEST_WEIGHT:
-        raise UnsupportedError(f"{channels} channels of blocks of {taps} elements are too many")
-    weight = np.tile(np.eye(taps).reshape(taps, 1, *block), (channels, *[1] * (rank + 1)))
-    op = ConvTranspose(
-        strides=strides,
-        pads=pads,
-        dilations=dilations,
-        groups=channels,
-        output_padding=tuple(room % stride for room, stride in zip(rooms, strides, strict=True)),
-    )
-    data = node.step(Reshape(shape=(batch, depth, *positions)), node.value(0))
-    return node.result(op, data, node.parameter(weight.astype(data.type.dtype.numpy), "places"))
+    padded = tuple(image[d] + pads[d] + pads[rank + d] for d in range(rank))
+    lines = [
+        np.add.outer(np.arange(block[d]) * dilations[d], np.arange(positions[d]) * strides[d]) for d in range(rank)
+    ]  # of each element of a block, and each block, along one axis
+    axes = [line.reshape(*(n if i in {d, rank + d} else 1 for i, n in enumerate((*block, *positions))))
+            for d, line in enumerate(lines)]  # fmt: skip
+    places = np.ravel_multi_index(tuple(np.broadcast_arrays(*axes)), padded).reshape(1, -1)
+    rows, own = batch * depth // prod(block), node.dtype(0)
+    wide = DType.of("float32") if own.is_float and own.bits < 32 else own
+    data = node.step(Reshape(shape=(rows, places.size)), node.value(0))
+    data = data if wide == own else node.step(Cast(dtype=wide), data)
+    at = node.step(BroadcastTo(shape=(rows, places.size)), node.parameter(places, "places"))
+    zeros = node.step(BroadcastTo(shape=(rows, prod(padded))), node.literal(0, wide))
+    added = node.step(ScatterElements(axis=1, reduction="add"), zeros, at, data)
+    added = added if wide == own else node.step(Cast(dtype=own), added)
+    whole = node.step(Reshape(shape=(batch, rows // batch, *padded)), added)
+    starts = (0, 0, *pads[:rank])
+    ends = (batch, rows // batch, *(pads[d] + image[d] for d in range(rank)))
+    return node.result(Slice(starts=starts, ends=ends, steps=(1,) * len(starts)), whole)
 
 
 def _max_unpool(node: ImportedNode) -> Operand:

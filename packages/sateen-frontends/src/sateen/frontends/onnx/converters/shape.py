@@ -24,6 +24,7 @@ from sateen.graph_ir.ops.element_wise import Cast
 from sateen.graph_ir.ops.gather import Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.types import MOST_DIMENSIONS
 
 
 def _reshape_to(node: ImportedNode, extents: tuple[int, ...]) -> Operand:
@@ -134,6 +135,8 @@ def _padded_with(node: ImportedNode, op: ops.Pad) -> Operand:
 
 def _expand(node: ImportedNode) -> Operand:
     wanted = node.required_setting("shape", 1)
+    if len(wanted) > MOST_DIMENSIONS:
+        raise FrontendError(f"expected a shape of at most {MOST_DIMENSIONS} dimensions, found {len(wanted)}")
     try:
         extents = np.broadcast_shapes(node.static_shape(0), wanted)
     except ValueError:
@@ -146,8 +149,10 @@ def _constant_of_shape(node: ImportedNode) -> Operand:
     if min(extents, default=1) < 0:
         raise FrontendError(f"expected dimensions of zero or more, found {list(extents)}")
     filled = node.tensor("value")
-    data = np.zeros((), np.float32) if filled is None else filled.reshape(())
-    return node.result(ops.BroadcastTo(shape=extents), node.parameter(data, "element"))
+    data = np.zeros(1, np.float32) if filled is None else filled
+    if data.size != 1:
+        raise FrontendError(f"expected one number as value, found shape {list(data.shape)}")
+    return node.result(ops.BroadcastTo(shape=extents), node.parameter(data.reshape(()), "element"))
 
 
 def _tile(node: ImportedNode) -> Operand:
@@ -233,6 +238,11 @@ def _one_hot(node: ImportedNode) -> Operand:
     return node.result(ops.OneHot(depth=int(node.scalar(1)), axis=axis), node.value(0), node.value(2))
 
 
+def _non_zero(node: ImportedNode) -> Operand:
+    """The places of what is not zero, an axis a row; how many there are must be known."""
+    return node.evaluated(np.array(np.nonzero(np.atleast_1d(node.constant(0))), np.int64))
+
+
 def _gather(node: ImportedNode) -> Operand:
     return node.result(Gather(axis=node.axis(node.rank(0))), node.value(0), node.value(1))
 
@@ -270,6 +280,7 @@ SHAPE: dict[str, Converter] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
+    "NonZero": _non_zero,
     "OneHot": _one_hot,
     "Pad": _pad,
     "Range": lambda node: node.evaluated(arange(node)),

@@ -12,7 +12,7 @@ from sateen.graph_ir.ops.broadcast import Multiply, Power
 from sateen.graph_ir.ops.conv import Conv, ConvTranspose
 from sateen.graph_ir.ops.element_wise import Abs, Sqrt
 from sateen.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
-from sateen.graph_ir.ops.reduce import ReduceL1, ReduceL2
+from sateen.graph_ir.ops.reduce import ReduceL1, ReduceL2, ReduceSum
 from sateen.graph_ir.ops.shape import Pad
 from sateen.runtime.errors import FrontendError
 from sateen.topi.window import Window as TopiWindow
@@ -55,7 +55,7 @@ def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
 
 
 def _auto_pad(node: ImportedNode) -> str:
-    mode = node.text("auto_pad")
+    mode = node.text("auto_pad") or "NOTSET"
     if mode not in {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}:
         raise FrontendError(f"expected auto_pad NOTSET, SAME_UPPER, SAME_LOWER or VALID, found {mode!r}")
     return mode
@@ -213,11 +213,14 @@ def _padded(node: ImportedNode, data: Value, pads: tuple[int, ...]) -> Value:
 
 
 def _global_lp_pool(node: ImportedNode) -> Operand:
-    p, axes = int(node.number("p")), tuple(range(2, node.rank(0)))
-    if p not in {1, 2}:
-        raise UnsupportedError(f"a norm of order {p} over all positions is not supported")
-    op = ReduceL1(axes=axes, keepdims=True) if p == 1 else ReduceL2(axes=axes, keepdims=True)
-    return node.result(op, node.value(0))
+    p, axes, data = int(node.number("p")), tuple(range(2, node.rank(0))), node.value(0)
+    if p < 1:
+        raise FrontendError(f"expected a norm of order 1 or more, found {p}")
+    if p <= 2:
+        return node.result((ReduceL1 if p == 1 else ReduceL2)(axes=axes, keepdims=True), data)
+    powers = node.step(Power(), node.step(Abs(), data), node.literal(p, data.type.dtype))
+    total = node.step(ReduceSum(axes=axes, keepdims=True), powers)
+    return node.result(Power(), total, node.literal(1 / p, data.type.dtype))
 
 
 def _average_pool(node: ImportedNode) -> Operand:

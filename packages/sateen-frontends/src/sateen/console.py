@@ -1,0 +1,31 @@
+"""What the `sateen` script calls: the command, imported such that an interrupt meanwhile leaves no traceback.
+
+It lies outside of `sateen.frontends`, whose import takes most of the time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from importlib import import_module
+from types import FrameType
+
+INTERRUPTED = 130
+"""The status that shells give to what an interrupt ended."""
+
+
+def main() -> int:
+    """Run the command with the arguments of the process, and return its exit status."""
+    listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so in a shell's background
+    if listens:
+        signal.signal(signal.SIGINT, _end)
+    command = import_module("sateen.frontends.command.main")
+    if listens:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    status: int = command.main()
+    return status
+
+
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # what a handler of signals is given
+    """End at once. An exception could be lost: extension modules turn those of an import into errors of their own."""
+    os._exit(INTERRUPTED)

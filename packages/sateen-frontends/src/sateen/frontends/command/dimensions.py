@@ -1,0 +1,106 @@
+"""Sizes for the dimensions that a model leaves open, such that it can be read: found by trying the usual ones."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sateen.frontends.onnx.report import Report
+from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.types import Dim, Symbol, TensorType
+
+MOST_TRIALS = 32
+MOST_NODES = 20_000
+"""That trials read in all, but for the first ones."""
+LEAST_TRIALS = 3
+
+_BATCHES = (1, 2)
+_EXTENTS = (224, 320, 640, 256, 512, 32)
+_LENGTHS = (128, 16, 1, 512, 2, 32)
+_CHANNELS = (3, 1, 4)
+
+Reading = Callable[[Mapping[str, int]], tuple[Graph | None, Report]]
+"""Reads the model with these dimensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Sizes of dimensions, and what stands in the way of the model with them."""
+
+    dims: Mapping[str, int]
+    report: Report
+
+    @property
+    def work(self) -> bool:
+        return self.report.is_supported
+
+    @property
+    def unread(self) -> int:
+        """Nodes that can't be read with these sizes."""
+        return len(self.report.gaps) + self.report.unchecked
+
+
+def open_dimensions(types: Mapping[str, TensorType]) -> dict[str, tuple[int, ...]]:
+    """The dimensions of inputs without a number, in order, and the sizes that are usual for each."""
+    usual: dict[str, tuple[int, ...]] = {}
+    for type_ in types.values():
+        for axis, extent in enumerate(type_.shape):
+            if isinstance(extent, Symbol):
+                usual.setdefault(extent.name, _usual(extent.name, axis, type_.shape))
+    return usual
+
+
+def _usual(name: str, axis: int, shape: Sequence[Dim]) -> tuple[int, ...]:
+    """A batch is small, pictures [N, C, H, W] and [N, H, W, C] have some hundred rows, sequences some hundred steps."""
+    if axis == 0 or "batch" in name.lower():
+        return _BATCHES
+    if len(shape) < 4:
+        return _LENGTHS
+    return _CHANNELS if axis == 1 and not isinstance(shape[-1], int) else _EXTENTS
+
+
+def find_sizes(usual: Mapping[str, tuple[int, ...]], read: Reading) -> Sizes:
+    """Sizes that work, else those of the fewest unread nodes."""
+    best: Sizes | None = None
+    tried: set[tuple[int, ...]] = set()
+    left = MOST_NODES
+
+    def trial(dims: Mapping[str, int]) -> Sizes:
+        nonlocal best, left
+        tried.add(tuple(dims.values()))
+        found = Sizes(dims, read(dims)[1])
+        left -= found.report.nodes
+        best = found if best is None or found.unread < best.unread else best
+        return best
+
+    for dims in _alike(usual):
+        if trial(dims).work or (left < 0 and len(tried) >= LEAST_TRIALS):
+            break
+    assert best is not None
+    for name, size in ((name, size) for name, sizes in usual.items() for size in sizes):
+        dims = {**best.dims, name: size}
+        if best.work or left < 0 or len(tried) >= MOST_TRIALS:
+            break
+        if tuple(dims.values()) not in tried:
+            trial(dims)
+    return best
+
+
+def _alike(usual: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
+    """Sizes in which dimensions of one kind are equal, the most usual first."""
+    for i in range(max(map(len, usual.values()))):
+        yield {name: sizes[min(i, len(sizes) - 1)] if sizes is not _BATCHES else 1 for name, sizes in usual.items()}
+
+
+def options_of(types: Mapping[str, TensorType], dims: Mapping[str, int]) -> Iterable[str]:
+    """The options that give dimensions their sizes: by their names, or the whole shape where the model has none."""
+    given: dict[str, None] = {}
+    for name, type_ in types.items():
+        symbols = [(axis, d.name) for axis, d in enumerate(type_.shape) if isinstance(d, Symbol)]
+        if any(symbol == f"{name}.{axis}" for axis, symbol in symbols):
+            shape = (dims[d.name] if isinstance(d, Symbol) else d for d in type_.shape)
+            given[shlex.join(("--shape", f"{name}={'x'.join(map(str, shape))}"))] = None
+        else:
+            given.update((shlex.join(("--dim", f"{symbol}={dims[symbol]}")), None) for _, symbol in symbols)
+    return given

@@ -1,0 +1,133 @@
+"""What files are that are no ONNX models, by their content, so that an error can say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+from sateen.frontends.onnx.wire_format import LENGTH_DELIMITED, VARINT, Field, UnusualError, fields_of
+
+HEAD_BYTES = 512
+"""Of a file, by which `format_of_head` knows it."""
+_MOST_FIELDS = 4096
+"""Of a message, that are looked at."""
+
+_STARTS = (
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
+    (4, b"TFL3", "a TensorFlow Lite model"),
+    (4, b"ORTM", "a model in onnxruntime's own format"),
+    (0, b"\x93NUMPY", "a NumPy array"),
+    (0, b"\x7fELF", "a native library"),
+    (0, b"\x12\x01\0\0\0\0\0\0", "arrays of MXNet"),
+    (0, b"GGUF", "a GGUF model"),
+    (0, b"\x1f\x8b", "a gzip archive"),
+    (0, b"7767517\n", "a network of ncnn"),
+    (0, b"version https://git-lfs", "a pointer of Git LFS; `git lfs pull` fetches the model"),
+    (0, b"<!DOCTYPE", "a web page"),
+    (0, b"<!doctype", "a web page"),
+    (0, b"<html", "a web page"),
+    (0, b"<?xml", "XML, as OpenVINO writes"),
+    (0, b"{", "JSON, as MXNet and TensorFlow.js write"),
+    (0, b"[net]", "a network of Darknet"),
+)
+_ZIPPED = (
+    (".npy", "an archive of NumPy arrays"),
+    ("data.pkl", "a PyTorch file"),
+    (".data/serialization_id", "a PyTorch file"),
+    ("metadata.json", "a Keras model"),
+    ("config.json", "a Keras model"),
+    (".onnx", "a zip archive with an ONNX model; unpack it"),
+)
+"""What a zip archive is, by how the name of its first file ends."""
+_FOLDERS = {
+    "saved_model.pb": "a folder with a TensorFlow SavedModel",
+    "Manifest.json": "a folder with a CoreML package",
+    "config.json": "a folder with a model of Hugging Face",
+}
+"""What a folder is, by a file in it."""
+
+
+def format_of_folder(path: Path) -> str:
+    """What a folder holds."""
+    return next((kind for name, kind in _FOLDERS.items() if (path / name).exists()), "a folder")
+
+
+def format_of_head(head: bytes) -> str:
+    """What a file is that begins so, and can't be an ONNX model; '' where that can't be told."""
+    if not head:
+        return "an empty file"
+    for offset, start, name in _STARTS:
+        if head[offset:].startswith(start):
+            return name
+    if head.startswith(b"PK\x03\x04"):
+        return _zipped(head)
+    if head[:1] == b"\x80" and head[1:2] in {b"\2", b"\3", b"\4", b"\5"}:
+        return "a Python pickle, as PyTorch writes"
+    if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
+        return "weights in safetensors, which have no network"
+    return ""
+
+
+def format_of(data: bytes) -> str:
+    """What bytes are that are no ONNX model; '' where that can't be told."""
+    return format_of_head(data[:HEAD_BYTES]) or _message(data) or _text(data[:HEAD_BYTES])
+
+
+def _zipped(head: bytes) -> str:
+    """The name of the first file lies behind the header of 30 bytes, which tells its length at byte 26 (APPNOTE)."""
+    name = head[30 : 30 + int.from_bytes(head[26:28], "little")].decode("utf-8", "replace")
+    kind = next((kind for end, kind in _ZIPPED if name.endswith(end)), "")
+    return kind or "a zip archive, as PyTorch and Keras write"
+
+
+def _message(data: bytes) -> str:
+    """What a message of Protocol Buffers is of, by the fields that it has and ONNX's has not."""
+    try:
+        fields = _first_of_each(data, 0, len(data))
+        first = fields.get(1)
+        if max(fields, default=0) >= 200 and first is not None and first.wire_type == VARINT:
+            return "a CoreML model"
+        if 100 in fields:
+            return "a Caffe model"
+        if first is None:
+            return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
+        if first.wire_type == VARINT:
+            return "a TensorFlow SavedModel" if _has(data, fields.get(2), 1) and _has(data, fields.get(2), 2) else ""
+        if _is_text(data, first):
+            return "a network of Caffe2" if _has(data, fields.get(2), 4) else "a Caffe model"
+        if _has(data, first, 1) and _has(data, first, 2):
+            return "a TensorFlow graph"
+    except UnusualError:
+        pass
+    return ""
+
+
+def _first_of_each(data: bytes, start: int, end: int) -> Mapping[int, Field]:
+    """The first field of each number."""
+    found: dict[int, Field] = {}
+    for field in islice(fields_of(data, start, end, _MOST_FIELDS + 1), _MOST_FIELDS):
+        found.setdefault(field.number, field)
+    return found
+
+
+def _has(data: bytes, field: Field | None, number: int) -> bool:
+    """Whether a field is a message with a length-delimited field of a number."""
+    if field is None or field.wire_type != LENGTH_DELIMITED:
+        return False
+    inner = _first_of_each(data, field.content, field.end).get(number)
+    return inner is not None and inner.wire_type == LENGTH_DELIMITED
+
+
+def _is_text(data: bytes, field: Field) -> bool:
+    return data[field.content : field.end].isascii() and data[field.content : field.end].decode().isprintable()
+
+
+def _text(head: bytes) -> str:
+    try:
+        text = head.decode()
+    except UnicodeDecodeError:
+        return ""
+    if any(word in text for word in ("layer {", "layers {", "input_dim:", "input_shape {")):
+        return "a network of Caffe as text"
+    return "text" if text.isprintable() or "\n" in text else ""

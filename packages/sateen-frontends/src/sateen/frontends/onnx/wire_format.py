@@ -1,0 +1,64 @@
+"""The wire format of Protocol Buffers: the fields of a message, without knowing what it is. Source: Encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+VARINT, LENGTH_DELIMITED = 0, 2
+_FIXED_BYTES = {1: 8, 5: 4}
+"""By wire type."""
+_MOST_BYTES, _MOST_LENGTH_BYTES = 10, 5
+"""Of a varint, and of one that is a key or a length."""
+
+
+class UnusualError(Exception):
+    """Bytes that are no message, or one that is not read here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a message: where its key, its content and the next field begin."""
+
+    number: int
+    wire_type: int
+    start: int
+    content: int
+    end: int
+
+
+def fields_of(data: bytes, position: int, end: int, most: int) -> Iterator[Field]:
+    """The fields of a message in bytes [position, end).
+
+    Raises UnusualError for what is none, for groups, and for more than `most` fields.
+    """
+    while position < end:
+        most -= 1
+        if most < 0:
+            raise UnusualError
+        start = position
+        key, position = read_varint(data, position, end, _MOST_LENGTH_BYTES)
+        number, wire_type, content = key >> 3, key & 7, position
+        if wire_type == VARINT:
+            _, position = read_varint(data, position, end, _MOST_BYTES)
+        elif wire_type == LENGTH_DELIMITED:
+            length, content = read_varint(data, position, end, _MOST_LENGTH_BYTES)
+            position = content + length
+        elif wire_type in _FIXED_BYTES:
+            position += _FIXED_BYTES[wire_type]
+        else:
+            raise UnusualError
+        if position > end or not 0 < number < 1 << 29:
+            raise UnusualError
+        yield Field(number, wire_type, start, content, position)
+
+
+def read_varint(data: bytes, position: int, end: int, most: int) -> tuple[int, int]:
+    """A number of at most so many bytes, and where the next thing begins."""
+    value = 0
+    for count in range(min(most, end - position)):
+        byte = data[position + count]
+        value |= (byte & 0x7F) << 7 * count
+        if byte < 0x80:
+            return value, position + count + 1
+    raise UnusualError
