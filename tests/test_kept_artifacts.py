@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +80,36 @@ def test_states_of_a_kept_network_are_handed_on() -> None:
         again = model.run(inputs)
     assert np.array_equal(again["outputs"].numpy(), first["outputs"].numpy())
     assert not np.allclose(second["outputs"].numpy(), first["outputs"].numpy(), atol=1e-3)
+
+
+WITHOUT_THREADS = """
+import ctypes, os, resource, sys, threading
+import numpy as np
+from sateen import runtime
+
+artifacts = [open(f"{name}.sateen", "rb").read() for name in sys.argv[1:]]
+arrays = [dict(np.load(f"{name}.npz")) for name in sys.argv[1:]]
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+if os.getuid() == 0:
+    os.setuid(65534)  # the superuser has no such limit
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: /proc/self stays its own
+try:
+    threading.Thread(target=int).start()
+except RuntimeError:
+    pass
+else:
+    sys.exit("threads start all the same")
+for artifact, kept in zip(artifacts, arrays):
+    inputs = {key.removeprefix("in/"): array for key, array in kept.items() if key.startswith("in/")}
+    for key, found in runtime.load(artifact).run(inputs).items():
+        assert np.allclose(found.numpy(), kept[f"out/{key}"], rtol=1e-4, atol=1e-5)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the limit is POSIX's")
+def test_models_load_and_run_where_no_thread_can_be_started() -> None:
+    command = [sys.executable, "-c", WITHOUT_THREADS, "parallel_kernels", "winograd_convolution"]
+    result = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=60, check=False)
+    if "threads start all the same" in result.stderr:
+        pytest.skip("this system does not limit the number of threads")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -20,9 +21,14 @@ def test_importable_names_are_the_listed_ones(name: str) -> None:
     importable = {
         key
         for key, value in vars(package).items()
-        if not key.startswith("_") and (key in listed or not isinstance(value, ModuleType))
+        if key in listed or not (key.startswith("_") or isinstance(value, ModuleType))
     }
     assert sorted(listed) == sorted(importable), f"{name}.__all__ against what it binds"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.count(".") == 1])
+def test_a_package_has_the_version_of_its_distribution(name: str) -> None:
+    assert importlib.import_module(name).__version__ == version(name.replace(".", "-").replace("_", "-"))
 
 
 def test_the_namespace_belongs_to_no_package() -> None:

@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-FILES = [ROOT / "pyproject.toml", *sorted(ROOT.glob("packages/*/pyproject.toml"))]
+FILES = sorted(ROOT.glob("packages/*/pyproject.toml"))
 PROJECTS: dict[str, dict[str, Any]] = {}
 for file in FILES:
     project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
@@ -40,12 +40,33 @@ def test_each_distribution_needs_the_one_before_it_in_the_chain() -> None:
     assert {requirement.name for requirement in requirements("sateen-rpc")} == {"sateen-runtime"}
 
 
-@pytest.mark.parametrize("folder", [file.parent for file in FILES[1:]], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [file.parent for file in FILES], ids=lambda folder: folder.name)
 def test_each_distribution_has_its_documents_and_the_licence(folder: Path) -> None:
     assert (folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert (folder / "README.md").read_text(encoding="utf-8").startswith(f"# {folder.name}\n")
     version = PROJECTS[folder.name]["version"]
     assert f"## {version}" in (folder / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_checkout_installs_every_distribution_from_its_folder() -> None:
+    root = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    folders = {f"{name} @ {{root:uri}}/packages/{name}" for name in PROJECTS}
+    assert set(root["dependencies"]) == folders
+    assert "Private :: Do Not Upload" in root["classifiers"]
+
+
+ADVICE = re.compile(r"pip install ([^`\n&#]*)")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
+def test_no_document_tells_to_install_ours_from_an_index(document: Path) -> None:
+    told = [words for words in ADVICE.findall(document.read_text(encoding="utf-8")) if "sateen" in words]
+    assert [words for words in told if not words.startswith(("dist/", "./"))] == []
+
+
+def test_no_message_tells_to_install_ours_from_an_index() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("packages/*/src/**/*.py")]
+    assert [words for source in sources for words in ADVICE.findall(source) if "sateen" in words] == []
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", ".ci/run"])

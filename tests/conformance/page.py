@@ -36,7 +36,7 @@ list and this page anew.
 - Strings: StringConcat, StringNormalizer, StringSplit, RegexFullMatch, TfIdfVectorizer, comparisons of them.
 - Sequences and optional values: Sequence…, SplitToSequence, Optional…, If and Loop over them.
 - Random numbers: Bernoulli, Multinomial, Random…, Dropout in training. A compiled model is a function of its inputs.
-- Training: Adagrad, Adam, Gradient, Momentum, BatchNormalization with its statistics.
+- Training: Adagrad, Adam, Gradient, Momentum.
 - Classical machine learning: ai.onnx.ml.
 - Elements of 2 and 4 bits and float8, which kernels can't compute with: Cast, QuantizeLinear and others of them.
 - ImageDecoder; `sateen run` reads images.

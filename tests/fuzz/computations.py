@@ -28,6 +28,8 @@ class Computation:
     outputs: tuple[Tensor, ...]
     limit: int = 3
     symbols: dict[Var, int] = field(default_factory=dict)
+    whole_range: bool = False
+    """Whether integers are drawn from all that their type holds, its ends most of all."""
 
     def arrays(self, rng: Random) -> list[np.ndarray]:
         """An array of whole numbers for each input."""
@@ -36,6 +38,10 @@ class Computation:
     def _array(self, tensor: Tensor, rng: Random) -> np.ndarray:
         low = 0 if str(tensor.dtype).startswith("uint") else -self.limit
         generator = np.random.default_rng(rng.randrange(1 << 32))
+        if self.whole_range and tensor.dtype.is_int:
+            low, high = int(np.iinfo(tensor.dtype.numpy).min), int(np.iinfo(tensor.dtype.numpy).max)
+            ends = np.array([low, low + 1, high - 1, high, high // 2 + 1, 0, 1, 5], tensor.dtype.numpy)
+            return generator.choice(ends, self.shape(tensor))
         return generator.integers(low, self.limit + 1, self.shape(tensor)).astype(tensor.dtype.numpy)
 
     def shape(self, tensor: Tensor) -> tuple[int, ...]:
@@ -90,7 +96,8 @@ def convolution(rng: Random) -> Computation:
     c, o = _extents(rng, 2, 6)
     h, w = _extents(rng, 2, 13)
     stride = rng.choice([1, 2])
-    X, W = te.placeholder((c, h, w), name="X"), te.placeholder((o, c, 3, 3), name="W")
+    dtype = rng.choice(["float32", "float64"])
+    X, W = te.placeholder((c, h, w), dtype, name="X"), te.placeholder((o, c, 3, 3), dtype, name="W")
     k, y, x = te.reduce_axis(c, "k"), te.reduce_axis(3, "y"), te.reduce_axis(3, "x")
 
     def term(f: Expr, i: Expr, j: Expr) -> Expr:
@@ -185,6 +192,68 @@ def symbolic(rng: Random) -> Computation:
     return Computation("symbolic", (A,), (D,), symbols={n: rng.choice([0, 1, 2, 5, 8, 13, 31])})
 
 
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+def lets(rng: Random) -> Computation:
+    """Values that a let keeps of loaded integers, which wrap, and a stage that reads them."""
+    n, m = _extents(rng, 2, 24)
+    dtype = rng.choice(["int64", "int64", "uint64", "int32", "uint32"])
+    A = te.placeholder((n, m), dtype, name="A")
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = te.ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, n, "i") as i, ib.for_range(0, m, "j") as j:
+            x = ib.let("x", source[i, j])
+            y = ib.let("y", x + 1)
+            larger = te.select(y > x, te.const(3, dtype), te.const(5, dtype))
+            result[i, j] = larger + x * 4 // 4 % 7 - te.maximum(y, x)
+        return ib.get()
+
+    B = te.extern((n, m), [A], body, name="B", dtype=dtype)
+    C = te.compute((n, m), lambda i, j: B[i, j] * 2 + A[i, m - 1 - j], name="C")
+    return Computation("lets", (A,), (C,), whole_range=True)
+
+
+def conversions(rng: Random) -> Computation:
+    """Integers that become other ones and back, and comparisons of them, also of indices below zero."""
+    n, m = _extents(rng, 2, 33)
+    first, second, third = (rng.choice(INTEGERS) for _ in range(3))
+    A = te.placeholder((n, m), first, name="A")
+    B = te.compute((n, m), lambda i, j: A[i, j].astype(second) + (j - 5).astype(second), name="B")
+    compare = rng.choice([Expr.__lt__, Expr.__ge__, Expr.equal, Expr.not_equal])
+
+    def chosen(i: Expr, j: Expr) -> Expr:
+        number = B[i, j].astype(third)
+        below = (i - 3).astype("uint64").astype("int64") < 0
+        return te.select(te.any(compare(number, A[i, j].astype(third)), below), number, number * 3 + 1)
+
+    C = te.compute((n, m), chosen, name="C")
+    D = te.compute((n, m), lambda i, j: te.maximum(C[i, j], C[i, m - 1 - j]) - C[n - 1 - i, j], name="D")
+    return Computation("conversions", (A,), (D,), whole_range=True)
+
+
+def deep(rng: Random) -> Computation:
+    """An expression of many levels, some of which read the one before twice."""
+    n, m = _extents(rng, 2, 17)
+    dtype = rng.choice(["int32", "uint64", "float32", "float64"])
+    levels = rng.choice([20, 40, 60])
+    A, B = te.placeholder((n, m), dtype, name="A"), te.placeholder((m,), dtype, name="B")
+
+    def element(i: Expr, j: Expr) -> Expr:
+        e: Expr = A[i, j]
+        for level in range(levels):
+            e = te.minimum(e + B[j], 50) if level % 2 else te.maximum(e - level % 3, 1)
+            if level % 32 == 31:
+                e = te.select(e > 20, e - 19, e)
+        return e
+
+    C = te.compute((n, m), element, name="C")
+    D = te.compute((n, m), lambda i, j: C[i, j] * 2 + C[n - 1 - i, j], name="D")
+    return Computation("deep", (A, B), (D,))
+
+
 COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     chain,
     matmul,
@@ -196,4 +265,7 @@ COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     argmax,
     reshape,
     symbolic,
+    lets,
+    conversions,
+    deep,
 )

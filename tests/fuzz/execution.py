@@ -1,4 +1,4 @@
-"""Checks one schedule: its native code and its loop IR, against the definition of the computation."""
+"""Checks one schedule: its code for a target and its loop IR, against the definition of the computation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 from computations import Computation
+from emulator import Emulator
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.build import CompiledModule, build_functions
@@ -36,24 +37,32 @@ def expected(computation: Computation, inputs: Sequence[np.ndarray]) -> list[np.
     return [r.astype(t.dtype.numpy) for r, t in zip(results, computation.outputs, strict=True)]
 
 
-def compiled(computation: Computation, function: Function) -> CompiledModule:
-    """Native code of a schedule, as `kernel`, and of the default schedule, as `plain`."""
+def compiled(computation: Computation, function: Function, target: str = "llvm") -> CompiledModule:
+    """Code of a schedule, as `kernel`, and of the default schedule, as `plain`."""
     default = lowered(computation, te.create_schedule(list(computation.outputs)), "plain")
-    return build_functions([function, default])
+    return build_functions([function, default], target)
 
 
-def check(computation: Computation, function: Function, native: CompiledModule, rng: Random, *, oracle: bool) -> None:
+def check(
+    computation: Computation, function: Function, code: CompiledModule, rng: Random, *, oracle: bool,
+    emulator: Emulator | None = None,
+) -> None:  # fmt: skip
     """Raise WrongResultError unless a schedule and the default one compute what the definition says.
 
-    Natively each runs twice, once with memory that nothing may touch directly behind each array, once directly before.
+    On this machine each runs twice, once with memory that nothing may touch directly behind each array, once directly
+    before; in an emulator once, with such memory behind.
     """
     inputs = computation.arrays(rng)
     wanted = expected(computation, inputs)
-    for at_end, name in product((True, False), ("plain", "kernel")):
+    library = None if emulator is None else code.library()
+    for at_end, name in product((True, False) if emulator is None else (True,), ("plain", "kernel")):
         arrays = [guarded(a, at_end) for a in inputs]
         results = [guarded(_garbage(a), at_end) for a in wanted]
-        native[name](*arrays, *results)
-        _compare(computation, results, wanted, f"native {name}")
+        if emulator is None or library is None:
+            code[name](*arrays, *results)
+        else:
+            emulator.call(library, name, [*arrays, *results])
+        _compare(computation, results, wanted, f"{name} for {code.target}")
     if oracle:
         results = [np.zeros_like(a) for a in wanted]
         loop_oracle.run(function, [*inputs, *results], computation.symbols)

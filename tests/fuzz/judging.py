@@ -21,7 +21,8 @@ from onnx.defs import get_schema
 from onnx.reference import ReferenceEvaluator
 
 from sateen.frontends import from_onnx
-from sateen.frontends.command.comparison import difference, tolerance_of
+from sateen.frontends.command.comparison import AS_FAR, tolerance_of
+from sateen.graph_ir.accuracy import difference
 from sateen.graph_ir.build import build
 from sateen.graph_ir.types import Symbol
 from sateen.runtime import Artifact, load
@@ -178,9 +179,9 @@ def disagreement(found: Mapping[str, Array], expected: Mapping[str, Any]) -> str
     for name, ours in found.items():
         theirs = _narrowed(np.asarray(expected[name]), ours)
         apart = difference(ours, theirs)
-        if apart > tolerance_of(DType.of(ours.dtype)):
+        if apart.largest > tolerance_of(DType.of(ours.dtype)):
             types = f"{ours.dtype}{list(ours.shape)}, {theirs.dtype}{list(theirs.shape)} expected"
-            return f"{name!r} differs by {apart:.2g}: {types}"
+            return f"{name!r} differs by {apart.overall:.2g}, locally by {apart.local:.2g}: {types}"
     return ""
 
 
@@ -192,9 +193,8 @@ def _narrowed(theirs: Array, ours: Array) -> Array:
 def _is_near(found: Mapping[str, Array], runtime: Mapping[str, Any], exact: Mapping[str, Any]) -> bool:
     """Whether every output is at most four times as far from float64 as onnxruntime's is."""
     return all(
-        difference(ours, _narrowed(np.asarray(exact[name]), ours))
-        <= 4 * difference(np.asarray(runtime[name]), _narrowed(np.asarray(exact[name]), ours))
-        < np.inf
+        (off := difference(ours, _narrowed(np.asarray(exact[name]), ours))).largest < np.inf
+        and off.is_within(difference(np.asarray(runtime[name]), _narrowed(np.asarray(exact[name]), ours)), AS_FAR)
         for name, ours in found.items()
     )
 
@@ -269,7 +269,7 @@ def _widen(tensor: TensorProto) -> None:
 def unequal(outputs: Sequence[Array], originals: Sequence[Array]) -> str:
     """How the first outputs of a neutral mutant differ from those of its model; '' if they do not."""
     for index, (ours, expected) in enumerate(zip(outputs, originals, strict=False)):
-        apart = difference(ours, expected)
+        apart = difference(ours, expected).overall
         if apart > NEAR:
             return f"output {index} differs by {apart:.2g} from what the model gave before"
     return ""

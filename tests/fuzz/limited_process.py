@@ -1,6 +1,6 @@
-"""A child process that answers calls, each within limits of processor time and memory.
+"""Child processes: one that answers calls, each within limits of processor time and memory; several that share work.
 
-What ends it (a crash, a hang, a run for memory) costs one call; the next one starts a fresh process.
+What ends the former (a crash, a hang, a run for memory) costs one call; the next one starts a fresh process.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import resource
 import signal
 import time
 import traceback
-from collections.abc import Callable
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
@@ -35,8 +35,10 @@ class EndedError(Exception):
 class LimitedProcess:
     """Answers calls of one function."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], seconds: float = SECONDS) -> None:
+        """Of `seconds` of processor time for a call."""
         self._function = function
+        self._seconds = seconds
         self._process: Any = None
         self._calls = 0
         self._errors: IO[str] = TemporaryFile("w+")  # noqa: SIM115  # of the process, for as long as this lives
@@ -47,10 +49,10 @@ class LimitedProcess:
             self._start()
         self._calls += 1
         self._connection.send(arguments)
-        begun, last = self._processor_time(), time.monotonic() + PATIENCE * SECONDS
-        left = SECONDS
+        begun, last = self._processor_time(), time.monotonic() + PATIENCE * self._seconds
+        left = self._seconds
         while not self._connection.poll(left):
-            left = SECONDS - (self._processor_time() - begun)
+            left = self._seconds - (self._processor_time() - begun)
             if left <= 0 or time.monotonic() > last:
                 os.kill(self._process.pid, signal.SIGABRT)  # faulthandler says where it hangs
                 raise EndedError(f"hang: {self._end()}")
@@ -91,6 +93,34 @@ class LimitedProcess:
         self.close()
         self._errors.seek(0)
         return f"exit {code}\n{self._errors.read()[-4000:]}"
+
+
+def results_of(work: Callable[..., Iterator[Any]], numbers: Iterable[int], jobs: int, *arguments: Any) -> Iterator[Any]:
+    """What work(numbers, *arguments) gives in each of `jobs` processes, among which the numbers are dealt out.
+
+    Results come as they are made; a process that dies gives no more.
+    """
+    dealt = list(numbers)
+    waiting: list[Connection] = []
+    for job in range(jobs):
+        ours, theirs = FORK.Pipe(duplex=False)
+        FORK.Process(target=_send_results, args=(theirs, work, dealt[job::jobs], arguments)).start()
+        theirs.close()
+        waiting.append(ours)
+    while waiting:
+        for connection in wait(waiting):
+            assert isinstance(connection, Connection)
+            try:
+                yield connection.recv()
+            except EOFError:
+                waiting.remove(connection)
+
+
+def _send_results(
+    connection: Connection, work: Callable[..., Iterator[Any]], numbers: list[int], arguments: tuple[Any, ...]
+) -> None:
+    for result in work(numbers, *arguments):
+        connection.send(result)
 
 
 def _serve(connection: Connection, function: Callable[..., Any], errors: IO[str]) -> None:

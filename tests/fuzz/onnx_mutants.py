@@ -14,7 +14,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -22,7 +21,7 @@ from typing import Self
 
 from damage import BYTE_DAMAGE, MEANING, STRUCTURE
 from judging import Compiler, Outcome, unequal, verdict
-from limited_process import FORK, EndedError, LimitedProcess
+from limited_process import EndedError, LimitedProcess, results_of
 from neutral import NEUTRAL, Files
 from onnx import TensorProto
 from seed_models import Seed, draw, draw_compilable, seed_models
@@ -118,25 +117,12 @@ def _compared(seed: int, original: Outcome, found: Outcome) -> Finding:
 def examine_all(seeds: list[Seed], numbers: Iterable[int], jobs: int) -> Iterator[Finding]:
     """The findings of all mutants, in the order of their ends."""
     with TemporaryDirectory() as cache:
-        waiting: list[Connection] = []
-        for job in range(jobs):
-            ours, theirs = FORK.Pipe(duplex=False)
-            FORK.Process(target=_examine_some, args=(seeds, list(numbers)[job::jobs], Path(cache), theirs)).start()
-            theirs.close()
-            waiting.append(ours)
-        while waiting:
-            for connection in wait(waiting):
-                assert isinstance(connection, Connection)
-                try:
-                    yield connection.recv()
-                except EOFError:
-                    waiting.remove(connection)
+        yield from results_of(_examine_some, numbers, jobs, seeds, Path(cache))
 
 
-def _examine_some(seeds: list[Seed], numbers: list[int], cache: Path, connection: Connection) -> None:
+def _examine_some(numbers: list[int], seeds: list[Seed], cache: Path) -> Iterator[Finding]:
     with Examiner(seeds, cache) as examiner:
-        for number in numbers:
-            connection.send(examiner.examine(number))
+        yield from map(examiner.examine, numbers)
 
 
 def main() -> int:

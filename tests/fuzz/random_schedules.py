@@ -16,7 +16,7 @@ from computations import COMPUTATIONS, Computation
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar
+from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, position
 from sateen.tensor_ir.ir.stmt import LoopKind
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
@@ -163,7 +163,7 @@ class _Drawing:
         if self.chance(0.7):
             parts = self.split(stage, axis)
             axis = parts[0] if parts else axis
-        inside = host.leaves[: host.leaves.index(stage.attach[1]) + 1] if stage.attach else []
+        inside = host.leaves[: position(stage.attach[1], host.leaves) + 1] if stage.attach else []
         others = [leaf for leaf in inside if self.chance(0.7)] or inside[:1]
         if others and self.script.call(host, "reorder", axis, *others):
             self.script.accepted["reorder a block"] += 1
@@ -251,7 +251,7 @@ class _Drawing:
         if stage.attach is not None:
             host, axis = stage.attach
             for consumer in self.schedule.consumers(stage):
-                inside = consumer.leaves[consumer.leaves.index(axis) + 1 :] if consumer is host else consumer.leaves
+                inside = consumer.leaves[position(axis, consumer.leaves) + 1 :] if consumer is host else consumer.leaves
                 self.unroll_data(consumer, inside)
 
     def unroll_data(self, stage: Stage, axes: list[IterVar]) -> None:

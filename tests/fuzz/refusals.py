@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from sateen.runtime.errors import CodegenError, ScheduleError, SateenError
+from sateen.runtime.errors import CodegenError, SateenError, ScheduleError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.ir.expr import Expr
@@ -435,7 +435,7 @@ REFUSALS = (
     ),
     Refusal("factor axis", _on(lambda p: p.s.rfactor(p.C, p.k, 3)), "factor_axis expects 0 to 2, found 3"),
     Refusal("prefetch of another", _on(lambda p: p.d.prefetch(p.A, p.x)), "'D' does not read 'A'"),
-    Refusal("prefetch behind", _on(lambda p: p.c.prefetch(p.A, p.i, 0)), "distance of at least 1, found 0"),
+    Refusal("prefetch behind", _on(lambda p: p.c.prefetch(p.A, p.i, 0)), "of at least 1 as distance, found 0"),
     Refusal(
         "prefetch inside",
         _then_lower(_nothing_ahead),

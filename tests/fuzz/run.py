@@ -1,6 +1,7 @@
 """Draws and checks random schedules: `python run.py --count 2000`, or `--seed 17` for one and all that is known of it.
 
-Seeds are checked in child processes, so that a crash names its seed and ends nothing else.
+Seeds are checked in child processes, so that a crash names its seed and ends nothing else. Each has one of the targets,
+this machine's most often; those that can't be run here are told and left out, `--target` takes one for all seeds.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ import time
 import traceback
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import emulator
 from computations import COMPUTATIONS
 from execution import WrongResultError, check, compiled, lowered
 from random_schedules import Candidate, draw
 from refusals import REFUSALS, AcceptedError
 
+from sateen.runtime import Target
 from sateen.runtime.errors import CodegenError, ScheduleError
 from sateen.tensor_ir.build import CompiledModule
 from sateen.tensor_ir.ir.stmt import Function
@@ -31,8 +36,27 @@ ATTEMPTS = 1000
 
 BATCH = 50
 
+ARM = f"llvm -mtriple={emulator.TRIPLE}"
+TARGETS = {"host": "llvm", "x86-64-v3": "llvm -mcpu=x86-64-v3", "x86-64-v2": "llvm -mcpu=x86-64-v2", "aarch64": ARM}
+ORDER = ("host", "x86-64-v2", "host", "x86-64-v3", "host", "host", "aarch64")
+"""The targets of seeds, in turns; as many as divide neither the kinds of computations nor the seeds of a batch."""
 
-def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Function, CompiledModule, Random]:
+
+def why_not(target: str) -> str:
+    """Why code for a target can't be run here, '' where it can."""
+    if target == "aarch64":
+        return emulator.why_not()
+    missing = Target.host().missing_features(Target.of(TARGETS[target]))
+    return f"this machine lacks {', '.join(missing)}" if missing else ""
+
+
+def target_of(seed: int, only: str | None) -> str:
+    """The target of a seed, that of this machine in place of one that can't be run."""
+    target = only or ORDER[seed % len(ORDER)]
+    return "host" if only is None and why_not(target) else target
+
+
+def accepted(seed: int, target: str, refusals: Counter[str]) -> tuple[Candidate, Function, CompiledModule, Random]:
     """The first schedule of a seed that lowering and code generation take; counts the ones before it by reason."""
     for attempt in range(ATTEMPTS):
         rng = Random(f"{seed}.{attempt}")
@@ -41,7 +65,7 @@ def accepted(seed: int, refusals: Counter[str]) -> tuple[Candidate, Function, Co
             continue
         try:
             function = lowered(candidate.computation, candidate.schedule)
-            native = compiled(candidate.computation, function)
+            native = compiled(candidate.computation, function, TARGETS[target])
         except (ScheduleError, CodegenError) as error:
             if "not valid" in str(error):
                 raise
@@ -60,32 +84,37 @@ def _reason(error: Exception) -> str:
     return re.split(r"[;,([]", general)[0]
 
 
-def examine(seed: int, oracle: bool) -> dict[str, Any]:
+def examine(seed: int, oracle: bool, only: str | None) -> dict[str, Any]:
     """What became of a seed, ready for JSON."""
     refusals: Counter[str] = Counter()
+    target = target_of(seed, only)
     record: dict[str, Any] = {"seed": seed, "schedule": "", "failure": None, "used": {}, "nested": False}
     try:
-        candidate, function, native, rng = accepted(seed, refusals)
-        lines = [f"{candidate.computation.name}: {candidate.computation.inputs}", *candidate.script.lines]
+        candidate, function, native, rng = accepted(seed, target, refusals)
+        computation = candidate.computation
+        lines = [f"{target}: {computation.name}: {computation.inputs}", *candidate.script.lines]
         record |= {
             "schedule": "\n".join(lines),
             "loops": str(function),
             "used": candidate.script.accepted,
             "nested": candidate.is_nested,
-            "kind": candidate.computation.name,
+            "kind": computation.name,
+            "target": target,
         }
         refusals.update({f"{p} refused": n for p, n in candidate.script.refused.items()})
-        check(candidate.computation, function, native, rng, oracle=oracle)
+        with TemporaryDirectory() as folder:
+            foreign = emulator.Emulator(Path(folder)) if target == "aarch64" else None
+            check(computation, function, native, rng, oracle=oracle, emulator=foreign)
     except Exception as error:  # noqa: BLE001 - every failure is a finding, reported with its schedule
         record["failure"] = "".join(traceback.format_exception(error)[-3:])
     return record | {"refusals": refusals}
 
 
-def child(first: int, count: int, oracle_every: int) -> None:
+def child(first: int, count: int, oracle_every: int, only: str | None) -> None:
     """Examine seeds, a line before and a line after each."""
     for seed in range(first, first + count):
         say(json.dumps({"start": seed}))
-        say(json.dumps(examine(seed, seed % oracle_every == 0)))
+        say(json.dumps(examine(seed, seed % oracle_every == 0, only)))
 
 
 def say(text: str) -> None:
@@ -94,11 +123,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def batch(first: int, count: int, oracle_every: int) -> list[dict[str, Any]]:
+def batch(first: int, count: int, oracle_every: int, only: str | None) -> list[dict[str, Any]]:
     """The records of a range of seeds, from as many processes as it takes."""
     records: list[dict[str, Any]] = []
     while count > 0:
         command = [sys.executable, __file__, "--child", str(first), str(count), "--oracle-every", str(oracle_every)]
+        command += [] if only is None else ["--target", only]
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         said = [json.loads(line) for line in result.stdout.splitlines()]
         records += [r for r in said if "start" not in r]
@@ -120,20 +150,30 @@ def main() -> int:
     parser.add_argument("--oracle-every", type=int, default=1, help="loop oracle for every n-th schedule")
     parser.add_argument("--refusals", type=int, default=200, help="schedules that must be refused")
     parser.add_argument("--seed", type=int, help="examine this seed only, and print its schedule and loops")
+    parser.add_argument("--target", choices=TARGETS, help="of all seeds")
     parser.add_argument("--child", type=int, nargs=2)
     options = parser.parse_args()
     if options.child:
-        child(*options.child, options.oracle_every)
+        child(*options.child, options.oracle_every, options.target)
         return 0
     if options.seed is not None:
-        record = examine(options.seed, oracle=True)
+        record = examine(options.seed, oracle=True, only=options.target)
         say("\n".join([record["schedule"], record.get("loops", ""), record["failure"] or "equal"]))
         return record["failure"] is not None
+    for target in [options.target] if options.target else TARGETS:
+        if reason := why_not(target):
+            say(f"{target} is left out: {reason}")
+            if options.target:
+                return 0
     start = time.perf_counter()
     firsts = range(options.first, options.first + options.count, BATCH)
     last = options.first + options.count
+
+    def part(first: int) -> list[dict[str, Any]]:
+        return batch(first, min(BATCH, last - first), options.oracle_every, options.target)
+
     with ThreadPoolExecutor(options.jobs) as pool:
-        parts = pool.map(lambda first: batch(first, min(BATCH, last - first), options.oracle_every), firsts)
+        parts = pool.map(part, firsts)
         records = [record for part in parts for record in part]
     failures = report(records, time.perf_counter() - start) + refuse(options.refusals)
     return 1 if failures else 0
@@ -167,6 +207,7 @@ def report(records: list[dict[str, Any]], seconds: float) -> int:
     say("\n".join(f"  {count:6} {name}" for name, count in sorted(used.items())))
     say("refused")
     say("\n".join(f"  {count:6} {reason}" for reason, count in refusals.most_common()))
+    say("\n".join(f"{n:6} for {target}" for target, n in Counter(r.get("target", "?") for r in records).items()))
     nested = sum(r["nested"] for r in records)
     say(
         f"{len(records)} schedules, {nested} with two compute_at and a factor that does not divide, "

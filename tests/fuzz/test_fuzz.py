@@ -1,4 +1,4 @@
-"""A tenth of what `nox -s fuzz` does."""
+"""A tenth of the schedules that `nox -s fuzz` draws, and some of its graphs."""
 
 import subprocess
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).with_name("run.py")
+GRAPHS = Path(__file__).with_name("graphs.py")
 
 
 @pytest.mark.timeout(300)
@@ -15,3 +16,12 @@ def test_random_schedules_compute_what_their_definitions_say_and_illegal_ones_ar
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "200 schedules" in result.stdout
+
+
+@pytest.mark.timeout(300)
+def test_random_graphs_give_what_onnxruntime_gives() -> None:
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    command = [sys.executable, str(GRAPHS), "--first", "4", "--count", "20"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "20 graphs, 0 at fault" in result.stdout

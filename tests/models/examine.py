@@ -22,11 +22,12 @@ from sateen import runtime
 from sateen.frontends import from_onnx
 from sateen.frontends.command import peers
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.comparison import TOLERANCE, difference, tolerance_of
+from sateen.frontends.command.comparison import TOLERANCE, tolerance_of
 from sateen.frontends.command.double import outputs_in_double
+from sateen.graph_ir.accuracy import difference
 from sateen.graph_ir.build import build, default_pipeline, lower_network
 from sateen.graph_ir.graph import Array, Graph
-from sateen.runtime import Artifact, DType, Target, SateenError
+from sateen.runtime import Artifact, DType, SateenError, Target
 from sateen.tensor_ir.codegen.workers import CompilerPool
 
 WORKERS = 2
@@ -38,6 +39,7 @@ class Record:
     as far as it was sampled."""
 
     name: str
+    model: str
     nodes: int = 0
     seconds: float = 0.0
     library_bytes: int = 0
@@ -45,18 +47,21 @@ class Record:
     least_bytes: int = 0
     peak_bytes: int = 0
     error: float = float("nan")
+    local_error: float = float("nan")
     is_right: bool = False
+    refused: bool = False
     note: str = ""
 
 
 def examine(case: Case) -> Record:
     """Compile and verify. An error of ours becomes the note of the record."""
-    record = Record(case.name)
+    record = Record(case.name, case.model.stem)
     inputs, expected = read_golden(case.golden) if case.golden is not None else ({}, {})
     try:
         artifact = _compiled(case, inputs, record)
     except SateenError as error:
         text = "".join(traceback.format_exception_only(error)).strip()
+        record.refused = True
         record.is_right = bool(case.refusal) and case.refusal in text
         record.note = f"refused: {text.splitlines()[0]}" if record.is_right else text
         return record
@@ -110,9 +115,10 @@ def _compare(case: Case, found: dict[str, Array], expected: dict[str, Array], re
     """The largest error in proportion to what the output's element type allows."""
     errors = {name: difference(array, expected[name]) for name, array in found.items()}
     allowed = {name: tolerance_of(DType.of(array.dtype)) for name, array in found.items()}
-    worst = max(errors, key=lambda name: errors[name] / allowed[name])
-    record.error = errors[worst]
-    record.is_right = errors[worst] <= allowed[worst]
+    worst = max(errors, key=lambda name: errors[name].overall / allowed[name])
+    record.error = errors[worst].overall
+    record.local_error = max(apart.local for apart in errors.values())
+    record.is_right = errors[worst].overall <= allowed[worst]
     record.note = ""
     if not record.is_right:
         record.note = f"output {worst} is wrong"

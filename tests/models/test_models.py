@@ -20,7 +20,7 @@ def test_a_light_model_is_compiled_and_right() -> None:
     result = verify()
     assert result.returncode == 0, result.stdout + result.stderr
     assert "| light_squeezenet | 84 |" in result.stdout
-    assert "1 of 1 right" in result.stdout
+    assert "1 of 1 results of 1 networks are right." in result.stdout
 
 
 def test_a_network_that_takes_too_long_is_ended_and_counts_as_wrong() -> None:

@@ -1,0 +1,148 @@
+"""Where a judge leaves the standard: operator and condition, and the clause that decides.
+
+onnxruntime is asked first, then the evaluator of the onnx package ("reference"). A node and its data to which an entry
+applies is not judged by that judge; where both are wrong, it is not drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto
+
+Array = np.ndarray[Any, Any]
+Condition = Callable[[NodeProto, Sequence[Array | None]], bool]
+RUNTIME, REFERENCE = "onnxruntime", "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    judge: str
+    operators: tuple[str, ...]
+    condition: Condition
+    clause: str
+    """What the standard says, and what the judge does."""
+
+
+def _text(node: NodeProto, name: str) -> str:
+    return next((a.s.decode() for a in node.attribute if a.name == name), "")
+
+
+def _number(node: NodeProto, name: str, default: int = 0) -> int:
+    return next((a.i for a in node.attribute if a.name == name), default)
+
+
+def _has_fractions(array: Array | None) -> bool:
+    return array is not None and array.dtype.kind == "f" and bool(np.any(array != np.trunc(array)))
+
+
+def _has_nan(array: Array | None) -> bool:
+    return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
+
+
+def _numbers(node: NodeProto, name: str) -> tuple[int, ...]:
+    return next((tuple(a.ints) for a in node.attribute if a.name == name), ())
+
+
+REDUCTIONS = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+    "ReduceSum", "ReduceSumSquare",
+)  # fmt: skip
+
+DISAGREEMENTS: tuple[Disagreement, ...] = (
+    Disagreement(
+        RUNTIME,
+        ("LRN",),
+        lambda node, inputs: inputs[0] is not None and float(np.max(np.abs(inputs[0]), initial=0.0)) > 100,
+        "square_sum is the sum over the channels of the window; onnxruntime takes what leaves the window off a "
+        "running sum, which loses what is small beside it",
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("Gelu", "HardSwish"),
+            lambda node, inputs: inputs[0] is not None and inputs[0].dtype == np.float64,
+            "numbers as 1/6, 0.044715 and erf are those of the formula; in double, both judges take them as floats",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("MaxPool", "GlobalMaxPool"),
+            lambda node, inputs: _has_nan(inputs[0]),
+            "nothing says what the maximum of a window with a NaN is: it is NaN here, onnxruntime leaves NaN out",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
+    Disagreement(
+        REFERENCE,
+        ("AveragePool",),
+        lambda node, inputs: _number(node, "ceil_mode") == 1,
+        "padding counts, what a last window has beyond it does not, and windows begin at the first pad; the evaluator "
+        "moves windows by what the last one lacks",
+    ),
+    Disagreement(
+        REFERENCE,
+        ("GlobalMaxPool",),
+        lambda node, inputs: inputs[0] is not None and inputs[0].ndim != 4,
+        "the output has the rank of the input; the evaluator drops an axis",
+    ),
+    Disagreement(
+        REFERENCE,
+        ("Erf",),
+        lambda node, inputs: inputs[0] is not None and inputs[0].dtype == np.float64,
+        "Erf of double gives a double; the evaluator's is that of float",
+    ),
+    Disagreement(
+        RUNTIME,
+        REDUCTIONS,
+        lambda node, inputs: inputs[0] is not None and not inputs[0].size,
+        "a reduced axis has extent 1 with keepdims, also over an empty set of values; onnxruntime keeps extent 0 where "
+        "the data have one axis",
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("AveragePool", "LpPool", "MaxPool"),
+            lambda node, inputs: (
+                _text(node, "auto_pad").startswith("SAME") and any(d > 1 for d in _numbers(node, "dilations"))
+            ),
+            "auto_pad SAME_UPPER and SAME_LOWER: output_shape[i] = ceil(input_shape[i] / strides[i]); both judges pad "
+            "as if the kernel were not dilated",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
+    Disagreement(
+        REFERENCE,
+        ("AveragePool", "LpPool"),
+        lambda node, inputs: _has_nan(inputs[0]),
+        "an average or a norm of numbers of which one is NaN is NaN (IEEE 754); the evaluator takes NaN for padding, "
+        "which it leaves out",
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("OneHot",),
+            lambda node, inputs: _has_fractions(inputs[0]),
+            "in case 'indices' is of non-integer type, the values will be casted to int64 before use; both judges "
+            "compare them as they are",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
+    Disagreement(
+        RUNTIME,
+        ("GridSample",),
+        lambda node, inputs: _text(node, "mode") in {"cubic", "bicubic"} and _text(node, "padding_mode") == "border",
+        "padding_mode border: border values for out-of-bound grid locations, of each axis as in the evaluator of onnx; "
+        "onnxruntime moves both coordinates to the border where one of them is out of bounds",
+    ),
+)
+
+
+def misjudges(judge: str, node: NodeProto, inputs: Sequence[Array | None]) -> bool:
+    """Whether an entry says that the judge is wrong about the node."""
+    return any(d.judge == judge and node.op_type in d.operators and d.condition(node, inputs) for d in DISAGREEMENTS)
