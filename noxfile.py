@@ -1,5 +1,6 @@
 """Every check of the workspace: `nox` runs what a change must pass, `nox --list` shows the others."""
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -8,7 +9,11 @@ ROOT = Path(__file__).parent
 PROJECT = nox.project.load_toml("pyproject.toml")
 PACKAGES = sorted(path.parent.name for path in (ROOT / "packages").glob("*/pyproject.toml"))
 TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").rglob("test_*.py"))]
-EXTRAS = {"sateen-runtime": "[ml-dtypes]", "sateen-tensor-ir": "[ml-dtypes,opencl]", "sateen-frontends": "[peers,pictures]"}
+EXTRAS = {
+    "sateen-runtime": "[ml-dtypes]",
+    "sateen-tensor-ir": "[ml-dtypes,opencl]",
+    "sateen-frontends": "[peers,pictures]",
+}
 WHEEL_EXTRAS = {"sateen-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
 PYTHON = "3.11"
 
@@ -23,6 +28,19 @@ def install(session: nox.Session, group: str, *options: str) -> None:
     """Installs a dependency group of the root and all packages editable; uv builds each once for all sessions."""
     editable = [part for name in PACKAGES for part in ("-e", f"packages/{name}{EXTRAS.get(name, '')}")]
     session.install(*options, *nox.project.dependency_groups(PROJECT, group), *editable)
+
+
+def build_wheels(session: nox.Session, folder: Path) -> None:
+    """A wheel of each package, in `folder`, which is emptied before."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in PACKAGES:
+        session.run_install("uv", "build", "--quiet", "--package", name, "--wheel", "--out-dir", str(folder))
+
+
+def wheel_of(name: str, folder: Path) -> Path:
+    """The wheel of a package that `build_wheels` has put there."""
+    (wheel,) = folder.glob(f"{name.replace('-', '_')}-[0-9]*.whl")
+    return wheel
 
 
 @nox.session(python=PYTHON)
@@ -66,10 +84,12 @@ def lowest(session: nox.Session) -> None:
 @nox.parametrize("package", TESTED, ids=TESTED)
 def wheels(session: nox.Session, package: str) -> None:
     """The tests of each package on its built wheel, with its declared dependencies and nothing else."""
-    built = session.create_tmp()
-    session.run_install("uv", "build", "--quiet", "--all-packages", "--wheel", "--out-dir", built)
+    built = Path(session.create_tmp()).absolute()
+    build_wheels(session, built)
+    siblings = built / "siblings.txt"  # a constraint with a place: whatever an index has under these names is not ours
+    siblings.write_text("".join(f"{name} @ {wheel_of(name, built).as_uri()}\n" for name in PACKAGES), encoding="utf-8")
     fresh = [f"--refresh-package={name}" for name in PACKAGES]  # the version is the last build's, the content is not
-    offered = ("--no-sources", "--find-links", built, *fresh)
+    offered = ("--no-sources", "--constraint", str(siblings), *fresh)
     session.install(*offered, package + WHEEL_EXTRAS.get(package, ""), *nox.project.dependency_groups(PROJECT, "test"))
     session.run("pytest", f"packages/{package}/tests", *session.posargs)
 
@@ -91,6 +111,13 @@ def examples(session: nox.Session) -> None:
 
 
 @nox.session(python=PYTHON, default=False)
+def dist(session: nox.Session) -> None:
+    """The wheels of all packages, in dist/: `pip install dist/*.whl` installs them, no index has them yet."""
+    build_wheels(session, ROOT / "dist")
+    session.log("wheels: %s", ", ".join(sorted(path.name for path in (ROOT / "dist").glob("*.whl"))))
+
+
+@nox.session(python=PYTHON, default=False)
 def bench(session: nox.Session) -> None:
     """`nox -s bench -- NAME [OPTION...]` runs bench/NAME.py."""
     if not session.posargs:
@@ -100,19 +127,27 @@ def bench(session: nox.Session) -> None:
     name, *options = session.posargs
     if name == "models":
         session.install("-e", "packages/sateen-frontends[opponents]")
+        session.install("--no-deps", "pnnx>=20261020")  # its converter is a program that needs no torch
     session.run("python", f"bench/{name}.py", *options, env={"PYTHONPATH": str(ROOT / "tests" / "models")})
 
 
 @nox.session(python=PYTHON, default=False)
 def fuzz(session: nox.Session) -> None:
-    """2,000 random schedules, 200 that must be refused, and 10,000 damaged models; `nox -s fuzz -- schedules|models
-    [OPTION...]` runs one of these programs."""
-    programs = {"schedules": "run.py", "models": "onnx_mutants.py"}
+    """2,000 random schedules, 200 that must be refused, 10,000 damaged models, 5,000 random graphs; `nox -s fuzz --
+    schedules|models|graphs [OPTION...]` runs one of these programs."""
+    programs = {"schedules": "run.py", "models": "onnx_mutants.py", "graphs": "graphs.py"}
     if session.posargs and session.posargs[0] not in programs:
-        session.error(f"expected {' or '.join(programs)} before options, found {session.posargs[0]}")
+        session.error(f"expected one of {', '.join(programs)} before options, found {session.posargs[0]}")
     install(session, "test")
     for name in session.posargs[:1] or programs:
         session.run("python", f"tests/fuzz/{programs[name]}", *session.posargs[1:])
+
+
+@nox.session(python=PYTHON, default=False)
+def mutations(session: nox.Session) -> None:
+    """Seeded faults in passes, memory plans, lowering, schedules and the importer: all but five have to fail a test."""
+    install(session, "test")
+    session.run("python", "tests/mutations/run.py", *session.posargs)
 
 
 @nox.session(python=PYTHON, default=False)

@@ -1,8 +1,8 @@
 """Figures of the graph compiler and the artifact: `nox -s bench -- graph [--models FOLDER]`.
 
 The networks are those of sateen.graph_ir.workloads with seeded weights, written as ONNX files; of a FOLDER, the first
-file whose name begins with resnet18, resnet50, squeezenet or vgg16 is taken in place of each. `sateen compile` runs in a
-process of its own with an empty cache (cold), then with what that left there (warm); its time is that of the whole
+file whose name begins with resnet18, resnet50, squeezenet or vgg16 is taken in place of each. `sateen compile` runs in
+a process of its own with an empty cache (cold), then with what that left there (warm); its time is that of the whole
 process, its memory the largest sum over the processes of the tree, pages that they share counted once. Ratios are of
 medians of samples that are taken in turns.
 """

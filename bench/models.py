@@ -1,11 +1,12 @@
-"""Whole networks beside every opponent: `nox -s bench -- models [--models FOLDER] [--only NAME...] [--samples N]`.
+"""Whole networks beside every opponent: `nox -s bench -- models [--models FOLDER] [--only NAME...] [--numerics LEVEL]`.
 
 FOLDER holds ONNX files with static inputs. Without it networks and sizes of input are measured that no estimate was
 fitted to (workload_files.UNSEEN). An artifact is compiled by `sateen compile` in a process of its own with an
 empty cache, three times. With one thread and with two there are three runs, each with new processes of all engines,
 which take their samples in turns. A time is the median of the medians of the runs; a ratio is the median of the ratios
 of the runs, its spread their range. Engines that compute something else are no opponents. Errors are those against the
-model in float64. A network's rows are written as soon as they are known, those of others stay.
+model in float64, beside the largest element of all and beside that of the row or tile. With numerics other than the
+default a network has rows of its own. A network's rows are written as soon as they are known, those of others stay.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from workload_files import unseen_files
 
 from sateen import runtime
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.comparison import TOLERANCE, difference
+from sateen.frontends.command.comparison import TOLERANCE
 from sateen.frontends.command.double import outputs_in_double
 from sateen.frontends.command.peers import PEERS, require, write_for_peers
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.graph_ir.accuracy import Difference, difference
+from sateen.graph_ir.build import NUMERICS
 from sateen.graph_ir.graph import Array
 
 ENGINES = (OURS, *PEERS)
@@ -71,21 +74,24 @@ Run = Mapping[str, Engine]
 class Network:
     """A network with all that is measured of it, in a folder for the files that this takes."""
 
-    def __init__(self, model: Path, folder: Path, samples: int) -> None:
-        self.name = model.stem
+    def __init__(self, model: Path, folder: Path, samples: int, numerics: str) -> None:
+        self.model = model.stem
+        self.name = self.model if numerics == "default" else f"{self.model} ({numerics})"
         self.artifact = folder / "network.sateen"
-        self.compilations = [Compilation(model, self.artifact, folder / f"cache{i}") for i in range(RUNS)]
+        chosen = ("--numerics", numerics)
+        self.compilations = [Compilation(model, self.artifact, folder / f"cache{i}", *chosen) for i in range(RUNS)]
         loaded = runtime.read_artifact(self.artifact)
         self.inputs = random_inputs(loaded.inputs, 0)
         exact = outputs_in_double(model, self.inputs)
         self._exact = [exact[p.name].astype(p.dtype.numpy) for p in loaded.outputs]
         strict = folder / "strict.sateen"
         Compilation(model, strict, folder / "cache0", "--numerics", "strict")
-        self.strict_error = self._error([a.numpy() for a in runtime.load(strict).run(self.inputs).values()])
+        strictly = self._error([a.numpy() for a in runtime.load(strict).run(self.inputs).values()])
         readable = folder / "network.onnx"
         write_for_peers(model, readable, {name: array.shape for name, array in self.inputs.items()}, {})
         self.runs = {n: [self._run(readable, n, samples) for _ in range(RUNS)] for n in THREADS}
-        self.error = self._error(self.runs[THREADS[0]][0][OURS].outputs)
+        theirs = self.runs[THREADS[0]][0]
+        self.errors = [self._error(theirs[OURS].outputs), strictly, self._error(theirs["onnxruntime"].outputs)]
 
     def _run(self, readable: Path, threads: int, samples: int) -> Run:
         with ExitStack() as stack:
@@ -106,8 +112,10 @@ class Network:
             return Engine(None, contender.memory_bytes, contender.outputs, "other numbers")
         return Engine(contender.time.median, contender.memory_bytes, contender.outputs)
 
-    def _error(self, found: Sequence[Array]) -> float:
-        return max(difference(y, r) for y, r in zip(found, self._exact, strict=True))
+    def _error(self, found: Sequence[Array]) -> Difference | None:
+        """The largest of all outputs; None where there are none."""
+        apart = [difference(y, r) for y, r in zip(found, self._exact, strict=True)] if found else []
+        return Difference(max(d.overall for d in apart), max(d.local for d in apart)) if apart else None
 
     def times(self) -> Iterator[list[str]]:
         """A row for each number of threads: milliseconds of every engine."""
@@ -121,12 +129,12 @@ class Network:
                 ratios = [_seconds(run, opponent) / _seconds(run, OURS) for run in runs]
                 name = f"{self.name}, {threads} thread{'s' * (threads > 1)}, {opponent} over ours"
                 yield Figure(name, ratio, median(ratios), max(ratios) - min(ratios), "")
-        if self.name in COMPILE_SECONDS:
+        if self.model in COMPILE_SECONDS:
             seconds = [c.seconds for c in self.compilations]
             detail = f"{median(c.cpu_seconds for c in self.compilations):.1f} s of processor time"
             width = max(seconds) - min(seconds)
             name = f"{self.name}, ONNX to artifact, cold"
-            yield Figure(name, COMPILE_SECONDS[self.name], median(seconds), width, "s", detail, at_most=True)
+            yield Figure(name, COMPILE_SECONDS[self.model], median(seconds), width, "s", detail, at_most=True)
 
     def costs(self) -> list[str]:
         """A row: compile time and memory, the artifact's size, memory of each engine when it runs, errors."""
@@ -137,14 +145,13 @@ class Network:
             f"{max(c.most_bytes for c in self.compilations) / MEGABYTE:.0f}",
             f"{self.artifact.stat().st_size / MEGABYTE:.1f}",
             *(f"{first[name].memory_bytes / MEGABYTE:.0f}" if first[name].memory_bytes else "" for name in ENGINES),
-            f"{self.error:.1e}",
-            f"{self.strict_error:.1e}",
+            *(f"{d.overall:.1e}, {d.local:.1e}" if d else "" for d in self.errors),
         ]
 
     def _asked(self, threads: int) -> Mapping[str, float]:
-        if self.name == "resnet18_v1":
+        if self.model == "resnet18_v1":
             return ASKED_OF_RESNET18[threads]
-        return {FASTEST: ASKED.get(self.name, LEAST)}
+        return {FASTEST: ASKED.get(self.model, LEAST)}
 
 
 def _seconds(run: Run, name: str) -> float:
@@ -158,18 +165,19 @@ def _milliseconds(results: Sequence[Engine]) -> str:
     return f"{1e3 * median(seconds):.2f}" if len(seconds) == len(results) else results[-1].note
 
 
-def measure(files: Sequence[Path], samples: int) -> None:
+def measure(files: Sequence[Path], samples: int, numerics: str) -> None:
     """Measure networks, print each line as it is known, write the page."""
     for file in files:
         with TemporaryDirectory() as folder:
-            network = Network(file, Path(folder), samples)
+            network = Network(file, Path(folder), samples, numerics)
             times, figures, costs = list(network.times()), [f.cells() for f in network.figures()], [network.costs()]
         for row in (*times, *figures, *costs):
             print(" | ".join(row), flush=True)
         update_table("network times", ["network", "threads", *(f"{e} ms" for e in ENGINES)], times)
         update_table("network figures", ["figure", "asked", "measured", "spread", "verdict", ""], figures)
         engines = [f"{e} MB" for e in ENGINES]
-        head = ["network", "compile s", "compile MB", "artifact MB", *engines, "error", "error, strict"]
+        errors = ["error", "error, strict", "error of onnxruntime"]
+        head = ["network", "compile s", "compile MB", "artifact MB", *engines, *errors]
         update_table("network costs", head, costs)
 
 
@@ -179,6 +187,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="where the ONNX files are")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these, without .onnx; the default is all")
     parser.add_argument("--samples", type=int, default=10, help="of each engine in each run")
+    parser.add_argument("--numerics", choices=NUMERICS, default="default", help="of ours")
     given = parser.parse_args()
     for peer in PEERS:
         require(peer)
@@ -188,7 +197,7 @@ def main() -> None:
         names = given.only or list(files)
         if unknown := [name for name in names if name not in files]:
             parser.error(f"expected some of {', '.join(files)}; found {', '.join(unknown)}")
-        measure([files[name] for name in names], given.samples)
+        measure([files[name] for name in names], given.samples, given.numerics)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Each family of operators against its limit and onnxruntime: `nox -s bench -- operators [FAMILY…]`.
 
-Networks of one node, compiled as `sateen compile` does, run beside onnxruntime's in turns, one thread each, timed by the
-thread's CPU time. What a call costs without a node, measured with a network of one element, is taken off both. The
+Networks of one node, compiled as `sateen compile` does, run beside onnxruntime's in turns, one thread each, timed by
+the thread's CPU time. What a call costs without a node, measured with a network of one element, is taken off both. The
 limit of a node is the time that its bytes take at the measured bandwidth of the cache that holds them, or its
 multiply-adds at the measured peak, whichever is longer; a recurrent layer reads its recurrent weights at every step. A
 node has met its goal where it runs at 60 % of its limit, or takes at most 1.3 of onnxruntime's time. Without names of
@@ -24,7 +24,7 @@ from operator_cases import Case, cases, data
 from page import table, write_part
 
 from sateen import frontends, graph_ir, runtime
-from sateen.frontends.command.comparison import difference
+from sateen.graph_ir.accuracy import difference
 from sateen.graph_ir.build import default_pipeline
 from sateen.graph_ir.graph import Graph, Node, Value
 from sateen.graph_ir.ops.layout import ConvertLayout
@@ -269,7 +269,7 @@ class Meter:
         """Measure one case; its results have to agree."""
         ours, theirs = Ours(case), Theirs(case.model(), case.inputs())
         for a, b in zip(ours.outputs, theirs.outputs, strict=True):
-            assert difference(a, b) <= 1e-4, f"{case.title}: differs by {difference(a, b)}"
+            assert difference(a, b).overall <= 1e-4, f"{case.title}: differs by {difference(a, b)}"
         in_turns(ours.call, theirs.call)
         read, written = moved(case, theirs.outputs)
         bytes_, flops = self.seconds(read, written), ours.operations / self.peak
