@@ -78,6 +78,44 @@ def test_results_that_are_much_larger_are_not_folded(parse, monkeypatch, growth)
     assert len(fold_constants(graph).nodes) == (1 if growth else 2)
 
 
+def test_what_is_large_on_the_way_to_a_small_result_is_evaluated(check, monkeypatch):
+    monkeypatch.setattr(module, "MOST_GROWTH", 0)
+    check(
+        fold_constants,
+        """
+        input %x: float32[2, 2]
+        parameter %w: float32[1] = [2.0]
+        %a = broadcast_to(%w) {shape=(2, 2)}
+        %b = reduce_sum(%a) {axes=(0, 1), keepdims=false}
+        %y = add(%x, %a)
+        %z = add(%y, %b)
+        output %z
+        """,
+        """
+        input %x: float32[2, 2]
+        parameter %w: float32[1] = [2.0]
+        parameter %b: float32[] = [8.0]
+        %a = broadcast_to(%w) {shape=(2, 2)}
+        %y = add(%x, %a)
+        %z = add(%y, %b)
+        output %z
+        """,
+    )
+
+
+def test_what_is_made_of_little_through_much_is_no_constant(parse, monkeypatch):
+    monkeypatch.setattr(module, "MOST_GROWTH", 0)
+    graph = parse("""
+        input %x: float32[4]
+        parameter %w: float32[1] = [1.0]
+        %a = broadcast_to(%w) {shape=(4,)}
+        %b = relu(%a)
+        %y = add(%x, %b)
+        output %y
+    """)
+    assert fold_constants(graph) is graph
+
+
 def test_what_folding_makes_in_all_is_bounded(parse, monkeypatch):
     monkeypatch.setattr(module, "MOST_BYTES", 0)
     doubling = "\n".join(f"%v{i + 1} = concat(%v{i}, %v{i}) {{axis=0}}" for i in range(12))

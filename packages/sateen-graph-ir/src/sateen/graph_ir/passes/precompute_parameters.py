@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph, Node
+from sateen.graph_ir.graph import Graph
 from sateen.graph_ir.passes.fold_constants import fold_where
 
 MOST_GROWTH = 16
-"""A result larger than its inputs by more than this factor is cheaper to make than to read."""
+"""A result larger than what it is made from by more than this factor is cheaper to make than to read."""
+LEAST_SOURCE = 64
+"""Bytes that are as cheap to keep as none."""
 
 
 def precompute_parameters(graph: Graph) -> Graph:
@@ -15,11 +17,7 @@ def precompute_parameters(graph: Graph) -> Graph:
         parameter %w: float32[64, 3, 7, 7]; %p: float32[64, 3, 7, 7]@Abcd16a = convert_layout(%w) {layout=@Abcd16a}
         =>  parameter %p: float32[64, 3, 7, 7]@Abcd16a
 
-    Runs after choose_layouts. Nodes whose results are far larger than their inputs stay, as do those that compute an
-    output of the graph.
+    Runs after choose_layouts. Nodes whose results are far larger than what they are made from stay, as do those that
+    compute an output of the graph.
     """
-    return fold_where(graph, _is_worth)
-
-
-def _is_worth(node: Node) -> bool:
-    return sum(v.type.bytes for v in node.outputs) <= MOST_GROWTH * max(sum(t.bytes for t in node.input_types), 64)
+    return fold_where(graph, lambda result, source: result <= MOST_GROWTH * max(source, LEAST_SOURCE))
