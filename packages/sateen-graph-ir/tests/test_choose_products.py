@@ -20,11 +20,11 @@ from sateen.tensor_ir import Machine
 MACHINE = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
 
 
-def network(*, rows=(2, 65), depth=512, columns=768, constant=True, dtype="float32"):
+def network(*, rows=(2, 65), depth=512, columns=768, constant=True, dtype="float32", matrices=()):
     random = np.random.default_rng(0)
     g = GraphBuilder("test")
     x = g.input("x", dtype, (*rows, depth))
-    weight = random.standard_normal((depth, columns)).astype(dtype)
+    weight = random.standard_normal((*matrices, depth, columns)).astype(dtype)
     w = g.parameter("w", weight) if constant else g.input("w", dtype, weight.shape)
     g.output(g.add(Relu(), g.add(MatMul(), x, w), name="y"), g.add(MatMul(), g.add(Relu(), x), w, name="z"))
     return g.finish()
@@ -54,8 +54,9 @@ def test_large_products_with_a_constant_are_made_of_quarters():
         network(rows=(130,)),
         network(columns=100),
         network(dtype="float64"),
+        network(matrices=(2,), columns=512),
     ],
-    ids=["no constant", "few rows", "no stack", "part of a panel", "float64"],
+    ids=["no constant", "few rows", "no stack", "part of a panel", "float64", "a matrix for each item"],
 )
 def test_others_stay(graph):
     assert choose_products(graph, MACHINE) is graph
