@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import shutil
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from sateen.runtime import CodegenError, Target
 from sateen.tensor_ir import ObjectCache, build, te
+from sateen.tensor_ir.codegen import object_cache
 from sateen.tensor_ir.codegen.object_cache import cache_key
 from sateen.tensor_ir.lower import lower
 
@@ -57,3 +60,20 @@ def test_a_folder_that_is_not_the_users_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(CodegenError, match=r"cache folder .*file/objects: Not a directory"):
         ObjectCache(tmp_path / "file" / "objects")
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"), [("sateen.runtime", "abi.py"), ("sateen.tensor_ir", "codegen/signature.py")]
+)
+def test_a_changed_abi_or_compiler_finds_no_entry_of_the_old_one(
+    changed: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("sateen.runtime", "sateen.tensor_ir"):
+        shutil.copytree(str(files(package)), tmp_path / package)
+    monkeypatch.setattr(object_cache, "files", tmp_path.joinpath)
+    monkeypatch.setattr(object_cache, "_source_digest", object_cache._source_digest.__wrapped__)
+    before = cache_key([], Target.of("llvm"))
+    assert cache_key([], Target.of("llvm")) == before
+    with (tmp_path / changed / name).open("a") as source:
+        source.write("ABI_VERSION = 2\n")
+    assert cache_key([], Target.of("llvm")) != before

@@ -1,8 +1,9 @@
 """A folder of object code, so that what was compiled once is not compiled again.
 
 An entry is keyed by all that decides its bytes: the names and structure of the functions, the target with its features,
-the version of LLVM, and the sources of this package. Entries are checked by digest when read; one that is damaged is
-removed. The folder is the user's alone (mode 0700): whoever may write there may run code.
+the version of LLVM, and the sources of this package and of the runtime, whose ABI it speaks. Entries are checked by
+digest when read; one that is damaged is removed. The folder is the user's alone (mode 0700): whoever may write there
+may run code.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class ObjectCache:
 
 def cache_key(functions: Sequence[Function], target: Target, *, internal: bool = False) -> str:
     """SHA-256, in hexadecimal, of functions with their names, whether they are internal (`compile_functions`), target,
-    LLVM's version and this package's sources."""
+    LLVM's version, and the sources of this package and of the runtime."""
     parts = [
         "internal" if internal else "public",
         *(f"{f.name} {digest(f)}" for f in functions),
@@ -105,9 +106,10 @@ def cache_key(functions: Sequence[Function], target: Target, *, internal: bool =
 
 @cache
 def _source_digest() -> str:
-    """A digest of the sources of sateen.tensor_ir, so that a changed compiler finds no entries of the old one."""
+    """A digest of the sources of sateen.tensor_ir, so that a changed compiler finds no entries of the old one, and of
+    sateen.runtime, whose ABI, element types and devices the code is made for."""
     digest = hashlib.sha256()
-    folders = [files("sateen.tensor_ir")]
+    folders = [files("sateen.tensor_ir"), files("sateen.runtime")]
     while folders:
         for item in sorted(folders.pop().iterdir(), key=lambda entry: entry.name):
             if item.is_dir():
