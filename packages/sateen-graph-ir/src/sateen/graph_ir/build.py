@@ -89,7 +89,6 @@ def default_pipeline(target: Target, numerics: str = "default", known: Chooser =
     strict = numerics == "strict"
     before: Pipeline = (
         infer_types,
-        copy_outputs,
         simplify_inference,
         fold_constants,
         simplify,
