@@ -203,12 +203,12 @@ def test_a_token_among_others_is_compared_with_its_own_row(sateen, tmp_path):
     """Strassen's method lets rows share their errors: right beside the largest, wrong beside each."""
     w = np.random.default_rng(0).standard_normal((768, 1024)).astype("f") / 28
     model = _one_node(tmp_path / "net.onnx", helper.make_node("MatMul", ["x", "w"], ["y"]), (1, 128, 768), w)
-    fast = ("--numerics", "fast", "--target", "llvm -mcpu=x86-64-v3")
-    told = json.loads(sateen("verify", model, "--against", "reference", "--json", *fast).out)["outputs"]
+    fast = ("--numerics", "fast", "--json")
+    told = json.loads(sateen("verify", model, "--against", "reference", *fast).out)["outputs"]
     assert [(c["inputs"], c["right"]) for c in told] == [("random", True), ("outliers", False)]
     assert told[1]["difference"] < 1e-5
     assert told[1]["local_error"] > 1e-4 > 10 * told[1]["local_judge_error"]
-    assert sateen("verify", model, "--against", "reference", *fast[2:]).status == 0
+    assert sateen("verify", model, "--against", "reference").status == 0
 
 
 def test_sums_of_products_are_compared_with_their_terms(sateen, tmp_path):
