@@ -1,4 +1,4 @@
-"""What several tests of the tensor compiler use."""
+"""What tests of several packages use."""
 
 import shutil
 import subprocess
@@ -20,9 +20,9 @@ def run_on_aarch64() -> RunOnArm:
         pytest.skip("qemu-aarch64 and aarch64-linux-gnu-gcc are not both installed")
 
     def run(folder: Path, options: list[str], arguments: list[str]) -> str:
-        subprocess.run([compiler, "main.c", "-o", "main", *options], cwd=folder, check=True, timeout=60)
+        subprocess.run([compiler, "main.c", "-o", "main", *options], cwd=folder, check=True, timeout=300)
         command = [emulator, "-L", "/usr/aarch64-linux-gnu", "./main", *arguments]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
