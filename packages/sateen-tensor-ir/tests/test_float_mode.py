@@ -35,7 +35,7 @@ function f(a: float32[4096] align 4, b: out float32[4096] align 4){mode}
   {kind} i in [0, 4096):
     b[i] = a[i] * float32(2)
 """
-FLUSH = " flush_denormals"
+FLUSH = " denormals flush"
 TINY = np.finfo(np.float32).tiny
 SUBNORMAL = np.float32(1e-39)
 
@@ -170,7 +170,7 @@ def test_a_task_runs_in_the_mode_of_its_function_on_any_thread_of_a_c_host(threa
 
 def test_the_callers_mode_comes_back_from_a_function_that_fails(thread: Thread) -> None:
     source = """\
-function f(a: float32[4096] align 4, b: out float32[4096] align 4) flush_denormals
+function f(a: float32[4096] align 4, b: out float32[4096] align 4) denormals flush
   allocate large: float32[1048576]
   for i in [0, 4096):
     large[i * 256] = a[i]
@@ -200,35 +200,42 @@ def test_functions_take_a_subnormal_number_as_it_is_or_for_zero(name: str) -> No
         assert any(np.array_equal(value, choice, equal_nan=True) for choice in choices), (value, choices)
 
 
-@pytest.mark.parametrize("flush", [False, True])
-def test_a_schedule_is_built_to_keep_or_to_flush(flush: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("denormals", "other"), [("keep", "flush"), ("flush", "keep")])
+def test_a_schedule_is_built_to_keep_or_to_flush(denormals: str, other: str, tmp_path: Path) -> None:
     A = te.placeholder((SIZE,), name="A")
     B = te.compute((SIZE,), lambda i: A[i] * 2.0, name="B")
     cache = ObjectCache(tmp_path / "objects")
-    build(te.create_schedule(B), [A, B], flush_denormals=not flush, cache=cache)  # the other is not taken for it
+    build(te.create_schedule(B), [A, B], denormals=other, cache=cache)  # the other is not taken for it
     a, b = np.full(SIZE, SUBNORMAL), np.ones(SIZE, np.float32)
-    build(te.create_schedule(B), [A, B], flush_denormals=flush, cache=cache)(a, b)
-    assert set(b.tolist()) == {0.0 if flush else float(SUBNORMAL * 2)}
+    build(te.create_schedule(B), [A, B], denormals=denormals, cache=cache)(a, b)
+    assert set(b.tolist()) == {0.0 if denormals == "flush" else float(SUBNORMAL * 2)}
+
+
+def test_another_choice_is_refused() -> None:
+    A = te.placeholder((SIZE,), name="A")
+    B = te.compute((SIZE,), lambda i: A[i] * 2.0, name="B")
+    with pytest.raises(CodegenError, match="expected denormals keep or flush, found True"):
+        build(te.create_schedule(B), [A, B], denormals=True)
 
 
 def test_a_function_that_flushes_differs_from_one_that_keeps() -> None:
     flushing, keeping = (parse_function(SCALE.format(mode=mode, kind="for")) for mode in (FLUSH, ""))
-    assert str(flushing).splitlines()[0].endswith("b: out float32[4096] align 4) flush_denormals")
+    assert str(flushing).splitlines()[0].endswith("b: out float32[4096] align 4) denormals flush")
     assert why_different(parse_function(str(flushing)), flushing) is None
     assert digest(parse_function(str(flushing))) == digest(flushing) != digest(keeping)
-    assert "flush_denormals" in (why_different(flushing, keeping) or "")
+    assert "denormals" in (why_different(flushing, keeping) or "")
 
 
 @pytest.mark.parametrize("triple", ["riscv64-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"])
 def test_other_architectures_keep_denormals_as_the_thread_does_and_flush_none(triple: str) -> None:
     build_functions([parse_function(SCALE.format(mode="", kind="parallel"))], f"llvm -mtriple={triple}")
-    message = "f: expected denormals to be kept, found flush_denormals, which code for x86-64 and AArch64 can do"
+    message = "f: expected denormals to be kept, found denormals flush, which code for x86-64 and AArch64 can do"
     with pytest.raises(CodegenError, match=re.escape(message)):
         build_functions([parse_function(SCALE.format(mode=FLUSH, kind="for"))], f"llvm -mtriple={triple}")
 
 
 def test_c_and_opencl_flush_none() -> None:
-    message = "f: expected denormals to be kept, found flush_denormals, which targets of kind llvm can do"
+    message = "f: expected denormals to be kept, found denormals flush, which targets of kind llvm can do"
     function = parse_function(SCALE.format(mode=FLUSH, kind="for"))
     with pytest.raises(CodegenError, match=re.escape(message)):
         emit_c([function])

@@ -58,7 +58,7 @@ from sateen.tensor_ir.codegen.object_code import compile_for, compile_functions
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.digest import digest
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.link import link
 
 EXPORTS = (
@@ -74,8 +74,6 @@ LONGEST_SONAME = 128
 
 NUMERICS = ("strict", "default", "fast")
 """How far the sums of a network may be rearranged, from the least on (semantics 4.8)."""
-DENORMALS = ("keep", "flush")
-"""What becomes of subnormal numbers (semantics 4.10)."""
 
 
 def default_pipeline(target: Target, numerics: str = "default", known: Chooser = nothing_known) -> Pipeline:
@@ -131,12 +129,12 @@ def lower_network(
     begin: Callable[[Function, Node], None] = lambda function, node: None,
     *,
     timed: bool = False,
-    flush_denormals: bool = False,
+    denormals: str = "keep",
 ) -> LoweredNetwork:
     """Fuse, lower every distinct group of an optimised graph and of bodies in it once, and plan memory.
 
     `begin` is told each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the
-    entry writes a clock after each step, with `flush_denormals` it may take subnormal numbers for zeros.
+    entry writes a clock after each step, with `denormals` flush it may take subnormal numbers for zeros.
     """
     fused = fuse(lift_parameters(copy_outputs(graph)))
     machine = Machine.of(target)
@@ -167,7 +165,7 @@ def lower_network(
     copies = {type_: kernel_of(copying(type_)).function.name for type_ in copied}
     plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
     names = {node: kernel.function.name for node, kernel in calls.items()}
-    entry = build_entry(fused, names, copies, plan, timed=timed, flush_denormals=flush_denormals)
+    entry = build_entry(fused, names, copies, plan, timed=timed, denormals=denormals)
     return LoweredNetwork(fused, plan, tuple(functions.values()), names, entry)
 
 
@@ -198,14 +196,14 @@ def lowered(
     operators: OpSet = OPS,
     observer: Observer | None = None,
     timed: bool = False,
-    flush_denormals: bool = False,
+    denormals: str = "keep",
 ) -> LoweredNetwork:
     """What `build` does before it generates code: the passes, then `lower_network`; its options mean the same."""
     known = nothing_known if records is None else records.best(target)
     passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=target.kind)
     optimised = run_pipeline(graph, (*passes, last), observer)
-    return lower_network(optimised, target, begin, timed=timed, flush_denormals=flush_denormals)
+    return lower_network(optimised, target, begin, timed=timed, denormals=denormals)
 
 
 def network_target(value: Target | str) -> Target:
@@ -252,7 +250,6 @@ def build(
     _require_known_sizes(bound)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_convolutions takes them")
-    flush = denormals == "flush"
     compiler = KernelCompiler(complete, workers, cache)
     network = lowered(
         bound,
@@ -264,7 +261,7 @@ def build(
         operators=operators,
         observer=observer,
         timed=timed,
-        flush_denormals=flush,
+        denormals=denormals,
     )
     codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
     metadata = Metadata(_producer(), str(complete), (signature_of(network.entry),))
@@ -281,7 +278,7 @@ def build(
         parameter_block(network.graph, network.plan, lift_parameters(bound).parameters.values()),
         options={
             **({} if numerics == "default" else {"numerics": numerics}),
-            **({"denormals": denormals} if flush else {}),
+            **({"denormals": denormals} if denormals != "keep" else {}),
             **({} if records is None else {"records": records.digest}),
         },
         aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},

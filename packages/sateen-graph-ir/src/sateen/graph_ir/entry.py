@@ -45,13 +45,13 @@ def build_entry(
     name: str = "run",
     *,
     timed: bool = False,
-    flush_denormals: bool = False,
+    denormals: str = "keep",
 ) -> Function:
     """`name`(inputs…, outputs…, parameters, workspace): parameters and workspace are blocks of bytes, aligned to 64.
 
     `kernels` names what computes a node, bodies of control nodes included, `copies` what copies a value. With `timed`,
     a vector of int64 comes before the parameters: the processor's clock at the start and after each step. The kernels
-    run in the entry's mode: with `flush_denormals` they may take subnormal numbers for zeros. Outputs and inputs of
+    run in the entry's mode: with `denormals` flush they may take subnormal numbers for zeros. Outputs and inputs of
     `graph.aliases` may share memory.
     """
     outside: dict[Value, Buffer] = {}
@@ -73,9 +73,7 @@ def build_entry(
         arguments.insert(-2, clock)
         written.add(clock)
     shared = frozenset(outside[v] for pair in graph.aliases.items() for v in pair)
-    return Function(
-        name, tuple(arguments), frozenset(written), sequence(*steps), shared, flush_denormals=flush_denormals
-    )
+    return Function(name, tuple(arguments), frozenset(written), sequence(*steps), shared, denormals)
 
 
 def _block(name: str, size: int) -> Buffer:

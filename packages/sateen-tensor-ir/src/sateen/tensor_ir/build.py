@@ -29,7 +29,7 @@ from sateen.tensor_ir.codegen.object_code import (
 from sateen.tensor_ir.codegen.pool import pool_text
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.schedule import Schedule
@@ -139,7 +139,7 @@ def build(
     *,
     buffers: Mapping[Tensor, Buffer] | None = None,
     aliased: Sequence[Tensor] = (),
-    flush_denormals: bool = False,
+    denormals: str = "keep",
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
 ) -> CompiledModule:
@@ -147,12 +147,14 @@ def build(
 
     `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
     storage other than compact row-major for some arguments; those in `aliased` may overlap each other. With
-    `flush_denormals` subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules` expand intrinsics, the
+    `denormals` flush subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules` expand intrinsics, the
     user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError,
     CodegenError, TargetError.
     """
+    if denormals not in DENORMALS:
+        raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
     function = lower(schedule, arguments, name, buffers=buffers, aliased=aliased)
-    return build_functions([replace(function, flush_denormals=flush_denormals)], target, rules=rules, cache=cache)
+    return build_functions([replace(function, denormals=denormals)], target, rules=rules, cache=cache)
 
 
 def build_functions(

@@ -26,7 +26,7 @@ from sateen.frontends.onnx.loading import Model as LoadedModel
 from sateen.frontends.onnx.loading import load
 from sateen.frontends.onnx.report import Report
 from sateen.frontends.onnx.signature import declared_type, input_types
-from sateen.graph_ir.build import DENORMALS, NUMERICS, build, lowered, network_target
+from sateen.graph_ir.build import NUMERICS, build, lowered, network_target
 from sateen.graph_ir.graph import Array, Graph
 from sateen.graph_ir.installed import installed_operators
 from sateen.graph_ir.records import Records
@@ -46,6 +46,7 @@ from sateen.runtime import load as load_artifact
 from sateen.runtime.display import did_you_mean
 from sateen.tensor_ir import ObjectCache
 from sateen.tensor_ir.codegen.workers import CompilerPool
+from sateen.tensor_ir.ir.stmt import DENORMALS
 
 MOST_INPUTS = 3
 """That a message names."""
@@ -301,7 +302,7 @@ def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
             target,
             numerics=compilation.numerics,
             records=records_of(compilation),
-            flush_denormals=compilation.denormals == "flush",
+            denormals=compilation.denormals,
         )
     except SateenError as error:
         return error

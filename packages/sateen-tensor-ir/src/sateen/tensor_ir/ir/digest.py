@@ -19,7 +19,7 @@ def digest(function: Function) -> str:
     """
     writer = _Writer()
     head = [writer.buffer(b) + str(b in function.outputs) + str(b in function.aliased) for b in function.parameters]
-    parts = (head, function.flush_denormals, writer.node(function.body))
+    parts = (head, function.denormals, writer.node(function.body))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

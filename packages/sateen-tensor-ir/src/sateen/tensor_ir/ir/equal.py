@@ -119,7 +119,7 @@ class _Comparison:
                     self.bind(e, g, f"{at}.shape")
             self.bind_buffers(x, y, at)
             self.compare((x in a.outputs, x in a.aliased), (y in b.outputs, y in b.aliased), f"{at} (output, aliased)")
-        self.compare(a.flush_denormals, b.flush_denormals, f"{place}.flush_denormals")
+        self.compare(a.denormals, b.denormals, f"{place}.denormals")
         self.compare(a.body, b.body, f"{place}.body")
 
 

@@ -211,13 +211,16 @@ class _Parser:
             outputs |= {buffer} if role in ("inout", "out") else set()
             aliased |= {buffer} if role in ("inout", "aliased") else set()
             self.names[buffer_name] = buffer
-        flush_denormals = self.accept("flush_denormals")
+        denormals = "keep"
+        if self.accept("denormals"):
+            self.expect("flush")
+            denormals = "flush"
         self.end_of_line()
         while self.row < len(self.lines) and self.accept("constant"):
             self.constant()
         body = self.block(2)
         self.end_of_text()
-        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), flush_denormals)
+        return Function(token.text, tuple(parameters), frozenset(outputs), body, frozenset(aliased), denormals)
 
     def buffer(self, name: str, data: bool = False) -> Buffer:
         """The type of a buffer, and for a constant its data."""

@@ -45,7 +45,7 @@ from sateen.tensor_ir.ir.visit import children, walk
 
 RESERVED = frozenset(
     {
-        "aliased", "align", "allocate", "and", "barrier", "constant", "else", "false", "flush_denormals", "for",
+        "aliased", "align", "allocate", "and", "barrier", "constant", "denormals", "else", "false", "flush", "for",
         "function", "given", "if", "in", "inff", "inout", "invoke", "let", "max", "min", "nanf", "not", "or", "out",
         "parallel", "pass", "piecewise", "prefetch", "select", "strides", "thread", "timestamp", "true", "unrolled",
         "vectorized", "while",
@@ -113,7 +113,7 @@ def format_function(f: Function) -> str:
     symbols = f"[{', '.join(sorted(sizes))}]" if sizes else ""
     used = (n.buffer for n in walk(f.body) if isinstance(n, (ex.Load, Prefetch)))
     constants = [printer.constant(b) for b in dict.fromkeys(used) if b.data is not None]
-    mode = " flush_denormals" if f.flush_denormals else ""
+    mode = "" if f.denormals == "keep" else f" denormals {f.denormals}"
     return "\n".join([f"function {f.name}{symbols}({parameters}){mode}", *constants, *printer.lines(f.body, 1)])
 
 

@@ -192,14 +192,18 @@ def lets(statement: Stmt) -> tuple[list[Let], Stmt]:
     return chain, statement
 
 
+DENORMALS = ("keep", "flush")
+"""What may become of subnormal numbers."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function:
     """A kernel: a body over parameters.
 
     `parameters` are the buffers in the order of the public arguments; symbolic extents in their shapes are bound
     from the arguments. `outputs` are those that the body writes. `aliased` parameters may overlap each other, so they
-    are emitted without `noalias`. With `flush_denormals` subnormal numbers may count as zeros in all that the public
-    function runs (docs/semantics.md, 4.10).
+    are emitted without `noalias`. `denormals`, one of DENORMALS, says what becomes of subnormal numbers in all that the
+    public function runs: with flush they may count as zeros (docs/semantics.md, 4.10).
     """
 
     name: str
@@ -207,7 +211,7 @@ class Function:
     outputs: frozenset[Buffer]
     body: Stmt
     aliased: frozenset[Buffer] = frozenset()
-    flush_denormals: bool = False
+    denormals: str = "keep"
 
     def __str__(self) -> str:
         from sateen.tensor_ir.ir.printer import format_function

@@ -380,9 +380,9 @@ def with_rules(function: Function, rules: IntrinsicRules, own: frozenset[str]) -
 
     Raises CodegenError for denormals to be flushed, which C has no words for.
     """
-    if function.flush_denormals:
+    if function.denormals == "flush":
         raise CodegenError(
-            f"{function.name}: expected denormals to be kept, found flush_denormals, which targets of kind llvm can do"
+            f"{function.name}: expected denormals to be kept, found denormals flush, which targets of kind llvm can do"
         )
     keep = frozenset(name for name in own if rules.rules.get(name) == DEFAULT_RULES.rules[name])
     return replace(function, body=lower_intrinsics(function.body, rules, keep))

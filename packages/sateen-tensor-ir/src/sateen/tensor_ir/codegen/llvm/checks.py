@@ -54,10 +54,10 @@ def public_function(function: Function, layout: AbiLayout, mode: FloatMode | Non
     Raises CodegenError for an extent that is not simple arithmetic, a symbol that no argument gives, and denormals
     to be flushed where there is no mode for that.
     """
-    if function.flush_denormals and mode is None:
+    if function.denormals == "flush" and mode is None:
         raise CodegenError(
-            f"{function.name}: expected denormals to be kept, found flush_denormals, which code for x86-64 and AArch64 "
-            "can do"
+            f"{function.name}: expected denormals to be kept, found denormals flush, which code for x86-64 and "
+            "AArch64 can do"
         )
     w = _Writer(layout)
     count = len(function.parameters)
@@ -89,7 +89,7 @@ def _mode(function: Function, mode: FloatMode | None) -> tuple[str, str, str]:
     """Text that reserves storage for modes, enters that of the function and goes back to the caller's."""
     if mode is None:
         return "", "", ""
-    value = mode.flush if function.flush_denormals else mode.keep
+    value = mode.flush if function.denormals == "flush" else mode.keep
     storage = [f"  {place} = alloca i{mode.bits}" for place in ("%mode.of.caller", "%mode")]
     enter = [*mode.save("%mode.of.caller"), f"  store i{mode.bits} {value}, ptr %mode", *mode.load("%mode")]
     return "\n".join([*storage, ""]), "\n".join([*enter, ""]), "\n".join([*mode.load("%mode.of.caller"), ""])
