@@ -112,7 +112,7 @@ def test_gaps_of_the_best_sizes_are_told_where_none_work(sateen, tmp_path):
     ran = sateen("check", save(tmp_path / "alien.onnx", nodes, {"x": ["n", 3]}))
     assert ran.status == 1
     assert "; of the sizes that were tried none works, the best are\n  sateen check " in ran.out
-    assert "with these: model 'alien.onnx', 2 nodes, operator sets ai.onnx 17: 1 nodes can't be compiled" in ran.out
+    assert "with these: model 'alien.onnx', 2 nodes, operator sets ai.onnx 17: 1 node can't be compiled" in ran.out
 
 
 def test_many_kinds_of_gaps_are_told_in_few_lines(sateen, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from sateen.runtime.display import shortened
+from sateen.runtime.display import counted, shortened
 from sateen.runtime.errors import printable
 
 MOST_KINDS, MOST_NODES, MOST_CHARACTERS = 8, 3, 160
@@ -56,7 +56,7 @@ class Report:
     def head(self) -> str:
         """What model it is about."""
         opsets = ", ".join(f"{printable(domain) or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
-        return f"model {self.model!r}, {self.nodes} nodes, operator sets {opsets}"
+        return f"model {self.model!r}, {counted(self.nodes, 'node')}, operator sets {opsets}"
 
     def __str__(self) -> str:
         if not self.gaps:
@@ -64,7 +64,7 @@ class Report:
         alike: dict[tuple[str, int, str, str], list[Gap]] = {}
         for gap in self.gaps:
             alike.setdefault((gap.qualified_operator, gap.opset, gap.reason, gap.help), []).append(gap)
-        lines = [f"{self.head}: {len(self.gaps)} nodes can't be compiled"]
+        lines = [f"{self.head}: {counted(len(self.gaps), 'node')} can't be compiled"]
         for (operator, opset, reason, remedy), gaps in list(alike.items())[:MOST_KINDS]:
             names = ", ".join(repr(gap.node) for gap in gaps[:MOST_NODES])
             names += f" and {len(gaps) - MOST_NODES} more" if len(gaps) > MOST_NODES else ""
@@ -75,5 +75,5 @@ class Report:
             others = sum(map(len, list(alike.values())[MOST_KINDS:]))
             lines.append(f"  and {others} of {len(alike) - MOST_KINDS} other kinds; `sateen check --json` tells all")
         if self.unchecked:
-            lines.append(f"  {self.unchecked} nodes behind these were looked up by name only")
+            lines.append(f"  looked up by name only: {counted(self.unchecked, 'node')} behind these")
         return "\n".join(lines)
