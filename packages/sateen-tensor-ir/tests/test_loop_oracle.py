@@ -212,6 +212,12 @@ def test_loops_may_start_anywhere_and_nest_deeper_than_python_allows():
     assert result.tolist() == [3 * depth]
 
 
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+def test_an_expression_as_deep_as_it_is(dtype):
+    text = f"function f(x: {dtype}[1], y: out {dtype}[1])\n  y[0] = x[0]" + " + x[0]" * 5000
+    assert execute(text, np.ones(1, dtype), np.empty(1, dtype)).tolist() == [5001]
+
+
 def test_a_long_expression():
     terms = " + ".join(["x[0]"] * 150)
     text = f"function f(x: int32[1], y: out int32[1])\n  y[0] = {terms}"

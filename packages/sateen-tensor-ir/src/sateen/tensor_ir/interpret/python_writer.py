@@ -43,7 +43,7 @@ from sateen.tensor_ir.ir.stmt import (
     Store,
     While,
 )
-from sateen.tensor_ir.ir.visit import children, free_vars, walk
+from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, walk
 
 MAX_LOOPS = 15
 """Loops in one Python function, which CPython limits to 20; those inside are put into a function of their own."""
@@ -123,7 +123,8 @@ class _Writer:
         """The worker that allocated each buffer."""
         self.data_vars: set[Var] = set()
         self.shared_nodes: set[int] = set()
-        self.temporaries: dict[int, str] = {}
+        self.texts: dict[int, str] = {}
+        """The text of each expression, by id, that has one at this point of the statement."""
         self.is_data: dict[int, bool] = {}
 
     # Lines and names.
@@ -165,7 +166,7 @@ class _Writer:
                 self.statement(child)
             return
         self.origin = s
-        self.temporaries, self.is_data = {}, {}
+        self.texts, self.is_data = {}, {}
         self.shared_nodes = _shared_nodes(s)
         match s:
             case For():
@@ -324,14 +325,27 @@ class _Writer:
         return f"({''.join(f'{self.expr(i)}, ' for i in indices)})"
 
     def expr(self, e: Expr) -> str:
-        """Python text of the value; a node that the statement uses several times is evaluated once, into a name."""
-        known = self.temporaries.get(id(e))
-        if known is not None:
-            return known
+        """Python text of the value; a node that the statement uses several times is evaluated once, into a name.
+
+        Operands that are always evaluated get theirs first, so that only those that are chosen recurse.
+        """
+        pending = [e]
+        while pending:
+            node = pending[-1]
+            waiting = [c for c in _always_evaluated(node) if id(c) not in self.texts]
+            if waiting:
+                pending += reversed(waiting)
+                continue
+            pending.pop()
+            if id(node) not in self.texts:
+                self.texts[id(node)] = self.operation_or_name(node)
+        return self.texts[id(e)]
+
+    def operation_or_name(self, e: Expr) -> str:
         text = self.operation(e)
         if id(e) not in self.shared_nodes and len(text) < MAX_TEXT:
             return text
-        name = self.temporaries[id(e)] = self.fresh("t")
+        name = self.fresh("t")
         self.line(f"{name} = {text}")
         return name
 
@@ -376,12 +390,10 @@ class _Writer:
 
     def is_loaded(self, e: Expr) -> bool:
         """Whether the value comes from memory, a call or a conversion."""
-        known = self.is_data.get(id(e))
-        if known is None:
-            known = isinstance(e, (ex.Load, ex.Call, ex.Cast)) or e in self.data_vars
-            known = known or any(self.is_loaded(c) for c in children(e) if isinstance(c, Expr))
-            self.is_data[id(e)] = known
-        return known
+        for node in operands_first(e, self.is_data):
+            is_data = isinstance(node, (ex.Load, ex.Call, ex.Cast)) or node in self.data_vars
+            self.is_data[id(node)] = is_data or any(self.is_data[id(c)] for c in children(node))
+        return self.is_data[id(e)]
 
     def choice(self, condition: Expr, then: Expr, otherwise: Expr) -> str:
         """One of two operands: only that one is evaluated."""
@@ -400,10 +412,11 @@ class _Writer:
     def branch(self, e: Expr) -> tuple[list[str], str]:
         """The lines that an operand needs, at the depth of a block, and its text; names in it stay in it."""
         lines, origins = self.program.lines, self.program.origins
-        outer, mark = dict(self.temporaries), len(lines)
+        known, mark = len(self.texts), len(lines)
         with self.indented():
             text = self.expr(e)
-        self.temporaries = outer
+        while len(self.texts) > known:
+            self.texts.popitem()
         own = lines[mark:]
         del lines[mark:], origins[mark:]
         return own, text
@@ -448,6 +461,18 @@ def _in_double(meaning: Callable[..., Any], e: ex.Call) -> Callable[..., Any]:
 
 def _no_branch(index: int, count: int) -> None:
     raise Trap(f"piecewise expects an index in [0, {count}), found {index}")
+
+
+def _always_evaluated(e: Expr) -> tuple[Expr, ...]:
+    """The operands that are evaluated wherever `e` is."""
+    match e:
+        case ex.And() | ex.Or():
+            return (e.a,)
+        case ex.Select():
+            return (e.condition,)
+        case ex.Piecewise():
+            return (e.index,)
+    return tuple(c for c in children(e) if isinstance(c, Expr))
 
 
 def _shared_nodes(s: Stmt) -> set[int]:
