@@ -105,6 +105,7 @@ def test_without_a_place_for_the_cache_a_model_compiles_and_runs_all_the_same(sa
     ran = sateen("compile", dense, "-o", "dense.sateen")
     assert ran.status == 0
     assert ran.err.startswith(f"compiled kernels are not kept in {tmp_path / 'cache' / 'sateen' / 'objects'}: ")
+    assert "set XDG_CACHE_HOME to a folder of yours that has it, or give --no-cache" in ran.err
     ran = sateen("run", "dense.sateen", "--random", 0)
     assert (ran.status, ran.err) == (0, "")
 

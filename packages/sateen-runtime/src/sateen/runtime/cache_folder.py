@@ -43,10 +43,11 @@ class CacheFolder:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = path.stat()
         if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+            remedy = "chmod go-w makes it so" if status.st_uid == os.getuid() else "name another"
             raise OSError(
                 errno.EPERM,
                 f"expected a folder that only its owner, you, may write to; found owner {status.st_uid} and mode "
-                f"{status.st_mode & 0o777:o}",
+                f"{status.st_mode & 0o777:o}; {remedy}",
                 str(path),
             )
 

@@ -345,14 +345,22 @@ def object_cache(compilation: Compilation) -> ObjectCache | None:
     try:
         return ObjectCache(folder)
     except (OSError, CodegenError) as error:
-        say(f"compiled kernels are not kept in {folder}: {error}", err=True)
+        _say_not_kept(folder, str(error))
         return None
 
 
 def tell_refusal(cache: ObjectCache | None) -> None:
     """Say on stderr why compiled kernels are not kept, where they should be and are not."""
     if cache is not None and cache.refusal:
-        say(f"compiled kernels are not kept in {cache.folder}: {cache.refusal}", err=True)
+        _say_not_kept(cache.folder, cache.refusal)
+
+
+def _say_not_kept(folder: Path, reason: str) -> None:
+    say(
+        f"compiled kernels are not kept in {folder}: {reason}\n"
+        "  make room there, set XDG_CACHE_HOME to a folder of yours that has it, or give --no-cache",
+        err=True,
+    )
 
 
 def _verified_files() -> VerifiedFiles | None:
