@@ -1,4 +1,5 @@
-"""What the `sateen` script calls: the command, imported such that an interrupt meanwhile leaves no traceback.
+"""What the `sateen` script and `python -m sateen` call: the command, imported such that an interrupt meanwhile leaves
+no traceback.
 
 It lies outside of `sateen.frontends`, whose import takes most of the time.
 """

@@ -26,8 +26,8 @@ def test_the_version_is_told(sateen):
     assert (ran.status, ran.out) == (0, f"sateen, version {frontends.__version__}\n")
 
 
-def test_the_package_is_a_program():
-    command = [sys.executable, "-m", "sateen.frontends", "--version"]
+def test_the_namespace_is_a_program():
+    command = [sys.executable, "-m", "sateen", "--version"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ran.stdout == f"sateen, version {frontends.__version__}\n"
 
@@ -99,10 +99,10 @@ def test_the_entry_point_of_the_distribution_is_the_command(monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_interrupt_while_the_command_is_imported_ends_it_without_a_traceback():
-    program = """
+@pytest.mark.parametrize("call", [("-m", "sateen"), ("-c", "from sateen.console import main; main()")])
+def test_an_interrupt_while_the_command_is_imported_ends_it_without_a_traceback(call, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("""
 import os, signal, sys
-from sateen import console
 
 class Interrupting:
     def find_spec(self, name, path, target=None):
@@ -110,9 +110,9 @@ class Interrupting:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupting())
-sys.exit(console.main())
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+""")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run([sys.executable, *call], env=environment, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "")
 
 
