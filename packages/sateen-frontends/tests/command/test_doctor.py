@@ -17,6 +17,13 @@ def test_this_machine_works_and_is_described(sateen):
     }  # fmt: skip
 
 
+def test_targets_without_a_thread_pool_say_what_they_give(sateen):
+    findings = {f["subject"]: f for f in json.loads(sateen("doctor", "--json").out)["findings"]}
+    for subject in ("ARM Linux", "RISC-V Linux", "WebAssembly"):
+        assert (findings[subject]["works"], findings[subject]["remedy"]) == (False, "")
+        assert findings[subject]["found"].startswith("object code of kernels; no libraries, whose thread pool is for")
+
+
 def test_what_is_missing_is_told_with_the_command_that_brings_it(sateen, monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "pyopencl", None)

@@ -24,6 +24,7 @@ from sateen.graph_ir.op_set import OpSet
 from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir import Machine, build, te
+from sateen.tensor_ir.codegen.pool import has_pool
 
 PACKAGES = (
     "sateen-runtime",
@@ -36,6 +37,7 @@ PACKAGES = (
     "onnx",
 )
 CROSS_LINKER = "pip install ziglang"
+NO_POOL = "object code of kernels; no libraries, whose thread pool is for x86-64 and ARM64 Linux"
 OPENCL = "pip install pyopencl pocl-binary-distribution"
 
 
@@ -90,6 +92,8 @@ def _target(subject: str, text: str) -> Callable[[], Finding]:
         data, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
         try:
             module = build(te.create_schedule(B), [A, B], text, name="twice")
+            if not has_pool(module.target.triple):
+                return Finding(subject, False, NO_POOL)
             module.library()
             if text == "llvm":
                 module(data, out)

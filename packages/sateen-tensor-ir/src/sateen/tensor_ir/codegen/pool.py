@@ -43,6 +43,11 @@ _MACHINES = {
 }
 
 
+def has_pool(triple: str) -> bool:
+    """Whether there is a pool for a triple: for x86-64 and AArch64 Linux."""
+    return architecture_of(triple) in _MACHINES and "linux" in triple and "android" not in triple
+
+
 def pool_text(triple: str, cgroup: str = "/sys/fs/cgroup", membership: str = "/proc/self/cgroup") -> str:
     """LLVM IR text that defines `sateen_abi_version`, `sateen_default_host` and `sateen_pool_stop`, the rest internal.
 
@@ -51,9 +56,9 @@ def pool_text(triple: str, cgroup: str = "/sys/fs/cgroup", membership: str = "/p
     which `membership` lists those of a process. The least quota of processor time that they and the groups around them
     set (version 2 or 1) bounds the number of threads as the affinity mask does.
     """
-    machine = _MACHINES.get(architecture_of(triple))
-    if machine is None or "linux" not in triple or "android" in triple:
+    if not has_pool(triple):
         raise CodegenError(f"the thread pool is for {' and '.join(_MACHINES)} on Linux, not for {triple!r}")
+    machine = _MACHINES[architecture_of(triple)]
     fields = {
         "pool_size": _POOL_SIZE,
         "workers": _WORKERS,
