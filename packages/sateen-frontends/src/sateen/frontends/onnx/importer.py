@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from sateen.frontends.onnx import contrib
 from sateen.frontends.onnx.control_flow import Body, choose, loop, require_branch, scan
 from sateen.frontends.onnx.converters import CONVERTERS
 from sateen.frontends.onnx.custom import convert_custom, operator_named, schema_of_operator
@@ -268,6 +269,8 @@ class _Importer:
         function = self.functions.get((domain, proto.op_type, proto.overload))
         spans = place.spans or (NodeSpan(self.model.name, _name_of(proto), proto.op_type),)
         opset = place.opsets.get(domain)
+        if function is None and domain == contrib.DOMAIN and opset is not None:
+            function = contrib.contrib_function(proto)
         schema = None if opset is None else schema_of(proto.op_type, domain, opset)
         custom = None
         if function is None and (refusal := self._refusal(proto, domain, opset)) is not None:

@@ -1,0 +1,132 @@
+"""Operators of onnxruntime's own domain that its quantiser writes into every QOperator network, as functions of ONNX's.
+
+Each is what its description says (onnxruntime, docs/ContribOperators.md): the inputs dequantised, the operator in
+float32, the result quantised. QGemm, like QLinearMatMul, has its sums in integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import onnx
+from onnx import parser
+
+from sateen.frontends.onnx.loading import text
+from sateen.frontends.onnx.node import UnsupportedError
+from sateen.frontends.onnx.structure import MOST_ARGUMENTS
+
+DOMAIN = "com.microsoft"
+
+_BINARY = {"QLinearAdd": "Add", "QLinearMul": "Mul"}
+_WINDOW = {
+    "auto_pad": "string", "ceil_mode": "int", "count_include_pad": "int", "kernel_shape": "ints", "pads": "ints",
+    "strides": "ints",
+}  # fmt: skip
+_UNARY = {
+    "QLinearAveragePool": ("AveragePool", _WINDOW, ["channels_last"]),
+    "QLinearGlobalAveragePool": ("GlobalAveragePool", {}, ["channels_last"]),
+    "QLinearLeakyRelu": ("LeakyRelu", {"alpha": "float"}, []),
+    "QLinearSigmoid": ("Sigmoid", {}, []),
+    "QLinearSoftmax": ("Softmax", {"axis": "int"}, ["opset"]),
+}
+"""The operator that each applies, the attributes that it hands on, and those that only say whether this is meant."""
+
+
+def contrib_function(node: onnx.NodeProto) -> onnx.FunctionProto | None:
+    """What a node of this domain means; None for an operator that is not among these.
+
+    Raises UnsupportedError for a variant that the function is not, and an attribute that the operator does not have.
+    """
+    operator, count = text(node.op_type, "an operator"), len(node.input)
+    if count > MOST_ARGUMENTS:
+        raise UnsupportedError(f"more than {MOST_ARGUMENTS} inputs of a node are not supported")
+    attributes = {text(attribute.name, "an attribute"): attribute for attribute in node.attribute}
+    if operator in _BINARY:
+        function = _binary(operator)
+    elif operator in _UNARY:
+        function = _unary(operator)
+    elif operator == "QLinearConcat":
+        function = _concat(count)
+    elif operator == "QGemm":
+        transposed = tuple(name in attributes and bool(attributes[name].i) for name in ("transA", "transB"))
+        function = _gemm(*transposed, count > 6 and bool(node.input[6]))
+    else:
+        return None
+    known = [*function.attribute, *(attribute.name for attribute in function.attribute_proto)]
+    if unknown := [name for name in attributes if name not in known]:
+        raise UnsupportedError(f"{operator} has no attribute {unknown[0]!r}")
+    if count != len(function.input) or not all(node.input[-2:]):
+        raise UnsupportedError(
+            f"expected {len(function.input)} inputs, among them scale and zero point of the result; found {count}"
+        )
+    if "channels_last" in attributes and attributes["channels_last"].i:
+        raise UnsupportedError("channels behind the spatial axes are not supported", "quantise with channels_last=0")
+    if operator == "QLinearSoftmax" and ("opset" not in attributes or attributes["opset"].i < 13):
+        raise UnsupportedError("Softmax as before operator set 13 is not supported", "convert the model to a newer one")
+    return function
+
+
+@cache
+def _binary(operator: str) -> onnx.FunctionProto:
+    return _function(
+        f"{operator} (A, A_scale, A_zero_point, B, B_scale, B_zero_point, C_scale, C_zero_point) => (C)",
+        "a = DequantizeLinear(A, A_scale, A_zero_point)",
+        "b = DequantizeLinear(B, B_scale, B_zero_point)",
+        f"c = {_BINARY[operator]}(a, b)",
+        "C = QuantizeLinear(c, C_scale, C_zero_point)",
+    )
+
+
+@cache
+def _unary(operator: str) -> onnx.FunctionProto:
+    applied, handed_on, others = _UNARY[operator]
+    names = _listed([*handed_on, *others])
+    references = _listed([f"{name}: {kind} = @{name}" for name, kind in handed_on.items()])
+    return _function(
+        f"{operator} {names} (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y)",
+        "x = DequantizeLinear(X, X_scale, X_zero_point)",
+        f"y = {applied} {references} (x)",
+        "Y = QuantizeLinear(y, Y_scale, Y_zero_point)",
+    )
+
+
+@cache
+def _concat(count: int) -> onnx.FunctionProto:
+    """Of scale and zero point of the result, then of each part its data, scale and zero point."""
+    parts = range((count - 2) // 3)
+    inputs = ["Y_scale", "Y_zero_point", *(f"{name}{i}" for i in parts for name in ("X", "X_scale", "X_zero_point"))]
+    return _function(
+        f"QLinearConcat <axis> ({', '.join(inputs)}) => (Y)",
+        *(f"x{i} = DequantizeLinear(X{i}, X_scale{i}, X_zero_point{i})" for i in parts),
+        f"y = Concat <axis: int = @axis> ({', '.join(f'x{i}' for i in parts)})",
+        "Y = QuantizeLinear(y, Y_scale, Y_zero_point)",
+    )
+
+
+@cache
+def _gemm(transposes_a: bool, transposes_b: bool, has_bias: bool) -> onnx.FunctionProto:
+    """The bias is of the scale of the product, alpha · a_scale · b_scale."""
+    return _function(
+        "QGemm <alpha: float = 1.0, transA, transB> "
+        "(A, a_scale, a_zero_point, B, b_scale, b_zero_point, C, y_scale, y_zero_point) => (Y)",
+        f"a = {'Transpose <perm = [1, 0]>' if transposes_a else 'Identity'} (A)",
+        f"b = {'Transpose <perm = [1, 0]>' if transposes_b else 'Identity'} (B)",
+        "product = MatMulInteger(a, b, a_zero_point, b_zero_point)",
+        f"sum = {'Add(product, C)' if has_bias else 'Identity(product)'}",
+        "alpha = Constant <value_float: float = @alpha> ()",
+        "scales = Mul(a_scale, b_scale)",
+        "scale = Mul(scales, alpha)",
+        "total = Cast <to = 1> (sum)",
+        "y = Mul(total, scale)",
+        "Y = QuantizeLinear(y, y_scale, y_zero_point)",
+    )
+
+
+def _listed(attributes: Sequence[str]) -> str:
+    return f"<{', '.join(attributes)}>" if attributes else ""
+
+
+def _function(head: str, *nodes: str) -> onnx.FunctionProto:
+    body = "\n".join(nodes)
+    return parser.parse_function(f'<opset_import: ["" : 21], domain: "{DOMAIN}"> {head} {{\n{body}\n}}')
