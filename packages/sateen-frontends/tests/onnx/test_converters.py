@@ -176,6 +176,14 @@ def test_statistics_of_a_layer_normalisation(run_node: Callable[..., list[Array]
         np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
+def test_pads_beside_auto_pad_are_refused(run_node: Callable[..., list[Array]]) -> None:
+    """The shape inference of onnx follows pads, onnxruntime's pools auto_pad; its convolutions refuse both."""
+    x = np.zeros((1, 1, 8), "float32")
+    message = r"auto_pad SAME_UPPER and pads \[2, 2\] are given both, which ONNX forbids, .*; leave one out"
+    with pytest.raises(FrontendError, match=message):
+        run_node("MaxPool", {"x": x}, kernel_shape=[3], auto_pad="SAME_UPPER", pads=[2, 2])
+
+
 @pytest.mark.parametrize(("auto_pad", "expected"), [("SAME_UPPER", [3, 5, 7, 4]), ("SAME_LOWER", [1, 3, 5, 7])])
 def test_the_odd_element_of_padding_is_where_auto_pad_says(
     run_node: Callable[..., list[Array]], auto_pad: str, expected: list[float]

@@ -50,7 +50,10 @@ def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
             f"{list(dilations)}"
         )
     if _auto_pad(node) != "NOTSET" and any(pads):
-        raise FrontendError(f"auto_pad {_auto_pad(node)} and pads {list(pads)} contradict each other")
+        raise FrontendError(
+            f"auto_pad {_auto_pad(node)} and pads {list(pads)} are given both, which ONNX forbids, and evaluators "
+            "differ in which of them counts; leave one out"
+        )
     return Window(kernel, strides, tuple(1 if k == 1 else d for k, d in zip(kernel, dilations, strict=True)), pads)
 
 
