@@ -75,6 +75,7 @@ def test_missing_features_are_named() -> None:
         ("opencl -mcpu=a", "expected an option of target opencl, one of none; found '-mcpu'"),
         ("llvm mcpu=a", "expected an option of the form -name=value in target 'llvm mcpu=a', found 'mcpu=a'"),
         ("llvm -mcpu", "expected an option of the form -name=value in target 'llvm -mcpu', found '-mcpu'"),
+        ("llvm -mcpu=", "expected a value behind -mcpu= in target 'llvm -mcpu=', found none"),
         ("llvm -mcpu=a -mcpu=b", "expected each option once in target 'llvm -mcpu=a -mcpu=b', found -mcpu again"),
         ("llvm -mattr=avx2", "expected a feature with its sign such as '+avx2', found 'avx2'"),
         ("llvm -mattr=+avx2,-avx2", "expected each feature once, found avx2 more often"),

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
 from sateen import runtime
 
@@ -42,6 +43,9 @@ def test_an_open_dimension_is_refused_with_what_to_do(sateen, open_batch, tmp_pa
     assert ran.status == 1
     assert "found data: float32[?batch, 3]; say what they are, such as" in ran.err
     assert ran.err.endswith(f"  sateen compile {open_batch} -o open.sateen --dim batch=1\n")
+    options = ("--numerics", "strict", "-o", "a b.sateen")
+    again = sateen("compile", *options, open_batch)
+    assert again.err.endswith(f"  sateen compile --numerics strict -o 'a b.sateen' {open_batch} --dim batch=1\n")
     assert not (tmp_path / "open.sateen").exists()
 
 
@@ -69,6 +73,8 @@ def test_a_bound_input_is_a_constant(sateen, dense, tmp_path):
         ("--bind=other=1", "--bind other: the model's inputs are data"),
         ("--dim=other=1", "dims names 'other'"),
         ("--target=lvm", "did you mean llvm?"),
+        ("--target=llvm -mtriple=x86_64-linux -mcpu=haswel", "LLVM knows no processor 'haswel' for x86_64"),
+        ("--target=llvm -mcpu=", "expected a value behind -mcpu= in target 'llvm -mcpu=', found none"),
         ("--target=cuda", "expected a target of kind llvm, for which networks are compiled, found 'cuda'"),
     ],
 )
@@ -76,6 +82,18 @@ def test_options_that_do_not_fit_the_model_are_refused(sateen, dense, option, wo
     ran = sateen("compile", dense, "-o", "dense.sateen", option)
     assert ran.status == 1
     assert words in ran.err
+    if "--target" in option:
+        assert words in sateen("check", dense, option).err
+
+
+def test_a_scalar_is_bound_to_one_number(sateen, tmp_path):
+    shapes = {"x": [4], "s": [], "y": [4]}
+    x, s, y = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items())
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "s"], ["y"])], "scaled", [x, s], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "scaled.onnx")
+    ran = sateen("compile", "scaled.onnx", "-o", "scaled.sateen", "--bind=s=2,3")
+    assert (ran.status, ran.err) == (1, "ArgumentError: --bind s: expected one number, for float32[], found 2: '2,3'\n")
+    assert sateen("compile", "scaled.onnx", "-o", "scaled.sateen", "--bind=s=2").status == 0
 
 
 @pytest.mark.parametrize(

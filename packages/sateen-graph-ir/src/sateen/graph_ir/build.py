@@ -54,7 +54,7 @@ from sateen.runtime.signature import Metadata
 from sateen.tensor_ir import Machine, ObjectCache
 from sateen.tensor_ir.codegen.llvm import companion_text
 from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
-from sateen.tensor_ir.codegen.object_code import compile_for, compile_functions
+from sateen.tensor_ir.codegen.object_code import compile_for, compile_functions, machine_of
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.digest import digest
@@ -207,10 +207,14 @@ def lowered(
 
 
 def network_target(value: Target | str) -> Target:
-    """The complete target of a network. Raises TargetError for a kind that networks can't be compiled for."""
+    """The complete target of a network.
+
+    Raises TargetError for a kind that networks can't be compiled for, and a processor or feature that LLVM lacks.
+    """
     target = Target.of(value)
     if target.kind != "llvm":
         raise TargetError(f"expected a target of kind llvm, for which networks are compiled, found {target.kind!r}")
+    machine_of(target)
     return target
 
 

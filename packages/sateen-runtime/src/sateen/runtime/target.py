@@ -83,6 +83,8 @@ class Target:
             name, equals, value = word.removeprefix("-").partition("=")
             if not word.startswith("-") or not equals:
                 raise TargetError(f"expected an option of the form -name=value in target {text!r}, found {word!r}")
+            if not value:
+                raise TargetError(f"expected a value behind -{name}= in target {text!r}, found none")
             if name in values:
                 raise TargetError(f"expected each option once in target {text!r}, found -{name} again")
             values[name] = value

@@ -172,6 +172,8 @@ def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, 
         numbers = [float(word) if set(word) & set(".enEN") else int(word) for word in text.split(",")]
     except ValueError:
         raise ArgumentError(f"--bind {name}: expected numbers, FILE.npy or FILE.npz:KEY, found {text!r}") from None
+    if type_ is not None and type_.rank == 0 and len(numbers) > 1:
+        raise ArgumentError(f"--bind {name}: expected one number, for {type_}, found {len(numbers)}: {text!r}")
     dtype = None if type_ is None else type_.dtype.numpy
     given = np.array(numbers[0] if type_ is not None and type_.rank == 0 else numbers)
     data = given if dtype is None else given.astype(dtype)
@@ -238,7 +240,7 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
     if not usual:
         return Reading(*read({}))
     sizes = find_sizes(usual, read)
-    return Reading(None, sizes.report, _advice(path, types, sizes))
+    return Reading(None, sizes.report, _advice(types, sizes))
 
 
 def input_types_of(model: LoadedModel, compilation: Compilation) -> dict[str, TensorType]:
@@ -249,13 +251,11 @@ def input_types_of(model: LoadedModel, compilation: Compilation) -> dict[str, Te
     return input_types([v for v in graph.input if v.name not in constant], shapes, compilation.dims)[0]
 
 
-def _advice(path: Path, types: Mapping[str, TensorType], sizes: Sizes) -> str:
-    """A command line that gives all dimensions of a model's inputs sizes; with the report where these don't work."""
+def _advice(types: Mapping[str, TensorType], sizes: Sizes) -> str:
+    """The command line with sizes for a model's open dimensions; with the report where none are known to work."""
     open_ = [f"{name}: {t}" for name, t in types.items() if not t.is_static]
     more = f" and {len(open_) - MOST_INPUTS} more" if len(open_) > MOST_INPUTS else ""
-    context = click.get_current_context()
-    output = ["-o", str(context.params["output"])] if context.info_name == "compile" else []
-    command = shlex.join([*context.command_path.split(), str(path), *output])
+    command = shlex.join(click.get_current_context().obj)
     example = f"{command} {' '.join(options_of(types, sizes.dims))}"
     advice = f"expected inputs of known dimensions, found {'; '.join(open_[:MOST_INPUTS])}{more}; say what they are"
     if sizes.work:

@@ -44,8 +44,9 @@ for verb in (check, compile_, run, verify, bench, profile, inspect, tune, doctor
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (None: those of the process) and return its exit status."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status = sateen.main(arguments, prog_name="sateen", standalone_mode=False)
+        status = sateen.main(words, prog_name="sateen", standalone_mode=False, obj=["sateen", *words])
     except click.ClickException as error:
         told = StringIO()
         error.show(told)
