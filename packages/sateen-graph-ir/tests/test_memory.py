@@ -131,6 +131,13 @@ def _moved(op: object, inputs: list[Array]) -> list[Array]:
             raise AssertionError(op)
 
 
+def simulate(graph: Graph, plan: MemoryPlan) -> None:
+    simulation = Simulation(graph, plan)
+    for node in graph.nodes:
+        simulation.run(node, 256)
+    assert all(map(simulation.is_intact, graph.outputs))
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_no_value_is_overwritten_while_it_is_needed(seed: int) -> None:
     graph = random_graph(seed)
@@ -141,10 +148,7 @@ def test_no_value_is_overwritten_while_it_is_needed(seed: int) -> None:
     overwritable = {n: [n.inputs[0]] for n in graph.nodes if n.op in (Relu(), Sigmoid()) and n.inputs[0] is not None}
     plan = plan_memory(graph, scratch, overwritable)
     assert plan.least_bytes <= plan.workspace_bytes
-    simulation = Simulation(graph, plan)
-    for node in graph.nodes:
-        simulation.run(node, 256)
-    assert all(map(simulation.is_intact, graph.outputs))
+    simulate(graph, plan)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -244,3 +248,13 @@ def test_where_the_greedy_rule_leaves_a_hole_it_is_tried_again(monkeypatch: pyte
     assert plan.workspace_bytes == plan.least_bytes
     monkeypatch.setattr(memory, "MOST_TRIES", 1)
     assert plan_memory(graph, scratch).workspace_bytes > plan.least_bytes
+
+
+@pytest.mark.parametrize("most_compared", [0, 100])
+def test_of_very_many_blocks_the_last_lie_above_all_that_lives_with_them(
+    monkeypatch: pytest.MonkeyPatch, most_compared: int
+) -> None:
+    monkeypatch.setattr(memory, "MOST_COMPARED", most_compared)
+    for seed in range(40):
+        graph = separate_concat_inputs(random_graph(seed))
+        simulate(graph, plan_memory(graph))

@@ -2,7 +2,8 @@
 
 Offsets are assigned by the greedy rule of Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference
 (2020), section 5: blocks in order of falling size, each at the lowest place that is free while it lives. Where that
-takes more than lives at one time, blocks that ended highest go first and the rule is tried again.
+takes more than lives at one time, blocks that ended highest go first and the rule is tried again. Of very many blocks
+that live together the last ones lie above all that lives with them, holes or not.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from typing import Any
+
+import numpy as np
 
 from sateen.graph_ir.graph import Graph, Node, Value
 from sateen.graph_ir.ops.control import Control
@@ -22,7 +26,9 @@ ALIGNMENT = 64
 MOST_TRIES = 16
 """More gained nothing on the networks that we measure."""
 MOST_PAIRS = 4_000_000
-"""Of blocks, compared in all tries but the first: some seconds."""
+"""Of blocks, compared in all tries but the first."""
+MOST_COMPARED = 400_000_000
+"""Pairs of parts, compared in one try to find places: a few seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +61,6 @@ class _Part:
     end: int
     first: int
     last: int
-
-    def lives_with(self, other: _Part) -> bool:
-        return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,20 +190,17 @@ def _place(blocks: Sequence[_Block]) -> dict[_Block, int]:
     least, best, total = _most_alive(blocks), dict[_Block, int](), inf
     for _ in range(max(1, min(MOST_TRIES, MOST_PAIRS // max(len(blocks), 1) ** 2))):
         places: dict[_Block, int] = {}
-        alive: dict[int, list[_Block]] = {}
+        occupied = _Occupied(sum(len(block.parts) for block in blocks))
         for block in order:
-            lifetime = range(block.first, block.last + 1)
-            beside = dict.fromkeys(other for node in lifetime for other in alive.get(node, ()))
-            places[block] = _lowest_place(block, {other: places[other] for other in beside})
-            for node in lifetime:
-                alive.setdefault(node, []).append(block)
+            places[block] = occupied.lowest_place(block)
+            occupied.add(block, places[block])
         end = _end(places)
         if end < total:
             best, total = places, end
         if end <= least:
             break
         highest = [b for b in order if places[b] + b.size == end]
-        order = highest + [b for b in order if b not in highest]
+        order = highest + [b for b in order if places[b] + b.size < end]
     return best
 
 
@@ -208,21 +208,43 @@ def _end(places: Mapping[_Block, int]) -> int:
     return max((place + block.size for block, place in places.items()), default=0)
 
 
-def _lowest_place(block: _Block, places: Mapping[_Block, int]) -> int:
-    """The lowest offset at which no part of a block overlaps one of those that are placed, while both live."""
-    barred = sorted(
-        (place + other.start - part.end, place + other.end - part.start)
-        for busy, place in places.items()
-        for other in busy.parts
-        for part in block.parts
-        if part.lives_with(other)
-    )
-    place = 0
-    for low, high in barred:
-        if place <= low:
-            break
-        place = max(place, _aligned(high))
-    return place
+class _Occupied:
+    """The parts that have a place: their bytes in the workspace, and the nodes from which and to which they live."""
+
+    def __init__(self, capacity: int) -> None:
+        self._count = 0
+        self._compared = 0
+        self._starts, self._ends, self._firsts, self._lasts = np.empty((4, capacity), np.int64)
+
+    def add(self, block: _Block, place: int) -> None:
+        for part in block.parts:
+            self._starts[self._count] = place + part.start
+            self._ends[self._count] = place + part.end
+            self._firsts[self._count] = part.first
+            self._lasts[self._count] = part.last
+            self._count += 1
+
+    def lowest_place(self, block: _Block) -> int:
+        """The lowest offset at which no part of a block overlaps one that is here while both live.
+
+        After MOST_COMPARED pairs of parts, one above all of them.
+        """
+        self._compared += self._count * len(block.parts)
+        beside = [(part, self._alive_with(part)) for part in block.parts]
+        highs = [self._ends[alive] - part.start for part, alive in beside]
+        if self._compared > MOST_COMPARED:
+            return max(_aligned(int(high.max(initial=0))) if high.size else 0 for high in highs)
+        lows = [self._starts[alive] - part.end for part, alive in beside]
+        barred_from, barred_to = np.concatenate(lows), np.concatenate(highs)
+        order = np.argsort(barred_from, kind="stable")
+        barred_from, barred_to = barred_from[order], -(-barred_to[order] // ALIGNMENT) * ALIGNMENT
+        above = np.maximum.accumulate(np.concatenate(([0], barred_to)))
+        free = above[:-1] <= barred_from
+        return int(above[free.argmax() if free.any() else -1])
+
+    def _alive_with(self, part: _Part) -> np.ndarray[Any, np.dtype[np.intp]]:
+        own = slice(self._count)
+        return np.flatnonzero((self._firsts[own] <= part.last) & (self._lasts[own] >= part.first))
 
 
 def _most_alive(blocks: Sequence[_Block]) -> int:
