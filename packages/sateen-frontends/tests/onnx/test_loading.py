@@ -132,6 +132,12 @@ def test_the_same_operator_set_twice_is_read() -> None:
     from_onnx(relu_model(opsets=[helper.make_opsetid("", 17), helper.make_opsetid("", 17)]))
 
 
+def test_a_model_without_outputs_is_refused() -> None:
+    model = relu_model()
+    del model.graph.output[:]
+    assert "expected a model with outputs, found none: it has nothing to compute" in refusal(model)
+
+
 def test_a_model_that_imports_no_operator_set_is_refused() -> None:
     model = relu_model()
     del model.opset_import[:]

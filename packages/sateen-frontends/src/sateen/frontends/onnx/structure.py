@@ -59,6 +59,8 @@ def check_structure(model: Model) -> dict[str, int]:
     _check_graph(proto.graph, (), model.name)
     constant = {tensor.name for tensor in proto.graph.initializer}
     inputs = {value.name for value in proto.graph.input if value.name not in constant}
+    if not proto.graph.output:
+        raise FrontendError("expected a model with outputs, found none: it has nothing to compute")
     if len(inputs) + len(proto.graph.output) > MOST_ARGUMENTS:
         count = f"{len(inputs)} and {len(proto.graph.output)}"
         raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {count}")
