@@ -169,6 +169,17 @@ def test_an_artifact_is_compared_with_recorded_outputs(sateen, artifact):
 
 
 @pytest.mark.usefixtures("recorded")
+def test_float64_decides_whether_recorded_outputs_are_inexact_where_there_is_a_model(sateen, dense, artifact):
+    near = {"in/data": np.ones((1, 3), "f"), "out/out": np.array([[0.5, 0.25, 3.001, 0]], "f")}
+    np.savez("near.npz", **near)
+    ran = sateen("verify", dense, "--against", "recorded", "--inputs", "near.npz")
+    assert ran.status == 0
+    assert re.fullmatch(r"right by float64; sateen is \S+ off, recorded \S+e-04", ran.out.splitlines()[-1])
+    assert sateen("verify", artifact, "--against", "recorded", "--inputs", "near.npz").status == 1
+    assert sateen("verify", dense, "--against", "recorded", "--inputs", "wrong.npz").status == 1
+
+
+@pytest.mark.usefixtures("recorded")
 def test_recorded_outputs_must_be_there(sateen, artifact):
     ran = sateen("verify", artifact, "--against", "recorded", "--inputs", "inputs.npz")
     assert ran.status == 1

@@ -25,7 +25,7 @@ from sateen.runtime.errors import printable
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A model, the judge of its values ('onnxruntime' or 'reference'), and what both are given."""
+    """A model, the judge of its values, and what both are given: onnxruntime, the reference, or a file of outputs."""
 
     model: Path
     compilation: Compilation
@@ -34,10 +34,10 @@ class Verification:
     threads: int
     tolerance: float | None
 
-    def compare_outputs(self, artifact: Artifact) -> list[Comparison]:
-        """All outputs. Raises ArgumentError where the judge lacks one."""
+    def compare_outputs(self, artifact: Artifact, recorded: Mapping[str, Array] | None = None) -> list[Comparison]:
+        """All outputs, against recorded ones where they are given. Raises ArgumentError where the judge lacks one."""
         found = run_artifact(artifact, self.inputs, self.threads)
-        expected = self._judged(())
+        expected = self._judged(()) if recorded is None else recorded
         compared = compare_outputs(self.judge, found, expected, self.tolerance)
         near = [c.value for c in compared if c.may_be_rounding and found[c.value].dtype == np.float32]
         return self._settled(compared, found, expected, self._in_double(near)[0] if near else {})
