@@ -48,6 +48,11 @@ class TestChannels:
         array = pixels(red, 1, 3, 2, 2, recipe=Recipe(bgr=True, mean=(50, 100, 0), std=(1, 2, 250)))
         np.testing.assert_array_equal(array[0, :, 0, 0], [0, 0, 1])
 
+    def test_one_channel_has_no_order(self, red):
+        words = "--bgr is the order of three channels, but input data: float32[1, 1, 2, 2] has one, grey; leave it out"
+        with pytest.raises(ArgumentError, match=re.escape(words)):
+            pixels(red, 1, 1, 2, 2, recipe=Recipe(bgr=True))
+
     def test_numbers_must_be_one_per_channel(self, red):
         with pytest.raises(ArgumentError, match=r"--mean: expected 1 number or 3, one per channel; found 2"):
             pixels(red, 1, 3, 2, 2, recipe=Recipe(mean=(10.0, 20.0)))
@@ -191,6 +196,23 @@ class TestCommand:
         assert ran.status == 0
         expected = (np.array([50, 100, 250]) / 255 - 0.5) * 2
         np.testing.assert_allclose(np.load("out.npz")["out"].ravel(), expected, rtol=1e-5)
+
+    @pytest.mark.parametrize(
+        ("given", "found"),
+        [
+            (["--mean", "104,117,123", "--bgr"], "--bgr and --mean"),
+            (["--std", "58"], "--std"),
+            (["--range", "255"], "--range"),
+            (["--crop", "4"], "--crop"),
+        ],
+    )
+    def test_options_of_pictures_need_a_picture(self, sateen, tmp_path, given, found):
+        (tmp_path / "absent.onnx").write_bytes(b"never read")
+        np.save(tmp_path / "data.npy", np.ones((1, 3, 2, 2), np.float32))
+        for source in (["--input", "data.npy"], ["--random", "1"]):
+            ran = sateen("run", "absent.onnx", *source, *given)
+            assert ran.status == 2
+            assert f"{found}: expected an input that is a picture, found none; arrays and random ones" in ran.err
 
     def test_numbers_of_the_other_range_are_refused_before_anything_is_compiled(self, sateen, tmp_path):
         (tmp_path / "absent.onnx").write_bytes(b"never read")

@@ -24,6 +24,8 @@ _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 """Modes of Pillow."""
 _SIXTEEN_TO_EIGHT = 257
 """65535 / 255."""
+_OPTIONS = {"--bgr": "bgr", "--mean": "mean", "--std": "std", "--range": "brightest", "--crop": "crop"}
+"""And the fields of `Recipe` that they give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class Recipe:
     std: tuple[float, ...] = (1.0,)
     brightest: int | None = None
     crop: int | None = None
+
+    @property
+    def options(self) -> list[str]:
+        """The options of the command line that say more than the defaults."""
+        default = Recipe()
+        return [option for option, field in _OPTIONS.items() if getattr(self, field) != getattr(default, field)]
 
     def __post_init__(self) -> None:
         if not all(self.std):
@@ -69,6 +77,8 @@ def read_picture(path: Path, parameter: Parameter, recipe: Recipe) -> Array:
     height, width, channels, channels_first = _extents(parameter)
     mean = _per_channel(recipe.mean, channels, "--mean")
     std = _per_channel(recipe.std, channels, "--std")
+    if recipe.bgr and channels == 1:
+        raise ArgumentError(f"--bgr is the order of three channels, but input {parameter} has one, grey; leave it out")
     if parameter.dtype.is_int and (mean.any() or (std != 1).any() or recipe.brightest == 1):
         raise ArgumentError(f"input {parameter} takes whole numbers; expected no --mean, no --std and no --range 1")
     picture = _open(path, channels)

@@ -95,6 +95,7 @@ def run(
     if output is not None:
         read = [split_key(text)[0] for _, text in given] + ([] if labels is None else [labels])
         keep_sources("--output", [output], chain(read, sources_of(model, compilation)))
+    _require_picture(recipe, given)
     loaded = load_model(model, compilation, threads)
     inputs = _inputs(loaded.inputs, given, seed, recipe)
     start = perf_counter()
@@ -118,6 +119,15 @@ def run(
     else:
         rows = [[str(cell) for cell in row.values()] for row in _summary(outputs)]
         show_table(("output", "type", "shape", "minimum", "mean", "maximum", "not finite"), rows)
+
+
+def _require_picture(recipe: Recipe, given: Sequence[tuple[str, str]]) -> None:
+    """Raises UsageError for options of pictures where every input is an array or random."""
+    if recipe.options and all(is_array_file(split_key(text)[0]) for _, text in given):
+        options = " and ".join(recipe.options)
+        raise click.UsageError(
+            f"{options}: expected an input that is a picture, found none; arrays and random ones are taken as they are"
+        )
 
 
 def _inputs(
