@@ -176,7 +176,10 @@ def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, 
         raise ArgumentError(f"--bind {name}: expected one number, for {type_}, found {len(numbers)}: {text!r}")
     dtype = None if type_ is None else type_.dtype.numpy
     given = np.array(numbers[0] if type_ is not None and type_.rank == 0 else numbers)
-    data = given if dtype is None else given.astype(dtype)
+    if given.dtype == object:  # integers beyond 64 bits
+        given = given.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # what the cast changes is told below
+        data = given if dtype is None else given.astype(dtype)
     if data.dtype.kind in "biu" and not np.array_equal(data, given):
         raise ArgumentError(f"--bind {name}: expected numbers of {data.dtype}, found {text!r}")
     if shape is not None and data.size != prod(shape):
