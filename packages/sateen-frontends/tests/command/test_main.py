@@ -132,9 +132,10 @@ assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ("content", "found"),
     [
         (b"", "an empty file"),
-        (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
-        (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
-        (b"PK\x03\x04rest", "a zip archive, as PyTorch and Keras write"),
+        (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model; tf2onnx makes an ONNX model of it"),
+        (b"\x89PNG\r\n\x1a\nrest", "a picture (PNG)"),
+        (b"\x08\x08\x3a\x7fcut", "one that is cut short: 7 bytes where 131 are announced; copy it again"),
+        (b"neither\n", "text"),
         (b'{"nodes": []}', "JSON, as MXNet and TensorFlow.js write"),
     ],
 )
@@ -152,8 +153,8 @@ def test_a_folder_is_told_by_its_content(sateen, tmp_path, verb):
     (tmp_path / "net" / "saved_model.pb").touch()
     ran = sateen(verb, "net")
     assert ran.status == 1
-    found = "'net', a folder with a TensorFlow SavedModel"
-    assert ran.err == f"FrontendError: expected a file with an ONNX model or an artifact of sateen, found {found}\n"
+    found = "a folder with a TensorFlow SavedModel; tf2onnx makes an ONNX model of it"
+    assert ran.err == f"FrontendError: net: expected an ONNX model or an artifact of sateen, found {found}\n"
 
 
 def test_bytes_that_are_no_model_are_refused(sateen, tmp_path):
@@ -169,4 +170,4 @@ def test_a_pipe_or_a_device_in_place_of_a_file_is_refused(sateen, tmp_path, verb
     for path in ("pipe.onnx", "/dev/zero"):
         ran = sateen(verb, path)
         assert ran.status == 1
-        assert f"expected a file with an ONNX model or an artifact of sateen, found '{path}'" in ran.err
+        assert f"{path}: expected an ONNX model or an artifact of sateen, found no regular file" in ran.err

@@ -1,10 +1,12 @@
 """What is said of files that are no ONNX models."""
 
+import struct
 from pathlib import Path
 
 import pytest
 
 from sateen.frontends import from_onnx
+from sateen.runtime.artifact import MAGIC
 from sateen.runtime.errors import FrontendError
 
 
@@ -21,6 +23,10 @@ def zipped(name: bytes) -> bytes:
     return b"PK\x03\x04" + bytes(22) + len(name).to_bytes(2, "little") + bytes(2) + name
 
 
+TENSORFLOW = "; tf2onnx makes an ONNX model of it"
+KERAS = '; Keras writes an ONNX model by model.export(FILE, format="onnx"), and tf2onnx makes one of older ones'
+PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
+DARKNET_0_2 = struct.pack("<iiiq4f", 0, 2, 5, 32013312, 0.5, -1.25, 3e-5, 0.0)
 TENSORFLOW_NODE = field(1, b"x") + field(2, b"Placeholder")
 CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
 
@@ -28,31 +34,57 @@ CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (field(1, TENSORFLOW_NODE) + field(1, TENSORFLOW_NODE), "a TensorFlow graph"),
-        (field(1, TENSORFLOW_NODE) * 10_000, "a TensorFlow graph"),
-        (field(1, 1) + field(2, field(1, b"tags") + field(2, b"graph")), "a TensorFlow SavedModel"),
+        (field(1, TENSORFLOW_NODE) + field(1, TENSORFLOW_NODE), f"a TensorFlow graph{TENSORFLOW}"),
+        (field(1, TENSORFLOW_NODE) * 10_000, f"a TensorFlow graph{TENSORFLOW}"),
+        (field(1, 1) + field(2, field(1, b"tags") + field(2, b"graph")), f"a TensorFlow SavedModel{TENSORFLOW}"),
         (field(1, 4) + field(2, b"\x0a\x01x") + field(500, b"layers"), "a CoreML model"),
         (field(1, b"net") + field(100, field(1, b"data")), "a Caffe model"),
         (field(1, b"net") + field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
-        (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
-        (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
-        (b"\x80\x02}q\0.", "a Python pickle, as PyTorch writes"),
-        (zipped(b"archive/data.pkl"), "a PyTorch file"),
-        (zipped(b"metadata.json"), "a Keras model"),
+        (b"\x1c\0\0\0TFL3rest", f"a TensorFlow Lite model{TENSORFLOW}"),
+        (b"\x89HDF\r\n\x1a\nrest", f"an HDF5 file, as Keras writes{KERAS}"),
+        (b"\x80\x02}q\0.", f"a Python pickle, as PyTorch writes{PYTORCH}"),
+        (zipped(b"archive/data.pkl"), f"a PyTorch file{PYTORCH}"),
+        (zipped(b"metadata.json"), f"a Keras model{KERAS}"),
         (zipped(b"net.onnx"), "a zip archive with an ONNX model; unpack it"),
-        (zipped(b"other"), "a zip archive, as PyTorch and Keras write"),
+        (zipped(b"other"), f"a zip archive, as PyTorch and Keras write{PYTORCH}"),
         (b"\x10\0\0\0\0\0\0\0" + b'{"w": 1}', "weights in safetensors, which have no network"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS; `git lfs pull` fetches the model"),
         (b"<!DOCTYPE html>", "a web page"),
         (b'name: "net"\nlayer {\n}\n', "a network of Caffe as text"),
         (b"no model\n", "text"),
+        (b"\x89PNG\r\n\x1a\nrest", "a picture (PNG)"),
+        (b"\xff\xd8\xff\xe0rest", "a picture (JPEG)"),
+        (b"BM\x36\0\x0c\0\0\0\0\0\x36\0\0\0", "a picture (BMP)"),
+        (b"RIFF\x10\0\0\0WEBPVP8 ", "a picture (WebP)"),
+        (DARKNET_0_2, "weights of Darknet, whose network is in a file of its own"),
+        (MAGIC, "an artifact of sateen, which is compiled already"),
     ],
 )
 def test_what_a_file_is_instead_is_told(content: bytes, found: str) -> None:
     with pytest.raises(FrontendError) as caught:
         from_onnx(content)
     assert str(caught.value) == f"the given bytes: expected an ONNX model, found {found}"
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.7, 0.99])
+def test_a_model_that_is_cut_short_is_told_by_how_much(tmp_path: Path, kept: float) -> None:
+    whole = field(8, field(2, 17)) + field(1, 8) + field(2, b"us") + field(7, field(2, b"net" * 30))
+    path = tmp_path / "net.onnx"
+    left = int(len(whole) * kept)
+    path.write_bytes(whole[:left])
+    with pytest.raises(FrontendError) as caught:
+        from_onnx(path)
+    assert str(caught.value).splitlines()[0] == (
+        f"{path}: expected an ONNX model, found one that is cut short: {left} bytes where {len(whole)} are announced; "
+        "copy it again"
+    )
+
+
+@pytest.mark.parametrize("weight", [float("nan"), 1e6])
+def test_zeros_alone_are_no_weights_of_darknet(weight: float) -> None:
+    with pytest.raises(FrontendError, match="found what protobuf can't parse"):
+        from_onnx(struct.pack("<iiiq4f", 0, 2, 5, 32013312, weight, 0.5, 0.5, 0.5))
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\xfd", field(7, b"\xff") + b"\xff"])
@@ -64,7 +96,7 @@ def test_what_is_not_known_is_left_to_protobuf(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("saved_model.pb", "a folder with a TensorFlow SavedModel"),
+        ("saved_model.pb", f"a folder with a TensorFlow SavedModel{TENSORFLOW}"),
         ("Manifest.json", "a folder with a CoreML package"),
         ("other", "a folder"),
     ],
@@ -73,4 +105,4 @@ def test_a_folder_is_refused_by_what_is_in_it(tmp_path: Path, name: str, found: 
     (tmp_path / name).touch()
     with pytest.raises(FrontendError) as caught:
         from_onnx(tmp_path)
-    assert str(caught.value).splitlines()[0] == f"expected a file with an ONNX model, found {str(tmp_path)!r}, {found}"
+    assert str(caught.value).splitlines()[0] == f"{tmp_path}: expected an ONNX model, found {found}"

@@ -17,13 +17,12 @@ import platformdirs
 from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
 from sateen.frontends.command.arrays import MOST_ELEMENTS, read_array, split_key
 from sateen.frontends.command.dimensions import Sizes, find_sizes, open_dimensions, options_of
-from sateen.frontends.command.files import is_artifact
+from sateen.frontends.command.files import is_artifact, read_model_file
 from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
 from sateen.frontends.onnx.external_data import external_files
 from sateen.frontends.onnx.importer import import_onnx
 from sateen.frontends.onnx.loading import Model as LoadedModel
-from sateen.frontends.onnx.loading import load
 from sateen.frontends.onnx.report import Report
 from sateen.frontends.onnx.signature import declared_type, input_types
 from sateen.graph_ir.build import NUMERICS, build, lowered, network_target
@@ -148,7 +147,7 @@ def constants_of(path: Path, compilation: Compilation) -> dict[str, Array]:
     """The data of the inputs that `--bind` makes constant. Raises ArgumentError for text that is no such data."""
     if not compilation.bindings:
         return {}
-    types = {v.name: declared_type(v) for v in load(path).proto.graph.input}
+    types = {v.name: declared_type(v) for v in read_model_file(path).proto.graph.input}
     constants = {}
     for name, text in compilation.bindings.items():
         if name not in types:
@@ -197,7 +196,7 @@ def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
         yield compilation.records
     yield from (split_key(text)[0] for text in compilation.bindings.values() if _is_file(text))
     if not is_artifact(path):
-        yield from external_files(load(path))
+        yield from external_files(read_model_file(path))
 
 
 def require_model(path: Path) -> None:
@@ -233,7 +232,7 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
     require_model(path)
     constants = constants_of(path, compilation)
     operators = installed_operators()
-    model = load(path)
+    model = read_model_file(path)
     types = input_types_of(model, compilation)
     usual = open_dimensions(types)
 

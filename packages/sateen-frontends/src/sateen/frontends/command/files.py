@@ -8,9 +8,18 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.onnx.formats import HEAD_BYTES, format_of_folder, format_of_head
+from sateen.frontends.onnx.formats import HEAD_BYTES, NO_FILE, format_of_folder, format_of_head
+from sateen.frontends.onnx.loading import Model, load
 from sateen.runtime import ArgumentError, FrontendError
 from sateen.runtime.artifact import MAGIC
+
+MODEL_OR_ARTIFACT = "an ONNX model or an artifact of sateen"
+"""What verbs are given."""
+
+
+def read_model_file(path: Path) -> Model:
+    """The parsed model in a file that is no artifact. Raises FrontendError where it is no model."""
+    return load(path, expected=MODEL_OR_ARTIFACT)
 
 
 def is_artifact(path: Path) -> bool:
@@ -18,15 +27,15 @@ def is_artifact(path: Path) -> bool:
 
     Raises FrontendError for what is no file of data, for an empty file and for one that is known to be neither.
     """
-    if not path.is_file():  # a pipe would keep us waiting, a device has no end
-        found = f"{str(path)!r}, {format_of_folder(path)}" if path.is_dir() else repr(str(path))
-        raise FrontendError(f"expected a file with an ONNX model or an artifact of sateen, found {found}")
+    if not path.is_file():
+        found = format_of_folder(path) if path.is_dir() else NO_FILE
+        raise FrontendError(f"{path}: expected {MODEL_OR_ARTIFACT}, found {found}")
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     if head.startswith(MAGIC):
         return True
     if found := format_of_head(head):
-        raise FrontendError(f"{path}: expected an ONNX model or an artifact of sateen, found {found}")
+        raise FrontendError(f"{path}: expected {MODEL_OR_ARTIFACT}, found {found}")
     return False
 
 

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-import onnx
 
 from sateen.frontends.command import peers
 from sateen.frontends.command.arguments import FILE, MODEL, json_option, threads_option
 from sateen.frontends.command.arrays import named_inputs, open_arrays, random_inputs, recorded_outputs, with_outliers
 from sateen.frontends.command.comparison import Comparison
 from sateen.frontends.command.compilation import Compilation, compilation_options, open_artifact, require_model
-from sateen.frontends.command.files import is_artifact
+from sateen.frontends.command.files import is_artifact, read_model_file
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.reference import has_brought_operators
 from sateen.frontends.command.verification import Verification, compare_outputs, run_artifact
@@ -95,7 +94,7 @@ def _judge_of(model: Path) -> str:
     """The judge that is asked where none is named: one that runs the model."""
     if not peers.has_onnxruntime() or is_artifact(model):
         return "reference"
-    return "reference" if has_brought_operators(onnx.load(model, load_external_data=False)) else "onnxruntime"
+    return "reference" if has_brought_operators(read_model_file(model).proto) else "onnxruntime"
 
 
 def _inputs_of(artifact: Artifact, file: Path | None) -> dict[str, dict[str, Array]]:

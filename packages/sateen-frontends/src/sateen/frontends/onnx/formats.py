@@ -1,21 +1,31 @@
-"""What files are that are no ONNX models, by their content, so that an error can say it."""
+"""What files are that are no ONNX models, by their content, for errors, and what makes ONNX models of such."""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from sateen.frontends.onnx.wire_format import LENGTH_DELIMITED, VARINT, Field, UnusualError, fields_of
+from onnx import ModelProto
+
+from sateen.frontends.onnx.wire_format import LENGTH_DELIMITED, VARINT, CutShortError, Field, UnusualError, fields_of
+from sateen.runtime.artifact import MAGIC
 
 HEAD_BYTES = 512
 """Of a file, by which `format_of_head` knows it."""
+NO_FILE = "no regular file"
+"""What pipes and devices are, which keep a reader waiting or have no end."""
 _MOST_FIELDS = 4096
 """Of a message, that are looked at."""
 
+_TENSORFLOW = "; tf2onnx makes an ONNX model of it"
+_KERAS = '; Keras writes an ONNX model by model.export(FILE, format="onnx"), and tf2onnx makes one of older ones'
+_PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
 _STARTS = (
-    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
-    (4, b"TFL3", "a TensorFlow Lite model"),
+    (0, MAGIC, "an artifact of sateen, which is compiled already"),
+    (0, b"\x89HDF\r\n\x1a\n", f"an HDF5 file, as Keras writes{_KERAS}"),
+    (4, b"TFL3", f"a TensorFlow Lite model{_TENSORFLOW}"),
     (4, b"ORTM", "a model in onnxruntime's own format"),
     (0, b"\x93NUMPY", "a NumPy array"),
     (0, b"\x7fELF", "a native library"),
@@ -30,20 +40,33 @@ _STARTS = (
     (0, b"<?xml", "XML, as OpenVINO writes"),
     (0, b"{", "JSON, as MXNet and TensorFlow.js write"),
     (0, b"[net]", "a network of Darknet"),
+    (0, b"\x89PNG\r\n\x1a\n", "a picture (PNG)"),
+    (0, b"\xff\xd8\xff", "a picture (JPEG)"),
+    (0, b"GIF8", "a picture (GIF)"),
+    (8, b"WEBP", "a picture (WebP)"),
+    (0, b"II*\0", "a picture (TIFF)"),
+    (0, b"MM\0*", "a picture (TIFF)"),
 )
 _ZIPPED = (
     (".npy", "an archive of NumPy arrays"),
-    ("data.pkl", "a PyTorch file"),
-    (".data/serialization_id", "a PyTorch file"),
-    ("metadata.json", "a Keras model"),
-    ("config.json", "a Keras model"),
+    ("data.pkl", f"a PyTorch file{_PYTORCH}"),
+    (".data/serialization_id", f"a PyTorch file{_PYTORCH}"),
+    ("metadata.json", f"a Keras model{_KERAS}"),
+    ("config.json", f"a Keras model{_KERAS}"),
     (".onnx", "a zip archive with an ONNX model; unpack it"),
 )
 """What a zip archive is, by how the name of its first file ends."""
+_DARKNET = struct.Struct("<iiiq4f")
+"""Version (major, minor, revision), how many pictures it was trained on, and the first weights."""
+_ONNX: Mapping[int, int] = {
+    field.number: VARINT if field.cpp_type == field.CPPTYPE_INT64 else LENGTH_DELIMITED
+    for field in ModelProto.DESCRIPTOR.fields
+}
+"""The wire type of each field of a model."""
 _FOLDERS = {
-    "saved_model.pb": "a folder with a TensorFlow SavedModel",
+    "saved_model.pb": f"a folder with a TensorFlow SavedModel{_TENSORFLOW}",
     "Manifest.json": "a folder with a CoreML package",
-    "config.json": "a folder with a model of Hugging Face",
+    "config.json": "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it",
 }
 """What a folder is, by a file in it."""
 
@@ -63,22 +86,53 @@ def format_of_head(head: bytes) -> str:
     if head.startswith(b"PK\x03\x04"):
         return _zipped(head)
     if head[:1] == b"\x80" and head[1:2] in {b"\2", b"\3", b"\4", b"\5"}:
-        return "a Python pickle, as PyTorch writes"
+        return f"a Python pickle, as PyTorch writes{_PYTORCH}"
     if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
         return "weights in safetensors, which have no network"
+    if head.startswith(b"BM") and head[6:10] == bytes(4):  # reserved, behind the size of the file
+        return "a picture (BMP)"
+    if _is_darknet(head):
+        return "weights of Darknet, whose network is in a file of its own"
     return ""
 
 
 def format_of(data: bytes) -> str:
     """What bytes are that are no ONNX model; '' where that can't be told."""
-    return format_of_head(data[:HEAD_BYTES]) or _message(data) or _text(data[:HEAD_BYTES])
+    return format_of_head(data[:HEAD_BYTES]) or _cut_short(data) or _message(data) or _text(data[:HEAD_BYTES])
+
+
+def _is_darknet(head: bytes) -> bool:
+    """Whether bytes begin as Darknet's weights: version 0.1 to 0.9, a count of pictures, and numbers as weights are.
+
+    No message of Protocol Buffers begins with a byte of 0.
+    """
+    if len(head) < _DARKNET.size:
+        return False
+    major, minor, revision, _, *weights = _DARKNET.unpack_from(head)
+    return major == 0 and 0 < minor < 10 and 0 <= revision < 10 and all(abs(weight) < 1e4 for weight in weights)
+
+
+def _cut_short(data: bytes) -> str:
+    """What is said of an ONNX model that ends within its graph, or behind it within another field."""
+    has_graph = False
+    try:
+        for field in fields_of(data, 0, len(data), _MOST_FIELDS):
+            if _ONNX.get(field.number) != field.wire_type:
+                return ""
+            has_graph |= field.number == ModelProto.GRAPH_FIELD_NUMBER
+    except CutShortError as cut:
+        if cut.number in _ONNX and (has_graph or cut.number == ModelProto.GRAPH_FIELD_NUMBER):
+            return f"one that is cut short: {len(data)} bytes where {cut.end} are announced; copy it again"
+    except UnusualError:
+        pass
+    return ""
 
 
 def _zipped(head: bytes) -> str:
     """The name of the first file lies behind the header of 30 bytes, which tells its length at byte 26 (APPNOTE)."""
     name = head[30 : 30 + int.from_bytes(head[26:28], "little")].decode("utf-8", "replace")
     kind = next((kind for end, kind in _ZIPPED if name.endswith(end)), "")
-    return kind or "a zip archive, as PyTorch and Keras write"
+    return kind or f"a zip archive, as PyTorch and Keras write{_PYTORCH}"
 
 
 def _message(data: bytes) -> str:
@@ -93,11 +147,12 @@ def _message(data: bytes) -> str:
         if first is None:
             return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
         if first.wire_type == VARINT:
-            return "a TensorFlow SavedModel" if _has(data, fields.get(2), 1) and _has(data, fields.get(2), 2) else ""
+            is_saved = _has(data, fields.get(2), 1) and _has(data, fields.get(2), 2)
+            return f"a TensorFlow SavedModel{_TENSORFLOW}" if is_saved else ""
         if _is_text(data, first):
             return "a network of Caffe2" if _has(data, fields.get(2), 4) else "a Caffe model"
         if _has(data, first, 1) and _has(data, first, 2):
-            return "a TensorFlow graph"
+            return f"a TensorFlow graph{_TENSORFLOW}"
     except UnusualError:
         pass
     return ""

@@ -13,7 +13,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from sateen.frontends.onnx.formats import format_of, format_of_folder
+from sateen.frontends.onnx.formats import NO_FILE, format_of, format_of_folder
 from sateen.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 from sateen.runtime.errors import FrontendError, printable
 
@@ -46,19 +46,23 @@ class Model:
     """Raw data of initialisers of the graph, by position, that the message itself is without."""
 
 
-def load(source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits()) -> Model:
-    """Read and parse a model. Raises FrontendError where it is no ONNX model or exceeds a limit."""
+def load(
+    source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits(), expected: str = "an ONNX model"
+) -> Model:
+    """Read and parse a model. Raises FrontendError where it is no ONNX model or exceeds a limit.
+
+    `expected` is what such an error calls the files that would do.
+    """
     match source:
         case onnx.ModelProto():
             model = Model(source, printable(text(source.graph.name, "the graph")), None, limits)
         case bytes():
-            proto, weights = _parse(source, "the given bytes", limits)
+            proto, weights = _parse(source, "the given bytes", limits, expected)
             model = Model(proto, printable(text(proto.graph.name, "the graph")), None, limits, weights)
         case str() | PathLike():
             path = Path(source)
-            name = printable(path.name)
-            proto, weights = _parse(_read(path, limits), name, limits)
-            model = Model(proto, name, path.parent, limits, weights)
+            proto, weights = _parse(_read(path, limits, expected), printable(str(path)), limits, expected)
+            model = Model(proto, printable(path.name), path.parent, limits, weights)
         case _:
             found = type(source).__name__
             raise FrontendError(f"expected an ONNX model: a path, its bytes or its message, found {found}")
@@ -75,13 +79,13 @@ def text(value: str | bytes, what: str) -> str:
     return value
 
 
-def _read(path: Path, limits: Limits) -> bytes:
+def _read(path: Path, limits: Limits, expected: str) -> bytes:
     try:
         size = path.stat().st_size
         if path.is_dir():
-            raise FrontendError(f"expected a file with an ONNX model, found {str(path)!r}, {format_of_folder(path)}")
+            raise FrontendError(f"{path}: expected {expected}, found {format_of_folder(path)}")
         if not path.is_file():
-            raise FrontendError(f"expected a file with an ONNX model, found {str(path)!r}")
+            raise FrontendError(f"{path}: expected {expected}, found {NO_FILE}")
         if size > limits.model_bytes:
             raise FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {str(path)!r} has {size}")
         return path.read_bytes()
@@ -91,7 +95,7 @@ def _read(path: Path, limits: Limits) -> bytes:
         raise FrontendError(f"can't read the model {str(path)!r}: there is no memory for its {size} bytes") from None
 
 
-def _parse(data: bytes, name: str, limits: Limits) -> tuple[onnx.ModelProto, dict[int, memoryview]]:
+def _parse(data: bytes, name: str, limits: Limits, expected: str) -> tuple[onnx.ModelProto, dict[int, memoryview]]:
     """The message, without the data of large initialisers where all of it is large, and that data."""
     if len(data) > limits.model_bytes:
         raise FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {name} has {len(data)}")
@@ -101,9 +105,9 @@ def _parse(data: bytes, name: str, limits: Limits) -> tuple[onnx.ModelProto, dic
         proto.ParseFromString(rest)
     except DecodeError as error:
         found = format_of(data) or f"what protobuf can't parse: {error}"
-        raise FrontendError(f"{name}: expected an ONNX model, found {found}") from None
+        raise FrontendError(f"{name}: expected {expected}, found {found}") from None
     if not proto.HasField("graph") and (found := format_of(data)):
-        raise FrontendError(f"{name}: expected an ONNX model, found {found}")
+        raise FrontendError(f"{name}: expected {expected}, found {found}")
     return proto, weights
 
 

@@ -16,6 +16,14 @@ class UnusualError(Exception):
     """Bytes that are no message, or one that is not read here."""
 
 
+class CutShortError(UnusualError):
+    """A message that ends before a field does: the field's number, and where it would end."""
+
+    def __init__(self, number: int, end: int) -> None:
+        super().__init__(number, end)
+        self.number, self.end = number, end
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A field of a message: where its key, its content and the next field begin."""
@@ -30,7 +38,8 @@ class Field:
 def fields_of(data: bytes, position: int, end: int, most: int) -> Iterator[Field]:
     """The fields of a message in bytes [position, end).
 
-    Raises UnusualError for what is none, for groups, and for more than `most` fields.
+    Raises UnusualError for what is none, for groups, and for more than `most` fields, CutShortError where a field goes
+    past the end.
     """
     while position < end:
         most -= 1
@@ -48,8 +57,10 @@ def fields_of(data: bytes, position: int, end: int, most: int) -> Iterator[Field
             position += _FIXED_BYTES[wire_type]
         else:
             raise UnusualError
-        if position > end or not 0 < number < 1 << 29:
+        if not 0 < number < 1 << 29:
             raise UnusualError
+        if position > end:
+            raise CutShortError(number, position)
         yield Field(number, wire_type, start, content, position)
 
 
