@@ -109,6 +109,43 @@ def test_an_attribute_without_text_form_is_refused():
         str(one(Unprintable(1.0, 1j), (2, 3)))
 
 
+class Plain(Swish):
+    """Not qualified."""
+
+    __slots__ = ()
+    name = "Plain"
+
+
+class Loose(Operator):
+    """No dataclass, so it has no attributes."""
+
+    name = "acme.Loose"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Swish):
+    name = "acme.Listed"
+    weights: object = ()
+    axes: tuple[int, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [
+        (Plain, "Plain: expected a qualified name such as 'acme.Swish', found 'Plain'"),
+        (Loose, "Loose: expected a frozen dataclass, whose fields are the attributes"),
+        (lambda: Swish("a"), "acme.Swish: beta expects a number, found 'a'"),
+        (lambda: Listed(axes=[1, 2]), "acme.Listed: axes expects a tuple of integers, found [1, 2]; write (1, 2)"),
+        (lambda: Listed(weights=[1.0]), "acme.Listed: expected attributes that can't change, such as tuples: unhashab"),
+        (lambda: Swish, "Custom: expected an operator, found <class "),
+        (lambda: 3, "Custom: expected an operator, found 3"),
+    ],
+)
+def test_an_operator_is_checked_where_it_is_wrapped(operator, words):
+    with pytest.raises(ArgumentError, match=re.escape(words)):
+        Custom(operator())
+
+
 def test_compiled_and_interpreted_values_agree_with_the_formula():
     x = np.random.default_rng(0).standard_normal((3, 50)).astype(np.float32)
     graph = one(Swish(0.5), (3, 50))

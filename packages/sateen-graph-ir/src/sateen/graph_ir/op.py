@@ -32,13 +32,7 @@ class Op:
     is_pure: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        own: Any = type(self)
-        for name, kind, default in _kinds(own):
-            value = getattr(self, name)
-            if value is not default and not is_of(value, kind):
-                raise ArgumentError(
-                    f"{self.op_name()}: {name} expects {_kind_text(kind)}, found {value!r:.200}{_remedy(value, kind)}"
-                )
+        check_attributes(self, self.op_name())
 
     @classmethod
     def op_name(cls) -> str:
@@ -84,11 +78,22 @@ def attributes_of(op: Any) -> dict[str, object]:
     return {f.name: getattr(op, f.name) for f in fields(op) if getattr(op, f.name) != f.default}
 
 
+def check_attributes(op: Any, op_name: str) -> None:
+    """Raises ArgumentError where a field of a dataclass is of another kind than its annotation says."""
+    own: Any = type(op)
+    for name, kind, default in _kinds(own):
+        value = getattr(op, name)
+        if value is not default and not is_of(value, kind):
+            raise ArgumentError(
+                f"{op_name}: {name} expects {_kind_text(kind)}, found {value!r:.200}{_remedy(value, kind)}"
+            )
+
+
 @cache
-def _kinds(op: type[Op]) -> tuple[tuple[str, Any, object], ...]:
+def _kinds(op: type) -> tuple[tuple[str, Any, object], ...]:
     """The name, the annotation and the default of each field of a class of operators."""
     hints = get_type_hints(op)
-    return tuple((f.name, hints[f.name], f.default) for f in fields(op))  # type: ignore[arg-type]
+    return tuple((f.name, hints[f.name], f.default) for f in fields(op))
 
 
 def is_of(value: object, kind: Any) -> bool:
@@ -142,4 +147,4 @@ def require(condition: bool, op: Op, message: str) -> None:
         raise InferenceError(f"{op.op_name()}: {message}")
 
 
-__all__ = ["ELEMENT_BY_ELEMENT_SLOWDOWN", "LayoutChoice", "Op", "attributes_of", "is_of", "require"]
+__all__ = ["ELEMENT_BY_ELEMENT_SLOWDOWN", "LayoutChoice", "Op", "attributes_of", "check_attributes", "is_of", "require"]

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sateen.graph_ir.op import LayoutChoice, Op, attributes_of, require
+from sateen.graph_ir.op import LayoutChoice, Op, attributes_of, check_attributes, require
+from sateen.graph_ir.op_set import name_of
 from sateen.graph_ir.types import TensorType
-from sateen.runtime.errors import InferenceError
+from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Reduce
 from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp
@@ -24,9 +25,23 @@ class Custom(Op):
 
     It has the name and the attributes of what it wraps. Inputs are checked against the parameters of `infer`, and what
     it computes against what it infers. Reductions and several stages that come without a schedule run in plain loops.
+    Raises ArgumentError for an operator that no set of operators would take, and for attributes of other kinds than
+    their annotations say.
     """
 
     operator: Operator
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.operator, Operator):
+            is_class = isinstance(self.operator, type) and issubclass(self.operator, Operator)
+            remedy = f"; write {self.operator.__name__}(…)" if is_class else ""
+            raise ArgumentError(f"Custom: expected an operator, found {self.operator!r:.200}{remedy}")
+        name = name_of(type(self.operator))
+        check_attributes(self.operator, name)
+        try:
+            hash(self.operator)
+        except TypeError as error:
+            raise ArgumentError(f"{name}: expected attributes that can't change, such as tuples: {error}") from None
 
     def op_name(self) -> str:  # type: ignore[override]  # a class of wrappers has no name, each wrapper has one
         return self.operator.name
