@@ -54,8 +54,11 @@ def test_a_wrong_device_is_named() -> None:
 
 def test_a_wrong_rank_shows_both_shapes() -> None:
     b = NDArray.of(np.zeros(5, np.float32))
-    expected = "matmul: argument 1 (B): expected 2 dimensions, shape (k, 64), found shape (5)"
+    expected = "matmul: argument 1 (B): expected 2 dimensions, shape (k, 64), found shape (5,)"
     assert told(Status.RANK | 1 << 8, b) == expected
+    row = Signature("f", (Parameter("A", FLOAT, (10,)),))
+    (told_of_row,) = failure_of(row, [NDArray.of(np.zeros((2, 5), np.float32))], Status.RANK).args
+    assert told_of_row == "f: argument 0 (A): expected 1 dimension, shape (10,), found shape (2, 5)"
 
 
 def test_a_wrong_extent_shows_the_dimension() -> None:

@@ -97,7 +97,7 @@ def test_an_unknown_function_is_named_with_those_there_are(module: Module) -> No
     ("a", "error"),
     [
         (np.zeros((2, 4)), r"add: argument 0 \(A\): expected float32, found float64"),
-        (np.zeros(4, np.float32), r"argument 0 \(A\): expected 2 dimensions, shape \(n, 4\), found shape \(4\)"),
+        (np.zeros(4, np.float32), r"argument 0 \(A\): expected 2 dimensions, shape \(n, 4\), found shape \(4,\)"),
         (np.zeros((2, 5), np.float32), r"expected 4 in dimension 1 of shape \(n, 4\), found shape \(2, 5\)"),
         (empty((4, 2)).numpy().T, r"argument 0 \(A\): expected compact strides, found strides \(1, 2\)"),
         (empty((3, 4)).numpy()[1:], r"expected memory aligned to 64 bytes, found 16; runtime\.array makes"),

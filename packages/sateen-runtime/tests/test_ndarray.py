@@ -92,6 +92,13 @@ def test_the_text_says_type_shape_and_device() -> None:
     assert repr(empty((2, 3), "int8")) == "NDArray(int8[2, 3] on cpu(0))"
 
 
+def test_the_text_of_an_array_is_its_values_as_numpy_prints_them() -> None:
+    assert str(array([1, 2], "int8")) == f"{array([1, 2], 'int8')}" == "[1 2]"
+    assert str(array(np.arange(5000))) == "[   0    1    2 ... 4997 4998 4999]"
+    elsewhere = NDArray(0, (2,), (1,), DType.of("int8"), opencl(), owner=None, read_only=False)
+    assert str(elsewhere) == repr(elsewhere) == "NDArray(int8[2] on opencl(0))"
+
+
 def test_it_has_the_length_and_the_rows_of_an_array_of_numpy() -> None:
     value = array([[1, 2, 3], [4, 5, 6]])
     assert len(value) == 2

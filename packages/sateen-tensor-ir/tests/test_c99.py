@@ -613,7 +613,7 @@ def test_metadata_may_be_longer_than_a_string_of_c(compiled):
     [
         (lambda a, b, c: (a, b), "f: expected 3 arguments (A, B, C), found 2"),
         (lambda a, b, c: (a.astype("float64"), b, c), "f: argument 0 (A): expected float32, found float64"),
-        (lambda a, b, c: (a, b[0], c), "f: argument 1 (B): expected 2 dimensions, shape (8, 8), found shape (8)"),
+        (lambda a, b, c: (a, b[0], c), "f: argument 1 (B): expected 2 dimensions, shape (8, 8), found shape (8,)"),
         (lambda a, b, c: (a, b[:7].copy(), c), "f: argument 1 (B): expected 8 in dimension 0 of shape (8, 8), found"),
         (lambda a, b, c: (a, b.T, c), "f: argument 1 (B): expected compact strides, found strides (1, 8)"),
         (lambda a, b, c: (a, b, a), "f: argument 2 (C): expected memory of its own, found memory that ano"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.runtime.abi import ABI_VERSION, Failure, Status
+from sateen.runtime.display import counted
 from sateen.runtime.errors import ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError, SateenError
 from sateen.runtime.ndarray import NDArray
 from sateen.runtime.signature import Parameter, Signature
@@ -58,7 +59,8 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
             converted = f"; runtime.array(…, '{parameter.dtype}') converts a copy"
             return f"expected {parameter.dtype}, found {found.dtype}{'' if parameter.is_output else converted}"
         case Status.RANK:
-            return f"expected {len(parameter.shape)} dimensions, shape {shape}, found shape {_shape(found.shape)}"
+            dimensions = counted(len(parameter.shape), "dimension")
+            return f"expected {dimensions}, shape {shape}, found shape {_shape(found.shape)}"
         case Status.SHAPE:
             extent = _extent(signature, arguments, failure)
             place = f"dimension {failure.dimension} of shape {shape}"
@@ -95,4 +97,4 @@ def _extent(signature: Signature, arguments: Sequence[NDArray], failure: Failure
 
 
 def _shape(extents: Sequence[int | str]) -> str:
-    return f"({', '.join(map(str, extents))})"
+    return f"({', '.join(map(str, extents))}{',' * (len(extents) == 1)})"

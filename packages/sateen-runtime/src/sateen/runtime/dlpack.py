@@ -135,7 +135,9 @@ def capsule_of(producer: Any) -> object:
     """
     export = getattr(producer, "__dlpack__", None)
     if export is None:
-        raise ArgumentError(f"expected an array that speaks DLPack, found {type(producer).__name__}")
+        is_numbers = isinstance(producer, (list, tuple, int, float))
+        remedy = "; numpy.asarray(…, 'float32') makes one of that type" if is_numbers else ""
+        raise ArgumentError(f"expected an array that speaks DLPack, found {type(producer).__name__}{remedy}")
     try:
         return _export(export)
     except BufferError as error:

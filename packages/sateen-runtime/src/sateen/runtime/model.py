@@ -177,7 +177,8 @@ class Model:
             if name not in self._input_names:
                 return _unknown("inputs", name, self.inputs)
         missing = next(p for p in self.inputs if p.name not in given)
-        return ArgumentError(f"input {missing} is missing; given are {', '.join(given) or 'none'}")
+        others = f"found {', '.join(given)}" if given else "found no inputs"
+        return ArgumentError(f"input {missing} is missing; {others}")
 
 
 def load(

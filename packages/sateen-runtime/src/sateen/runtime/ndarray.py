@@ -202,6 +202,10 @@ class NDArray(NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         return f"NDArray({self.type} on {self.device})"
 
+    def __str__(self) -> str:
+        """The values as NumPy prints them, of which many are left out; on a device what `repr` gives."""
+        return str(self.numpy()) if self.is_readable else repr(self)
+
 
 class _Form:
     """What all arrays of one element type, shape, strides and device have in common: worked out once."""
