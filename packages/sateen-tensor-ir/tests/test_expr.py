@@ -131,7 +131,13 @@ def test_types_that_do_not_fit():
 
 def test_an_expression_has_no_truth_value():
     refused("an expression (LT, bool) has no truth value while it is being built", lambda: bool(x < y))
-    refused("use te.select or te.if_then_else, te.all and te.any", lambda: max(x, y))
+    refused("use te.select or te.if_then_else, te.minimum and te.maximum, te.all and te.any", lambda: max(x, y))
+
+
+def test_python_s_functions_of_numbers():
+    assert [str(abs(e)) for e in (f, x)] == [str(te.abs(e)) for e in (f, x)]
+    refused("an expression has none while it is being built; use te.round", lambda: round(f))
+    refused("operators take elements, found tensor 'A'", lambda: abs(te.placeholder((4,), name="A")))
 
 
 def test_equality_builds_comparisons():

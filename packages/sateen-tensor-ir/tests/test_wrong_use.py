@@ -118,6 +118,10 @@ SCHEDULES = {
         lambda: s()[B].compute_at(C, OTHER.op.axis[0]),
         "compute_at: 'i' is no loop of stage 'C', whose loops are i, j; that one is of another tensor",
     ),
+    "a stage that is given": (
+        lambda: s()[A].split(i, 2),
+        "split in stage 'A': 'A' is given, not computed, so it has no loops; schedule what reads it",
+    ),
     "a name for an axis": (
         lambda: s()[C].split("i", 2),
         f"split in stage 'C': expects an axis, found str; {LOOPS}",
@@ -165,6 +169,10 @@ SCHEDULES = {
 }
 
 EXPRESSIONS = {
+    "a slice": (
+        lambda: te.compute((8,), lambda i: A[i, :]),
+        "an index of tensor 'A' expects an integer, found a slice; use its elements, such as A[i, j] in te.compute(",
+    ),
     "a number as name": (
         lambda: te.placeholder((3,), name=3),
         "expected a text as the name of a tensor, found int: 3",

@@ -106,6 +106,12 @@ class Expr:
             return Const(-self.value, self.dtype)
         return Mul(self, const(-1, self.dtype)) if self.dtype.is_float else subtract(0, self)
 
+    def __abs__(self) -> Expr:
+        return absolute(self)
+
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        raise ExpressionError("round() rounds values, and an expression has none while it is being built; use te.round")
+
     def __lt__(self, other: Expr | Scalar) -> Expr:
         return compare(LT, self, other)
 
@@ -147,8 +153,8 @@ class Expr:
     def __bool__(self) -> bool:
         raise ExpressionError(
             f"an expression ({type(self).__name__}, {self.dtype}) has no truth value while it is being built; "
-            "use te.select or te.if_then_else, te.all and te.any (0 <= i < 3 is te.all(0 <= i, i < 3)); "
-            "whether two are the same axis or expression is `a is b`"
+            "use te.select or te.if_then_else, te.minimum and te.maximum, te.all and te.any "
+            "(0 <= i < 3 is te.all(0 <= i, i < 3)); whether two are the same axis or expression is `a is b`"
         )
 
     def __float__(self) -> NoReturn:
@@ -604,6 +610,13 @@ def maximum(a: Operand, b: Operand) -> Expr:
     if isinstance(a, Const) and isinstance(b, Const) and a.dtype.is_int:
         return a if a.value >= b.value else b
     return Max(a, b)
+
+
+def absolute(x: Expr) -> Expr:
+    """Magnitude; the smallest integer is its own."""
+    if x.dtype.is_int and int_range(x.dtype)[0] == 0:
+        return x
+    return call("fabs", [x]) if x.dtype.is_float else maximum(x, subtract(0, x))
 
 
 COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {

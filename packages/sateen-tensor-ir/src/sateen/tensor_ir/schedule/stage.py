@@ -505,6 +505,11 @@ class Stage:
     # Checks and bookkeeping.
 
     def _require_axis(self, axis: IterVar, primitive: str) -> None:
+        if not isinstance(self.op, (ComputeOp, ExternOp)):
+            raise ScheduleError(
+                f"{primitive} in stage {self.name!r}: {self.name!r} is given, not computed, so it has no loops; "
+                "schedule what reads it"
+            )
         if not isinstance(axis, IterVar):
             raise ScheduleError(
                 f"{primitive} in stage {self.name!r}: expects an axis, found {type(axis).__name__}; loops are "

@@ -114,10 +114,7 @@ def isnan(x: Any) -> Expr:
 
 def abs(x: Any) -> Expr:  # noqa: A001 - te's word
     """Magnitude; the smallest integer is its own."""
-    value = as_expr(x)
-    if value.dtype.is_int and ex.int_range(value.dtype)[0] == 0:
-        return value
-    return _float("fabs", value) if value.dtype.is_float else ex.maximum(value, 0 - value)
+    return ex.absolute(as_expr(x))
 
 
 def popcount(x: Any) -> Expr:

@@ -48,6 +48,9 @@ class Tensor:
 
     def __call__(self, *indices: Any) -> Expr:
         """The element at `indices`, one integer expression per dimension. Raises ExpressionError on another number."""
+        if any(isinstance(i, slice) or i is Ellipsis for i in indices):
+            found = "found a slice"
+            raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
         if len(indices) != self.ndim:
             raise ExpressionError(f"tensor {self.name!r} has {self.ndim} dimensions, found {len(indices)} indices")
         exprs = tuple(as_expr(i, ex.INT64) for i in indices)
@@ -68,6 +71,7 @@ class Tensor:
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_operator
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _no_operator
+    __abs__ = __round__ = _no_operator
     __lt__ = __le__ = __gt__ = __ge__ = _no_operator
 
     def _advice(self) -> str:
