@@ -71,7 +71,7 @@ def test_a_bound_input_is_a_constant(sateen, dense, tmp_path):
     [
         ("--bind=data=one", "--bind data: expected numbers, FILE.npy or FILE.npz:KEY, found 'one'"),
         ("--bind=other=1", "--bind other: the model's inputs are data"),
-        ("--dim=other=1", "dims names 'other'"),
+        ("--dim=other=1", "dims (--dim) names 'other'"),
         ("--target=lvm", "did you mean llvm?"),
         ("--target=llvm -mtriple=x86_64-linux -mcpu=haswel", "LLVM knows no processor 'haswel' for x86_64"),
         ("--target=llvm -mcpu=", "expected a value behind -mcpu= in target 'llvm -mcpu=', found none"),

@@ -125,9 +125,9 @@ def test_a_shape_binds_the_symbol_in_other_inputs_too() -> None:
 
 def test_bindings_that_name_or_contradict_nothing_of_the_model_are_refused() -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, ["n", 4])})
-    assert refusal(model, shapes={"z": (1,)}) == "shapes names 'z'; the model's inputs are 'x'"
-    assert refusal(model, dims={"m": 1}) == "dims names 'm'; the model's dimensions are 'n'"
-    assert refusal(model, constants={"z": np.zeros(1)}) == "constants names 'z'; the model's inputs are 'x'"
+    assert refusal(model, shapes={"z": (1,)}) == "shapes (--shape) names 'z'; the model's inputs are 'x'"
+    assert refusal(model, dims={"m": 1}) == "dims (--dim) names 'm'; the model's open dimensions are 'n'"
+    assert refusal(model, constants={"z": np.zeros(1)}) == "constants (--bind) names 'z'; the model's inputs are 'x'"
     assert refusal(model, shapes={"x": (1, 5)}) == "input 'x': dimension 1 is 4 in the model or dims, found 5"
     assert refusal(model, shapes={"x": (1,)}) == "input 'x' has 2 dimensions, float32[?n, 4]; found shape [1]"
     assert refusal(model, dims={"n": 0}) == "expected dimensions of one or more elements, found {'n': 0}"
@@ -135,6 +135,30 @@ def test_bindings_that_name_or_contradict_nothing_of_the_model_are_refused() -> 
         refusal(model, constants={"x": np.zeros((1, 4))})
         == "constant 'x': expected float32[?n, 4], found float64[1, 4]"
     )
+
+
+def test_a_mistyped_dimension_is_told_with_the_closest() -> None:
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, ["batch", "height"])})
+    assert refusal(model, dims={"hight": 224}) == (
+        "dims (--dim) names 'hight'; the model's open dimensions are 'batch', 'height'; did you mean height?"
+    )
+    closed = model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": (FLOAT, [2])})
+    assert refusal(closed, dims={"n": 1}) == "dims (--dim) names 'n'; the model has no open dimensions"
+
+
+@pytest.mark.parametrize(("kind", "number"), [(FLOAT, 2), (FLOAT, 0.5), (TensorProto.INT64, 3)])
+def test_a_scalar_is_bound_to_a_number(kind: int, number: float) -> None:
+    model = model_of([helper.make_node("Add", ["x", "s"], ["y"])], {"x": (kind, [2]), "s": (kind, [])})
+    graph, parameters = from_onnx(model, constants={"s": number})
+    assert [v.name for v in graph.inputs] == ["x"]
+    assert [float(data) for data in parameters.values()] == [number]
+
+
+@pytest.mark.parametrize(("number", "found"), [(1.5, "float64"), (300, "int64"), (True, "bool")])
+def test_a_number_that_the_type_does_not_hold_is_refused(number: float, found: str) -> None:
+    kind = TensorProto.INT8
+    model = model_of([helper.make_node("Add", ["x", "s"], ["y"])], {"x": (kind, [2]), "s": (kind, [])})
+    assert refusal(model, constants={"s": number}) == f"constant 's': expected int8[], found {found}[]"
 
 
 @pytest.mark.parametrize("unknown", [-1, "-1", "?", ""])

@@ -26,7 +26,7 @@ from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from sateen.frontends.onnx.refusals import REFUSALS
 from sateen.frontends.onnx.report import Gap, Report
 from sateen.frontends.onnx.schemas import likely_meant, schema_of
-from sateen.frontends.onnx.signature import bound, declared_type, input_types
+from sateen.frontends.onnx.signature import bound, declared_type, input_types, require_known
 from sateen.frontends.onnx.structure import (
     check_function_calls,
     check_structure,
@@ -43,6 +43,7 @@ from sateen.graph_ir.ops.element_wise import Identity
 from sateen.graph_ir.types import Symbol, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError, SateenError
+from sateen.tensor_ir.ir.expr import int_range
 
 Source = str | Path | bytes | onnx.ModelProto | Model
 
@@ -52,15 +53,16 @@ def from_onnx(
     *,
     shapes: Mapping[str, Sequence[int]] = {},  # never written to
     dims: Mapping[str, int] = {},
-    constants: Mapping[str, Array] = {},
+    constants: Mapping[str, Array | float] = {},
     operators: OpSet = OPS,
 ) -> tuple[Graph, dict[str, Array]]:
     """Read an ONNX model: a path, its bytes or its message.
 
     `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
-    inputs constant; dimensions that stay unknown are Symbols. `operators` may have some of other packages, for nodes of
-    their domain and type that are not ours. The second result holds the data of the graph's parameters by name. Raises
-    FrontendError where the model is malformed or has nodes that can't be compiled, naming all of them.
+    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `operators` may
+    have some of other packages, for nodes of their domain and type that are not ours. The second result holds the data
+    of the graph's parameters by name. Raises FrontendError where the model is malformed or has nodes that can't be
+    compiled, naming all of them.
     """
     graph, report = import_onnx(source, shapes, dims, constants, operators)
     if graph is None:
@@ -73,7 +75,7 @@ def check_onnx(
     *,
     shapes: Mapping[str, Sequence[int]] = {},
     dims: Mapping[str, int] = {},
-    constants: Mapping[str, Array] = {},
+    constants: Mapping[str, Array | float] = {},
     operators: OpSet = OPS,
 ) -> Report:
     """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
@@ -84,7 +86,7 @@ def import_onnx(
     source: Source,
     shapes: Mapping[str, Sequence[int]],
     dims: Mapping[str, int],
-    constants: Mapping[str, Array],
+    constants: Mapping[str, Array | float],
     operators: OpSet,
 ) -> tuple[Graph | None, Report]:
     """The graph of a model, None where it has gaps, and the report of these."""
@@ -137,7 +139,7 @@ class _Importer:
         model: Model,
         shapes: Mapping[str, Sequence[int]],
         dims: Mapping[str, int],
-        constants: Mapping[str, Array],
+        constants: Mapping[str, Array | float],
         known: OpSet,
     ) -> None:
         self.model = model
@@ -188,12 +190,10 @@ class _Importer:
         for name, type_ in self.inputs.items():
             if name not in self.constants:
                 self.scope[name] = self.emitter.input(name, type_)
+        require_known(self.constants, self.inputs, "constants (--bind)", "inputs")
         for name, given in self.constants.items():
-            data = np.asarray(given)
-            if name not in self.inputs:
-                known = ", ".join(map(repr, self.inputs)) or "none"
-                raise FrontendError(f"constants names {name!r}; the model's inputs are {known}")
             type_ = self.inputs[name]
+            data = _data_of(given, type_.dtype)
             fits = len(data.shape) == type_.rank and all(
                 not isinstance(d, int) or d == extent for d, extent in zip(type_.shape, data.shape, strict=True)
             )
@@ -490,6 +490,15 @@ class _Bodies:
         results = [_present(scope, output.name) for output in graph.output]
         known = [result for result in results if not isinstance(result, _Unknown)]
         return known if len(known) == len(results) else None
+
+
+def _data_of(given: Array | float, dtype: DType) -> Array:
+    """What is given, as an array: a number of Python, which has no width, in the wanted type where that holds it."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return np.asarray(given)
+    least, most = int_range(dtype) if dtype.is_int else (0, -1)
+    is_held = dtype.is_float or (isinstance(given, int) and least <= given <= most)
+    return np.array(given, dtype.numpy if is_held else None)
 
 
 def _symbols(type_: TensorType) -> set[Symbol]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import onnx
 
 from sateen.frontends.onnx.loading import text
 from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import FrontendError
 from sateen.topi.types import MOST_DIMENSIONS
 
@@ -62,7 +63,7 @@ def input_types(
     Raises FrontendError where a shape or dimension is of nothing in the model, or contradicts it.
     """
     names = [text(value.name, "an input") for value in inputs]
-    _require_known(shapes, names, "shapes", "inputs")
+    require_known(shapes, names, "shapes (--shape)", "inputs")
     declared: dict[str, TensorType] = {}
     bindings = dict(dims)
     symbols: set[str] = set()
@@ -77,7 +78,7 @@ def input_types(
                 f"input {name!r} declares no shape; give it: shapes={{{name!r}: (...)}}, or --shape {name}=..."
             )
         declared[name] = type_
-    _require_known(dims, sorted(symbols), "dims", "dimensions")
+    require_known(dims, sorted(symbols), "dims (--dim)", "open dimensions")
     wrong = {name: extent for name, extent in bindings.items() if isinstance(extent, bool) or not extent > 0}
     if wrong:
         raise FrontendError(f"expected dimensions of one or more elements, found {wrong}")
@@ -100,8 +101,9 @@ def _with_shape(
     return TensorType.of(type_.dtype, shape)
 
 
-def _require_known(given: Mapping[str, object], known: Sequence[str], what: str, kind: str) -> None:
+def require_known(given: Iterable[str], known: Collection[str], what: str, kind: str) -> None:
+    """Raises FrontendError where a name is given that the model has not, with those that it has and the closest."""
     unknown = [name for name in given if name not in known]
     if unknown:
-        listed = ", ".join(map(repr, known)) or "none"
-        raise FrontendError(f"{what} names {unknown[0]!r}; the model's {kind} are {listed}")
+        there = f"the model's {kind} are {', '.join(map(repr, known))}" if known else f"the model has no {kind}"
+        raise FrontendError(f"{what} names {unknown[0]!r}; {there}{did_you_mean(unknown[0], known)}")
