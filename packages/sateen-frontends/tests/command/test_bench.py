@@ -13,7 +13,7 @@ def test_an_artifact_is_measured(sateen, artifact):
     ran = sateen("bench", artifact, "--samples", 2)
     assert ran.status == 0
     assert ran.out.startswith("dense.sateen: 1 thread, peak ")
-    assert "\nsateen " in ran.out
+    assert f"\n{artifact} " in ran.out
 
 
 def test_a_model_is_measured_beside_onnxruntime_and_compared_with_it(sateen, dense):
@@ -89,6 +89,20 @@ def test_a_peer_that_is_not_installed_is_told_before_anything_is_compiled(sateen
     ran = sateen("bench", dense, "--against", "openvino", "--no-cache")
     assert ran.status == 1
     assert "openvino is not installed: pip install openvino" in ran.err
+
+
+def test_who_is_installed_is_measured_and_who_is_not_is_told(sateen, dense, artifact, monkeypatch):
+    monkeypatch.setattr(peers, "find_spec", lambda package: None)
+    given = ("bench", dense, "--against", f"openvino,{artifact}", "--samples", 1)
+    ran = sateen(*given)
+    assert ran.status == 0
+    assert ran.out.endswith("openvino is not installed: pip install openvino\n")
+    *measured, missing = json.loads(sateen(*given, "--json").out)["results"]
+    assert [r["name"] for r in measured] == [str(dense), str(artifact)]
+    assert missing == {"name": "openvino", "refusal": "openvino is not installed: pip install openvino"}
+    ran = sateen("bench", dense, "--against", "openvino,ncnn")
+    assert ran.status == 1
+    assert "openvino is not installed: pip install openvino; ncnn and pnnx are not installed: pip install" in ran.err
 
 
 def test_two_artifacts_are_measured_in_turns(sateen, artifact, dense):

@@ -114,7 +114,10 @@ def test_what_to_show_needs_a_kernel(sateen, dense):
 def test_one_view_is_shown_at_a_time(sateen, dense):
     ran = sateen("inspect", dense, "--passes", "--json")
     assert ran.status == 2
-    assert "expected one of --passes, --candidates, --dump, --html, --svg, --kernel and --json" in ran.err
+    assert "--passes and --json: expected one at a time" in ran.err
+    ran = sateen("inspect", dense, "--html", "a.html", "--svg", "a.svg")
+    assert ran.status == 2
+    assert "--svg and --html: expected one at a time" in ran.err
 
 
 class Page(HTMLParser):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from sateen.frontends.command import compilation
 from sateen.frontends.command.labels import largest
 from sateen.runtime import ArgumentError, Target
 
@@ -55,6 +56,29 @@ def test_labels_must_be_one_per_element():
         largest(np.zeros(4, np.float32), 1, ["a", "b"])
 
 
+@pytest.mark.parametrize("name", ["dense.onnx", "dense.sateen"])
+@pytest.mark.usefixtures("artifact")
+def test_an_extra_first_label_is_told_before_anything_runs(sateen, dense, tmp_path, name, monkeypatch):
+    (tmp_path / "labels.txt").write_text("background\nant\nbee\ncat\ndog\n")
+    monkeypatch.setattr(compilation, "build", None)  # nothing is compiled either
+    ran = sateen("run", dense.with_name(name), "--labels", "labels.txt")
+    assert ran.status == 1
+    assert ran.err.startswith(
+        "ArgumentError: expected 4 labels, one per element of the output, found 5; if the first, 'background', is an "
+        "extra line such as 'background', leave it out"
+    )
+
+
+def test_an_element_of_several_axes_is_told_by_its_position(sateen, two_products):
+    ran = sateen("run", two_products, "--random", 0, "--top", 1)
+    assert ran.out.splitlines()[1].split(maxsplit=1)[1] in ("(0, 0)", "(1, 0)")
+    (top,) = json.loads(sateen("run", two_products, "--random", 0, "--top", 1, "--json").out)["top"]
+    assert top["index"] == 5 * top["position"][0] + top["position"][1]
+    assert [r.position for r in largest(np.float32([[[3, 1], [2, 4]]]), 2)] == [(0, 1, 1), (0, 0, 0)]
+    assert [r.position for r in largest(np.float32(3), 2)] == [()]
+    assert largest(np.zeros((2, 0), np.float32), 2) == []
+
+
 def test_random_inputs_depend_on_the_seed_alone(sateen, artifact):
     first, again, other = (sateen("run", artifact, "--random", seed).out for seed in (1, 1, 2))
     assert first == again != other
@@ -67,6 +91,7 @@ def test_random_inputs_depend_on_the_seed_alone(sateen, artifact):
         (("--input", "other=data.npy"), "--input other: expected one of data: float32[1, 3]"),
         (("--input", "dta=data.npy"), "--input dta: expected one of data: float32[1, 3]; did you mean data?"),
         (("--input", "absent.npy"), "expected a file, found none at 'absent.npy'"),
+        (("--input", "."), "expected a file, found a folder at '.'"),
         (("--input", "data.npz:absent"), "data.npz: expected array 'absent', found data, in/other"),
         (("--input", "data.npy:key"), "data.npy holds one array; expected no key, found 'key'"),
         (("--input", "wide.npy"), "expected float32, found float64"),

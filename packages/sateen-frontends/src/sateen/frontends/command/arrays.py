@@ -96,7 +96,8 @@ def split_key(text: str) -> tuple[Path, str]:
         path = Path(":".join(words[:count]))
         if path.is_file():
             return path, ":".join(words[count:])
-    raise ArgumentError(f"expected a file, found none at {text!r}")
+    found = "a folder" if Path(text).is_dir() else "none"
+    raise ArgumentError(f"expected a file, found {found} at {text!r}")
 
 
 def read_array(text: str, name: str, most_elements: int = MOST_ELEMENTS) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -22,7 +22,7 @@ from sateen.frontends.command.compilation import (
 )
 from sateen.frontends.command.files import is_artifact
 from sateen.frontends.command.output import decimal, finite, say, show_json, show_table
-from sateen.frontends.command.peers import PEERS, require, write_for_peers
+from sateen.frontends.command.peers import PEERS, missing_peers, write_for_peers
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
 from sateen.graph_ir.graph import Array
@@ -76,14 +76,16 @@ def bench(
     peers = [name for name in names if name in PEERS]
     if peers:
         require_model(model)
-    for name in peers:
-        require(name)
+    missing = missing_peers(peers)
+    if missing and len(missing) == len(names):
+        raise ArgumentError("; ".join(missing.values()))
+    names = [name for name in names if name not in missing]
     with load_model(model, compilation, threads) as network:
         artifact = network.artifact  # an artifact for another machine is refused by its own name
     for name in names:
         if name not in peers:
             _require_same_inputs(name, artifact)
-    ours = OURS if len(peers) == len(names) else str(model)
+    ours = str(model) if is_artifact(model) or any(name not in peers for name in names) else OURS
     inputs = random_inputs(artifact.inputs, 0)
     peaks: list[float] = []
     with ExitStack() as stack:
@@ -105,7 +107,8 @@ def bench(
             meter = PeakMeter()
             measure_in_turns(contenders, samples, lambda: peaks.append(meter.sample()))
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
-    _show(model, threads, contenders, count, median(peaks) * min(threads, allowed_processors()), as_json)
+    peak = median(peaks) * min(threads, allowed_processors())
+    _show(model, threads, contenders, missing, count, peak, as_json)
 
 
 def _require_same_inputs(name: str, artifact: Artifact) -> None:
@@ -117,7 +120,15 @@ def _require_same_inputs(name: str, artifact: Artifact) -> None:
             raise ArgumentError(f"{name}: expected {what} {expected}, found {found}")
 
 
-def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int, peak: float, as_json: bool) -> None:
+def _show(
+    model: Path,
+    threads: int,
+    contenders: Sequence[Contender],
+    missing: Mapping[str, str],
+    count: int,
+    peak: float,
+    as_json: bool,
+) -> None:
     expected = contenders[0].outputs
     if as_json:
         show_json(
@@ -126,7 +137,10 @@ def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int
                 "threads": threads,
                 "gflop": count / 1e9,
                 "peak_gflops": peak,
-                "results": [_to_json(c, expected, count) for c in contenders],
+                "results": [
+                    *(_to_json(c, expected, count) for c in contenders),
+                    *({"name": name, "refusal": reason} for name, reason in missing.items()),
+                ],
             }
         )
         return
@@ -144,6 +158,8 @@ def _show(model: Path, threads: int, contenders: Sequence[Contender], count: int
             say(f"{c.name} computes something else: the times can't be compared")
         elif warning := spread_warning(first.name, first.time, c.name, c.time):
             say(warning)
+    for reason in missing.values():
+        say(reason)
 
 
 def spread_warning(name: str, time: TimeResult, other: str, other_time: TimeResult) -> str:

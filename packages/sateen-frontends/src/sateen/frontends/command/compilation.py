@@ -319,10 +319,17 @@ def open_artifact(path: Path, compilation: Compilation) -> Artifact:
     return read_artifact(path, verified=_verified_files())
 
 
-def load_model(path: Path, compilation: Compilation, threads: int, *, timed: bool = False) -> Model:
-    """The network in a file, an artifact or a model, which `timed` compiles with timed steps, ready to run here."""
+def load_model(
+    path: Path,
+    compilation: Compilation,
+    threads: int,
+    change: Callable[[Graph], Graph] = lambda graph: graph,
+    *,
+    timed: bool = False,
+) -> Model:
+    """The network in a file, an artifact or a model, which is compiled as by `compile_model`, ready to run here."""
     if not is_artifact(path):
-        return load_artifact(compile_model(path, compilation, timed=timed), threads=threads)
+        return load_artifact(compile_model(path, compilation, change, timed=timed), threads=threads)
     _require_default(path, compilation)
     return load_artifact(path, threads=threads, verified=_verified_files())
 

@@ -81,16 +81,17 @@ def inspect(
     A step calls a kernel, which computes one or more nodes of the model; equal steps share one. A step ends where its
     result must be in memory, and tells why.
     """
-    chosen = passes + candidates + (dump is not None) + (svg is not None) + (name is not None)
-    if chosen + as_json + (html is not None) > 1:
-        raise click.UsageError("expected one of --passes, --candidates, --dump, --html, --svg, --kernel and --json")
+    of_models = {"--passes": passes, "--candidates": candidates, "--dump": dump, "--svg": svg, "--kernel": name}
+    views = [option for option, given in {**of_models, "--html": html, "--json": as_json}.items() if given]
+    if len(views) > 1:
+        raise click.UsageError(f"{' and '.join(views)}: expected one at a time")
     for option, place in (("--html", html), ("--svg", svg)):
         if place is not None:
             keep_sources(option, [place], sources_of(model, compilation))
     if show is not None and name is None:
         raise click.UsageError("--show is for --kernel NAME")
     if is_artifact(model):
-        if chosen:
+        if any(of_models.values()):
             raise click.UsageError(
                 f"--passes, --candidates, --dump, --svg and --kernel are for models; {model} is compiled already"
             )

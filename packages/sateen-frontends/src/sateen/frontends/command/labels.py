@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +19,10 @@ MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An element of a flattened output: its place, value and label ('' without labels)."""
+    """An element of an output: its place in the flattened output and along the axes, value and label ('' without)."""
 
     index: int
+    position: tuple[int, ...]
     value: float
     label: str
 
@@ -34,13 +37,27 @@ def read_labels(path: Path) -> list[str]:
         raise ArgumentError(f"{path}: expected labels in UTF-8, one a line: {error}") from None
 
 
+def require_labels(labels: Sequence[str], shape: Sequence[object]) -> None:
+    """Raises ArgumentError where an output of this shape has not an element per label; an open shape may have."""
+    extents = [extent for extent in shape if isinstance(extent, int)]
+    if len(extents) < len(shape) or len(labels) == prod(extents):
+        return
+    first = f"; if the first, {labels[0]!r}, is an extra line such as 'background', leave it out"
+    hint = first if len(labels) == prod(extents) + 1 else ""
+    raise ArgumentError(f"expected {prod(extents)} labels, one per element of the output, found {len(labels)}{hint}")
+
+
 def largest(output: Array, count: int, labels: list[str] | None = None) -> list[Ranked]:
     """The `count` largest elements, largest first, equal ones in order.
 
     Raises ArgumentError where there are labels, but not one per element.
     """
     values = output.ravel().astype(np.float64)
-    if labels is not None and len(labels) != values.size:
-        raise ArgumentError(f"expected {values.size} labels, one per element of the output, found {len(labels)}")
+    if labels is not None:
+        require_labels(labels, output.shape)
     order = np.argsort(-values, kind="stable")[:count]
-    return [Ranked(int(i), float(values[i]), "" if labels is None else labels[i]) for i in order]
+    positions = np.stack(np.unravel_index(order, output.shape), 1).tolist() if output.ndim else [[]]
+    return [
+        Ranked(int(i), tuple(position), float(values[i]), "" if labels is None else labels[i])
+        for i, position in zip(order, positions, strict=True)
+    ]

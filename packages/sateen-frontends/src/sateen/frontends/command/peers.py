@@ -42,13 +42,21 @@ class Peer:
     open: Callable[[Path, int, Mapping[str, Array]], Call]
 
 
+def missing_peers(names: Sequence[str]) -> dict[str, str]:
+    """Those of some peers that lack what they need, and what is said of them."""
+    told = {}
+    for name in names:
+        missing = [package for package in PEERS[name].packages if find_spec(package) is None]
+        if missing:
+            one = "is" if len(missing) == 1 else "are"
+            told[name] = f"{' and '.join(missing)} {one} not installed: {PEERS[name].install}"
+    return told
+
+
 def require(name: str) -> None:
     """Raises ArgumentError where what a peer needs is not installed."""
-    peer = PEERS[name]
-    missing = [package for package in peer.packages if find_spec(package) is None]
-    if missing:
-        one = "is" if len(missing) == 1 else "are"
-        raise ArgumentError(f"{' and '.join(missing)} {one} not installed: {peer.install}")
+    for reason in missing_peers([name]).values():
+        raise ArgumentError(reason)
 
 
 def has_onnxruntime() -> bool:

@@ -31,10 +31,10 @@ from sateen.frontends.command.arrays import (
 )
 from sateen.frontends.command.compilation import Compilation, compilation_options, load_model, sources_of
 from sateen.frontends.command.files import keep_sources, writing
-from sateen.frontends.command.labels import Ranked, largest, read_labels
+from sateen.frontends.command.labels import Ranked, largest, read_labels, require_labels
 from sateen.frontends.command.output import finite, show_json, show_table
 from sateen.frontends.command.pictures import Recipe, read_picture
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.graph import Array, Graph
 from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.files import replacing
@@ -96,7 +96,17 @@ def run(
         read = [split_key(text)[0] for _, text in given] + ([] if labels is None else [labels])
         keep_sources("--output", [output], chain(read, sources_of(model, compilation)))
     _require_picture(recipe, given)
-    loaded = load_model(model, compilation, threads)
+    names = None if labels is None else read_labels(labels)
+
+    def checked(graph: Graph) -> Graph:
+        """The graph, whose labels are known to fit before it is compiled."""
+        if names is not None:
+            require_labels(names, graph.outputs[0].type.shape)
+        return graph
+
+    loaded = load_model(model, compilation, threads, change=checked)
+    if names is not None:
+        require_labels(names, loaded.outputs[0].shape)
     inputs = _inputs(loaded.inputs, given, seed, recipe)
     start = perf_counter()
     outputs = loaded.run(inputs).numpy()
@@ -107,13 +117,14 @@ def run(
     ranked: list[Ranked] = []
     if top is not None or labels is not None:
         first = next(iter(outputs.values()))
-        ranked = largest(first, top or 5, None if labels is None else read_labels(labels))
+        ranked = largest(first, top or 5, names)
     if as_json:
         show_json({"seconds": seconds, "outputs": _summary(outputs), "top": [asdict(r) for r in ranked]})
     elif ranked:
+        has_axes = sum(extent > 1 for extent in first.shape) > 1
         show_table(
             ("value", "index", "label"),
-            [(f"{r.value:.6g}", str(r.index), r.label) for r in ranked],
+            [(f"{r.value:.6g}", str(r.position if has_axes else r.index), r.label) for r in ranked],
             right=("value", "index"),
         )
     else:

@@ -20,7 +20,11 @@ from sateen.frontends.command.reference import reference
 from sateen.graph_ir.accuracy import difference, element_difference
 from sateen.graph_ir.graph import Array, Graph
 from sateen.runtime import ArgumentError, Artifact, SateenError
+from sateen.runtime.display import shortened
 from sateen.runtime.errors import printable
+
+MOST_REASON = 120
+"""Characters of what the evaluator says, which may quote whole tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ class Verification:
             with step("running the model in float64"):
                 return layers_in_double(self.model, self._all_inputs(), values)
         except Exception as error:  # noqa: BLE001  # the evaluator's classes of errors have no other base
-            say(f"float64 can't tell who is right: {_text(error)}", err=True)
+            reason = shortened(_text(error), MOST_REASON)
+            say(f"float64 can't tell who is right: the evaluator of the onnx package fails ({reason})", err=True)
             return {}, {}
 
     def _all_inputs(self) -> dict[str, Array]:

@@ -12,7 +12,7 @@ from sateen.frontends.command import peers
 from sateen.frontends.command.arguments import FILE, MODEL, json_option, threads_option
 from sateen.frontends.command.arrays import named_inputs, open_arrays, random_inputs, recorded_outputs, with_outliers
 from sateen.frontends.command.comparison import Comparison
-from sateen.frontends.command.compilation import Compilation, compilation_options, open_artifact, require_model
+from sateen.frontends.command.compilation import Compilation, compilation_options, open_artifact
 from sateen.frontends.command.files import is_artifact, read_model_file
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.reference import has_brought_operators
@@ -67,7 +67,11 @@ def verify(
             raise click.UsageError("--against recorded needs --inputs FILE.npz, and has no layers")
         outputs = _compare_recorded(model, compilation, inputs, threads, tolerance)
     else:
-        require_model(model)
+        if is_artifact(model):
+            raise click.UsageError(
+                f"{model} is compiled already; give the model that it was compiled from, or outputs to compare with by "
+                "--against recorded --inputs FILE.npz"
+            )
         artifact = open_artifact(model, compilation)
         outputs = []
         for kind, given in _inputs_of(artifact, inputs).items():
