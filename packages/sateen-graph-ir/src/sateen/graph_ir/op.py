@@ -62,7 +62,7 @@ class Op:
         return None
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Floating-point operations of the multiply-adds that the definition sums, each counted as two.
+        """Floating-point operations of the multiply-adds that the definition sums, padding too, each counted as two.
 
         `inputs` are those that are present; all types are static. 0 for operators that memory limits, not arithmetic.
         """

@@ -57,7 +57,8 @@ def profile(model: Path, threads: int, samples: int, order: str, compilation: Co
     """Measure every step of a network, a kernel that computes one or more nodes of the model, on random inputs.
 
     OUT.sateen must be compiled with --timed. GFLOP/s count what a step takes by definition, so that Winograd's and
-    Strassen's may pass the peak; GB/s count inputs and outputs once each, for steps that memory limits.
+    Strassen's may pass the peak, as may convolutions that skip padding, which counts; GB/s count inputs and outputs
+    once each, for steps that memory limits.
     """
     loaded = load_model(model, compilation, threads, timed=True)
     with step(f"measuring {model.name}"):
