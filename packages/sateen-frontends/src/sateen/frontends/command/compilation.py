@@ -179,7 +179,8 @@ def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, 
         given = given.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):  # what the cast changes is told below
         data = given if dtype is None else given.astype(dtype)
-    if data.dtype.kind in "biu" and not np.array_equal(data, given):
+    kept = (data, given) if data.dtype.kind in "biu" else (np.isinf(data), np.isinf(given))
+    if not np.array_equal(*kept):
         raise ArgumentError(f"--bind {name}: expected numbers of {data.dtype}, found {text!r}")
     if shape is not None and data.size != prod(shape):
         raise ArgumentError(f"--bind {name}: expected {prod(shape)} numbers for shape {list(shape)}, found {data.size}")
