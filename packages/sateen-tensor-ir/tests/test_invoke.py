@@ -11,7 +11,7 @@ from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.expr import Expr, Load, Var, const
-from sateen.tensor_ir.ir.stmt import For, Function, If, Invoke, LoopKind, While, sequence
+from sateen.tensor_ir.ir.stmt import For, Function, If, LoopKind, While, invoke, sequence
 
 INT64, UINT8 = DType.of("int64"), DType.of("uint8")
 TRIPLE = "x86_64-unknown-linux-gnu"
@@ -22,7 +22,7 @@ def block(name: str) -> Buffer:
 
 
 def in_a_loop(offset: Expr | int, block: Buffer, i: Var) -> Function:
-    body = For(i, const(0), const(4), LoopKind.SERIAL, Invoke("slice", ((block, 0), (block, offset))))
+    body = For(i, const(0), const(4), LoopKind.SERIAL, invoke("slice", (block, 0), (block, offset)))
     return Function("run", (block,), frozenset({block}), body)
 
 
@@ -49,7 +49,7 @@ def test_the_digest_tells_offsets_apart_and_ignores_names(memory: Buffer) -> Non
 def test_what_a_kernel_may_have_written_is_loaded_anew(memory: Buffer) -> None:
     flag = Buffer("flag", (), INT64)
     goes_on = Load(flag, (), INT64) < 3
-    step = Invoke("step", ((flag, 0), (memory, 0)))
+    step = invoke("step", (flag, 0), (memory, 0))
     for body, loads in ((While(goes_on, step), 1), (sequence(If(goes_on, step), If(goes_on, step)), 2)):
         text, _ = emit_module([Function("run", (flag, memory), frozenset({flag, memory}), body)], TRIPLE)
         kernel = text[text.index("@run.kernel") :]
@@ -58,7 +58,7 @@ def test_what_a_kernel_may_have_written_is_loaded_anew(memory: Buffer) -> None:
 
 
 def test_the_interpreter_and_c_refuse_calls(memory: Buffer) -> None:
-    function = Function("run", (memory,), frozenset({memory}), Invoke("slice", ((memory, 0),)))
+    function = Function("run", (memory,), frozenset({memory}), invoke("slice", (memory, 0)))
     with pytest.raises(CodegenError, match="run: C99 has each kernel on its own, found a call of 'slice'; build for"):
         emit_c([function])
     with pytest.raises(ExecutionError, match="the interpreter runs a function alone, found a call of 'slice'"):

@@ -16,7 +16,6 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
-    Invoke,
     Let,
     LoopKind,
     Prefetch,
@@ -24,6 +23,7 @@ from sateen.tensor_ir.ir.stmt import (
     Store,
     Timestamp,
     While,
+    invoke,
 )
 from sateen.tensor_ir.ir.verify import verify
 
@@ -102,9 +102,9 @@ def test_buffers():
 
 def test_calls_and_timestamps():
     unknown = Buffer("t", (FOUR,), FLOAT32)
-    refused("buffer 't' is used outside of its allocation", Invoke("kernel", ((unknown, 0),)))
-    refused("variable 'i' is used where nothing binds it", Invoke("kernel", ((A, i),)))
-    refused("the offset of buffer 'A' expects int64", Invoke("kernel", ((A, HALF),)))
+    refused("buffer 't' is used outside of its allocation", invoke("kernel", (unknown, 0)))
+    refused("variable 'i' is used where nothing binds it", invoke("kernel", (A, i)))
+    refused("the offset of buffer 'A' expects int64", invoke("kernel", (A, HALF)))
     refused("buffer 't' is used outside of its allocation", Timestamp(unknown, 0))
     refused("a timestamp expects int64, found float32", Timestamp(A, 0))
 

@@ -22,12 +22,12 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
-    Invoke,
     LoopKind,
     Stmt,
     Store,
     Timestamp,
     While,
+    invoke,
     sequence,
 )
 
@@ -117,7 +117,7 @@ class _Writer:
                 case control.While() as op:
                     steps.append(self._conditional(op, plan, inputs, outputs, scratch))
                 case _:
-                    steps.append(Invoke(self.kernels[node], (*inputs, *outputs, *scratch)))
+                    steps.append(invoke(self.kernels[node], *inputs, *outputs, *scratch))
         return steps
 
     def _choice(
@@ -180,7 +180,7 @@ class _Writer:
         return [self._copy(v.type, a, b) for v, a, b in zip(op.state, sources, targets, strict=False)]
 
     def _copy(self, type_: TensorType, source: Place, target: Place) -> Stmt:
-        return Invoke(self.copies[type_], (source, target))
+        return invoke(self.copies[type_], source, target)
 
 
 def _places(body: Graph, inputs: Sequence[Place], outputs: Sequence[Place]) -> dict[Value, Place]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.visit import children, operands_first
+from sateen.tensor_ir.ir.visit import children, operands_first, unknown
 
 
 class StructuralKeys:
@@ -48,3 +48,7 @@ def _facts(e: Expr) -> Iterator[object]:
             yield e.buffer
         case ex.Read():
             yield e.tensor
+        case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise():
+            pass
+        case _:
+            raise unknown(e, "structure")

@@ -78,7 +78,7 @@ def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For
 def stored(*statements: Stmt) -> set[Buffer]:
     """The buffers that statements may store to."""
     nodes = [n for s in statements for n in walk(s)]
-    invoked = {buffer for n in nodes if isinstance(n, Invoke) for buffer, _ in n.arguments}
+    invoked = {buffer for n in nodes if isinstance(n, Invoke) for buffer in n.buffers}
     return invoked | {n.buffer for n in nodes if isinstance(n, (Store, Timestamp))}
 
 

@@ -41,9 +41,10 @@ from sateen.tensor_ir.ir.stmt import (
     Seq,
     Stmt,
     Store,
+    Timestamp,
     While,
 )
-from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, walk
+from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, unknown, walk
 
 MAX_LOOPS = 15
 """Loops in one Python function, which CPython limits to 20; those inside are put into a function of their own."""
@@ -202,8 +203,10 @@ class _Writer:
                 self.line("pass")
             case Invoke():
                 raise ExecutionError(f"the interpreter runs a function alone, found a call of {s.callee!r}")
+            case Timestamp():
+                raise ExecutionError("the interpreter has no clock")
             case _:
-                raise ExecutionError(f"the interpreter has no {type(s).__name__.lower()}")
+                raise unknown(s, "the interpreter")
 
     def block(self, s: Stmt) -> None:
         with self.indented():
@@ -380,7 +383,7 @@ class _Writer:
                 return f"{self.constant(scalars.conversion(e.value.dtype, e.dtype))}({self.expr(e.value)})"
             case ex.Call():
                 return self.call(e)
-        raise AssertionError(type(e).__name__)
+        raise unknown(e, "the interpreter")
 
     def wrapped(self, text: str, e: Expr) -> str:
         """Integers wrap; int64 that come from no data do not overflow (docs/semantics.md 2.1, 3.1)."""

@@ -8,8 +8,22 @@ from collections.abc import Iterator
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import Allocate, Barrier, For, Function, Invoke, Let, Prefetch, Store, Timestamp
-from sateen.tensor_ir.ir.visit import Node, children
+from sateen.tensor_ir.ir.stmt import (
+    Allocate,
+    Barrier,
+    Evaluate,
+    For,
+    Function,
+    If,
+    Invoke,
+    Let,
+    Prefetch,
+    Seq,
+    Store,
+    Timestamp,
+    While,
+)
+from sateen.tensor_ir.ir.visit import Node, children, unknown
 
 
 def digest(function: Function) -> str:
@@ -76,6 +90,10 @@ class _Writer:
             case Barrier():
                 yield node.scope.value
             case Invoke():
-                yield repr([node.callee, *((self.buffer(b), self.node(ex.as_expr(o))) for b, o in node.arguments)])
+                yield repr([node.callee, *map(self.buffer, node.buffers)])
             case Timestamp():
                 yield f"{self.buffer(node.buffer)}[{node.index}]"
+            case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise() | Seq() | If() | While() | Evaluate():
+                pass
+            case _:
+                raise unknown(node, "the digest")

@@ -405,16 +405,16 @@ class _Parser:
     def invoke(self, _: int) -> Stmt:
         callee = self.new_name()
         self.expect("(")
-        arguments: list[tuple[Buffer, Expr | int]] = []
+        buffers: list[Buffer] = []
+        offsets: list[Expr] = []
         while not self.accept(")"):
-            if arguments:
+            if buffers:
                 self.expect(",")
-            buffer = self.known_buffer()
+            buffers.append(self.known_buffer())
             self.expect("+")
-            offset = self.expr()
-            arguments.append((buffer, int(offset.value) if isinstance(offset, ex.Const) else offset))
+            offsets.append(self.expr())
         self.end_of_line()
-        return Invoke(callee, tuple(arguments))
+        return Invoke(callee, tuple(buffers), tuple(offsets))
 
     def timestamp(self, _: int) -> Stmt:
         buffer = self.known_buffer()

@@ -41,7 +41,7 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     sequence,
 )
-from sateen.tensor_ir.ir.visit import children, walk
+from sateen.tensor_ir.ir.visit import children, unknown, walk
 
 RESERVED = frozenset(
     {
@@ -186,7 +186,7 @@ class _Printer:
                 where = "" if ex.is_const(e.where, True) else f" where {self.expr(e.where)}"
                 output = f"#{e.output}" if len(e.sources) > 1 else ""
                 return f"{e.combiner.name}{output}({sources} over {axes}{where})"
-        raise AssertionError(type(e).__name__)
+        raise unknown(e, "the printer")
 
     def _literal(self, e: ex.Const) -> str:
         if e.dtype == ex.INT64:
@@ -236,7 +236,7 @@ class _Printer:
             case Prefetch():
                 yield f"{pad}prefetch {self.names.of(s.buffer)}[{', '.join(self.expr(i) for i in s.indices)}]"
             case Invoke():
-                arguments = ", ".join(f"{self.names.of(b)} + {self.expr(ex.as_expr(o))}" for b, o in s.arguments)
+                arguments = ", ".join(f"{self.names.of(b)} + {self.expr(o)}" for b, o in s.arguments)
                 yield f"{pad}invoke {s.callee}({arguments})"
             case Timestamp():
                 yield f"{pad}timestamp {self.names.of(s.buffer)}[{s.index}]"
@@ -244,6 +244,8 @@ class _Printer:
                 yield f"{pad}{self.expr(s.value)}"
             case Barrier():
                 yield f"{pad}barrier {s.scope.value}"
+            case _:
+                raise unknown(s, "the printer")
 
     def domain(self, s: For) -> str:
         """[first, end) where those are literals or the loop starts at 0, else [0, extent) + start."""

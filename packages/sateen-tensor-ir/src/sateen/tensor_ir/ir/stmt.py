@@ -9,12 +9,13 @@ Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code gen
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from sateen.runtime.display import named, shortened
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Expr, Span, Var
+from sateen.tensor_ir.ir.expr import Expr, Span, Var, as_expr
 
 
 class LoopKind(Enum):
@@ -126,12 +127,18 @@ class Evaluate(Stmt):
 class Invoke(Stmt):
     """A call of another kernel, compiled apart, by the name of its function; the kernel's failure ends this function.
 
-    Each argument is a buffer and the byte offset, a number or an expression, at which the kernel's own begins.
+    Each argument is a buffer and the byte offset in it at which the kernel's own begins.
     """
 
     callee: str
-    arguments: tuple[tuple[Buffer, Expr | int], ...]
+    buffers: tuple[Buffer, ...]
+    offsets: tuple[Expr, ...]
     span: Span | None = None
+
+    @property
+    def arguments(self) -> Iterable[tuple[Buffer, Expr]]:
+        """Each buffer with its offset."""
+        return zip(self.buffers, self.offsets, strict=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -170,6 +177,11 @@ class Seq(Stmt):
 
 
 EMPTY = Seq(())
+
+
+def invoke(callee: str, *arguments: tuple[Buffer, Expr | int]) -> Invoke:
+    """A call of a kernel with each buffer from its byte offset on."""
+    return Invoke(callee, tuple(b for b, _ in arguments), tuple(as_expr(offset) for _, offset in arguments))
 
 
 def sequence(*statements: Stmt) -> Stmt:

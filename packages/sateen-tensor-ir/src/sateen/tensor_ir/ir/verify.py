@@ -16,6 +16,8 @@ from sateen.tensor_ir.ir.stmt import (
     THREAD_TAGS,
     THREADS,
     Allocate,
+    Barrier,
+    Evaluate,
     For,
     Function,
     If,
@@ -23,12 +25,13 @@ from sateen.tensor_ir.ir.stmt import (
     Let,
     LoopKind,
     Prefetch,
+    Seq,
     Stmt,
     Store,
     Timestamp,
     While,
 )
-from sateen.tensor_ir.ir.visit import children, free_vars, operands_first
+from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, unknown
 
 
 def verify(function: Function, after: str | None = None) -> None:
@@ -110,15 +113,17 @@ class _Verifier:
             case Invoke():
                 for buffer, offset in s.arguments:
                     self.declared(buffer)
-                    self.expr(ex.as_expr(offset))
-                    self.expect_index(ex.as_expr(offset), f"the offset of buffer {buffer.name!r}")
+                    self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
             case Timestamp():
                 self.access(s.buffer, (ex.const(s.index),))
                 self.expect(s.buffer.dtype == ex.INT64, f"a timestamp expects int64, found {s.buffer.dtype}")
+            case Seq():
+                for child in s.body:
+                    self.statement(child)
+            case Evaluate() | Barrier():
+                pass
             case _:
-                for child in children(s):
-                    if isinstance(child, Stmt):
-                        self.statement(child)
+                raise unknown(s, "the verifier")
 
     def loop(self, s: For) -> None:
         for e in (s.start, s.extent):
@@ -227,6 +232,10 @@ class _Verifier:
                 self.expect_index(e.index, "the index of piecewise")
                 for branch in e.branches:
                     self.expect_type(branch, e.dtype, "a branch of piecewise")
+            case ex.Const() | ex.Cast() | ex.Call():
+                pass
+            case _:
+                raise unknown(e, "the verifier")
 
     def operands(self, symbol: str, e: ex.Binary, agree: bool) -> None:
         self.expect(agree, f"'{symbol}' has operands of {e.a.dtype} and {e.b.dtype}")

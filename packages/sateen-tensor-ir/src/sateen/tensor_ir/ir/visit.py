@@ -7,11 +7,13 @@ itself whether to descend, with `self.descend(node)`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any, TypeVar, cast
 
+from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
 from sateen.tensor_ir.ir.expr import Expr, Var
@@ -49,8 +51,16 @@ def _layout(kind: type[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], .
     names = tuple(f.name for f in fields(kind))
     if issubclass(kind, Var):
         return names, ()
+    for f in fields(kind):
+        if f.type not in _ONE | _MANY and re.search(r"\b(Expr|Stmt)\b", str(f.type)):
+            raise TypeError(f"{kind.__name__}.{f.name}: walks see nodes in fields of {_ONE | _MANY}, found {f.type!r}")
     children = tuple((f.name, f.type in _MANY) for f in fields(kind) if f.type in _ONE or f.type in _MANY)
     return names, children
+
+
+def unknown(node: Node, walker: str) -> LoweringError:
+    """What a walker raises for a node of a class that it has no rule for."""
+    return LoweringError(f"{walker} has no rule for {type(node).__name__}")
 
 
 def children(node: Node) -> Iterator[Node]:

@@ -37,7 +37,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.ir.visit import Node, children, walk
+from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
 
 @dataclass(slots=True)
@@ -221,7 +221,7 @@ class Expressions:
                 return self._call(e)
             case Load():
                 return self._load(e)
-        raise CodegenError(f"{self.function_name}: {type(e).__name__} is not loop IR; lower the schedule first")
+        raise unknown(e, f"the emitter of {self.language}")
 
     def _load(self, e: Load) -> Code:
         element = self.element(e.buffer, e.indices)

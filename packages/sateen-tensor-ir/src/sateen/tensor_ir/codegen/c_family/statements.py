@@ -25,6 +25,7 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     lets,
 )
+from sateen.tensor_ir.ir.visit import unknown
 
 
 class Statements(Expressions):
@@ -65,6 +66,8 @@ class Statements(Expressions):
                 )
             case Timestamp():
                 raise CodegenError(f"{self.function_name}: {self.language} has no clock to read; build for llvm")
+            case _:
+                raise unknown(s, f"the emitter of {self.language}")
 
     def _apart(self, s: Stmt) -> None:
         """A statement among others: what it declares ends with it."""

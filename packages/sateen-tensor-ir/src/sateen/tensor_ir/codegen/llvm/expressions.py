@@ -22,7 +22,7 @@ from sateen.tensor_ir.codegen.llvm.values import (
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir.visit import unknown, walk
 
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
 _SIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "slt", ex.LE: "sle", ex.GT: "sgt", ex.GE: "sge"}
@@ -56,7 +56,10 @@ class Expressions(Conversions):
         known = self.memo.get(id(e))
         if known is not None:
             return known[1]
-        result = _RULES[type(e)](self, e)
+        rule = _RULES.get(type(e))
+        if rule is None:
+            raise unknown(e, "the LLVM emitter")
+        result = rule(self, e)
         self.memo[id(e)] = (e, result)
         return result
 

@@ -33,7 +33,7 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     lets,
 )
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir.visit import unknown, walk
 
 STACK_BYTES = 4096
 LOCAL_STACK_BYTES = 65536
@@ -64,7 +64,10 @@ class Statements(Expressions):
         """The loop of a task, and the part of its range that one call runs."""
 
     def statement(self, s: Stmt) -> None:
-        _RULES[type(s)](self, s)
+        rule = _RULES.get(type(s))
+        if rule is None:
+            raise unknown(s, "the LLVM emitter")
+        rule(self, s)
 
     def _sequence(self, s: Seq) -> None:
         for child in s.body:
@@ -405,14 +408,14 @@ class Statements(Expressions):
         self.memo.clear()
         operands = ["ptr %host"]
         for buffer, offset in s.arguments:
-            base, step = self.base_pointer(buffer).text, self.value(ex.as_expr(offset))
+            base, step = self.base_pointer(buffer).text, self.value(offset)
             if step.literal != 0:
                 base = self.emit(f"getelementptr i8, ptr {base}, i64 {step.text}", "ptr").text
             operands.append(f"ptr {base}")
         types = ", ".join("ptr" for _ in operands)
         self.module.declarations[f"declare i32 @{s.callee}.kernel({types})"] = None
         self._stop_on(self.emit(f"call i32 @{s.callee}.kernel({', '.join(operands)})", "i32"))
-        self.forget_loads({buffer for buffer, _ in s.arguments})
+        self.forget_loads(set(s.buffers))
 
     def _stop_on(self, status: Value) -> None:
         """End the function with a status that is not 0."""

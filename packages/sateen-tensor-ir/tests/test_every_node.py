@@ -1,0 +1,184 @@
+"""Every class of nodes goes through every walker of loop IR, or is refused by it in words; so is one that it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError
+from sateen.tensor_ir.arith.structure import StructuralKeys
+from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
+from sateen.tensor_ir.codegen.llvm import emit_module
+from sateen.tensor_ir.interpret import loop_oracle
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir import stmt as st
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.equal import why_different
+from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, Load, Var, const
+from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.ir.stmt import Function, LoopKind, Stmt, Store
+from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.ir.visit import walk
+
+TRIPLE = "x86_64-unknown-linux-gnu"
+X, Y, N = (Buffer(name, (const(4),), dtype) for name, dtype in (("x", FLOAT32), ("y", FLOAT32), ("n", INT64)))
+ZERO, FOUR = const(0), const(4)
+NUMBER = Load(X, (ZERO,), FLOAT32)
+COUNT = Load(N, (ZERO,), INT64)
+HOLDS = ex.LT(NUMBER, const(2.0))
+WRITE = Store(Y, (ZERO,), NUMBER)
+I, V = Var("i"), Var("v", FLOAT32)
+SMALL = Buffer("small", (FOUR,), FLOAT32, Scope.LOCAL)
+
+
+def put(value: Expr) -> Stmt:
+    """A statement with a value of any type."""
+    return Store(Y, (ZERO,), ex.cast(FLOAT32, value) if value.dtype != FLOAT32 else value)
+
+
+EXPRESSIONS: dict[type[Expr], Stmt] = {
+    ex.Const: put(const(0.5)),
+    Var: st.For(I, ZERO, FOUR, LoopKind.SERIAL, Store(Y, (I,), NUMBER)),
+    ex.Cast: put(ex.Cast(COUNT, FLOAT32)),
+    ex.Not: put(ex.Not(HOLDS)),
+    ex.Select: put(ex.Select(HOLDS, NUMBER, const(1.0))),
+    ex.Call: put(ex.Call("sqrt", (NUMBER,), FLOAT32)),
+    ex.Piecewise: st.For(I, ZERO, const(2), LoopKind.UNROLLED, put(ex.Piecewise((NUMBER, const(1.0)), I, FLOAT32))),
+    Load: put(NUMBER),
+    **{kind: put(kind(NUMBER, const(2.0))) for kind in (ex.Add, ex.Sub, ex.Mul, ex.Div, ex.Min, ex.Max)},
+    **{kind: put(kind(COUNT, const(3))) for kind in (ex.FloorDiv, ex.FloorMod)},
+    **{kind: put(kind(NUMBER, const(2.0))) for kind in (ex.EQ, ex.NE, ex.LT, ex.LE, ex.GT, ex.GE)},
+    **{kind: put(kind(HOLDS, ex.GE(COUNT, ZERO))) for kind in (ex.And, ex.Or)},
+}  # fmt: skip
+STATEMENTS: dict[type[Stmt], Stmt] = {
+    st.For: st.For(I, ZERO, FOUR, LoopKind.PARALLEL, Store(Y, (I,), NUMBER)),
+    st.If: st.If(HOLDS, WRITE, put(const(1.0))),
+    st.While: st.sequence(put(const(0.0)), st.While(ex.LT(Load(Y, (ZERO,), FLOAT32), const(2.0)), put(const(3.0)))),
+    st.Let: st.Let(V, NUMBER, put(ex.add(V, V))),
+    st.Allocate: st.Allocate(SMALL, st.sequence(Store(SMALL, (ZERO,), NUMBER), put(Load(SMALL, (ZERO,), FLOAT32)))),
+    Store: WRITE,
+    st.Evaluate: st.sequence(WRITE, st.Evaluate(ex.Call("sqrt", (NUMBER,), FLOAT32))),
+    st.Invoke: st.sequence(WRITE, st.For(I, ZERO, FOUR, LoopKind.SERIAL, st.invoke("kernel", (X, 0), (Y, I * 4)))),
+    st.Timestamp: st.sequence(WRITE, st.Timestamp(N, 1)),
+    st.Prefetch: st.sequence(WRITE, st.Prefetch(X, (ZERO,))),
+    st.Barrier: st.sequence(WRITE, st.Barrier(Scope.SHARED)),
+    st.Seq: st.sequence(WRITE, put(const(1.0))),
+}  # fmt: skip
+ONLY_TENSOR_EXPRESSIONS = {ex.IterVar, ex.Read, ex.Reduce}
+"""Of te; lowering leaves none, and the verifier refuses them (test_verify)."""
+BASES = {ex.Binary, ex.Compare}
+
+
+def function(body: Stmt) -> Function:
+    written = {N, Y} if any(isinstance(node, st.Timestamp) for node in walk(body)) else {Y}
+    return Function("f", (X, Y, N), frozenset(written), body)
+
+
+def interpreted(f: Function) -> None:
+    loop_oracle.run(f, [np.ones(4, np.float32), np.zeros(4, np.float32), np.ones(4, np.int64)])
+
+
+def to_opencl(f: Function) -> None:
+    emit_opencl(replace(f, body=st.For(Var("block"), ZERO, const(1), LoopKind.THREAD, f.body, "blockIdx.x")))
+
+
+WALKERS: dict[str, Callable[[Function], object]] = {
+    "the verifier": verify,
+    "the printer": str,
+    "the digest": digest,
+    "the interpreter": interpreted,
+    "the LLVM emitter": lambda f: emit_module([f], TRIPLE),
+    "the emitter of C99": lambda f: emit_c([f]),
+    "the emitter of OpenCL C": to_opencl,
+}
+REFUSED = {
+    ("the interpreter", st.Invoke): "the interpreter runs a function alone, found a call of 'kernel'",
+    ("the interpreter", st.Timestamp): "the interpreter has no clock",
+    ("the LLVM emitter", st.Barrier): "barrier",
+    ("the emitter of C99", st.Invoke): "C99 has each kernel on its own, found a call of 'kernel'; build for llvm",
+    ("the emitter of C99", st.Timestamp): "C99 has no clock to read; build for llvm",
+    ("the emitter of C99", st.Barrier): "barrier",
+    ("the emitter of OpenCL C", st.Invoke): "OpenCL C has each kernel on its own, found a call of 'kernel'",
+    ("the emitter of OpenCL C", st.Timestamp): "OpenCL C has no clock to read; build for llvm",
+}
+"""What a walker can't do, and what it says of it."""
+CASES = {**EXPRESSIONS, **STATEMENTS}
+
+
+def classes(base: type) -> set[type]:
+    """All of loop IR that derive from a class."""
+    named = (*vars(ex).values(), *vars(st).values())
+    return {c for c in named if isinstance(c, type) and issubclass(c, base)} - {base}
+
+
+def test_every_class_of_nodes_has_a_case() -> None:
+    assert EXPRESSIONS.keys() == classes(Expr) - BASES - ONLY_TENSOR_EXPRESSIONS
+    assert STATEMENTS.keys() == classes(Stmt)
+
+
+@pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("walker", WALKERS)
+def test_every_walker_has_a_rule_for_it(walker: str, kind: type) -> None:
+    f = function(CASES[kind])
+    refusal = REFUSED.get((walker, kind))
+    if refusal is None:
+        WALKERS[walker](f)
+    else:
+        with pytest.raises((CodegenError, ExecutionError), match=refusal):
+            WALKERS[walker](f)
+
+
+@pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
+def test_its_text_is_read_back_and_its_digest_stays(kind: type) -> None:
+    f = function(CASES[kind])
+    again = parse_function(str(f))
+    assert why_different(f, again) is None
+    assert str(again) == str(f)
+    assert digest(again) == digest(f)
+
+
+def test_digests_and_structure_tell_all_cases_apart() -> None:
+    assert len({digest(function(body)) for body in CASES.values()}) == len({str(function(b)) for b in CASES.values()})
+    keys = StructuralKeys()
+    values = [body.value for body in EXPRESSIONS.values() if isinstance(body, Store)]
+    assert len({keys.of(value) for value in values}) == len({str(value) for value in values})
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Strange(Expr):
+    value: Expr
+    dtype = FLOAT32
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StrangeStatement(Stmt):
+    body: Stmt
+    span: None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Hidden(Expr):
+    pairs: tuple[tuple[int, Expr], ...]
+    dtype = FLOAT32
+
+
+@pytest.mark.parametrize("walker", WALKERS)
+@pytest.mark.parametrize("body", [put(Strange(NUMBER)), StrangeStatement(WRITE)], ids=["expression", "statement"])
+def test_a_class_without_a_rule_is_refused(walker: str, body: Stmt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_oracle, "verify", lambda f: None)
+    with pytest.raises(LoweringError, match=f"{walker} has no rule for Strange"):
+        WALKERS[walker](function(body))
+
+
+def test_structure_of_a_class_without_a_rule_is_refused() -> None:
+    with pytest.raises(LoweringError, match="structure has no rule for Strange"):
+        StructuralKeys().of(Strange(NUMBER))
+
+
+def test_nodes_can_not_hide_in_fields_that_walks_do_not_see() -> None:
+    with pytest.raises(TypeError, match=r"Hidden.pairs: walks see nodes in fields of .*, found 'tuple"):
+        list(walk(Hidden(((1, NUMBER),))))
