@@ -25,6 +25,8 @@ class Disagreement:
     condition: Condition
     clause: str
     """What the standard says, and what the judge does."""
+    before: int | None = None
+    """Operator sets before this one, where not all."""
 
 
 def _text(node: NodeProto, name: str) -> str:
@@ -43,6 +45,13 @@ def _has_nan(array: Array | None) -> bool:
     return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
+def _squares_overflow(array: Array | None) -> bool:
+    """Whether the sum of the squares of integers leaves their type."""
+    if array is None or array.dtype.kind not in "iu":
+        return False
+    return float(np.sum(array.astype(np.float64) ** 2)) > np.iinfo(array.dtype).max
+
+
 def _numbers(node: NodeProto, name: str) -> tuple[int, ...]:
     return next((tuple(a.ints) for a in node.attribute if a.name == name), ())
 
@@ -59,6 +68,44 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
         lambda node, inputs: inputs[0] is not None and float(np.max(np.abs(inputs[0]), initial=0.0)) > 100,
         "square_sum is the sum over the channels of the window; onnxruntime takes what leaves the window off a "
         "running sum, which loses what is small beside it",
+    ),
+    Disagreement(
+        REFERENCE,
+        ("LRN",),
+        lambda node, inputs: inputs[0] is not None and inputs[0].shape[0] != inputs[0].shape[1],
+        "square_sum is of each channel; the evaluator computes as many channels as the batch has items",
+    ),
+    Disagreement(
+        REFERENCE,
+        ("LpNormalization",),
+        lambda node, inputs: (
+            _number(node, "p", 2) == 1 and inputs[0] is not None and bool(np.any(inputs[0].astype(np.float64) < 0))
+        ),
+        "the norm of p 1 is the sum of the magnitudes; the evaluator adds numbers with their signs",
+    ),
+    Disagreement(
+        REFERENCE,
+        ("BatchNormalization",),
+        lambda node, inputs: True,
+        "of its one output, mean and var are the estimated statistics; the evaluator blends those of the data in",
+        before=14,
+    ),
+    Disagreement(
+        RUNTIME,
+        ("BatchNormalization",),
+        lambda node, inputs: not all(a is None or np.isfinite(a.astype(np.float64)).all() for a in inputs),
+        "Y = (X - input_mean) / sqrt(input_var + epsilon) * scale + B; onnxruntime multiplies out, and "
+        "infinities cancel",
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("ReduceL2",),
+            lambda node, inputs: _squares_overflow(inputs[0]),
+            "nothing says what a sum of squares is that its type of integers can't hold: it wraps here, as in the "
+            "evaluator, whose root of a negative sum is no integer; onnxruntime gives the largest integer",
+        )
+        for judge in (RUNTIME, REFERENCE)
     ),
     *(
         Disagreement(
@@ -143,6 +190,12 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
 )
 
 
-def misjudges(judge: str, node: NodeProto, inputs: Sequence[Array | None]) -> bool:
+def misjudges(judge: str, node: NodeProto, inputs: Sequence[Array | None], opset: int) -> bool:
     """Whether an entry says that the judge is wrong about the node."""
-    return any(d.judge == judge and node.op_type in d.operators and d.condition(node, inputs) for d in DISAGREEMENTS)
+    return any(
+        d.judge == judge
+        and node.op_type in d.operators
+        and (d.before is None or opset < d.before)
+        and d.condition(node, inputs)
+        for d in DISAGREEMENTS
+    )

@@ -1,11 +1,12 @@
 """What a graph gives, node by node: as the judges of a node say, or computed in float64 and rounded after each node.
 
-Random factors of about one unit in the last place, put on every number, show how far rounding alone may lead.
+Random factors of some units in the last place, put on every number, show how far rounding alone may lead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,39 @@ MOST_ITERATIONS = 16
 """Of a loop without a count."""
 _NARROW = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT})
 _LINEAR = frozenset({
-    "AveragePool", "Col2Im", "Conv", "ConvTranspose", "CumSum", "Einsum", "Gemm", "GlobalAveragePool",
+    "AveragePool", "Col2Im", "Conv", "ConvTranspose", "CumSum", "Einsum", "Gemm", "GlobalAveragePool", "GridSample",
     "MatMul", "Mean", "ReduceMean", "ReduceSum", "Sum",
 })  # fmt: skip
 """Operators that sum products: of the magnitudes of their inputs they give the sums of the magnitudes."""
 _TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype", "output_datatype"})
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Errors of every number: random ones of up to a unit in the last place, or as large ones as may be.
+
+    The latter are of `units` units, each above or below: what one noise puts above, that of the other `sign` puts
+    below. Types of 16 bits have one unit, as nothing is computed in them.
+    """
+
+    seed: int
+    units: float | None = None
+    sign: int = 1
+
+
+class _Errors:
+    """The errors of one noise, drawn one after the other."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise = noise
+        self._rng = np.random.default_rng(noise.seed)
+
+    def of(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+        """In units in the last place of a type."""
+        if self._noise.units is None:
+            return self._rng.uniform(-1, 1, shape)
+        units = self._noise.units if dtype.itemsize > 2 else 1.0
+        return self._noise.sign * units * self._rng.choice((-1.0, 1.0), shape)
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
@@ -45,37 +74,40 @@ def judged(model: ModelProto, inputs: Scope) -> Scope:
     return _Walk(lambda node, given: evaluate(node, given, opset), lambda name, array: array).run(model.graph, inputs)
 
 
-def rounded(model: ModelProto, inputs: Scope, values: Scope, seed: int | None, loss: float = 0.0) -> Scope:
+def rounded(model: ModelProto, inputs: Scope, values: Scope, noise: Noise | None, loss: float = 0.0) -> Scope:
     """Likewise of the graph with nodes computed in float64 and rounded to the types of `values`.
 
-    With a seed, rounding is random: each number, and each sum within a node, is off by about a unit in the last place.
-    A convolution may lose `loss` beside its weights' magnitudes times its largest input.
+    With noise, each number, each sum within a node and each position where a node samples data is off. A convolution
+    may lose `loss` beside its weights' magnitudes times its largest input.
     """
     opset = opset_of(model)
-    rng = None if seed is None else np.random.default_rng(seed)
+    errors = None if noise is None else _Errors(noise)
 
     def finish(name: str, array: Array) -> Array:
         dtype = values[name].dtype if name in values else array.dtype
         if not is_float(dtype):
             return array
         wide = _wide(array)
-        if rng is not None:
-            wide = wide * (1 + unit_of(dtype) * rng.uniform(-1, 1, wide.shape))
+        if errors is not None:
+            wide = wide * (1 + unit_of(dtype) * errors.of(wide.shape, dtype))
         return wide.astype(dtype)
 
     def node_in_double(node: NodeProto, given: Inputs) -> list[Array]:
         wide = [None if a is None else _wide(a) for a in given]
-        if misjudges(REFERENCE, node, given):
+        if misjudges(REFERENCE, node, given, opset):
             return evaluate(node, given, opset)
+        if errors is not None and node.op_type == "GridSample":  # a position rounds beside the extent, from -1 on
+            grid = wide[1]
+            wide[1] = grid + unit_of(given[1].dtype) * (np.abs(grid) + 1) * errors.of(grid.shape, given[1].dtype)
         try:
             results = by_reference(_wide_node(node), wide, opset)
         except NoAnswerError:
             return evaluate(node, given, opset)
         dtypes = [values[name].dtype for name in node.output if name in values]
-        if rng is None or not dtypes or not is_float(dtypes[0]):
+        if errors is None or not dtypes or not is_float(dtypes[0]):
             return results
         within = _rounding_within(node, wide, opset, max(unit_of(dtypes[0]), unit_of(np.dtype(np.float64))), loss)
-        return [r + within * rng.uniform(-1, 1, r.shape) if is_float(r.dtype) else r for r in results]
+        return [r + within * errors.of(r.shape, dtypes[0]) if is_float(r.dtype) else r for r in results]
 
     with np.errstate(all="ignore"):
         return _Walk(node_in_double, finish).run(model.graph, {n: finish(n, a) for n, a in inputs.items()})
@@ -90,7 +122,7 @@ def _rounding_within(node: NodeProto, wide: Inputs, opset: int, unit: float, los
             largest = np.full_like(sizes[0], np.max(sizes[0], initial=0.0))
             (sums,) = by_reference(_wide_node(node), [largest, *sizes[1:]], opset)
             return (unit + loss) * sums
-        case "Resize" | "GridSample":  # a position rounds beside the extent that it counts along
+        case "Resize":  # a position rounds beside the extent that it counts along
             (sums,) = by_reference(_wide_node(node), sizes, opset)
             return unit * max(sizes[0].shape) * np.abs(sums)
         case operator if operator in _LINEAR:

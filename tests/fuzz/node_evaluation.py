@@ -28,12 +28,12 @@ class NoAnswerError(Exception):
 
 def evaluate(node: NodeProto, inputs: Inputs, opset: int) -> list[Array]:
     """The outputs of a node that have names. Raises NoAnswerError where no judge knows them."""
-    if not misjudges(RUNTIME, node, inputs) and all(a is None or a.dtype.kind != "V" for a in inputs):
+    if not misjudges(RUNTIME, node, inputs, opset) and all(a is None or a.dtype.kind != "V" for a in inputs):
         try:
             return by_onnxruntime(node, inputs, opset)
         except NoKernelError:
             pass
-    if misjudges(REFERENCE, node, inputs):
+    if misjudges(REFERENCE, node, inputs, opset):
         raise NoAnswerError(f"{node.op_type}: no judge follows the standard here")
     return by_reference(node, inputs, opset)
 
