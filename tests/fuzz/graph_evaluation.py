@@ -24,6 +24,8 @@ _LINEAR = frozenset({
     "MatMul", "Mean", "ReduceMean", "ReduceSum", "Sum",
 })  # fmt: skip
 """Operators that sum products: of the magnitudes of their inputs they give the sums of the magnitudes."""
+_SHAPING = {"Resize": 1, "Range": 0}
+"""Operators with floating-point inputs that decide a shape, and the first of these."""
 _TYPE_ATTRIBUTES = frozenset({"to", "dtype", "output_dtype", "output_datatype"})
 
 
@@ -90,9 +92,12 @@ def rounded(model: ModelProto, inputs: Scope, values: Scope, noise: Noise | None
         wide = _wide(array)
         if errors is not None:
             wide = wide * (1 + unit_of(dtype) * errors.of(wide.shape, dtype))
-        return wide.astype(dtype)
+        return np.asarray(wide.astype(dtype))
 
     def node_in_double(node: NodeProto, given: Inputs) -> list[Array]:
+        if node.op_type in _SHAPING:
+            first = _SHAPING[node.op_type]
+            given = [*given[:first], *(values.get(name) for name in node.input[first:])]
         wide = [None if a is None else _wide(a) for a in given]
         if misjudges(REFERENCE, node, given, opset):
             return evaluate(node, given, opset)

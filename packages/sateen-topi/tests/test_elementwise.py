@@ -20,6 +20,9 @@ ACCURATE = {
     ew.asinh: np.arcsinh,
     ew.acosh: np.arccosh,
     ew.atanh: np.arctanh,
+    lambda x: ew.elu(x, 1.5): lambda x: np.where(x < 0, 1.5 * np.expm1(x), x),
+    lambda x: ew.selu(x, 1.5, 1.25): lambda x: 1.25 * np.where(x < 0, 1.5 * np.expm1(x), x),
+    lambda x: ew.celu(x, 0.5): lambda x: np.where(x < 0, 0.5 * np.expm1(x / 0.5), x),
 }
 
 
@@ -34,6 +37,14 @@ def test_errors_of_few_units_and_special_values(computed, function, dtype):
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(found[~finite], expected[~finite])
     np.testing.assert_allclose(found[finite], expected[finite], rtol=4 * np.finfo(dtype).eps, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_approximation_of_gelu_keeps_its_relative_accuracy_where_it_vanishes(computed, dtype):
+    x = np.concatenate([np.linspace(-8, 8, 4001), RANDOM.normal(size=1000) * 1e-6]).astype(dtype)
+    found, wide = computed(lambda v: ew.unary(v, ew.gelu_tanh, "f"), x), x.astype("longdouble")
+    expected = wide / (1 + np.exp(-np.sqrt(8 / np.longdouble(np.pi)) * (wide + np.longdouble("0.044715") * wide**3)))
+    np.testing.assert_allclose(found, expected.astype(dtype), rtol=100 * np.finfo(dtype).eps)  # exponents reach 51
 
 
 def test_softplus_neither_overflows_nor_vanishes(computed):

@@ -115,7 +115,7 @@ def shrink(x: Expr, bias: float, lambd: float) -> Expr:
 @of_expressions
 def elu(x: Expr, alpha: float) -> Expr:
     """x, or alpha·(e^x - 1) below 0."""
-    return te.select(x < 0, (te.exp(x) - 1.0) * alpha, x)
+    return te.select(x < 0, _expm1_below_0(x) * alpha, x)
 
 
 @of_expressions
@@ -127,7 +127,7 @@ def selu(x: Expr, alpha: float, gamma: float) -> Expr:
 @of_expressions
 def celu(x: Expr, alpha: float) -> Expr:
     """x, or alpha·(e^(x/alpha) - 1) below 0 (Barron, Continuously Differentiable Exponential Linear Units, 2017)."""
-    return te.select(x < 0, (te.exp(x * (1 / alpha)) - 1.0) * alpha, x)
+    return te.select(x < 0, _expm1_below_0(x * (1 / alpha)) * alpha, x)
 
 
 @of_expressions
@@ -156,8 +156,8 @@ def gelu(x: Expr) -> Expr:
 
 @of_expressions
 def gelu_tanh(x: Expr) -> Expr:
-    """The approximation of gelu by tanh, from the same paper."""
-    return x * 0.5 * (te.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1.0)
+    """The approximation of gelu by tanh, from the same paper; 1 + tanh u = 2 sigmoid(2u) does not cancel below 0."""
+    return x * te.sigmoid((x + x * x * x * 0.044715) * math.sqrt(8 / math.pi))
 
 
 # Arithmetic.
@@ -217,6 +217,13 @@ def log1p(x: Expr) -> Expr:
     rounded = one_more - 1.0
     exact = te.any(rounded.equal(0.0), one_more.equal(math.inf))
     return te.select(exact, x, te.log(one_more) * (x / rounded))
+
+
+@of_expressions
+def _expm1_below_0(x: Expr) -> Expr:
+    """e^x - 1 for x ≤ 0: 2t / (1 - t) of t = tanh(x/2), which near 0 has the relative accuracy that e^x - 1 lacks."""
+    t = te.tanh(x * 0.5)
+    return t * 2.0 / (1.0 - t)
 
 
 @of_expressions
