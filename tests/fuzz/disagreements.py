@@ -45,6 +45,10 @@ def _has_nan(array: Array | None) -> bool:
     return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
 
 
+def _all_finite(inputs: Sequence[Array | None]) -> bool:
+    return all(a is None or a.dtype.kind != "f" or bool(np.isfinite(a).all()) for a in inputs)
+
+
 def _squares_overflow(array: Array | None) -> bool:
     """Whether the sum of the squares of integers leaves their type."""
     if array is None or array.dtype.kind not in "iu":
@@ -93,9 +97,51 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
     Disagreement(
         RUNTIME,
         ("BatchNormalization",),
-        lambda node, inputs: not all(a is None or np.isfinite(a.astype(np.float64)).all() for a in inputs),
+        lambda node, inputs: not _all_finite(inputs),
         "Y = (X - input_mean) / sqrt(input_var + epsilon) * scale + B; onnxruntime multiplies out, and "
         "infinities cancel",
+    ),
+    Disagreement(
+        REFERENCE,
+        ("LSTM", "GRU", "RNN"),
+        lambda node, inputs: (
+            any(a.name == "clip" for a in node.attribute) or (len(inputs) > 4 and inputs[4] is not None)
+        ),
+        "clip bounds what enters the activations, sequence_lens the steps of each sequence; the evaluator ignores both",
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("LSTM", "GRU", "RNN"),
+            lambda node, inputs: not _all_finite(inputs),
+            "Ht-1*(R^T) is NaN where a state of 0 meets an infinity or NaN (IEEE 754); both judges leave out "
+            "what is times 0",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
+    Disagreement(
+        REFERENCE,
+        ("RoiAlign",),
+        lambda node, inputs: True,
+        "before half_pixel was there, positions were not moved by half an element; the evaluator moves them",
+        before=16,
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("RoiAlign",),
+            lambda node, inputs: _text(node, "mode") == "max" and not _all_finite(inputs),
+            "nothing says what the maximum is of contributions of which one is NaN, as that of an infinity that counts "
+            "0 is: it is NaN here, both judges may leave it out",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
+    Disagreement(
+        REFERENCE,
+        ("MaxPool",),
+        lambda node, inputs: _number(node, "ceil_mode") == 1 or len(set(_numbers(node, "pads"))) > 1,
+        "pads are [x1_begin, x2_begin, ..., x1_end, x2_end, ...], and a window begins in the data or the first pads; "
+        "the evaluator takes pads by pairs, and adds windows for ceil_mode",
     ),
     *(
         Disagreement(

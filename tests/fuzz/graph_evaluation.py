@@ -112,7 +112,10 @@ def rounded(model: ModelProto, inputs: Scope, values: Scope, noise: Noise | None
         if errors is None or not dtypes or not is_float(dtypes[0]):
             return results
         within = _rounding_within(node, wide, opset, max(unit_of(dtypes[0]), unit_of(np.dtype(np.float64))), loss)
-        return [r + within * errors.of(r.shape, dtypes[0]) if is_float(r.dtype) else r for r in results]
+        return [
+            r + within * errors.of(r.shape, dtypes[0]) if is_float(r.dtype) and (i == 0 or np.ndim(within) == 0) else r
+            for i, r in enumerate(results)
+        ]
 
     with np.errstate(all="ignore"):
         return _Walk(node_in_double, finish).run(model.graph, {n: finish(n, a) for n, a in inputs.items()})
@@ -137,6 +140,10 @@ def _rounding_within(node: NodeProto, wide: Inputs, opset: int, unit: float, los
             return unit
         case "Gelu":  # x (1 + erf(x / sqrt 2)) / 2, where both terms may cancel
             return unit * sizes[0]
+        case "BatchNormalization" | "GroupNormalization" | "InstanceNormalization":  # a product and a bias may cancel
+            return unit * sizes[2].reshape(-1, *[1] * (sizes[0].ndim - 2))
+        case "LayerNormalization" if len(sizes) > 2:
+            return unit * sizes[2]
         case "DFT":
             return unit * float(sizes[0].sum())
         case "Det":

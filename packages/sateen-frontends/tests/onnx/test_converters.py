@@ -75,6 +75,22 @@ def test_norms_of_whole_channels(run_node: Callable[..., list[Array]], p: int) -
     np.testing.assert_allclose(found, (np.abs(x) ** p).sum((2, 3), keepdims=True) ** (1 / p), rtol=1e-5)
 
 
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize(("operator", "kernel"), [("LpPool", {"kernel_shape": [2, 2]}), ("GlobalLpPool", {})])
+def test_powers_within_a_norm_may_leave_the_range_of_short_floats(
+    run_node: Callable[..., list[Array]], operator: str, kernel: dict[str, Any], p: int
+) -> None:
+    (found,) = run_node(operator, {"x": np.full((1, 1, 2, 2), 3000, "float16")}, p=p, **kernel)
+    assert found.dtype == np.float16
+    np.testing.assert_allclose(found.item(), 3000 * 4 ** (1 / p), rtol=1e-3)
+
+
+def test_the_logarithm_of_an_exponential_that_is_too_large_is_the_input(run_node: Callable[..., list[Array]]) -> None:
+    inputs = {"x": np.array([1e4, -1e4, 2], "float32"), "axes": np.array([], "int64")}
+    (found,) = run_node("ReduceLogSumExp", inputs, bound=("axes",), opset=18, noop_with_empty_axes=1)
+    np.testing.assert_array_equal(found, inputs["x"])
+
+
 def test_a_quantised_convolution_is_exact_with_a_scale_per_channel(run_node: Callable[..., list[Array]]) -> None:
     x, w = RANDOM.integers(0, 256, (1, 3, 5, 5), "uint8"), RANDOM.integers(-128, 128, (4, 3, 3, 3), "int8")
     zeros, scales = np.array([0, 3, -5, 100], "int8"), np.array([0.5, 0.25, 0.01, 1], "float32")

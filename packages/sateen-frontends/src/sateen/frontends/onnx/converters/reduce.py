@@ -15,7 +15,8 @@ from sateen.graph_ir.ops import reduce as ops
 from sateen.graph_ir.ops.shape import OneHot, Reshape
 from sateen.runtime.errors import FrontendError
 
-_PLAIN = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})  # over no axes: the input
+_PLAIN = frozenset({"ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
+"""Operators that give the input over no axes: log e^x is x, however large e^x is."""
 
 
 def _reduction(make: Callable[[tuple[int, ...], bool], Op]) -> Converter:

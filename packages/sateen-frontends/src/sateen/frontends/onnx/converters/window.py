@@ -8,12 +8,14 @@ from math import prod
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from sateen.graph_ir.graph import Value
+from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.broadcast import Multiply, Power
 from sateen.graph_ir.ops.conv import Conv, ConvTranspose
-from sateen.graph_ir.ops.element_wise import Abs, Sqrt
+from sateen.graph_ir.ops.element_wise import Abs, Cast, Sqrt
 from sateen.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
 from sateen.graph_ir.ops.reduce import ReduceL1, ReduceL2, ReduceSum
 from sateen.graph_ir.ops.shape import Pad
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.window import Window as TopiWindow
 
@@ -181,23 +183,38 @@ def _max_pool(node: ImportedNode) -> Operand | tuple[Operand, ...]:
 
 def _lp_pool(node: ImportedNode) -> Operand:
     """The p-norm of each window: the average of |x|^p, padding counted, times the number of elements, to the 1/p."""
-    window, data, dtype = _window(node, node.integers("kernel_shape")), node.value(0), node.dtype(0)
+    window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)
     if node.flag("ceil_mode") and _auto_pad(node) == "NOTSET":
         pads = _widened(pads, window, node.static_shape(0)[2:])
     pool = AveragePool(kernel=window.kernel, strides=_strides(node, window, pads), dilations=window.dilations)
-    size = node.literal(prod(window.kernel), dtype)
-    padded = _padded(node, data, pads)
     p = node.integer("p") if node.version > 1 else int(node.number("p"))
     if p < 1:
         raise FrontendError(f"expected a norm of order 1 or more, found {p}")
+    sizes = _widened_sizes(node, _padded(node, node.value(0), pads))
+    dtype = sizes.type.dtype
+    count = node.literal(prod(window.kernel), dtype)
     if p == 1:
-        return node.result(Multiply(), node.step(pool, node.step(Abs(), padded)), size)
-    powers = node.step(Power(), node.step(Abs(), padded), node.literal(p, dtype))
-    total = node.step(Multiply(), node.step(pool, powers), size)
+        return _narrowed(node, Multiply(), node.step(pool, sizes), count)
+    powers = node.step(Power(), sizes, node.literal(p, dtype))
+    total = node.step(Multiply(), node.step(pool, powers), count)
     if p == 2:
-        return node.result(Sqrt(), total)
-    return node.result(Power(), total, node.literal(1 / p, dtype))
+        return _narrowed(node, Sqrt(), total)
+    return _narrowed(node, Power(), total, node.literal(1 / p, dtype))
+
+
+def _widened_sizes(node: ImportedNode, data: Value) -> Value:
+    """|x| in float32 where x has 16 bits, as powers of it leave its range."""
+    size, dtype = node.step(Abs(), data), data.type.dtype
+    return node.step(Cast(dtype=DType.of("float32")), size) if dtype.bits == 16 else size
+
+
+def _narrowed(node: ImportedNode, op: Op, *operands: Value) -> Operand:
+    """The node's result: that of `op`, in the type of the node's input."""
+    wanted = node.dtype(0)
+    if operands[0].type.dtype == wanted:
+        return node.result(op, *operands)
+    return node.result(Cast(dtype=wanted), node.step(op, *operands))
 
 
 def _widened(pads: tuple[int, ...], window: Window, spatial: tuple[int, ...]) -> tuple[int, ...]:
@@ -221,9 +238,10 @@ def _global_lp_pool(node: ImportedNode) -> Operand:
         raise FrontendError(f"expected a norm of order 1 or more, found {p}")
     if p <= 2:
         return node.result((ReduceL1 if p == 1 else ReduceL2)(axes=axes, keepdims=True), data)
-    powers = node.step(Power(), node.step(Abs(), data), node.literal(p, data.type.dtype))
+    sizes = _widened_sizes(node, data)
+    powers = node.step(Power(), sizes, node.literal(p, sizes.type.dtype))
     total = node.step(ReduceSum(axes=axes, keepdims=True), powers)
-    return node.result(Power(), total, node.literal(1 / p, data.type.dtype))
+    return _narrowed(node, Power(), total, node.literal(1 / p, sizes.type.dtype))
 
 
 def _average_pool(node: ImportedNode) -> Operand:
