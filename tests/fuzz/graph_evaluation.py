@@ -97,7 +97,8 @@ def rounded(model: ModelProto, inputs: Scope, values: Scope, noise: Noise | None
     def node_in_double(node: NodeProto, given: Inputs) -> list[Array]:
         if node.op_type in _SHAPING:
             first = _SHAPING[node.op_type]
-            given = [*given[:first], *(values.get(name) for name in node.input[first:])]
+            exact = [values.get(name, a) for name, a in zip(node.input, given, strict=True)]
+            given = [*given[:first], *exact[first:]]
         wide = [None if a is None else _wide(a) for a in given]
         if misjudges(REFERENCE, node, given, opset):
             return evaluate(node, given, opset)
