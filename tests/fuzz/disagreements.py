@@ -244,6 +244,14 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
     ),
     Disagreement(
         RUNTIME,
+        ("Resize",),
+        lambda node, inputs: (
+            _text(node, "mode") == "cubic" and _text(node, "coordinate_transformation_mode") == "pytorch_half_pixel"
+        ),
+        "x_original = length_resized > 1 ? (x_resized + 0.5) / scale - 0.5 : 0; onnxruntime's cubic does not take 0",
+    ),
+    Disagreement(
+        RUNTIME,
         ("GridSample",),
         lambda node, inputs: _text(node, "mode") in {"cubic", "bicubic"} and _text(node, "padding_mode") == "border",
         "padding_mode border: border values for out-of-bound grid locations, of each axis as in the evaluator of onnx; "

@@ -6,6 +6,7 @@ Random factors of some units in the last place, put on every number, show how fa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +72,7 @@ def opset_of(model: ModelProto) -> int:
 
 
 def judged(model: ModelProto, inputs: Scope) -> Scope:
-    """All values of the main graph, and by their names those that bodies had last. Raises NoAnswerError."""
+    """All values of the main graph, and by their names those that bodies had first. Raises NoAnswerError."""
     opset = opset_of(model)
     return _Walk(lambda node, given: evaluate(node, given, opset), lambda name, array: array).run(model.graph, inputs)
 
@@ -100,21 +101,28 @@ def rounded(model: ModelProto, inputs: Scope, values: Scope, noise: Noise | None
             exact = [values.get(name, a) for name, a in zip(node.input, given, strict=True)]
             given = [*given[:first], *exact[first:]]
         wide = [None if a is None else _wide(a) for a in given]
-        if misjudges(REFERENCE, node, given, opset):
-            return evaluate(node, given, opset)
+
+        def answer(arrays: Inputs) -> list[Array]:
+            """In float64, or in the node's own types where only a judge in these follows the standard."""
+            if not misjudges(REFERENCE, node, given, opset):
+                with suppress(NoAnswerError):
+                    return by_reference(_wide_node(node), arrays, opset)
+            return evaluate(
+                node, [a if a is None else a.astype(g.dtype) for a, g in zip(arrays, given, strict=True)], opset
+            )
+
         if errors is not None and node.op_type == "GridSample":  # a position rounds beside the extent, from -1 on
             grid = wide[1]
             wide[1] = grid + unit_of(given[1].dtype) * (np.abs(grid) + 1) * errors.of(grid.shape, given[1].dtype)
-        try:
-            results = by_reference(_wide_node(node), wide, opset)
-        except NoAnswerError:
-            return evaluate(node, given, opset)
+        results = answer(wide)
         dtypes = [values[name].dtype for name in node.output if name in values]
         if errors is None or not dtypes or not is_float(dtypes[0]):
             return results
-        within = _rounding_within(node, wide, opset, max(unit_of(dtypes[0]), unit_of(np.dtype(np.float64))), loss)
+        within = _rounding_within(node, wide, answer, max(unit_of(dtypes[0]), unit_of(np.dtype(np.float64))), loss)
         return [
-            r + within * errors.of(r.shape, dtypes[0]) if is_float(r.dtype) and (i == 0 or np.ndim(within) == 0) else r
+            _wide(r) + within * errors.of(r.shape, dtypes[0])
+            if is_float(r.dtype) and (i == 0 or np.ndim(within) == 0)
+            else r
             for i, r in enumerate(results)
         ]
 
@@ -122,21 +130,23 @@ def rounded(model: ModelProto, inputs: Scope, values: Scope, noise: Noise | None
         return _Walk(node_in_double, finish).run(model.graph, {n: finish(n, a) for n, a in inputs.items()})
 
 
-def _rounding_within(node: NodeProto, wide: Inputs, opset: int, unit: float, loss: float) -> Array | float:
+def _rounding_within(
+    node: NodeProto, wide: Inputs, answer: Callable[[Inputs], list[Array]], unit: float, loss: float
+) -> Array | float:
     """What rounding of sums within a node may come to, with inputs in float64."""
     unit = 4 * min(unit, unit_of(np.dtype(np.float32)))
     sizes = [a if a is None or a.dtype.kind != "f" else np.abs(a) for a in wide]
     match node.op_type:
         case "Conv" if loss:
             largest = np.full_like(sizes[0], np.max(sizes[0], initial=0.0))
-            (sums,) = by_reference(_wide_node(node), [largest, *sizes[1:]], opset)
-            return (unit + loss) * sums
+            (sums,) = answer([largest, *sizes[1:]])
+            return (unit + loss) * _wide(sums)
         case "Resize":  # a position rounds beside the extent that it counts along
-            (sums,) = by_reference(_wide_node(node), sizes, opset)
-            return unit * max(sizes[0].shape) * np.abs(sums)
+            (sums,) = answer(sizes)
+            return unit * max(sizes[0].shape) * np.abs(_wide(sums))
         case operator if operator in _LINEAR:
-            (sums,) = by_reference(_wide_node(node), sizes, opset)
-            return unit * np.abs(sums)
+            (sums,) = answer(sizes)
+            return unit * np.abs(_wide(sums))
         case "LSTM" | "GRU" | "RNN":  # their activations lie between -1 and 1
             return unit
         case "Gelu":  # x (1 + erf(x / sqrt 2)) / 2, where both terms may cancel
@@ -170,7 +180,7 @@ class _Walk:
             match node.op_type:
                 case "If":
                     results = self._branch(
-                        bodies["then_branch" if scope[node.input[0]].item() else "else_branch"], scope
+                        bodies["then_branch" if scope[node.input[0]].item() else "else_branch"], scope, {}
                     )
                 case "Loop":
                     results = self._loop(given, bodies["body"], scope)
@@ -183,14 +193,14 @@ class _Walk:
             scope.update({name: self._finish(name, r) for name, r in zip(names, results, strict=True)})
         return scope
 
-    def _branch(self, body: GraphProto, scope: Scope) -> list[Array]:
-        inner = self.run(body, scope)
+    def _branch(self, body: GraphProto, scope: Scope, given: Scope) -> list[Array]:
+        """What a body gives with values `given` to it alone, in a scope that keeps all its values."""
+        inner = self.run(body, {**scope, **given})
         scope.update({name: a for name, a in inner.items() if name not in scope})
         return [inner[value.name] for value in body.output]
 
     def _iteration(self, body: GraphProto, given: Sequence[Array], scope: Scope) -> list[Array]:
-        inner = {value.name: array for value, array in zip(body.input, given, strict=True)}
-        return self._branch(body, scope | inner)
+        return self._branch(body, scope, {value.name: a for value, a in zip(body.input, given, strict=True)})
 
     def _loop(self, given: Inputs, body: GraphProto, scope: Scope) -> list[Array]:
         most, start, *state = given

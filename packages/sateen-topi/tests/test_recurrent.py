@@ -110,8 +110,10 @@ def activated(x, name):
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations(run_views, view, error, random, name):
+@pytest.mark.parametrize("size", [1, 1e-4])
+def test_activations(run_views, view, error, random, name, size):
     x, weight = (random.standard_normal(shape).astype("float32") for shape in ((1, 1, 4), (1, 20, 4)))
+    x *= np.float32(size)
     given = [x, weight, np.zeros((1, 20, 20), "float32")]
     operands = [view(a, f"x{i}") for i, a in enumerate(given)]
     settings = Settings(((Activation(name, 0.7, 0.2),),), (False,))

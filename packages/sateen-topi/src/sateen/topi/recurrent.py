@@ -17,6 +17,7 @@ from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi import elementwise
 from sateen.topi.arguments import require, require_floats, require_one_of, require_rank, require_shape, require_views
 from sateen.topi.injective import SERIAL_ELEMENTS
 from sateen.topi.layout import Block, Layout, View
@@ -47,9 +48,9 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, float], Callable[[Expr, float, float]
     "ThresholdedRelu": ((1.0, 0.0), lambda e, a, b: te.select(e > a, e, te.const(0, e.dtype))),
     "ScaledTanh": ((1.0, 1.0), lambda e, a, b: te.tanh(e * b) * a),
     "HardSigmoid": ((0.2, 0.5), lambda e, a, b: _limited(e * a + b, 0.0, 1.0)),
-    "Elu": ((1.0, 0.0), lambda e, a, b: te.select(e < 0.0, (te.exp(e) - 1.0) * a, e)),
+    "Elu": ((1.0, 0.0), lambda e, a, b: elementwise.elu(e, a)),
     "Softsign": ((0.0, 0.0), lambda e, a, b: e / (te.abs(e) + 1.0)),
-    "Softplus": ((0.0, 0.0), lambda e, a, b: te.maximum(e, te.const(0, e.dtype)) + te.log(te.exp(-te.abs(e)) + 1.0)),
+    "Softplus": ((0.0, 0.0), lambda e, a, b: elementwise.softplus(e)),
 }
 """By ONNX name: default alpha and beta, and the function."""
 
