@@ -151,7 +151,10 @@ def _rounding_within(
             return unit
         case "Gelu":  # x (1 + erf(x / sqrt 2)) / 2, where both terms may cancel
             return unit * sizes[0]
-        case "BatchNormalization" | "GroupNormalization" | "InstanceNormalization":  # a product and a bias may cancel
+        case "BatchNormalization":  # x a + (bias - mean a), of which terms may cancel
+            _, scale, bias, mean, variance = sizes
+            return unit * (bias + mean * scale / np.sqrt(variance)).reshape(-1, *[1] * (sizes[0].ndim - 2))
+        case "GroupNormalization" | "InstanceNormalization":
             return unit * sizes[2].reshape(-1, *[1] * (sizes[0].ndim - 2))
         case "LayerNormalization" if len(sizes) > 2:
             return unit * sizes[2]

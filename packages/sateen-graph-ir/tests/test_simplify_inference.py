@@ -46,6 +46,21 @@ def test_identity_goes_unless_an_output_needs_it(check):
     )
 
 
+def test_a_factor_that_is_not_finite_stays(check_unchanged):
+    check_unchanged(
+        simplify_inference,
+        """
+        input %x: float16[1, 2, 3]
+        parameter %scale: float16[2] = [1.0, 60000.0]
+        parameter %bias: float16[2] = [0.5, 0.0]
+        parameter %mean: float16[2] = [0.0, 3.0]
+        parameter %variance: float16[2] = [3.0, 0.0]
+        %y = batch_normalization(%x, %scale, %bias, %mean, %variance) {epsilon=0.25}
+        output %y
+        """,
+    )
+
+
 def test_statistics_that_are_inputs_stay(check_unchanged):
     check_unchanged(
         simplify_inference,

@@ -17,7 +17,8 @@ def simplify_inference(graph: Graph) -> Graph:
         =>  %n = multiply(%x, %y_scale); %y = add(%n, %y_shift)
             where y_scale = scale / sqrt(variance + epsilon), y_shift = bias - mean * y_scale, both [C, 1, …]
 
-    Computed in float64, rounded once.
+    Computed in float64, rounded once. A normalisation stays where one of these numbers is not finite, as infinities
+    would cancel that do not in its definition.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
@@ -36,16 +37,18 @@ def simplify_inference(graph: Graph) -> Graph:
 
 
 def _affine(rewriter: GraphRewriter, node: Node, epsilon: float) -> Value | None:
-    """The normalised input, where the statistics are constant."""
+    """The normalised input, where the statistics are constant and their factor and shift finite."""
     data, *statistics = rewriter.values(node.inputs)
     constants = [rewriter.constant(v) for v in statistics]
     scale, bias, mean, variance = (None if c is None else c.astype(np.float64) for c in constants)
     if data is None or scale is None or bias is None or mean is None or variance is None:
         return None
-    factor = scale / np.sqrt(variance + epsilon)
     shape = (-1, *[1] * (data.type.rank - 2))
-    dtype = data.type.dtype.numpy
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + epsilon)
+        numbers = [a.reshape(shape).astype(data.type.dtype.numpy) for a in (factor, bias - mean * factor)]
+    if not all(np.isfinite(a.astype(np.float64)).all() for a in numbers):
+        return None
     name = node.outputs[0].name
-    by = rewriter.parameter(f"{name}_scale", factor.reshape(shape).astype(dtype))
-    shift = rewriter.parameter(f"{name}_shift", (bias - mean * factor).reshape(shape).astype(dtype))
+    by, shift = (rewriter.parameter(f"{name}_{part}", a) for part, a in zip(("scale", "shift"), numbers, strict=True))
     return rewriter.insert(Add(), rewriter.insert(Multiply(), data, by, spans=node.spans), shift, spans=node.spans)
