@@ -248,6 +248,16 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
         )
         for judge in (RUNTIME, REFERENCE)
     ),
+    *(
+        Disagreement(
+            judge,
+            ("Resize",),
+            lambda node, inputs: _text(node, "mode") in {"linear", "cubic"} and not _all_finite(inputs),
+            "nothing says whether an element that counts 0 is added: an infinity is not here, along an axis that keeps "
+            "its extent",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
     Disagreement(
         RUNTIME,
         ("Resize",),

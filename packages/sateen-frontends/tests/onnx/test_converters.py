@@ -85,10 +85,22 @@ def test_powers_within_a_norm_may_leave_the_range_of_short_floats(
     np.testing.assert_allclose(found.item(), 3000 * 4 ** (1 / p), rtol=1e-3)
 
 
-def test_the_logarithm_of_an_exponential_that_is_too_large_is_the_input(run_node: Callable[..., list[Array]]) -> None:
-    inputs = {"x": np.array([1e4, -1e4, 2], "float32"), "axes": np.array([], "int64")}
-    (found,) = run_node("ReduceLogSumExp", inputs, bound=("axes",), opset=18, noop_with_empty_axes=1)
-    np.testing.assert_array_equal(found, inputs["x"])
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("ReduceL1", np.abs),
+        ("ReduceL2", np.abs),
+        ("ReduceLogSum", np.log),
+        ("ReduceLogSumExp", np.positive),
+        ("ReduceSumSquare", np.square),
+    ],
+)
+def test_a_reduction_over_no_axes_is_its_function_in_the_type_of_its_input(
+    run_node: Callable[..., list[Array]], operator: str, expected: Callable[[Array], Array]
+) -> None:
+    inputs = {"x": np.array([1e4, 1 / 3, 2], "float64"), "axes": np.array([], "int64")}
+    (found,) = run_node(operator, inputs, bound=("axes",), opset=18, noop_with_empty_axes=1)
+    np.testing.assert_allclose(found, expected(inputs["x"]), rtol=1e-15)
 
 
 def test_a_quantised_convolution_is_exact_with_a_scale_per_channel(run_node: Callable[..., list[Array]]) -> None:

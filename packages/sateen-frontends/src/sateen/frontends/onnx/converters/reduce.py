@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis, static_extents
+from sateen.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
 from sateen.frontends.onnx.shape_arithmetic import reduced_axes
 from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import reduce as ops
@@ -25,9 +25,7 @@ def _reduction(make: Callable[[tuple[int, ...], bool], Op]) -> Converter:
     def convert(node: ImportedNode) -> Operand:
         axes = reduced_axes(node)
         if not axes and node.flag("noop_with_empty_axes"):
-            if node.operator not in _PLAIN:
-                raise UnsupportedError(f"{node.operator} over no axes is not supported")
-            return node.operand(0)
+            return node.operand(0) if node.operator in _PLAIN else node.result(make((), True), node.value(0))
         return node.result(make(axes, node.flag("keepdims")), node.value(0))
 
     return convert
