@@ -137,6 +137,21 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
     ),
     Disagreement(
         REFERENCE,
+        ("ConvTranspose",),
+        lambda node, inputs: _number(node, "group", 1) > 1 and len(inputs) > 2,
+        "B is a bias for each feature map; the evaluator adds that of the first group to all groups",
+    ),
+    *(
+        Disagreement(
+            judge,
+            ("ConvTranspose",),
+            lambda node, inputs: not _all_finite(inputs[1:2]),
+            "nothing says whether there are zeros around the data: an infinite weight meets them here, which is NaN",
+        )
+        for judge in (RUNTIME, REFERENCE)
+    ),
+    Disagreement(
+        REFERENCE,
         ("OneHot",),
         lambda node, inputs: len(inputs) > 2 and inputs[2] is not None and inputs[2].dtype.kind in "fV",
         "elements are on_value or off_value; the evaluator adds off_value to their difference, which rounds",
@@ -161,9 +176,14 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
     Disagreement(
         REFERENCE,
         ("MaxPool",),
-        lambda node, inputs: _number(node, "ceil_mode") == 1 or len(set(_numbers(node, "pads"))) > 1,
-        "pads are [x1_begin, x2_begin, ..., x1_end, x2_end, ...], and a window begins in the data or the first pads; "
-        "the evaluator takes pads by pairs, and adds windows for ceil_mode",
+        lambda node, inputs: (
+            _number(node, "ceil_mode") == 1
+            or _text(node, "auto_pad").startswith("SAME")
+            or len(set(_numbers(node, "pads"))) > 1
+            or len(node.output) > 1
+        ),
+        "pads are [x1_begin, x2_begin, ..., x1_end, x2_end, ...], a window begins in the data or first pads, and an "
+        "index is that into the whole input; the evaluator takes pads by pairs, adds windows and counts in a part",
     ),
     *(
         Disagreement(

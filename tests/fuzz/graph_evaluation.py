@@ -107,9 +107,8 @@ def rounded(model: ModelProto, inputs: Scope, values: Scope, noise: Noise | None
             if not misjudges(REFERENCE, node, given, opset):
                 with suppress(NoAnswerError):
                     return by_reference(_wide_node(node), arrays, opset)
-            return evaluate(
-                node, [a if a is None else a.astype(g.dtype) for a, g in zip(arrays, given, strict=True)], opset
-            )
+            own = [None if g is None else np.asarray(a, g.dtype) for a, g in zip(arrays, given, strict=True)]
+            return evaluate(node, own, opset)
 
         if errors is not None and node.op_type == "GridSample":  # a position rounds beside the extent, from -1 on
             grid = wide[1]
