@@ -11,7 +11,7 @@ def coordinates(before, after, transformation):
     x = np.arange(after)
     return {
         "half_pixel": (x + 0.5) * before / after - 0.5,
-        "pytorch_half_pixel": (x + 0.5) * before / after - 0.5 if after > 1 else np.array([-0.5]),
+        "pytorch_half_pixel": (x + 0.5) * before / after - 0.5 if after > 1 else np.zeros(1),
         "align_corners": x * (before - 1) / max(after - 1, 1),
         "asymmetric": x * before / after,
     }[transformation]
@@ -110,3 +110,10 @@ def test_a_region_beyond_the_data_takes_the_extrapolation_value(run_views, view,
         (y,) = run_views(computation, [data], [x])
         assert y[0, 0] == 9.0
         assert abs(y[0, -1] - x[0, -1]) < 1e-6
+
+
+def test_pytorch_half_pixel_puts_a_single_element_at_position_0(run_views, view, random):
+    x = random.standard_normal((3, 5)).astype("float32")
+    v = view(x, "x")
+    (found,) = run_views(resize(v, [AxisResize(0, 3, 1, 0.5)], Interpolation("cubic", "pytorch_half_pixel")), [v], [x])
+    np.testing.assert_array_equal(found, x[:1])

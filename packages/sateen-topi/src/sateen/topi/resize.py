@@ -71,7 +71,7 @@ class AxisResize:
                 shift = self.before / 2 * (1 - self.after / width)
                 return shift + (x + 0.5) / self.scale - 0.5
             case "pytorch_half_pixel":
-                return (x + 0.5) / self.scale - 0.5 if self.after > 1 else -0.5
+                return (x + 0.5) / self.scale - 0.5 if self.after > 1 else 0.0
             case "align_corners":
                 return x * (self.before - 1) / (width - 1) if width != 1 else 0.0
             case "asymmetric":
