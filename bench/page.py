@@ -54,15 +54,24 @@ def write_part(name: str, lines: Sequence[str]) -> None:
 
 
 def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Replace the rows of a table that tell of what `rows` tell of: the first cell, up to a comma."""
-    kept = PAGE.read_text().partition(f"<!-- {name} -->")[2].partition(f"<!-- {name} -->")[0].splitlines()
-    told = [[cell.strip() for cell in line.strip("|").split("|")] for line in kept if line.startswith("|")][2:]
-    new = {_subject(row) for row in rows}
-    write_part(name, table(head, sorted([*(row for row in told if _subject(row) not in new), *rows], key=_subject)))
+    """Replace the rows of a table that tell of what `rows` tell of, on a machine of this generation.
+
+    What a row tells of is its first cell, up to a comma; the second names the generation.
+    """
+    mark = f"<!-- {name} -->"
+    before, _, rest = PAGE.read_text().partition(mark)
+    kept, _, after = rest.partition(mark)
+    lines = [line for line in kept.splitlines() if line.startswith("|")]
+    told = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines][2:]
+    own = [[row[0], generation(), *row[1:]] for row in rows]
+    new = {_subject(row) for row in own}
+    merged = sorted([*(row for row in told if _subject(row) not in new), *own], key=_subject)
+    text = "\n".join(table([head[0], "machine", *head[1:]], merged))
+    PAGE.write_text(f"{before}{mark}\n{text}\n{mark}{after}")
 
 
-def _subject(row: Sequence[str]) -> str:
-    return row[0].partition(",")[0]
+def _subject(row: Sequence[str]) -> tuple[str, str]:
+    return row[0].partition(",")[0], row[1]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -71,6 +80,27 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def processor() -> str:
-    """The processor's architecture and name, and the version of Python."""
+    """The processor's generation, architecture and level, and the version of Python."""
     target = runtime.Target.host()
-    return f"{platform.machine()}, {target.cpu or 'generic'}, Python {platform.python_version()}"
+    return f"{generation()}, {platform.machine()}, {target.cpu or 'generic'}, Python {platform.python_version()}"
+
+
+GENERATIONS = {
+    ("AuthenticAMD", 25): {range(0x10, 0x20): "Zen 4", range(0x60, 0xB0): "Zen 4", range(0x100): "Zen 3"},
+    ("AuthenticAMD", 26): {range(0x100): "Zen 5"},
+    ("GenuineIntel", 6): {range(0x8F, 0x90): "Sapphire Rapids", range(0xCF, 0xD0): "Emerald Rapids"},
+}
+"""By vendor and family, models of them; the first range that has one."""
+
+
+def generation() -> str:
+    """What the processor's makers call its generation, else its name, as Linux tells them; else its architecture."""
+    path = Path("/proc/cpuinfo")
+    first = path.read_text().partition("\n\n")[0] if path.exists() else ""
+    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+    family, model = told.get("cpu family", ""), told.get("model", "")
+    if family.isdigit() and model.isdigit():
+        for models, name in GENERATIONS.get((told.get("vendor_id", ""), int(family)), {}).items():
+            if int(model) in models:
+                return name
+    return told.get("model name", platform.machine())
