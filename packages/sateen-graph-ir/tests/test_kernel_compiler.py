@@ -66,7 +66,7 @@ def test_code_and_text_grow_with_a_chain_of_functions_that_read_their_argument_t
         builder.output(x)
         return builder.finish()
 
-    short, long = (sum(len(str(f)) for f in lower_network(chain(n), TARGET).kernels) for n in (15, 45))
+    short, long = (sum(len(str(f)) for f in lower_network(chain(n), TARGET).kernels) for n in (60, 180))
     assert long < 4 * short
     with CompilerPool(1) as workers:
         assert build(chain(20), workers=workers).to_bytes() == build(chain(20)).to_bytes()

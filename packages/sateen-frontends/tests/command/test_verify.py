@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from sateen.frontends.command import verification
+from sateen.frontends.command import peers, verification
 from sateen.frontends.command.comparison import Comparison, compare, tolerance_of
 from sateen.frontends.command.double import layers_in_double, outputs_in_double
 from sateen.graph_ir import installed
@@ -159,6 +159,34 @@ def test_convolutions_in_float64_are_those_of_the_reference(tmp_path, operator, 
     exact, expected = outputs_in_double(model, {"x": x})["y"], verification.reference(model)({"x": x})["y"]
     assert exact.dtype == np.float64
     np.testing.assert_allclose(exact, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("opset", "axis", "dtype"), [(10, None, "uint8"), (13, None, "int8"), (13, 0, "int8"), (17, 1, "uint8")]
+)
+def test_quantisation_in_float64_is_that_of_onnxruntime(tmp_path, opset, axis, dtype):
+    """The evaluator has it from opset 19 on."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    numbers = 1 if axis is None else (3, 5)[axis]
+    scale = np.linspace(0.01, 0.03, numbers, dtype="f").reshape(() if axis is None else -1)
+    zero = np.arange(numbers, dtype=dtype).reshape(scale.shape)
+    attributes = {} if axis is None else {"axis": axis}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], **attributes),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"], **attributes),
+    ]
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (3, 5)) for name in ("x", "y")]
+    constants = [onnx.numpy_helper.from_array(scale, "scale"), onnx.numpy_helper.from_array(zero, "zero")]
+    graph = helper.make_graph(nodes, "net", values[:1], values[1:], constants)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), tmp_path / "net.onnx"
+    )
+    x = np.random.default_rng(0).standard_normal((3, 5), "f") * 3
+    exact = outputs_in_double(tmp_path / "net.onnx", {"x": x})["y"]
+    expected = peers.onnxruntime(tmp_path / "net.onnx")({"x": x})["y"]
+    assert exact.dtype == np.float64
+    np.testing.assert_allclose(exact, expected, rtol=1e-6)
+    assert len(np.unique(exact)) > 5
 
 
 @pytest.mark.usefixtures("recorded")

@@ -22,6 +22,9 @@ from sateen.graph_ir.graph import Array
 _SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 """Operators whose result is a sum of products of inputs."""
 
+_FIRST_QUANTISATION = 19
+"""The operator set from which on the evaluator has quantisation."""
+
 _their_convolution: Any = op_conv.Conv._run
 _their_transposed_convolution: Any = op_conv_transpose.ConvTranspose._run
 
@@ -94,6 +97,31 @@ class ConvTranspose(OpRun):
         return (y if bias is None else y + bias[:, None, None],)
 
 
+class QuantizeLinear(OpRun):
+    """The standard operator up to opset 18, which the evaluator lacks."""
+
+    def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
+        offset = np.zeros((), np.uint8) if zero is None else zero
+        limits = np.iinfo(offset.dtype)
+        steps = np.rint(x / _along(axis, scale, x)) + _along(axis, offset, x)
+        return (np.clip(steps, limits.min, limits.max).astype(offset.dtype),)
+
+
+class DequantizeLinear(OpRun):
+    """The standard operator up to opset 18, which the evaluator lacks."""
+
+    def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
+        offset = np.zeros(()) if zero is None else zero.astype(np.float64)
+        return ((x - _along(axis, offset, x)) * _along(axis, scale, x),)
+
+
+def _along(axis: int, numbers: Array, x: Array) -> Array:
+    """Numbers for all of x, or for each element along an axis of it."""
+    if numbers.size == 1:
+        return numbers.reshape(())
+    return numbers.reshape([-1 if d == axis % x.ndim else 1 for d in range(x.ndim)])
+
+
 def outputs_in_double(path: Path, inputs: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Array]:
     """The outputs of a model, and the values within that `keep` names, with all float32 data and work in float64."""
     return _evaluated(onnx.load(path), inputs, keep)
@@ -130,6 +158,8 @@ def _evaluated(model: onnx.ModelProto, inputs: Mapping[str, Array], keep: Sequen
             if node.op_type == "Cast" and attribute.name == "to" and attribute.i == TensorProto.FLOAT:
                 attribute.i = TensorProto.DOUBLE
     operators: list[type[OpRun]] = [Affine, Conv, ConvTranspose, Crop, ImageScaler, *operators_of(model)]
+    if all(entry.version < _FIRST_QUANTISATION for entry in model.opset_import if entry.domain in {"", "ai.onnx"}):
+        operators += [QuantizeLinear, DequantizeLinear]
     evaluator = ReferenceEvaluator(model, new_ops=operators)
     given = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in inputs.items()}
     results: Any = evaluator.run(None, given, intermediate=True)
