@@ -20,7 +20,6 @@ def test_nodes_on_parameters_become_parameters(check):
         """
         input %x: float32[2]
         parameter %w: float32[2] = [1.0, -1.0]
-        parameter %a: float32[2] = [1.0, 0.0]
         parameter %b: float32[2] = [2.0, -1.0]
         %y = multiply(%x, %b)
         output %y
@@ -114,6 +113,26 @@ def test_what_is_made_of_little_through_much_is_no_constant(parse, monkeypatch):
         output %y
     """)
     assert fold_constants(graph) is graph
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_what_is_too_large_on_the_way_is_left_with_all_that_reads_it(parse, monkeypatch, most):
+    monkeypatch.setattr(module, "MOST_TIMES", 0)
+    monkeypatch.setattr(module, "MOST_BYTES", most)
+    monkeypatch.setattr(module, "MOST_POINTS_PER_BYTE", 1000)
+    graph = parse("""
+        input %x: float32[2]
+        parameter %w: float32[2] = [2.0, 1.0]
+        %a = broadcast_to(%w) {shape=(20, 2)}
+        %b = reduce_sum(%a) {axes=(0,), keepdims=false}
+        %c = relu(%w)
+        %y = add(%x, %b)
+        %z = add(%y, %c)
+        output %z
+    """)
+    folded = fold_constants(graph)
+    assert [node.op.op_name() for node in folded.nodes][:2] == ["broadcast_to", "reduce_sum"]
+    assert len(folded.nodes) == (4 if most else 5)
 
 
 def test_what_folding_makes_in_all_is_bounded(parse, monkeypatch):

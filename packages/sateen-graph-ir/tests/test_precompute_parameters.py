@@ -28,7 +28,6 @@ def test_parameters_are_converted_while_compiling(check):
         """
         input %x: float32[1, 3]
         parameter %w: float32[1, 3] = [1.0, 2.0, 3.0]
-        parameter %p: float32[1, 3]@aB2b = [1.0, 2.0, 3.0, 0.0]
         parameter %q: float32[1, 3] = [1.0, 2.0, 3.0]
         %y = add(%x, %q)
         output %y
@@ -50,7 +49,6 @@ def test_a_node_in_a_blocked_layout_runs_in_it(check):
         """
         input %x: float32[1, 3]
         parameter %w: float32[1, 3]@aB2b = [1.0, -2.0, 3.0, 0.0]
-        parameter %p: float32[1, 3]@aB2b = [1.0, 0.0, 3.0, 0.0]
         parameter %q: float32[1, 3] = [1.0, 0.0, 3.0]
         %y = add(%x, %q)
         output %y

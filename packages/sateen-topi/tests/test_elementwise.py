@@ -23,6 +23,7 @@ ACCURATE = {
     lambda x: ew.elu(x, 1.5): lambda x: np.where(x < 0, 1.5 * np.expm1(x), x),
     lambda x: ew.selu(x, 1.5, 1.25): lambda x: 1.25 * np.where(x < 0, 1.5 * np.expm1(x), x),
     lambda x: ew.celu(x, 0.5): lambda x: np.where(x < 0, 0.5 * np.expm1(x / 0.5), x),
+    lambda x: ew.celu(x, -0.5): lambda x: np.where(x < 0, -0.5 * np.expm1(x / -0.5), x),
 }
 
 

@@ -26,7 +26,7 @@ ALIGNMENT = 64
 MOST_TRIES = 16
 """More gained nothing on the networks that we measure."""
 MOST_PAIRS = 4_000_000
-"""Of blocks, compared in all tries but the first."""
+"""Of parts of blocks, compared in all tries but the first."""
 MOST_COMPARED = 400_000_000
 """Pairs of parts, compared in one try to find places: a few seconds."""
 
@@ -188,9 +188,11 @@ def _place(blocks: Sequence[_Block]) -> dict[_Block, int]:
     """An offset for each block: the best of several tries. Each gives way to what ended highest in the one before."""
     order = sorted(blocks, key=lambda b: (-b.size, b.first, b.last))
     least, best, total = _most_alive(blocks), dict[_Block, int](), inf
-    for _ in range(max(1, min(MOST_TRIES, MOST_PAIRS // max(len(blocks), 1) ** 2))):
+    parts = sum(len(block.parts) for block in blocks)
+    positions = max((block.last for block in blocks), default=0) + 1
+    for _ in range(max(1, min(MOST_TRIES, MOST_PAIRS // max(parts, 1) ** 2))):
         places: dict[_Block, int] = {}
-        occupied = _Occupied(sum(len(block.parts) for block in blocks))
+        occupied = _Occupied(parts, positions)
         for block in order:
             places[block] = occupied.lowest_place(block)
             occupied.add(block, places[block])
@@ -211,10 +213,12 @@ def _end(places: Mapping[_Block, int]) -> int:
 class _Occupied:
     """The parts that have a place: their bytes in the workspace, and the nodes from which and to which they live."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, positions: int) -> None:
         self._count = 0
         self._compared = 0
         self._starts, self._ends, self._firsts, self._lasts = np.empty((4, capacity), np.int64)
+        self._tops = np.zeros(positions, np.int64)
+        """Where the highest part that lives at each node ends."""
 
     def add(self, block: _Block, place: int) -> None:
         for part in block.parts:
@@ -223,17 +227,19 @@ class _Occupied:
             self._firsts[self._count] = part.first
             self._lasts[self._count] = part.last
             self._count += 1
+            tops = self._tops[part.first : part.last + 1]
+            np.maximum(tops, place + part.end, out=tops)
 
     def lowest_place(self, block: _Block) -> int:
         """The lowest offset at which no part of a block overlaps one that is here while both live.
 
-        After MOST_COMPARED pairs of parts, one above all of them.
+        After MOST_COMPARED pairs of parts, one above all that live with it.
         """
         self._compared += self._count * len(block.parts)
+        if self._compared > MOST_COMPARED:
+            return _aligned(max(int(self._tops[part.first : part.last + 1].max()) for part in block.parts))
         beside = [(part, self._alive_with(part)) for part in block.parts]
         highs = [self._ends[alive] - part.start for part, alive in beside]
-        if self._compared > MOST_COMPARED:
-            return max(_aligned(int(high.max(initial=0))) if high.size else 0 for high in highs)
         lows = [self._starts[alive] - part.end for part, alive in beside]
         barred_from, barred_to = np.concatenate(lows), np.concatenate(highs)
         order = np.argsort(barred_from, kind="stable")

@@ -127,7 +127,11 @@ def selu(x: Expr, alpha: float, gamma: float) -> Expr:
 @of_expressions
 def celu(x: Expr, alpha: float) -> Expr:
     """x, or alpha·(e^(x/alpha) - 1) below 0 (Barron, Continuously Differentiable Exponential Linear Units, 2017)."""
-    return te.select(x < 0, _expm1_below_0(x * (1 / alpha)) * alpha, x)
+    y = x * (1 / alpha)
+    if alpha > 0:
+        return te.select(x < 0, _expm1_below_0(y) * alpha, x)
+    root = te.exp(y * 0.5)  # e^y alone may overflow where the result does not
+    return te.select(x < 0, _expm1_below_0(-y) * -alpha * root * root, x)
 
 
 @of_expressions

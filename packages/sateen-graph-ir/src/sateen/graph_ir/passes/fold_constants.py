@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.native import NativeEvaluator, work_of
@@ -27,8 +29,7 @@ def fold_constants(graph: Graph) -> Graph:
         parameter %w: float32[2] = [1.0, -1.0]; %r: float32[2] = relu(%w); %y = add(%x, %r)
         =>  parameter %r: float32[2] = [1.0, 0.0]; %y = add(%x, %r)
 
-    Nodes that compute an output of the graph stay, as do
-    the parameters that nothing reads any more.
+    Nodes that compute an output of the graph stay, as do the parameters that nothing reads any more.
     """
     return fold_where(graph, lambda result, source: result <= source + MOST_GROWTH)
 
@@ -42,68 +43,97 @@ def fold_where(graph: Graph, is_worth: Worth) -> Graph:
     """
     given = _bytes(graph.parameters)
     room, points = MOST_TIMES * given + MOST_BYTES, MOST_POINTS_PER_BYTE * (given + MOST_BYTES)
-    sources = {node: source for node, source in _sources(graph).items() if _bytes(node.outputs) <= room}
-    needed, staying = _choose(graph, sources, is_worth)
-    affordable = _affordable(needed, room, points)
-    if len(affordable) < len(needed):
-        needed, staying = _choose(graph, {node: sources[node] for node in affordable}, is_worth)
+    sources = _sources(graph, room)
+    choice = _choose(graph, sources, is_worth)
+    affordable = _affordable(choice.evaluated, room, points)
+    if len(affordable) < len(choice.evaluated):
+        choice = _choose(graph, {node: sources[node] for node in affordable}, is_worth)
 
-    data: dict[Value, Array] = dict(graph.parameters)
-    evaluator = NativeEvaluator()
-    for node in needed:
-        inputs = [None if v is None else data[v] for v in node.inputs]
-        data.update(zip(node.outputs, evaluator.evaluate(node, inputs), strict=True))
+    data = _evaluate(choice, graph.parameters)
     rewriter = GraphRewriter(graph)
-    folded = set(needed) - staying
     for node in graph.nodes:
-        if node in folded:
+        if node in choice.folded:
             rewriter.fold(node, [data[v] for v in node.outputs])
-        else:
+        elif node in choice.staying:
             rewriter.keep(node)
     return rewriter.finish()
 
 
-def _sources(graph: Graph) -> dict[Node, int]:
-    """The nodes that can be evaluated, with the least bytes that their inputs can be made from."""
+def _sources(graph: Graph, most: int) -> dict[Node, int]:
+    """The nodes that can be evaluated, with results of `most` bytes, and an upper bound of the bytes that their inputs
+    can be made from."""
     least = {v: v.type.bytes for v in graph.parameters}
     sources: dict[Node, int] = {}
     for node in graph.nodes:
         inputs = {v for v in node.inputs if v is not None}
         static = all(v.type.is_static for v in (*inputs, *node.outputs))
-        if static and inputs <= least.keys() and node.op.is_pure and not isinstance(node.op, Control):
+        calm = node.op.is_pure and not isinstance(node.op, Control)
+        if static and calm and inputs <= least.keys() and _bytes(node.outputs) <= most:
             source = sources[node] = sum(least[v] for v in inputs)
             least |= {v: min(source, v.type.bytes) for v in node.outputs}
     return sources
 
 
-def _choose(graph: Graph, sources: Mapping[Node, int], is_worth: Worth) -> tuple[list[Node], set[Node]]:
-    """The nodes to evaluate, in order, and those that stay because the graph needs what is not worth keeping."""
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What becomes of nodes: those to evaluate, in order; those whose results become parameters; those that stay.
+
+    The others are read by none that stays.
+    """
+
+    evaluated: Sequence[Node]
+    folded: frozenset[Node]
+    staying: frozenset[Node]
+
+
+def _choose(graph: Graph, sources: Mapping[Node, int], is_worth: Worth) -> _Choice:
     read: set[Value | None] = set(graph.outputs)
-    evaluated: set[Value | None] = set()
-    needed: list[Node] = []
+    used: set[Value | None] = set()
+    evaluated: list[Node] = []
+    folded: set[Node] = set()
     staying: set[Node] = set()
     for node in reversed(graph.nodes):
         is_read = not read.isdisjoint(node.outputs)
         is_output = any(v in graph.outputs for v in node.outputs)
-        folds = node in sources and not is_output and (not is_read or is_worth(_bytes(node.outputs), sources[node]))
-        if not folds:
+        if node not in sources or is_output or (is_read and not is_worth(_bytes(node.outputs), sources[node])):
             staying.add(node)
             read.update(node.inputs)
-        if node in sources and ((folds and is_read) or not evaluated.isdisjoint(node.outputs)):
-            needed.append(node)
-            evaluated.update(node.inputs)
-    return needed[::-1], staying
+        elif is_read:
+            folded.add(node)
+        if node in folded or (node in sources and not used.isdisjoint(node.outputs)):
+            evaluated.append(node)
+            used.update(node.inputs)
+    return _Choice(evaluated[::-1], frozenset(folded), frozenset(staying))
 
 
-def _affordable(needed: Iterable[Node], room: int, points: int) -> list[Node]:
-    """The first of the nodes, up to where their results have more bytes, or evaluating them takes more points."""
+def _affordable(nodes: Iterable[Node], room: int, points: int) -> list[Node]:
+    """Those whose results fit into so many bytes together, in so many points; not what reads a result that does not."""
     affordable = []
-    for node in needed:
-        room, points = room - _bytes(node.outputs), points - work_of(node)
-        if room < 0 or points < 0:
-            break
-        affordable.append(node)
+    missing: set[Value | None] = set()
+    for node in nodes:
+        size, work = _bytes(node.outputs), work_of(node)
+        if missing.isdisjoint(node.inputs) and size <= room and work <= points:
+            room, points = room - size, points - work
+            affordable.append(node)
+        else:
+            missing.update(node.outputs)
     return affordable
+
+
+def _evaluate(choice: _Choice, parameters: Mapping[Value, Array]) -> dict[Value, Array]:
+    """The results that become parameters; what lies between is dropped behind its last reader."""
+    data = dict(parameters)
+    kept = {*parameters, *(v for node in choice.folded for v in node.outputs)}
+    readers = Counter(v for node in choice.evaluated for v in {*node.inputs} if v is not None)
+    evaluator = NativeEvaluator()
+    for node in choice.evaluated:
+        inputs = [None if v is None else data[v] for v in node.inputs]
+        data.update(zip(node.outputs, evaluator.evaluate(node, inputs), strict=True))
+        readers.subtract(v for v in {*node.inputs} if v is not None)
+        for v in {*node.inputs, *node.outputs}:
+            if v is not None and v not in kept and not readers[v]:
+                del data[v]
+    return data
 
 
 def _bytes(values: Iterable[Value]) -> int:
