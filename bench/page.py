@@ -86,8 +86,8 @@ def processor() -> str:
 
 
 GENERATIONS = {
-    ("AuthenticAMD", 25): {range(0x10, 0x20): "Zen 4", range(0x60, 0xB0): "Zen 4", range(0x100): "Zen 3"},
-    ("AuthenticAMD", 26): {range(0x100): "Zen 5"},
+    ("AuthenticAMD", 25): {range(0x10): "Zen 3", range(0x10, 0x20): "Zen 4", range(0x60, 0xB0): "Zen 4"},
+    ("AuthenticAMD", 26): {range(0x30): "Zen 5", range(0x40, 0x50): "Zen 5", range(0x60, 0x80): "Zen 5"},
     ("GenuineIntel", 6): {range(0x8F, 0x90): "Sapphire Rapids", range(0xCF, 0xD0): "Emerald Rapids"},
 }
 """By vendor and family, models of them; the first range that has one."""

@@ -175,10 +175,10 @@ def test_a_class_without_a_rule_is_refused(walker: str, body: Stmt, monkeypatch:
 
 
 def test_structure_of_a_class_without_a_rule_is_refused() -> None:
-    with pytest.raises(LoweringError, match="structure has no rule for Strange"):
+    with pytest.raises(LoweringError, match="the table of structural keys has no rule for Strange"):
         StructuralKeys().of(Strange(NUMBER))
 
 
 def test_nodes_can_not_hide_in_fields_that_walks_do_not_see() -> None:
-    with pytest.raises(TypeError, match=r"Hidden.pairs: walks see nodes in fields of .*, found 'tuple"):
+    with pytest.raises(TypeError, match=r"Hidden.pairs: walks see nodes in fields of .*; found 'tuple"):
         list(walk(Hidden(((1, NUMBER),))))

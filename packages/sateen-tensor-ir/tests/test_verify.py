@@ -16,6 +16,7 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Invoke,
     Let,
     LoopKind,
     Prefetch,
@@ -100,11 +101,18 @@ def test_buffers():
     verify(Function("f", (A,), frozenset({A}), Seq((Allocate(t, use), Allocate(t, use)))))
 
 
+def test_how_denormals_are_taken():
+    with pytest.raises(LoweringError, match="denormals expects keep or flush, found 'flsh'"):
+        verify(Function("f", (A,), frozenset({A}), store, denormals="flsh"))
+
+
 def test_calls_and_timestamps():
     unknown = Buffer("t", (FOUR,), FLOAT32)
     refused("buffer 't' is used outside of its allocation", invoke("kernel", (unknown, 0)))
     refused("variable 'i' is used where nothing binds it", invoke("kernel", (A, i)))
     refused("the offset of buffer 'A' expects int64", invoke("kernel", (A, HALF)))
+    with pytest.raises(LoweringError, match="'kernel' expects an offset for each buffer, found 0 offsets for 1 buffers"):
+        Invoke("kernel", (A,), ())
     refused("buffer 't' is used outside of its allocation", Timestamp(unknown, 0))
     refused("a timestamp expects int64, found float32", Timestamp(A, 0))
 

@@ -94,6 +94,8 @@ def test_a_scalar_is_bound_to_one_number(sateen, tmp_path):
     ran = sateen("compile", "scaled.onnx", "-o", "scaled.sateen", "--bind=s=2,3")
     assert (ran.status, ran.err) == (1, "ArgumentError: --bind s: expected one number, for float32[], found 2: '2,3'\n")
     assert sateen("compile", "scaled.onnx", "-o", "scaled.sateen", "--bind=s=2").status == 0
+    ran = sateen("compile", "scaled.onnx", "-o", "scaled.sateen", f"--bind=s=1{'0' * 400}")
+    assert (ran.status, ran.err) == (1, f"ArgumentError: --bind s: expected numbers of float64, found 1{'0' * 39}…\n")
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,6 @@ def test_convolutions_in_float64_are_those_of_the_reference(tmp_path, operator, 
     ("opset", "axis", "dtype"), [(10, None, "uint8"), (13, None, "int8"), (13, 0, "int8"), (17, 1, "uint8")]
 )
 def test_quantisation_in_float64_is_that_of_onnxruntime(tmp_path, opset, axis, dtype):
-    """The evaluator has it from opset 19 on."""
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     numbers = 1 if axis is None else (3, 5)[axis]
     scale = np.linspace(0.01, 0.03, numbers, dtype="f").reshape(() if axis is None else -1)

@@ -99,7 +99,12 @@ def test_onnxruntime_gives_the_same(operator: str, inputs: dict[str, Array], att
     [
         ("QLinearSigmoid", image("int8", 1) | {"y_scale": np.float32(1)}, {}, "expected 5 inputs, among them scale"),
         ("QLinearSigmoid", image("uint8", 1) | RESULT, {"alpha": 1.0}, "QLinearSigmoid has no attribute 'alpha'"),
-        ("QLinearConcat", RESULT | {"x": np.uint8([1])}, {"axis": 0}, "expected 2 inputs, among them .* found 3"),
+        ("QLinearConcat", RESULT | {"x": np.uint8([1])}, {"axis": 0}, "expected at least 5 inputs, found 3"),
+        (
+            "QLinearConcat", {"none": np.zeros(0, "f"), "zero": np.uint8(0)} | image("uint8", 1), {"axis": 0},
+            "expected 5 inputs, among them scale and zero point of the result; found 5",
+        ),
+        ("QGemm", LEFT | RIGHT | BIAS | RESULT, {"transA": 1.0}, "expected an integer as attribute 'transA'"),
         ("QLinearSoftmax", image("uint8", 1) | RESULT, {"opset": 12}, "Softmax as before operator set 13"),
         (
             "QLinearAveragePool", image("uint8", 1) | RESULT, {**POOL, "channels_last": 1},

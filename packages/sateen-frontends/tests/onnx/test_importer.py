@@ -154,6 +154,19 @@ def test_a_scalar_is_bound_to_a_number(kind: int, number: float) -> None:
     assert [float(data) for data in parameters.values()] == [number]
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "found"),
+    [
+        (TensorProto.FLOAT16, 1e6, "expected float16[], found float64[]"),
+        (FLOAT, 10**40, "expected float32[], found float64[]"),
+        (FLOAT, 10**400, "expected float32, found an integer beyond float64"),
+    ],
+)
+def test_a_number_does_not_become_infinite(kind: int, number: float, found: str) -> None:
+    model = model_of([helper.make_node("Mul", ["x", "s"], ["y"])], {"x": (kind, [2]), "s": (kind, [])})
+    assert refusal(model, constants={"s": number}) == f"constant 's': {found}"
+
+
 @pytest.mark.parametrize(("number", "found"), [(1.5, "float64"), (300, "int64"), (True, "bool")])
 def test_a_number_that_the_type_does_not_hold_is_refused(number: float, found: str) -> None:
     kind = TensorProto.INT8

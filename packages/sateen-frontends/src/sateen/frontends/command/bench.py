@@ -158,8 +158,8 @@ def _show(
             say(f"{c.name} computes something else: the times can't be compared")
         elif warning := spread_warning(first.name, first.time, c.name, c.time):
             say(warning)
-    for reason in missing.values():
-        say(reason)
+    for name, reason in missing.items():
+        say(f"{name} is left out: {reason}")
 
 
 def spread_warning(name: str, time: TimeResult, other: str, other_time: TimeResult) -> str:

@@ -176,7 +176,10 @@ def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, 
     dtype = None if type_ is None else type_.dtype.numpy
     given = np.array(numbers[0] if type_ is not None and type_.rank == 0 else numbers)
     if given.dtype == object:  # integers beyond 64 bits
-        given = given.astype(np.float64)
+        try:
+            given = given.astype(np.float64)
+        except OverflowError:
+            raise ArgumentError(f"--bind {name}: expected numbers of float64, found {text[:40]}…") from None
     with np.errstate(invalid="ignore", over="ignore"):  # what the cast changes is told below
         data = given if dtype is None else given.astype(dtype)
     kept = (data, given) if data.dtype.kind in "biu" else (np.isinf(data), np.isinf(given))

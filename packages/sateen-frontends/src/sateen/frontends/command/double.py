@@ -23,7 +23,7 @@ _SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 """Operators whose result is a sum of products of inputs."""
 
 _FIRST_QUANTISATION = 19
-"""The operator set from which on the evaluator has quantisation."""
+"""The operator set from which on quantisation is the evaluator's."""
 
 _their_convolution: Any = op_conv.Conv._run
 _their_transposed_convolution: Any = op_conv_transpose.ConvTranspose._run
@@ -98,7 +98,7 @@ class ConvTranspose(OpRun):
 
 
 class QuantizeLinear(OpRun):
-    """The standard operator up to opset 18, which the evaluator lacks."""
+    """The standard operator up to opset 18, of data and scales in float64."""
 
     def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
         offset = np.zeros((), np.uint8) if zero is None else zero
@@ -108,7 +108,7 @@ class QuantizeLinear(OpRun):
 
 
 class DequantizeLinear(OpRun):
-    """The standard operator up to opset 18, which the evaluator lacks."""
+    """The standard operator up to opset 18, which the evaluator has from 19 on."""
 
     def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
         offset = np.zeros(()) if zero is None else zero.astype(np.float64)

@@ -29,7 +29,7 @@ MOST_REASON = 120
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A model, the judge of its values, and what both are given: onnxruntime, the reference, or a file of outputs."""
+    """A model, the judge of its values (onnxruntime, the reference, or a file of outputs), and what both are given."""
 
     model: Path
     compilation: Compilation

@@ -18,6 +18,11 @@ from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 
 DOMAIN = "com.microsoft"
 
+LEAST_OF_CONCAT = 5
+"""Inputs: scale and zero point of the result; data, scale and zero point of a part."""
+_FLAGS = {"channels_last", "opset", "transA", "transB"}
+"""Attributes that are read here, all integers."""
+
 _BINARY = {"QLinearAdd": "Add", "QLinearMul": "Mul"}
 _WINDOW = {
     "auto_pad": "string", "ceil_mode": "int", "count_include_pad": "int", "kernel_shape": "ints", "pads": "ints",
@@ -42,11 +47,16 @@ def contrib_function(node: onnx.NodeProto) -> onnx.FunctionProto | None:
     if count > MOST_ARGUMENTS:
         raise UnsupportedError(f"more than {MOST_ARGUMENTS} inputs of a node are not supported")
     attributes = {text(attribute.name, "an attribute"): attribute for attribute in node.attribute}
+    for name in _FLAGS & attributes.keys():
+        if attributes[name].type != onnx.AttributeProto.INT:
+            raise UnsupportedError(f"expected an integer as attribute {name!r}")
     if operator in _BINARY:
         function = _binary(operator)
     elif operator in _UNARY:
         function = _unary(operator)
     elif operator == "QLinearConcat":
+        if count < LEAST_OF_CONCAT:
+            raise UnsupportedError(f"expected at least {LEAST_OF_CONCAT} inputs, found {count}")
         function = _concat(count)
     elif operator == "QGemm":
         transposed = tuple(name in attributes and bool(attributes[name].i) for name in ("transA", "transB"))
@@ -56,7 +66,8 @@ def contrib_function(node: onnx.NodeProto) -> onnx.FunctionProto | None:
     known = [*function.attribute, *(attribute.name for attribute in function.attribute_proto)]
     if unknown := [name for name in attributes if name not in known]:
         raise UnsupportedError(f"{operator} has no attribute {unknown[0]!r}")
-    if count != len(function.input) or not all(node.input[-2:]):
+    result = node.input[:2] if operator == "QLinearConcat" else node.input[-2:]
+    if count != len(function.input) or not all(result):
         raise UnsupportedError(
             f"expected {len(function.input)} inputs, among them scale and zero point of the result; found {count}"
         )

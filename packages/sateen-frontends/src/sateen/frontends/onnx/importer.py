@@ -193,7 +193,7 @@ class _Importer:
         require_known(self.constants, self.inputs, "constants (--bind)", "inputs")
         for name, given in self.constants.items():
             type_ = self.inputs[name]
-            data = _data_of(given, type_.dtype)
+            data = _data_of(name, given, type_.dtype)
             fits = len(data.shape) == type_.rank and all(
                 not isinstance(d, int) or d == extent for d, extent in zip(type_.shape, data.shape, strict=True)
             )
@@ -492,12 +492,20 @@ class _Bodies:
         return known if len(known) == len(results) else None
 
 
-def _data_of(given: Array | float, dtype: DType) -> Array:
+def _data_of(name: str, given: Array | float, dtype: DType) -> Array:
     """What is given, as an array: a number of Python, which has no width, in the wanted type where that holds it."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         return np.asarray(given)
+    try:
+        wide = np.array(float(given))
+    except OverflowError:
+        raise FrontendError(f"constant {name!r}: expected {dtype}, found an integer beyond float64") from None
+    if dtype.is_float:
+        with np.errstate(over="ignore"):
+            data = wide.astype(dtype.numpy)
+        return data if np.isinf(data) == np.isinf(wide) else wide
     least, most = int_range(dtype) if dtype.is_int else (0, -1)
-    is_held = dtype.is_float or (isinstance(given, int) and least <= given <= most)
+    is_held = isinstance(given, int) and least <= given <= most
     return np.array(given, dtype.numpy if is_held else None)
 
 

@@ -51,4 +51,4 @@ def _facts(e: Expr) -> Iterator[object]:
         case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise():
             pass
         case _:
-            raise unknown(e, "structure")
+            raise unknown(e, "the table of structural keys")

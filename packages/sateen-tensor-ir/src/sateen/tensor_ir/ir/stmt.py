@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sateen.runtime.display import named, shortened
+from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Span, Var, as_expr
 
@@ -127,13 +128,19 @@ class Evaluate(Stmt):
 class Invoke(Stmt):
     """A call of another kernel, compiled apart, by the name of its function; the kernel's failure ends this function.
 
-    Each argument is a buffer and the byte offset in it at which the kernel's own begins.
+    Each argument is a buffer and the byte offset in it at which the kernel's own begins. Raises LoweringError for
+    another number of offsets.
     """
 
     callee: str
     buffers: tuple[Buffer, ...]
     offsets: tuple[Expr, ...]
     span: Span | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.offsets) != len(self.buffers):
+            found = f"{len(self.offsets)} offsets for {len(self.buffers)} buffers"
+            raise LoweringError(f"a call of {self.callee!r} expects an offset for each buffer, found {found}")
 
     @property
     def arguments(self) -> Iterable[tuple[Buffer, Expr]]:

@@ -13,6 +13,7 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
+    DENORMALS,
     THREAD_TAGS,
     THREADS,
     Allocate,
@@ -67,6 +68,7 @@ class _Verifier:
         f = self.function
         if len(self.buffers) != len(f.parameters):
             self.fail("a buffer is a parameter twice")
+        self.expect(f.denormals in DENORMALS, f"denormals expects {' or '.join(DENORMALS)}, found {f.denormals!r}")
         for kind, buffers in (("output", f.outputs), ("aliased buffer", f.aliased)):
             for buffer in buffers - self.buffers:
                 self.fail(f"{kind} {buffer.name!r} is no parameter")

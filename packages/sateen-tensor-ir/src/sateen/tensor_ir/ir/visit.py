@@ -53,14 +53,16 @@ def _layout(kind: type[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], .
         return names, ()
     for f in fields(kind):
         if f.type not in _ONE | _MANY and re.search(r"\b(Expr|Stmt)\b", str(f.type)):
-            raise TypeError(f"{kind.__name__}.{f.name}: walks see nodes in fields of {_ONE | _MANY}, found {f.type!r}")
+            known = ", ".join(sorted(_ONE | _MANY))
+            raise TypeError(f"{kind.__name__}.{f.name}: walks see nodes in fields of {known}; found {f.type!r}")
     children = tuple((f.name, f.type in _MANY) for f in fields(kind) if f.type in _ONE or f.type in _MANY)
     return names, children
 
 
 def unknown(node: Node, walker: str) -> LoweringError:
     """What a walker raises for a node of a class that it has no rule for."""
-    return LoweringError(f"{walker} has no rule for {type(node).__name__}")
+    remedy = "; lower the schedule first" if isinstance(node, (ex.Read, ex.Reduce)) else ""
+    return LoweringError(f"{walker} has no rule for {type(node).__name__}{remedy}")
 
 
 def children(node: Node) -> Iterator[Node]:

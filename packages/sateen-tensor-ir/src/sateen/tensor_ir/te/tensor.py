@@ -49,7 +49,7 @@ class Tensor:
     def __call__(self, *indices: Any) -> Expr:
         """The element at `indices`, one integer expression per dimension. Raises ExpressionError on another number."""
         if any(isinstance(i, slice) or i is Ellipsis for i in indices):
-            found = "found a slice"
+            found = "found ..." if any(i is Ellipsis for i in indices) else "found a slice"
             raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
         if len(indices) != self.ndim:
             raise ExpressionError(f"tensor {self.name!r} has {self.ndim} dimensions, found {len(indices)} indices")

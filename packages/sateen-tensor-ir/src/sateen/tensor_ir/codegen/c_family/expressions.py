@@ -221,7 +221,7 @@ class Expressions:
                 return self._call(e)
             case Load():
                 return self._load(e)
-        raise unknown(e, f"the emitter of {self.language}")
+        raise unknown(e, f"{self.function_name}: the emitter of {self.language}")
 
     def _load(self, e: Load) -> Code:
         element = self.element(e.buffer, e.indices)

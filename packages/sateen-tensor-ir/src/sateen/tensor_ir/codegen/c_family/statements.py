@@ -67,7 +67,7 @@ class Statements(Expressions):
             case Timestamp():
                 raise CodegenError(f"{self.function_name}: {self.language} has no clock to read; build for llvm")
             case _:
-                raise unknown(s, f"the emitter of {self.language}")
+                raise unknown(s, f"{self.function_name}: the emitter of {self.language}")
 
     def _apart(self, s: Stmt) -> None:
         """A statement among others: what it declares ends with it."""
