@@ -129,6 +129,12 @@ class Listed(Swish):
     axes: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Unresolved(Swish):
+    name = "acme.Unresolved"
+    scale: "OnlyForTypeCheckers" = 1.0  # noqa: F821
+
+
 @pytest.mark.parametrize(
     ("operator", "words"),
     [
@@ -136,6 +142,7 @@ class Listed(Swish):
         (Loose, "Loose: expected a frozen dataclass, whose fields are the attributes"),
         (lambda: Swish("a"), "acme.Swish: beta expects a number, found 'a'"),
         (lambda: Listed(axes=[1, 2]), "acme.Listed: axes expects a tuple of integers, found [1, 2]; write (1, 2)"),
+        (lambda: Unresolved(scale=2.0), "Unresolved: expected annotations of fields that can be resolved at run time"),
         (lambda: Listed(weights=[1.0]), "acme.Listed: expected attributes that can't change, such as tuples: unhashab"),
         (lambda: Swish, "Custom: expected an operator, found <class "),
         (lambda: 3, "Custom: expected an operator, found 3"),

@@ -92,7 +92,12 @@ def check_attributes(op: Any, op_name: str) -> None:
 @cache
 def _kinds(op: type) -> tuple[tuple[str, Any, object], ...]:
     """The name, the annotation and the default of each field of a class of operators."""
-    hints = get_type_hints(op)
+    try:
+        hints = get_type_hints(op)
+    except NameError as error:
+        raise ArgumentError(
+            f"{op.__name__}: expected annotations of fields that can be resolved at run time, found: {error}"
+        ) from None
     return tuple((f.name, hints[f.name], f.default) for f in fields(op))
 
 
