@@ -31,6 +31,13 @@ def test_padding_with_a_number_that_is_computed(run_node: Callable[..., list[Arr
     np.testing.assert_array_equal(found, np.pad(x[:, :2], ((0, 2), (1, 0)), constant_values=7))
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_padding_of_booleans(run_node: Callable[..., list[Array]], value: bool) -> None:
+    inputs = {"x": np.array([True, False]), "pads": np.array([1, 2]), "value": np.array(value)}
+    (found,) = run_node("Pad", inputs, bound=("pads", "value"))
+    np.testing.assert_array_equal(found, np.array([value, True, False, value, value]))
+
+
 def test_slices_that_a_known_condition_chooses(run_node: Callable[..., list[Array]]) -> None:
     x = RANDOM.standard_normal((3, 4)).astype("float32")
     condition = np.array([False, True, True])

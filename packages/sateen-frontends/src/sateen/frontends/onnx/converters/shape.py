@@ -117,6 +117,8 @@ def _pad(node: ImportedNode) -> Operand:
         value = node.number("value")
     else:
         value = node.scalar(2) if node.has(2) and not is_computed else 0
+    if isinstance(value, bool):
+        value = int(value)
     mode = node.text("mode")
     if mode not in {"constant", "reflect", "edge", "wrap"}:
         raise FrontendError(f"expected mode constant, reflect, edge or wrap, found {mode!r}")
