@@ -46,6 +46,7 @@ def test_an_open_dimension_is_refused_with_what_to_do(sateen, open_batch, tmp_pa
     options = ("--numerics", "strict", "-o", "a b.sateen")
     again = sateen("compile", *options, open_batch)
     assert again.err.endswith(f"  sateen compile --numerics strict -o 'a b.sateen' {open_batch} --dim batch=1\n")
+    assert sateen("check", "--", open_batch).out.endswith(f"  sateen check --dim batch=1 -- {open_batch}\n")
     assert not (tmp_path / "open.sateen").exists()
 
 

@@ -68,4 +68,4 @@ def test_a_search_without_success_ends_soon_with_the_best(nodes, most):
 
 def test_a_shape_is_given_where_dimensions_have_no_names():
     given = types(x=("n", "x.1", 4), y=("n", 2), z=(3,))
-    assert list(options_of(given, {"n": 1, "x.1": 16})) == ["--shape x=1x16x4", "--dim n=1"]
+    assert options_of(given, {"n": 1, "x.1": 16}) == ["--shape", "x=1x16x4", "--dim", "n=1"]

@@ -261,8 +261,9 @@ def _advice(types: Mapping[str, TensorType], sizes: Sizes) -> str:
     """The command line with sizes for a model's open dimensions; with the report where none are known to work."""
     open_ = [f"{name}: {t}" for name, t in types.items() if not t.is_static]
     more = f" and {len(open_) - MOST_INPUTS} more" if len(open_) > MOST_INPUTS else ""
-    command = shlex.join(click.get_current_context().obj)
-    example = f"{command} {' '.join(options_of(types, sizes.dims))}"
+    words: list[str] = click.get_current_context().obj  # as `main` has got them
+    end = words.index("--") if "--" in words else len(words)  # behind it all words are names of files
+    example = shlex.join([*words[:end], *options_of(types, sizes.dims), *words[end:]])
     advice = f"expected inputs of known dimensions, found {'; '.join(open_[:MOST_INPUTS])}{more}; say what they are"
     if sizes.work:
         return f"{advice}, such as\n  {example}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sateen.frontends.onnx.report import Report
@@ -93,14 +92,14 @@ def _alike(usual: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
         yield {name: sizes[min(i, len(sizes) - 1)] if sizes is not _BATCHES else 1 for name, sizes in usual.items()}
 
 
-def options_of(types: Mapping[str, TensorType], dims: Mapping[str, int]) -> Iterable[str]:
+def options_of(types: Mapping[str, TensorType], dims: Mapping[str, int]) -> list[str]:
     """The options that give dimensions their sizes: by their names, or the whole shape where the model has none."""
-    given: dict[str, None] = {}
+    given: dict[tuple[str, str], None] = {}
     for name, type_ in types.items():
         symbols = [(axis, d.name) for axis, d in enumerate(type_.shape) if isinstance(d, Symbol)]
         if any(symbol == f"{name}.{axis}" for axis, symbol in symbols):
             shape = (dims[d.name] if isinstance(d, Symbol) else d for d in type_.shape)
-            given[shlex.join(("--shape", f"{name}={'x'.join(map(str, shape))}"))] = None
+            given["--shape", f"{name}={'x'.join(map(str, shape))}"] = None
         else:
-            given.update((shlex.join(("--dim", f"{symbol}={dims[symbol]}")), None) for _, symbol in symbols)
-    return given
+            given.update((("--dim", f"{symbol}={dims[symbol]}"), None) for _, symbol in symbols)
+    return [word for option in given for word in option]
