@@ -1,5 +1,6 @@
 """Pass choose_convolutions."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from sateen.graph_ir.pipeline import verify_graph
 from sateen.tensor_ir import Machine
 from sateen.topi.convolution import Direct, Winograd
 
-MACHINE = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
+MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 transform = partial(choose_convolutions, machine=MACHINE)
 
 

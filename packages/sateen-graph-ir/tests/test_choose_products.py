@@ -1,5 +1,6 @@
 """Pass choose_products."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,7 @@ from sateen.graph_ir.pipeline import verify_graph
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
 
-MACHINE = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
+MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 
 
 def network(*, rows=(2, 65), depth=512, columns=768, constant=True, dtype="float32", matrices=()):

@@ -1,5 +1,6 @@
 """Convolution in both ways to compute it, against NumPy in float64."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from sateen.topi.layout import Layout, compute, placeholder
 from sateen.topi.window import Window
 
 ROW_MAJOR = Layouts(None, None, None, None)
+SMALL = replace(Machine.of("llvm -mtriple=armv7-linux-gnueabihf"), l2_bytes=256 << 10, l3_bytes=1 << 20)
 
 
 def window(kernel, strides=None, pads=None, dilations=None):
@@ -61,7 +63,7 @@ WIDTHS = (3, 5, 9, 11, 14, 15, 17, 23, 33)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 def test_rows_of_any_width_are_whole_vectors_of_any_machine(vector_bytes, dtype):
-    machine = Machine(vector_bytes, 16, 32 << 10, 256 << 10, 1 << 20)
+    machine = replace(SMALL, vector_bytes=vector_bytes)
     for width, stride, padding in product(WIDTHS, (1, 2), (0, 1)):
         w = window((1, 3), (1, stride), (0, padding) * 2)
         data, weight = placeholder((1, 2, 2, width), dtype, "x"), placeholder((3, 2, 1, 3), dtype, "w")
@@ -74,7 +76,7 @@ def test_rows_of_any_width_are_whole_vectors_of_any_machine(vector_bytes, dtype)
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 @pytest.mark.parametrize("width", [5, 11, 14, 23])
 def test_values_of_rows_that_vectors_do_not_fill(run_views, view, error, random, lanes, width):
-    machine = Machine(4 * lanes, 16, 32 << 10, 256 << 10, 1 << 20)
+    machine = replace(SMALL, vector_bytes=4 * lanes)
     for groups, w in ((5, window((3, 3), pads=(1, 1, 1, 1))), (1, window((3, 2), (2, 2)))):
         case = ((2, 5, 6, width), 5, w, groups)
         for dtype, bound in (("float32", 1e-5), ("float64", 1e-14)):
@@ -144,9 +146,8 @@ def test_float16_is_added_in_float32(run_views, view, error, random, lanes):
 
 
 def test_a_machine_with_few_short_registers(run_views, view, error, random):
-    small = Machine(16, 16, 32 << 10, 256 << 10, 1 << 20)
     for name in ("one tile", "tiles of two sizes, odd pads", "depthwise"):
-        y, expected = convolved(run_views, view, random, CASES[name], layouts_of(CASES[name], 4), machine=small)
+        y, expected = convolved(run_views, view, random, CASES[name], layouts_of(CASES[name], 4), machine=SMALL)
         assert error(y, expected) < 1e-5
 
 

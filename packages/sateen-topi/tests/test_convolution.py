@@ -1,5 +1,7 @@
 """The choice between ways to convolve."""
 
+from dataclasses import replace
+
 import pytest
 
 from sateen.runtime import ArgumentError
@@ -7,8 +9,8 @@ from sateen.tensor_ir import Machine
 from sateen.topi.convolution import Direct, Problem, Winograd, candidates, parse_method, parse_problem
 from sateen.topi.window import Window
 
-AVX512 = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
-AVX2 = Machine(32, 16, 32 << 10, 512 << 10, 16 << 20)
+AVX512 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
+AVX2 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3"), l3_bytes=16 << 20)
 
 
 def problem(channels, outputs, size, kernel=3, stride=1, dilation=1):

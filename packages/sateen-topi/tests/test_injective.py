@@ -9,7 +9,7 @@ from sateen.topi.broadcast import elementwise as broadcast
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import placeholder
 
-MACHINE = Machine(vector_bytes=64, vector_registers=32, l1_bytes=32 << 10, l2_bytes=1 << 20, l3_bytes=1 << 24)
+MACHINE = Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4")
 
 
 def loops(computation, views):

@@ -1,5 +1,7 @@
 """Matrix products against NumPy in float64."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,14 +67,14 @@ def test_an_epilogue_in_place_and_one_that_transposes(run_views, view, error, ra
 
 
 def test_terms_are_added_in_blocks_where_a_panel_is_larger_than_the_cache(run_views, view, error, random):
-    small = Machine(Machine.of("llvm").vector_bytes, 32, 32 << 10, 64 << 10, 1 << 20)
+    small = replace(Machine.of("llvm"), vector_registers=32, l2_bytes=64 << 10)
     found, expected = multiplied(run_views, view, random, (29, 512), (512, 70), True, machine=small)
     assert error(found, expected) < 1e-5
 
 
 def test_partial_sums_don_t_overwrite_an_operand_in_the_same_memory(view, random):
     """With an operand as large as the output, which may share its memory, terms are added in one go."""
-    small = Machine(Machine.of("llvm").vector_bytes, 32, 32 << 10, 64 << 10, 1 << 20)
+    small = replace(Machine.of("llvm"), vector_registers=32, l2_bytes=64 << 10)
     x, y, r = (random.standard_normal(s).astype("float32") for s in ((29, 512), (512, 70), (29, 70)))
     lanes = small.lanes()
     operands = [view(x, "a"), view(y, "b", weight_layout(29, 70, 2, lanes)), view(r, "r")]

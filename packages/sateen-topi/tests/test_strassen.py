@@ -1,5 +1,7 @@
 """Products by seven products of quarters, against the definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ from sateen.tensor_ir import Machine, te
 from sateen.topi import strassen
 from sateen.topi.layout import compute
 
-AVX512 = Machine(64, 32, 32 << 10, 1 << 20, 32 << 20)
-AVX2 = Machine(32, 16, 32 << 10, 512 << 10, 16 << 20)
+AVX512 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
+AVX2 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3"), l3_bytes=16 << 20)
 
 
 def product(run_views, view, a, b, vectors, lanes, function=None, layout=True):
@@ -67,7 +69,7 @@ def test_the_tables_multiply_matrices():
         ((128, 1, 4096), 4096, AVX512, 0),
         ((1, 16, 768), 768, AVX512, 0),
         ((1, 4096, 32), 64, AVX512, 0),
-        ((1, 128, 768), 768, Machine(4, 16, 32 << 10, 1 << 20, 0), 0),
+        ((1, 128, 768), 768, replace(AVX2, vector_bytes=4), 0),
     ],
 )
 def test_it_pays_for_large_products_in_whole_panels(a, columns, machine, vectors):

@@ -9,7 +9,8 @@ from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.explain import Explanation, explain
 from sateen.tensor_ir.lower import lower
-from sateen.tensor_ir.machine import Machine, PeakMeter
+from sateen.tensor_ir.peak import PeakMeter
+from sateen.tensor_ir.targets import Machine
 from sateen.tensor_ir.version import __version__
 
 __all__ = [

@@ -12,23 +12,12 @@ from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine
 from sateen.topi import winograd
 from sateen.topi.conv import reads_padding
-from sateen.topi.cost import MEMORY_BYTES_PER_CYCLE, bytes_per_cycle, tile_cycles, tiles_cycles
+from sateen.topi.cost import bytes_per_cycle, tile_cycles, tiles_cycles
 from sateen.topi.tiling import balanced, tile_rows
 from sateen.topi.window import Window
 
 MOST_VECTORS = 8
-TRANSFORM_CYCLES = 0.45
-"""Of one element of a tile on its way into the domain of products, or out of it."""
-EXPOSED = 0.5
-"""The part of the traffic between caches that arithmetic does not hide."""
-REREAD = 0.3
-"""What reading transformed inputs costs by their bytes, compared with writing them."""
-STREAMED = 0.25
-"""The part of it for weights from memory, read in order, a vector at a time; with more a core looks further ahead."""
-CORES = (1, 2, 4)
-"""How many are equally likely to run a network."""
-SHARED_BYTES_PER_CYCLE = 2.5
-"""What a core writes to memory that another one has read before."""
+"""Of output channels in a register tile."""
 
 _NUMBER = r"([0-9]{1,9})"
 _NUMBERS = r"([0-9]{1,9}(?:x[0-9]{1,9}){0,5})"
@@ -166,9 +155,9 @@ def _direct_cycles(problem: Problem, method: Direct, machine: Machine) -> float:
     if rest:
         cycles += row(width * rest, method.columns * rest)
     image = 4 * prod(problem.data[1:])
-    traffic = image / bytes_per_cycle(image, machine) * EXPOSED
+    traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
     parts = batch * groups * prod(outer)
-    return _mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), method.vectors, parts)
+    return _mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), method.vectors, parts, machine)
 
 
 def _winograd(problem: Problem, machine: Machine) -> Iterator[Candidate]:
@@ -186,30 +175,31 @@ def _winograd(problem: Problem, machine: Machine) -> Iterator[Candidate]:
 
 def _winograd_cycles(problem: Problem, f: winograd.Transform, method: Winograd, machine: Machine) -> float:
     lanes, batch, (outputs, channels, *_) = machine.lanes(), problem.data[0], problem.weight
+    rates = machine.rates
     down, across = (-(-extent // f.m) for extent in problem.output)
     whole = (method.rows, method.columns) == (down, across)
     count = method.rows * method.columns * (batch if whole else 1)
     blocks = 1 if whole else batch * (down // method.rows) * (across // method.columns)
     groups = outputs // (lanes * method.vectors)
     tile = tile_rows(count, method.vectors, machine.vector_registers)
-    one = tile_cycles(tile, method.vectors, channels, machine, EXPOSED)
+    one = tile_cycles(tile, method.vectors, channels, machine, rates.exposed)
     products = f.n**2 * groups * -(-count // tile) * one
-    transforms = f.n**2 * count * (channels + outputs) * TRANSFORM_CYCLES
+    transforms = f.n**2 * count * (channels + outputs) * rates.transform_cycles
     inputs, weights = 4 * f.n**2 * count * channels, 4 * f.weights**2 * channels * outputs
     results = 4 * f.n**2 * count * lanes * method.vectors
-    traffic = (inputs * (1 + REREAD * groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
-    work = products + transforms + EXPOSED * traffic
+    traffic = (inputs * (1 + rates.reread * groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
+    work = products + transforms + rates.exposed * traffic
     if blocks > 1:
         work = blocks * max(work, weights / bytes_per_cycle(weights, machine))
     parts, shared = (groups, inputs) if whole else (blocks, 0)
-    return _mean_cycles(work, weights, method.vectors, parts, shared)
+    return _mean_cycles(work, weights, method.vectors, parts, machine, shared)
 
 
-def _mean_cycles(work: float, weights: int, vectors: int, parts: int, shared: int = 0) -> float:
+def _mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0) -> float:
     """What cores spend together on work in equal parts, with cold weights and bytes that one writes and all read."""
-    cycles = []
-    for n in CORES:
-        own = -(-parts // n) / parts * work + (n > 1) * shared / n / SHARED_BYTES_PER_CYCLE
-        transfer = weights / (MEMORY_BYTES_PER_CYCLE * sqrt(n))
-        cycles.append(n * (max(own, transfer) + STREAMED / vectors * transfer))
+    rates, cycles = machine.rates, []
+    for n in (1 << power for power in range(machine.cores.bit_length())):
+        own = -(-parts // n) / parts * work + (n > 1) * shared / n / rates.shared
+        transfer = weights / (rates.memory * sqrt(n))
+        cycles.append(n * (max(own, transfer) + rates.streamed / vectors * transfer))
     return sum(cycles) / len(cycles)

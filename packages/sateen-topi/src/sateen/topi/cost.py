@@ -1,7 +1,6 @@
 """What register tiles cost: an estimate in cycles of one core, to choose between ways to compute the same.
 
-The core issues two vector loads and 64 bytes of multiply-adds a cycle, each of which takes four cycles, as Zen and
-Skylake and their successors do within a factor that all candidates share. Only ratios of estimates mean something.
+All that it takes of a machine is in `Machine` and its `Rates`. Only ratios of estimates mean something.
 """
 
 from __future__ import annotations
@@ -10,23 +9,6 @@ from itertools import pairwise
 from math import inf
 
 from sateen.tensor_ir import Machine
-
-MULTIPLY_ADD_BYTES = 64
-"""Bytes of accumulators that a cycle updates."""
-LATENCY = 4
-"""Cycles until a multiply-add can follow another one on the same accumulator."""
-LOAD_CYCLES = 0.55
-"""Of one load of 32 bytes or a broadcast: nearly two a cycle."""
-STEP_CYCLES = 0.3
-"""What a step of a reduction costs beside its arithmetic."""
-TILE_CYCLES = 10
-"""What a tile costs to begin and to end."""
-CACHE_BYTES_PER_CYCLE = (64.0, 28.0, 18.0)
-"""What a core reads of its first, second and third cache."""
-MEMORY_BYTES_PER_CYCLE = 6.4
-"""What a core reads of memory that is in no cache."""
-SPILL = 1.5
-"""By how much of its part of a cache data has to exceed it until none of it is found there again."""
 
 
 def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, exposed: float = 0.0) -> float:
@@ -38,11 +20,13 @@ def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, expo
     """
     if positions * vectors + vectors + 1 > machine.vector_registers:
         return inf
-    row_bytes = vectors * machine.vector_bytes
-    loads = positions + vectors * max(1, machine.vector_bytes // 32)
+    rates, row_bytes = machine.rates, vectors * machine.vector_bytes
+    loads = positions + vectors * max(1, machine.vector_bytes // rates.load_bytes)
     fetch = row_bytes / bytes_per_cycle(terms * row_bytes, machine)
-    step = max(positions * row_bytes / MULTIPLY_ADD_BYTES, loads * LOAD_CYCLES, fetch, LATENCY)
-    return terms * (step + STEP_CYCLES + exposed * fetch) + 2 * positions * vectors + TILE_CYCLES
+    arithmetic = positions * row_bytes / rates.multiply_add_bytes
+    step = max(arithmetic, loads * rates.load_cycles, fetch, rates.multiply_add_latency)
+    begin_and_end = rates.store_cycles * positions * vectors + rates.tile_cycles
+    return terms * (step + rates.step_cycles + exposed * fetch) + begin_and_end
 
 
 def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Machine) -> float:
@@ -55,12 +39,16 @@ def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Mach
 def bytes_per_cycle(size: int, machine: Machine) -> float:
     """What a core reads per cycle of data of `size` bytes that it reads again and again.
 
-    Half of a cache of its own is for such data, and a quarter of the third, which it shares. Data that exceeds its
-    part comes from the next cache for so much as it exceeds it by, up to SPILL.
+    A part of each cache is for such data. Data that exceed it come from the next cache for so much as they exceed it
+    by, up to `Rates.overflow`.
     """
-    held = (machine.l1_bytes // 2, machine.l2_bytes // 2, machine.l3_bytes // 4)
-    rates = (*CACHE_BYTES_PER_CYCLE, MEMORY_BYTES_PER_CYCLE)
-    cycles = 1 / rates[0]
-    for most, (near, far) in zip(held, pairwise(rates), strict=True):
-        cycles += min(1.0, max(0, size - most) / (SPILL * max(most, 1))) * (1 / far - 1 / near)
+    rates = machine.rates
+    held = (
+        int(machine.l1_bytes * rates.own_part),
+        int(machine.l2_bytes * rates.own_part),
+        int(machine.l3_bytes * rates.common_part),
+    )
+    cycles = 1 / rates.l1
+    for most, (near, far) in zip(held, pairwise((rates.l1, rates.l2, rates.l3, rates.memory)), strict=True):
+        cycles += min(1.0, max(0, size - most) / (rates.overflow * max(most, 1))) * (1 / far - 1 / near)
     return 1 / cycles

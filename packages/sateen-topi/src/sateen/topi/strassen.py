@@ -41,10 +41,6 @@ UNROLLED_TERMS = 4
 VECTORS = (3, 4, 2, 1)
 """Per row of a register tile, as long as that divides the columns: the first that does."""
 
-LEFT_CYCLES, RESULT_CYCLES = 8.0, 14.0
-"""Of one vector of the left operand, and of the result."""
-WEIGHT_CYCLES = 2.0
-"""Of what one vector of the right operand becomes, more than that operand itself: it comes from memory."""
 WORTHWHILE = 2.0
 """How much is to be saved for each cycle that is spent."""
 
@@ -61,9 +57,13 @@ def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
     if lanes == 1 or not matrix or prod(matrix) < 2 or depth % (2 * UNROLLED_TERMS):
         return 0
     rows = batch * prod(matrix)
-    saved = rows * depth * columns / lanes / 8
-    weight = depth * columns / lanes
-    spent = (rows * depth * LEFT_CYCLES + rows * columns * RESULT_CYCLES) / lanes + weight * WEIGHT_CYCLES
+    rates = machine.rates
+    saved = 4 * rows * depth * columns / rates.multiply_add_bytes / 8
+    spent = (
+        rows * depth * rates.left_sum_cycles
+        + rows * columns * rates.result_sum_cycles
+        + depth * columns * rates.weight_sum_cycles
+    )
     return vectors if saved >= WORTHWHILE * spent else 0
 
 

@@ -1,0 +1,54 @@
+"""Architectures of processors as values: what code, schedules and libraries of one have to know, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sateen.tensor_ir.targets.rates import Rates
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Vector registers: their width in bytes and their number. A processor has them that has the feature."""
+
+    bytes: int
+    registers: int
+    feature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CPU:
+    """A processor by LLVM's name: its features beyond those of all of its architecture, caches in bytes, rates.
+
+    `cores` is how many of them are expected to run a network at most.
+    """
+
+    name: str
+    features: frozenset[str]
+    caches: tuple[int, int, int]
+    rates: Rates
+    cores: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """What code for processors of an architecture has to know.
+
+    `vectors` and `levels` begin with the most capable: of both the first counts whose features a target has. `levels`
+    are what is assumed of a processor that is not among `cpus`; the last one has no features.
+    """
+
+    name: str
+    vectors: tuple[Vectors, ...]
+    levels: tuple[CPU, ...]
+    cpus: Mapping[str, CPU]
+
+    def cpu_of(self, name: str, features: frozenset[str]) -> CPU:
+        """The processor of a name, or the highest level that some features reach."""
+        known = self.cpus.get(name)
+        return known or next(level for level in self.levels if level.features <= features)
+
+    def vectors_of(self, features: frozenset[str]) -> Vectors:
+        """The vector registers that code with some features may use."""
+        return next(v for v in self.vectors if not v.feature or v.feature in features)

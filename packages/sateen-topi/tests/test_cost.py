@@ -1,0 +1,65 @@
+"""Estimates take all that they know of a machine from its rates."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from sateen.tensor_ir import Machine
+from sateen.topi import cost
+from sateen.topi.convolution import Problem, candidates
+from sateen.topi.strassen import vectors_for
+from sateen.topi.window import Window
+
+MACHINES = [
+    Machine.of(f"llvm -mtriple={text}")
+    for text in (
+        "x86_64-linux-gnu -mcpu=x86-64-v4", "x86_64-linux-gnu -mcpu=x86-64-v3", "x86_64-linux-gnu -mcpu=x86-64-v2",
+        "aarch64-linux-gnu",
+    )
+]  # fmt: skip
+PROPORTIONS = {"load_bytes", "exposed", "streamed", "reread", "own_part", "common_part", "overflow"}
+
+
+def half_as_fast(machine):
+    """The machine with half of each rate and twice as many cycles for each thing that takes some."""
+    rates = {f.name: getattr(machine.rates, f.name) for f in fields(machine.rates) if f.name not in PROPORTIONS}
+    slower = {name: 2 * rate if name.endswith(("cycles", "latency")) else rate / 2 for name, rate in rates.items()}
+    return replace(machine, rates=replace(machine.rates, **slower))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_tile_takes_twice_the_cycles_on_a_machine_half_as_fast(machine):
+    args = (6, 2, 500)
+    assert cost.tile_cycles(*args, half_as_fast(machine), 0.5) == 2 * cost.tile_cycles(*args, machine, 0.5)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_convolution_takes_twice_the_cycles_on_a_machine_half_as_fast(machine, stride):
+    problem = Problem((1, 64, 28, 28), (128, 64, 3, 3), Window((3, 3), (stride, stride), (1, 1, 1, 1), (1, 1)))
+    expected = {str(c.method): 2 * c.cycles for c in candidates(problem, machine)}
+    found = {str(c.method): c.cycles for c in candidates(problem, half_as_fast(machine))}
+    assert found == pytest.approx(expected)
+    assert list(found) == list(expected)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_products_are_chosen_by_ratios_of_rates_alone(machine):
+    for rows in (16, 64, 256, 1024):
+        a, columns = (1, rows, 1024), 1536
+        assert vectors_for(a, columns, half_as_fast(machine)) == vectors_for(a, columns, machine)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_data_that_exceed_a_cache_come_more_slowly(machine):
+    sizes = (machine.l1_bytes // 4, machine.l1_bytes, machine.l2_bytes, machine.l3_bytes, 8 * machine.l3_bytes)
+    found = [cost.bytes_per_cycle(size, machine) for size in sizes]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == machine.rates.l1
+    assert found[-1] == pytest.approx(machine.rates.memory)
+
+
+def test_a_tile_that_leaves_no_register_is_refused():
+    v4, v3, *_ = MACHINES
+    assert cost.tile_cycles(14, 2, 64, v3) == float("inf")
+    assert cost.tile_cycles(14, 2, 64, v4) < float("inf")
