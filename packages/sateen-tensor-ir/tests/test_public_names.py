@@ -6,6 +6,7 @@ import pytest
 
 from sateen import tensor_ir
 from sateen.tensor_ir import te
+from sateen.tensor_ir.functions import MathFunction
 from sateen.tensor_ir.te import ir_builder
 
 
@@ -18,7 +19,7 @@ def public(module):
                 inherited = any(attribute in vars(base) for base in (object, int, str, tuple))
                 if not attribute.startswith("_") and not inherited and _is_documented(member):
                     yield f"{module.__name__}.{name}.{attribute}", member
-        elif inspect.isfunction(thing):
+        elif inspect.isfunction(thing) or isinstance(thing, MathFunction):
             yield f"{module.__name__}.{name}", thing
 
 

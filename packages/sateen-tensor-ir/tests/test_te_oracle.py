@@ -199,7 +199,7 @@ def test_faults_name_the_tensor_the_expression_and_the_point():
     ratio = te.compute((2,), lambda i: a[i, 0] // a[0, 1], name="ratio")
     refused("tensor 'ratio': division by zero in a[i, 0] // a[0, 1]\n  i = 0", ratio, x)
     shifted = te.compute((2,), lambda i: te.left_shift(a[i, 0], 40), name="shifted")
-    refused("tensor 'shifted': shift of int32 by less than 0 or more than 31\n  i = 0", shifted, x)
+    refused("tensor 'shifted': shift_left of int32 expects an amount in [0, 32), found 40\n  i = 0", shifted, x)
     piece = te.compute((2,), lambda i: te.piecewise([1, 2], i + 1), name="piece")
     refused("tensor 'piece': piecewise expects an index in [0, 2)\n  i = 1", piece, {})
     cubed = te.compute((2,), lambda i: te.call("cube", a[i, 0]), name="cubed")

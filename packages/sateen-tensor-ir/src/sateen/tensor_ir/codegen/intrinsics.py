@@ -1,18 +1,19 @@
 """Rewriting of named calls, such as exp(x) or a user's mish(x), into native calls and arithmetic.
 
-Each name has rules, functions from the call to an expression; what that expression calls is rewritten in turn. Code
-generators implement only `NATIVE_CALLS` and the C library's functions by `libm.<name>`.
+Each name has rules, functions from the call to an expression; what that expression calls is rewritten in turn. Those
+that ship are the formulas of `tensor_ir.functions`. Code generators implement native functions, the C library's by
+`libm.<name>`, and what they say to keep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.codegen.math_rules import LIBM, MATH_RULES
+from sateen.tensor_ir.functions import FUNCTIONS, MathFunction, library_function
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
 from sateen.tensor_ir.ir.visit import N, SharingRewriter, map_children
@@ -21,16 +22,12 @@ from sateen.tensor_ir.lower.cut_expressions import cut_expressions
 Rule = Callable[[Call], Expr | None]
 """From a call to what it stands for, of the same type; None where the rule does not serve the call's type."""
 
-NATIVE_CALLS = frozenset({
-    "fma", "sqrt", "floor", "ceil", "trunc", "round", "fabs", "reinterpret", "shift_left", "shift_right",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "popcount",
-})  # fmt: skip
-"""The calls that every code generator implements itself."""
-
 
 def is_native(name: str) -> bool:
-    """Whether code generators implement the call themselves: one of NATIVE_CALLS, or a function of the C library."""
-    return name in NATIVE_CALLS or name.startswith(LIBM)
+    """Whether every code generator implements the call: a conversion, a native function, one of the C library."""
+    if name == "reinterpret" or library_function(name):
+        return True
+    return name in FUNCTIONS and FUNCTIONS[name].is_native
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +45,10 @@ class IntrinsicRules:
             raise CodegenError(f"expected the name of a call that needs a rule, found '{name}', which is native")
         return IntrinsicRules({**self.rules, name: (rule, *self.rules.get(name, ()))})
 
+    def unchanged(self, functions: Iterable[MathFunction]) -> frozenset[str]:
+        """The names of those that have the rules that ship and no others, so that a spelling can stand for them."""
+        return frozenset(f.name for f in functions if self.rules.get(f.name) == DEFAULT_RULES.rules.get(f.name))
+
     def expand(self, e: Call) -> Expr:
         """What the first rule that serves the call gives.
 
@@ -64,8 +65,8 @@ class IntrinsicRules:
         raise CodegenError(f"no rule serves the call of '{e.name}' giving {e.dtype}; names with rules are {known}")
 
 
-DEFAULT_RULES = IntrinsicRules({name: (rule,) for name, rule in MATH_RULES.items()})
-"""The functions of te.math, for code generators of processors."""
+DEFAULT_RULES = IntrinsicRules({name: (f.formula,) for name, f in FUNCTIONS.items() if not f.is_native})
+"""The formulas of all functions that are not native."""
 
 
 def lower_intrinsics(

@@ -12,6 +12,8 @@ from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
 from sateen.tensor_ir.codegen.llvm import Report, compile_text, emit_module, target_machine
+from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
+from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
 
 
@@ -37,15 +39,16 @@ def generate(
         check_public(name)
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
-    own = frozenset(name for name in _own_calls(target) if rules.rules.get(name) == DEFAULT_RULES.rules[name])
+    own = rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target))
     bodies = [lower_intrinsics(f.body, rules, own) for f in functions]
     ready = [replace(f, body=body) for f, body in zip(functions, bodies, strict=True)]
     return emit_module(ready, target.triple, internal=internal)
 
 
-def _own_calls(target: Target) -> frozenset[str]:
-    """The calls beyond the native ones that the target has instructions for."""
-    return frozenset({"ldexp"}) if target.has_feature("avx512f") else frozenset()
+def _is_instruction(function: MathFunction, target: Target) -> bool:
+    """Whether the processor has an instruction for a function that others compute by formulas."""
+    spelling = function.llvm
+    return isinstance(spelling, LlvmIntrinsic) and bool(spelling.feature) and target.has_feature(spelling.feature)
 
 
 def compile_functions(

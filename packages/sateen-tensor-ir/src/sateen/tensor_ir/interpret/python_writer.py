@@ -15,11 +15,9 @@ from functools import partial
 from itertools import count, product
 from typing import Any
 
-import numpy as np
-
-from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import scalars
+from sateen.tensor_ir.interpret.calls import meaning_of_values
 from sateen.tensor_ir.interpret.memory import Clock, Memory, SharedMemory, interleave
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.ir import expr as ex
@@ -51,8 +49,6 @@ MAX_LOOPS = 15
 
 MAX_TEXT = 400
 """Characters of one Python expression, which CPython limits to 200 nested parentheses."""
-
-_BITWISE = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
 
 
 @dataclass(slots=True)
@@ -107,7 +103,7 @@ class _Writer:
         self.program = Program(
             namespace={
                 "SharedMemory": SharedMemory, "interleave": interleave, "clock": clock, "product": product,
-                "minimum": scalars.minimum, "maximum": scalars.maximum, "fma": scalars.fma, "no_branch": _no_branch,
+                "minimum": scalars.minimum, "maximum": scalars.maximum, "no_branch": _no_branch,
             }
         )  # fmt: skip
         self.numbers = count()
@@ -436,30 +432,13 @@ class _Writer:
         return result
 
     def call(self, e: ex.Call) -> str:
-        args = [self.expr(a) for a in e.args]
-        listed = ", ".join(args)
-        if e.name in _BITWISE:
-            return f"({args[0]} {_BITWISE[e.name]} {args[1]})"
-        if e.name in ("shift_left", "shift_right", "popcount"):
-            return f"{self.constant(partial(getattr(scalars, e.name), dtype=e.dtype))}({listed})"
-        if e.name == "fma":
-            return f"fma({listed})"
-        if e.name in scalars.ROUNDINGS:
-            return f"{self.constant(scalars.ROUNDINGS[e.name])}({listed})"
+        listed = ", ".join(self.expr(a) for a in e.args)
         if e.name == "reinterpret":
             return f"{self.constant(scalars.reinterpretation(e.args[0].dtype, e.dtype))}({listed})"
-        meaning = self.functions.get(e.name, scalars.MATH.get(e.name.removeprefix("libm.")))
+        meaning = meaning_of_values(e, self.functions)
         if meaning is None:
             raise ExecutionError(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
-        return f"{self.constant(_in_double(meaning, e))}({listed})"
-
-
-def _in_double(meaning: Callable[..., Any], e: ex.Call) -> Callable[..., Any]:
-    """A function of the real numbers: evaluated in float64, then rounded."""
-    result = scalars.conversion(DType.of("float64"), e.dtype)
-    if any(not a.dtype.is_float for a in e.args) or not e.dtype.is_float:
-        return meaning
-    return lambda *args: result(meaning(*map(np.float64, args)))
+        return f"{self.constant(meaning)}({listed})"
 
 
 def _no_branch(index: int, count: int) -> None:

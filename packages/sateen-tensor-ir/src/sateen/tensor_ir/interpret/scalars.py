@@ -7,8 +7,7 @@ floating-point type: those are storage, and `rounded` is what a store or a cast 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -23,22 +22,6 @@ Value = Any
 
 class Trap(Exception):  # noqa: N818 - the field's word
     """An operation that has no result: the interpreter adds where it happened."""
-
-
-def _sigmoid(x: Value) -> Value:
-    return 1.0 / (1.0 + np.exp(-x))
-
-
-MATH: Mapping[str, Callable[..., Value]] = {
-    "exp": np.exp, "log": np.log, "tanh": np.tanh, "erf": np.vectorize(math.erf, otypes=[np.float64]),
-    "sigmoid": _sigmoid, "sin": np.sin, "cos": np.cos, "pow": np.power,
-}  # fmt: skip
-"""Functions of float64 scalars or arrays, for calls that code generators leave to rules or to the C library."""
-
-ROUNDINGS: Mapping[str, Callable[..., Value]] = {
-    "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint, "fabs": np.abs,
-}  # fmt: skip
-"""Functions of one floating-point value that are exact or correctly rounded."""
 
 
 @cache
@@ -106,55 +89,3 @@ def minimum(a: Value, b: Value) -> Value:
 def maximum(a: Value, b: Value) -> Value:
     """The larger; NaN if either is NaN."""
     return a if a > b or math.isnan(a) else b
-
-
-def shift_left(x: int, bits: int, dtype: DType) -> int:
-    return wrap(x << _shift(bits, dtype), dtype)
-
-
-def shift_right(x: int, bits: int, dtype: DType) -> int:
-    return x >> _shift(bits, dtype)
-
-
-def _shift(bits: int, dtype: DType) -> int:
-    if not 0 <= bits < dtype.bits:
-        raise Trap(f"shift of {dtype} by {bits}, expected [0, {dtype.bits})")
-    return bits
-
-
-def popcount(x: int, dtype: DType) -> int:
-    return (x & ((1 << dtype.bits) - 1)).bit_count()
-
-
-def fma(x: Value, y: Value, z: Value) -> Value:
-    """x·y + z rounded once, in the type of x."""
-    return _fma64(x, y, z) if isinstance(x, np.float64) else _fma32(float(x), float(y), float(z))
-
-
-def _fma32(x: float, y: float, z: float) -> np.float32:
-    """The product of two floats is exact in a double; their sum with a third is rounded to odd, so that the rounding
-
-    to float is the only one (Boldo, Melquiond: Emulation of FMA and correctly rounded sums, 2008).
-    """
-    product = x * y
-    total = product + z
-    if not math.isfinite(total):
-        return np.float32(total)
-    part = total - product
-    error = (product - (total - part)) + (z - part)  # Knuth's two-sum: total + error is exact
-    if error != 0.0 and np.float64(total).view(np.int64) & 1 == 0:
-        total = math.nextafter(total, math.inf if error > 0 else -math.inf)
-    return np.float32(total)
-
-
-def _fma64(x: np.float64, y: np.float64, z: np.float64) -> np.float64:
-    plain = x * y + z
-    if not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
-        return plain
-    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
-    if exact == 0:
-        return plain
-    try:
-        return np.float64(float(exact))
-    except OverflowError:
-        return np.float64(math.inf if exact > 0 else -math.inf)

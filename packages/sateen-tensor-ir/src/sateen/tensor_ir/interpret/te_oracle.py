@@ -14,7 +14,9 @@ import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExecutionError
+from sateen.tensor_ir.functions import function_of
 from sateen.tensor_ir.interpret import loop_oracle, scalars
+from sateen.tensor_ir.interpret.calls import meaning_of_arrays
 from sateen.tensor_ir.interpret.symbols import bind_symbols, evaluate_shape
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Reduce, Var
@@ -216,7 +218,6 @@ _OPERATIONS: dict[type[Expr], Callable[[Array, Array], Array]] = {
     ex.EQ: np.equal, ex.NE: np.not_equal, ex.LT: np.less, ex.LE: np.less_equal, ex.GT: np.greater,
     ex.GE: np.greater_equal,
 }  # fmt: skip
-_BITWISE = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
 
 
 class _Evaluator:
@@ -330,24 +331,22 @@ class _Evaluator:
 
     def call(self, e: ex.Call) -> Array:
         args = [self.value(a) for a in e.args]
-        if e.name in _BITWISE:
-            return np.asarray(_BITWISE[e.name](*args))
-        if e.name in ("shift_left", "shift_right"):
-            bits = args[1]
-            beyond = (bits < 0) | (bits >= e.dtype.bits)
-            if beyond.any():
-                where = np.broadcast_to(beyond, (self.count,))
-                raise self.error(f"shift of {e.dtype} by less than 0 or more than {e.dtype.bits - 1}", where)
-            return np.asarray((np.left_shift if e.name == "shift_left" else np.right_shift)(*args))
-        if e.name == "popcount":
-            unsigned = args[0].view(f"uint{e.dtype.bits}")
-            return np.asarray(np.bitwise_count(unsigned)).astype(e.dtype.numpy)
-        if e.name == "fma":
-            return np.asarray(args[0] * args[1] + args[2])
         if e.name == "reinterpret":
             narrow = args[0].astype(e.args[0].dtype.numpy).view(e.dtype.numpy)
             return _widened(narrow, e.dtype)
-        meaning = self.definition.functions.get(e.name, scalars.MATH.get(e.name, scalars.ROUNDINGS.get(e.name)))
+        meaning = meaning_of_arrays(e, self.definition.functions)
         if meaning is None:
             raise self.error(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
+        self.check_domain(e, args)
         return np.asarray(meaning(*args))
+
+    def check_domain(self, e: ex.Call, args: Sequence[Array]) -> None:
+        """Raise ExecutionError at a point where an operand is one for which the function has no result."""
+        function = function_of(e.name)
+        if function is None or function.domain is None:
+            return
+        within, operand = function.domain.range(e.dtype), args[function.domain.operand]
+        beyond = np.broadcast_to((operand < within.start) | (operand >= within.stop), (self.count,))
+        if beyond.any():
+            found = np.broadcast_to(operand, (self.count,))[np.flatnonzero(beyond)[0]]
+            raise self.error(function.domain.refusal(function.name, e.dtype, found), beyond)

@@ -3,6 +3,14 @@
 from typing import Any as _Any
 
 from sateen.runtime.dtype import DType as _DType
+from sateen.tensor_ir.functions.arithmetic import ceil, floor, fma, round, sqrt, trunc
+from sateen.tensor_ir.functions.exponential import erf, exp, sigmoid, tanh
+from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, bitwise_xor, popcount
+from sateen.tensor_ir.functions.integer import shift_left as left_shift
+from sateen.tensor_ir.functions.integer import shift_right as right_shift
+from sateen.tensor_ir.functions.logarithm import log
+from sateen.tensor_ir.functions.logarithm import pow as power
+from sateen.tensor_ir.functions.trigonometric import cos, sin
 from sateen.tensor_ir.ir import expr as _expr
 from sateen.tensor_ir.ir.buffer import Buffer, decl_buffer
 from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, select
@@ -10,33 +18,7 @@ from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.extern import extern
-from sateen.tensor_ir.te.math import (
-    abs,
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    ceil,
-    cos,
-    erf,
-    exp,
-    floor,
-    fma,
-    isnan,
-    left_shift,
-    log,
-    popcount,
-    power,
-    reinterpret,
-    right_shift,
-    round,
-    rsqrt,
-    sigmoid,
-    sin,
-    sqrt,
-    tanh,
-    trunc,
-)
+from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, reinterpret, rsqrt
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
 from sateen.tensor_ir.te.tensor import Tensor, compute, constant, piecewise, placeholder, var
 

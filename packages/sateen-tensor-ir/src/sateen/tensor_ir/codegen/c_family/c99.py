@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import Metadata
-from sateen.tensor_ir.codegen.c_family.c99_interface import C99_TYPES, PublicFunction, declarations, services
+from sateen.tensor_ir.codegen.c_family.c99_interface import PublicFunction, declarations, services
+from sateen.tensor_ir.codegen.c_family.dialects import C99
 from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
@@ -24,9 +25,6 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Allocate, For, Function, Let, LoopKind
 from sateen.tensor_ir.ir.visit import walk
-
-FUNCTIONS = frozenset({"exp", "log", "tanh", "erf", "sin", "cos", "pow"})
-"""Functions of C's library that are called rather than written out."""
 
 LARGEST_ARRAY = 1 << 16
 """Bytes of a private buffer on the stack; larger ones come from the host."""
@@ -55,14 +53,14 @@ def emit_c(
     public = []
     for function in functions:
         check_public(function.name)
-        kernel = C99Kernel(source, with_rules(function, rules, FUNCTIONS))
+        kernel = C99Kernel(source, with_rules(function, rules, C99))
         kernel.define()
         public.append(PublicFunction(source, function, kernel.kernel_name).definition())
     metadata = Metadata(producer, target, tuple(map(signature_of, functions)))
     parts = [
         declarations(),
-        *(routine.definition(C99_TYPES) for routine in source.routines),
-        *(array("static const", name, buffer, C99_TYPES) for buffer, name in source.constants.items()),
+        *(routine.definition(C99.types) for routine in source.routines),
+        *(array("static const", name, buffer, C99.types) for buffer, name in source.constants.items()),
         services(metadata.to_json()),
         *source.functions,
         *public,
@@ -73,9 +71,7 @@ def emit_c(
 class C99Kernel(Statements):
     """One function: its kernel, and a task for each of its parallel loops."""
 
-    types = C99_TYPES
-    float_suffix = "f"
-    language = "C99"
+    dialect = C99
 
     def __init__(self, source: Source, function: Function) -> None:
         super().__init__(source, _TAKEN, function.name)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from string import Template
 from textwrap import wrap
 
 from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import DeviceKind
+from sateen.tensor_ir.codegen.c_family.dialects import C99
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions, Source
 from sateen.tensor_ir.codegen.signature import symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Function
-
-C99_TYPES: Mapping[str, str] = {
-    **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    "float32": "float", "float64": "double", "bool": "bool",
-}  # fmt: skip
 
 _LONGEST_STRING = 4095
 """Characters of a string that a C99 compiler must take (5.2.4.1)."""
@@ -214,9 +210,7 @@ def _string(text: str) -> str:
 class PublicFunction(Expressions):
     """The function that hosts call: it checks every argument, then calls the kernel."""
 
-    types = C99_TYPES
-    float_suffix = "f"
-    language = "C99"
+    dialect = C99
 
     def __init__(self, source: Source, function: Function, kernel: str) -> None:
         super().__init__(source, frozenset({"host", "args", "count", "status"}), function.name)

@@ -6,7 +6,7 @@ unevaluated keeps such constants to itself: `c ? a : b` becomes an `if` where a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -14,6 +14,7 @@ from typing import ClassVar
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.c_family import routines
+from sateen.tensor_ir.codegen.c_family.dialects import Dialect
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, Identifiers
 from sateen.tensor_ir.codegen.c_family.literals import (
     ADD,
@@ -30,9 +31,10 @@ from sateen.tensor_ir.codegen.c_family.literals import (
     literal,
     storage_type,
 )
-from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64, Routine
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
-from sateen.tensor_ir.codegen.math_rules import LIBM
+from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64
+from sateen.tensor_ir.codegen.intrinsics import IntrinsicRules, lower_intrinsics
+from sateen.tensor_ir.functions import FUNCTIONS, library_function
+from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine, RoutineCall
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
@@ -63,21 +65,12 @@ class Source:
 
 _SYMBOLS = {ex.EQ: "==", ex.NE: "!=", ex.LT: "<", ex.LE: "<=", ex.GT: ">", ex.GE: ">="}
 _INFIX = {ex.Add: ("+", ADD), ex.Sub: ("-", ADD), ex.Mul: ("*", MULTIPLY)}
-_BITWISE = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^"}
-_LIBRARY = {
-    "fma": "fma", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint", "fabs": "fabs",
-    **{name: name for name in ("exp", "log", "tanh", "erf", "sin", "cos", "pow")},
-}  # fmt: skip
 
 
 class Expressions:
     """`code(e)` is the C text of an expression; what it needs beforehand is added to `lines`."""
 
-    types: ClassVar[Mapping[str, str]]
-    """The dialect's names of sateen's types."""
-    float_suffix: ClassVar[str]
-    """What distinguishes the float32 function of the dialect's library."""
-    language: ClassVar[str]
+    dialect: ClassVar[Dialect]
 
     def __init__(self, source: Source, taken: frozenset[str], name: str) -> None:
         self.source = source
@@ -133,13 +126,13 @@ class Expressions:
         """The type of an element in memory."""
         if not (dtype.is_float and dtype.bits == 16):
             self._known(dtype)
-        return storage_type(dtype, self.types)
+        return storage_type(dtype, self.dialect.types)
 
     def _known(self, dtype: DType) -> str:
-        if str(dtype) not in self.types:
-            known = ", ".join(self.types)
-            raise CodegenError(f"{self.function_name}: {self.language} has no type {dtype}; it has {known}")
-        return self.types[str(dtype)]
+        if str(dtype) not in self.dialect.types:
+            known = ", ".join(self.dialect.types)
+            raise CodegenError(f"{self.function_name}: {self.dialect.name} has no type {dtype}; it has {known}")
+        return self.dialect.types[str(dtype)]
 
     # Evaluation.
 
@@ -221,7 +214,7 @@ class Expressions:
                 return self._call(e)
             case Load():
                 return self._load(e)
-        raise unknown(e, f"{self.function_name}: the emitter of {self.language}")
+        raise unknown(e, f"{self.function_name}: the emitter of {self.dialect.name}")
 
     def _load(self, e: Load) -> Code:
         element = self.element(e.buffer, e.indices)
@@ -262,7 +255,7 @@ class Expressions:
         """An integer as an unsigned one, in which overflow is defined."""
         if isinstance(e, ex.Const):
             return f"{int(e.value) % (1 << DType.of(unsigned).bits)}u"
-        return f"({self.types[unsigned]}){self.text(e, UNARY)}"
+        return f"({self.dialect.types[unsigned]}){self.text(e, UNARY)}"
 
     def cast(self, dtype: DType, value: Code) -> Code:
         return Code(f"({self.value_type(dtype)}){value.within(UNARY)}", UNARY)
@@ -336,28 +329,28 @@ class Expressions:
         return self.cast(target, self.code(e.value))
 
     def _call(self, e: ex.Call) -> Code:
-        name = e.name.removeprefix(LIBM)
-        if name in _LIBRARY:
-            suffix = "" if e.dtype == FLOAT64 else self.float_suffix
-            return Code(f"{_LIBRARY[name]}{suffix}({', '.join(self.text(a) for a in e.args)})")
-        match name:
-            case "bitwise_and" | "bitwise_or" | "bitwise_xor":
-                return Code(f"{self.text(e.args[0], UNARY)} {_BITWISE[name]} {self.text(e.args[1], UNARY)}", BITWISE)
-            case "shift_left":
+        if e.name == "reinterpret":
+            return self._reinterpreted(e)
+        function = FUNCTIONS.get(e.name)
+        spelling = self.dialect.spelling(function) if function is not None else None
+        if library := library_function(e.name):
+            spelling = LibraryFunction(library)
+        match spelling:
+            case LibraryFunction(name):
+                suffix = "" if e.dtype == FLOAT64 else self.dialect.float_suffix
+                return Code(f"{name}{suffix}({', '.join(self.text(a) for a in e.args)})")
+            case InfixOperator(symbol, wraps=False):
+                return Code(f"{self.text(e.args[0], UNARY)} {symbol} {self.text(e.args[1], UNARY)}", BITWISE)
+            case InfixOperator(symbol):
                 unsigned = "uint64" if e.dtype.bits == 64 else "uint32"
-                shifted = f"{self._modulo(e.args[0], unsigned)} << {self.text(e.args[1], UNARY)}"
-                return self.cast(e.dtype, Code(shifted, BITWISE))
-            case "shift_right":
-                return Code(f"{self.text(e.args[0], UNARY)} >> {self.text(e.args[1], UNARY)}", BITWISE)
-            case "popcount":
+                value = f"{self._modulo(e.args[0], unsigned)} {symbol} {self.text(e.args[1], UNARY)}"
+                return self.cast(e.dtype, Code(value, BITWISE))
+            case RoutineCall(routine):
                 unsigned = f"uint{e.args[0].dtype.bits}"
-                bits = f"{self.source.require(routines.POPCOUNT)}({self._modulo(e.args[0], unsigned)})"
-                return self.cast(e.dtype, Code(bits))
-            case "reinterpret":
-                return self._reinterpreted(e)
+                return self.cast(e.dtype, Code(f"{self.source.require(routine)}({self._modulo(e.args[0], unsigned)})"))
         raise CodegenError(
-            f"{self.function_name}: {self.language} has no function {e.name!r} of {e.dtype} that could be called "
-            "for its effect"
+            f"{self.function_name}: {self.dialect.name} has no function {e.name!r} of {e.dtype} that could be "
+            "called for its effect"
         )
 
     def _reinterpreted(self, e: ex.Call) -> Code:
@@ -366,7 +359,7 @@ class Expressions:
         if source.is_float and source.bits == 16:
             value, source = Code(f"{self.source.require(routines.pack(source))}({value.text})"), DType.of("uint16")
         if target.is_float and target.bits == 16:
-            bits = f"({self.types['uint16']}){value.within(UNARY)}"
+            bits = f"({self.dialect.types['uint16']}){value.within(UNARY)}"
             return Code(f"{self.source.require(routines.unpack(target))}({bits})")
         if source == target:
             return value
@@ -375,8 +368,8 @@ class Expressions:
         return Code(f"{self.source.require(routines.reinterpret(source, target))}({value.text})")
 
 
-def with_rules(function: Function, rules: IntrinsicRules, own: frozenset[str]) -> Function:
-    """The function with named calls rewritten, but for those of the dialect's `own` that the user gives no rule for.
+def with_rules(function: Function, rules: IntrinsicRules, dialect: Dialect) -> Function:
+    """The function with named calls rewritten, except those that the dialect spells and the user gives no rule for.
 
     Raises CodegenError for denormals to be flushed, which C has no words for.
     """
@@ -384,7 +377,7 @@ def with_rules(function: Function, rules: IntrinsicRules, own: frozenset[str]) -
         raise CodegenError(
             f"{function.name}: expected denormals to be kept, found denormals flush, which targets of kind llvm can do"
         )
-    keep = frozenset(name for name in own if rules.rules.get(name) == DEFAULT_RULES.rules[name])
+    keep = rules.unchanged(f for f in FUNCTIONS.values() if dialect.spelling(f) is not None)
     return replace(function, body=lower_intrinsics(function.body, rules, keep))
 
 

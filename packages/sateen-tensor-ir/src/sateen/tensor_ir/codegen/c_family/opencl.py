@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sateen.tensor_ir.codegen.c_family.dialects import OPENCL_C
 from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
@@ -13,15 +14,6 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, split_host_device
-
-OPENCL_TYPES = {
-    "int8": "char", "int16": "short", "int32": "int", "int64": "long",
-    "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
-    "float32": "float", "float64": "double", "bool": "bool",
-}  # fmt: skip
-
-FUNCTIONS = frozenset({"exp", "log", "sin", "cos"})
-"""Functions of OpenCL C that are within 4 ulp (OpenCL 1.2, 7.4), so that they can be called; others are written out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,13 +34,13 @@ def emit_opencl(function: Function, rules: IntrinsicRules = DEFAULT_RULES) -> Op
     lacks, LoweringError for work that is not bound.
     """
     check_public(function.name, opencl=True)
-    program = split_host_device(with_rules(function, rules, FUNCTIONS))
+    program = split_host_device(with_rules(function, rules, OPENCL_C))
     source = Source()
     for kernel in program.kernels:
         OpenCLKernel(source, kernel).define()
     parts = [
-        *(routine.definition(OPENCL_TYPES) for routine in source.routines),
-        *(array("__constant", name, buffer, OPENCL_TYPES) for buffer, name in source.constants.items()),
+        *(routine.definition(OPENCL_C.types) for routine in source.routines),
+        *(array("__constant", name, buffer, OPENCL_C.types) for buffer, name in source.constants.items()),
         *source.functions,
     ]
     if any("double" in part for part in parts):
@@ -59,9 +51,7 @@ def emit_opencl(function: Function, rules: IntrinsicRules = DEFAULT_RULES) -> Op
 class OpenCLKernel(Statements):
     """One kernel."""
 
-    types = OPENCL_TYPES
-    float_suffix = ""
-    language = "OpenCL C"
+    dialect = OPENCL_C
 
     def __init__(self, source: Source, kernel: Kernel) -> None:
         super().__init__(source, frozenset(), kernel.name)

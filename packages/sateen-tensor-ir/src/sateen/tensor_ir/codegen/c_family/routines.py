@@ -1,31 +1,15 @@
 """Small functions that generated C calls where C's own operators mean something else than docs/semantics.md.
 
-A routine's text names types by sateen's names (`$uint32`); each dialect substitutes its own. Bits are read through a
-union, which C99 (6.5.2.3, TC3) and OpenCL C both define.
+Bits are read through a union, which C99 (6.5.2.3, TC3) and OpenCL C both define.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from string import Template
 
 from sateen.runtime.dtype import DType
+from sateen.tensor_ir.functions.spelling import Routine
 from sateen.tensor_ir.ir.expr import int_range
-
-
-@dataclass(frozen=True, slots=True)
-class Routine:
-    """A static function of the generated source: its name, its definition and the routines that it calls."""
-
-    name: str
-    text: str
-    requires: tuple[Routine, ...] = ()
-
-    def definition(self, types: Mapping[str, str]) -> str:
-        """The definition in a dialect whose names of types are `types`."""
-        return Template(self.text.strip("\n")).substitute(types)
 
 
 def integer_literal(value: int, dtype: DType) -> str:
@@ -191,11 +175,3 @@ def round_to(dtype: DType) -> Routine:
 static inline $float32 {name}($float32 x) {{
   return {unpack(dtype).name}({pack(dtype).name}(x));
 }}""", (pack(dtype), unpack(dtype)))  # fmt: skip
-
-
-POPCOUNT = Routine("sateen_popcount", """
-static inline $int32 sateen_popcount($uint64 x) {
-  $int32 count = 0;
-  for (; x != 0; x &= x - 1) ++count;
-  return count;
-}""")  # fmt: skip

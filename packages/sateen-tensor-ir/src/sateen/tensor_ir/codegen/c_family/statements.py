@@ -61,13 +61,13 @@ class Statements(Expressions):
                 self.barrier(s)
             case Invoke():
                 raise CodegenError(
-                    f"{self.function_name}: {self.language} has each kernel on its own, found a call of {s.callee!r}; "
-                    "build for llvm"
+                    f"{self.function_name}: {self.dialect.name} has each kernel on its own, found a call of "
+                    f"{s.callee!r}; build for llvm"
                 )
             case Timestamp():
-                raise CodegenError(f"{self.function_name}: {self.language} has no clock to read; build for llvm")
+                raise CodegenError(f"{self.function_name}: {self.dialect.name} has no clock to read; build for llvm")
             case _:
-                raise unknown(s, f"{self.function_name}: the emitter of {self.language}")
+                raise unknown(s, f"{self.function_name}: the emitter of {self.dialect.name}")
 
     def _apart(self, s: Stmt) -> None:
         """A statement among others: what it declares ends with it."""
@@ -174,11 +174,11 @@ class Statements(Expressions):
         if size is None:
             raise CodegenError(
                 f"{self.function_name}: {buffer.name!r} in scope {buffer.scope.value} expects a constant size in "
-                f"{self.language}, found [{', '.join(map(str, buffer.shape))}]"
+                f"{self.dialect.name}, found [{', '.join(map(str, buffer.shape))}]"
             )
         return max(size, 1)
 
     def barrier(self, s: Barrier) -> None:
         raise CodegenError(
-            f"{self.function_name}: {self.language} has no threads to wait for at a barrier {s.scope.value}"
+            f"{self.function_name}: {self.dialect.name} has no threads to wait for at a barrier {s.scope.value}"
         )

@@ -19,6 +19,8 @@ from sateen.tensor_ir.codegen.llvm.values import (
     storage_type,
     vector_literal,
 )
+from sateen.tensor_ir.functions import FUNCTIONS, library_function
+from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
@@ -27,19 +29,6 @@ from sateen.tensor_ir.ir.visit import unknown, walk
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
 _SIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "slt", ex.LE: "sle", ex.GT: "sgt", ex.GE: "sge"}
 _UNSIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "ult", ex.LE: "ule", ex.GT: "ugt", ex.GE: "uge"}
-_UNARY_INTRINSICS = {
-    "sqrt": "sqrt",
-    "floor": "floor",
-    "ceil": "ceil",
-    "trunc": "trunc",
-    "round": "roundeven",
-    "fabs": "fabs",
-}
-_BITWISE = {"bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "shift_left": "shl"}
-
-LIBM = {"exp": "exp", "log": "log", "tanh": "tanh", "erf": "erf", "sin": "sin", "cos": "cos", "pow": "pow"}
-"""Calls `libm.NAME`, lane by lane, and the C library's function of each (double; with an f behind it, float)."""
-
 _NOTHING = Buffer("nothing", (ex.const(1),), INT64, data=np.zeros(1, np.int64))
 """What a load that must not run reads instead: as many bytes of zero as the largest element has."""
 
@@ -498,33 +487,24 @@ class Expressions(Conversions):
 
     def _call(self, e: ex.Call) -> Value:
         arguments = self.match_widths(*(self.value(a) for a in e.args))
-        first = arguments[0]
-        if e.name in _UNARY_INTRINSICS:
-            return self.emit(self.intrinsic(_UNARY_INTRINSICS[e.name], first.type, first), first.kind, first.lanes)
-        if e.name == "fma":
-            return self.emit(self.intrinsic("fma", first.type, *arguments), first.kind, first.lanes)
-        if e.name in _BITWISE:
-            return self.emit(f"{_BITWISE[e.name]} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
-        if e.name == "shift_right":
-            word = "lshr" if ex.int_range(e.dtype)[0] == 0 else "ashr"
-            return self.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
-        if e.name == "ldexp":
-            suffix = f"{intrinsic_suffix(first)}.{intrinsic_suffix(arguments[1])}"
-            types = f"{first.type}, {arguments[1].type}"
-            self.module.declarations[f"declare {first.type} @llvm.ldexp.{suffix}({types})"] = None
-            operands = f"{first.typed}, {arguments[1].typed}"
-            return self.emit(f"call {first.type} @llvm.ldexp.{suffix}({operands})", first.kind, first.lanes)
-        if e.name == "popcount":
-            return self.emit(self.intrinsic("ctpop", first.type, first), first.kind, first.lanes)
         if e.name == "reinterpret":
-            return self.reinterpret(first, e.args[0].dtype, e.dtype)
-        if e.name.startswith("libm.") and e.name[5:] in LIBM:
-            return self._libm(LIBM[e.name[5:]], arguments)
+            return self.reinterpret(arguments[0], e.args[0].dtype, e.dtype)
+        if library := library_function(e.name):
+            return self._library_call(library, arguments)
+        function = FUNCTIONS.get(e.name)
+        first = arguments[0]
+        match function.llvm if function is not None else None:
+            case LlvmIntrinsic(name, overloads):
+                call = self.intrinsic(name, first.type, *arguments, overloads=overloads)
+                return self.emit(call, first.kind, first.lanes)
+            case LlvmInstruction(signed, unsigned):
+                word = unsigned if ex.int_range(e.dtype)[0] == 0 else signed
+                return self.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
         raise CodegenError(
             f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give an intrinsic rule for it"
         )
 
-    def _libm(self, name: str, arguments: list[Value]) -> Value:
+    def _library_call(self, name: str, arguments: list[Value]) -> Value:
         """A call of the C library, once per lane."""
         kind, lanes = arguments[0].kind, arguments[0].lanes
         symbol = name if kind == "double" else f"{name}f"

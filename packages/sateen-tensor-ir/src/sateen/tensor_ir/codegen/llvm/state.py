@@ -134,9 +134,9 @@ class FunctionState:
     def branch_if(self, condition: Value, then: str, otherwise: str) -> None:
         self.lines.append(f"  br i1 {condition.text}, label %{then}, label %{otherwise}")
 
-    def intrinsic(self, name: str, result: str, *arguments: Value, overload: Value | None = None) -> str:
-        """A call of an LLVM intrinsic, declared at first use. `overload` names its type suffix (default: operand 0)."""
-        suffix = intrinsic_suffix(overload or arguments[0])
+    def intrinsic(self, name: str, result: str, *arguments: Value, overloads: int = 1) -> str:
+        """A call of an LLVM intrinsic, declared at first use; its suffix names the types of the first operands."""
+        suffix = ".".join(map(intrinsic_suffix, arguments[:overloads]))
         full = f"@llvm.{name}.{suffix}"
         types = ", ".join(a.type for a in arguments)
         self.module.declarations[f"declare {result} {full}({types})"] = None

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir.ir.expr import FLOAT32, Expr, as_expr, call, const, minimum, select
+from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, shift_left, shift_right
+from sateen.tensor_ir.ir.expr import FLOAT32, Expr, call, const, minimum, select
 
 INT32 = DType.of("int32")
 UINT64 = DType.of("uint64")
-FLOAT64 = DType.of("float64")
 INFINITY = float("inf")
 NAN = float("nan")
 
@@ -31,36 +31,6 @@ def bits(x: Expr) -> Expr:
 def from_bits(pattern: Expr) -> Expr:
     """The float32 of a bit pattern."""
     return call("reinterpret", [pattern], FLOAT32)
-
-
-def _integers(name: str, x: Expr, y: Expr | int) -> Expr:
-    return call(name, [x, as_expr(y, x.dtype)])
-
-
-def shift_left(x: Expr, amount: Expr | int) -> Expr:
-    """x·2^amount, wrapped."""
-    return _integers("shift_left", x, amount)
-
-
-def shift_right(x: Expr, amount: Expr | int) -> Expr:
-    """⌊x / 2^amount⌋."""
-    return _integers("shift_right", x, amount)
-
-
-def bitwise_and(x: Expr, y: Expr | int) -> Expr:
-    return _integers("bitwise_and", x, y)
-
-
-def bitwise_or(x: Expr, y: Expr | int) -> Expr:
-    return _integers("bitwise_or", x, y)
-
-
-def bitwise_xor(x: Expr, y: Expr | int) -> Expr:
-    return _integers("bitwise_xor", x, y)
-
-
-def absolute(x: Expr) -> Expr:
-    return call("fabs", [x])
 
 
 def with_sign_of(magnitude: Expr, x: Expr) -> Expr:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from sateen.tensor_ir.codegen.math_bits import (
+import numpy as np
+
+from sateen.tensor_ir.functions.arithmetic import fabs
+from sateen.tensor_ir.functions.bits import (
     INFINITY,
     INT32,
     NAN,
     SIGN,
     SIGNIFICAND_BITS,
     UINT64,
-    absolute,
     bits,
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
     from_bits,
     polynomial,
-    shift_left,
-    shift_right,
 )
+from sateen.tensor_ir.functions.function import Kind, MathFunction, Signature
+from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
+from sateen.tensor_ir.functions.spelling import LibraryFunction
 from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, call, const, maximum, select
 
 # The fraction bits of 2^-24 / 2π, from the first on
@@ -43,7 +43,7 @@ def _reduce(x: Expr) -> tuple[Expr, Expr]:
     an error below 2^-61 quarter turns. No float32 comes nearer than 2^-29.9 quarter turns to a multiple of one, which
     leaves 31 bits of r to be rounded to 24.
     """
-    magnitude = absolute(x)
+    magnitude = fabs(x)
     pattern = bits(magnitude)
     exponent = shift_right(pattern, SIGNIFICAND_BITS)
     significand = bitwise_or(bitwise_and(pattern, 0x7FFFFF), 0x800000)
@@ -74,13 +74,40 @@ def _sine_of_quadrant(quadrant: Expr, r: Expr, sign: Expr) -> Expr:
     return from_bits(bitwise_xor(bits(select(is_odd, cosine, sine)), flip))
 
 
-def sin(x: Expr) -> Expr:
-    """The sine, within 2.8 ulp; NaN for an infinite x."""
+def _sin(x: Expr) -> Expr:
+    """NaN for an infinite x."""
     quadrant, r = _reduce(x)
     return _sine_of_quadrant(quadrant, r, bits(x))
 
 
-def cos(x: Expr) -> Expr:
-    """The cosine, within 2.8 ulp, as the sine of a quarter turn more; NaN for an infinite x."""
+def _cos(x: Expr) -> Expr:
+    """The sine of a quarter turn more; NaN for an infinite x."""
     quadrant, r = _reduce(x)
     return _sine_of_quadrant(quadrant + 1, r, const(0, INT32))
+
+
+sin = MathFunction(
+    "sin",
+    "Sine of an angle in radians.",
+    Signature(Kind.FLOAT),
+    np.sin,
+    derivative=lambda x: (cos(x),),
+    formulas={FLOAT32: _sin},
+    library="sin",
+    error=2.8,
+    c99=LibraryFunction("sin"),
+    opencl=LibraryFunction("sin"),
+)
+
+cos: MathFunction = MathFunction(
+    "cos",
+    "Cosine of an angle in radians.",
+    Signature(Kind.FLOAT),
+    np.cos,
+    derivative=lambda x: (-sin(x),),
+    formulas={FLOAT32: _cos},
+    library="cos",
+    error=2.8,
+    c99=LibraryFunction("cos"),
+    opencl=LibraryFunction("cos"),
+)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from sateen.tensor_ir.codegen.math_bits import (
-    FLOAT64,
-    INFINITY,
-    NAN,
-    absolute,
-    bits,
-    polynomial,
-    shift_left,
-    split,
-)
-from sateen.tensor_ir.codegen.math_exponential import LN2_HIGH, LN2_LOW
+import numpy as np
+
+from sateen.tensor_ir.functions.arithmetic import fabs, floor
+from sateen.tensor_ir.functions.bits import INFINITY, NAN, bits, polynomial, split
+from sateen.tensor_ir.functions.exponential import LN2_HIGH, LN2_LOW
+from sateen.tensor_ir.functions.function import FLOAT64, Kind, MathFunction, Signature
+from sateen.tensor_ir.functions.integer import shift_left
+from sateen.tensor_ir.functions.spelling import LibraryFunction
 from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, call, select
 
 # (ln(1 + f) - f + f²/2) / f³ on [√½ - 1, √2 - 1]; the error of ln(1 + f) is 2^-27.4 of it
@@ -42,8 +39,8 @@ _EXP2 = (
 _ROUNDER = 1.5 * 2.0**52  # adding it rounds to an integer, which the low bits of the sum then hold
 
 
-def log(x: Expr) -> Expr:
-    """ln x, within 1 ulp; -inf for either zero, NaN below."""
+def _log(x: Expr) -> Expr:
+    """ln x; -inf for either zero, NaN below."""
     k, m = split(x)
     exponent, f = k.astype(FLOAT32), m - 1.0
     square = f * f
@@ -51,6 +48,20 @@ def log(x: Expr) -> Expr:
     finite = exponent * LN2_HIGH + (f + (exponent * LN2_LOW + tail))
     beyond = select(x.equal(0.0), -INFINITY, select(x > 0.0, INFINITY, NAN))
     return select((x > 0.0) & (x < INFINITY), finite, beyond)
+
+
+log = MathFunction(
+    "log",
+    "Natural logarithm; NaN below 0.",
+    Signature(Kind.FLOAT),
+    np.log,
+    derivative=lambda x: (1.0 / x,),
+    formulas={FLOAT32: _log},
+    library="log",
+    error=1.0,
+    c99=LibraryFunction("log"),
+    opencl=LibraryFunction("log"),
+)
 
 
 def _log2(x: Expr) -> Expr:
@@ -72,18 +83,36 @@ def _exp2(x: Expr) -> Expr:
     return (1.0 + f * polynomial(f, _EXP2)) * call("reinterpret", [pattern], FLOAT64)
 
 
-def pow(x: Expr, y: Expr) -> Expr:  # noqa: A001 - C's name for it
-    """x^y, as C99 (7.12.7.4 and F.9.4.4) defines it; within 0.51 ulp, so exact results come out exact.
+def _pow(x: Expr, y: Expr) -> Expr:
+    """x^y, as C99 (7.12.7.4 and F.9.4.4) defines it, so nearly rounded that exact results come out exact.
 
     The logarithm and the exponential are taken in float64, because an error of y·log2 x is one of the exponent.
     """
-    magnitude = absolute(x)
+    magnitude = fabs(x)
     power = _exp2(y.astype(FLOAT64) * _log2(magnitude)).astype(FLOAT32)
     half = y * 0.5
-    is_integer = call("floor", [y]).equal(y)
-    is_odd = is_integer & call("floor", [half]).not_equal(half)
+    is_integer = floor(y).equal(y)
+    is_odd = is_integer & floor(half).not_equal(half)
     is_negative = bits(x) < 0
     signed = select(is_negative & is_odd, -power, power)
     real = select((x < 0.0) & (x > -INFINITY) & ~is_integer, NAN, signed)
-    is_one = y.equal(0.0) | x.equal(1.0) | (x.equal(-1.0) & absolute(y).equal(INFINITY))
+    is_one = y.equal(0.0) | x.equal(1.0) | (x.equal(-1.0) & fabs(y).equal(INFINITY))
     return select(is_one, 1.0, real)
+
+
+def _derivative_of_pow(x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    power = pow(x, y)
+    return y * pow(x, y - 1.0), select(power.equal(0.0), power, power * log(x))
+
+
+pow = MathFunction(  # noqa: A001 - C's name for it
+    "pow",
+    "x^y as C's pow defines it.",
+    Signature(Kind.FLOAT, 2),
+    np.power,
+    derivative=_derivative_of_pow,
+    formulas={FLOAT32: _pow},
+    library="pow",
+    error=0.51,
+    c99=LibraryFunction("pow"),
+)

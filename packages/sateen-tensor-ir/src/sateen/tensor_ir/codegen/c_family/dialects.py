@@ -1,0 +1,43 @@
+"""What tells one language of the C family from another, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sateen.tensor_ir.functions import MathFunction
+from sateen.tensor_ir.functions.spelling import CSpelling
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialect:
+    """A language: its names of sateen's types, and how it writes functions (None where it has no word for one).
+
+    `float_suffix` tells the float32 function of its library from the one of float64.
+    """
+
+    name: str
+    types: Mapping[str, str]
+    spelling: Callable[[MathFunction], CSpelling | None]
+    float_suffix: str = ""
+
+
+C99 = Dialect(
+    "C99",
+    {
+        **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+        "float32": "float", "float64": "double", "bool": "bool",
+    },
+    spelling=lambda function: function.c99,
+    float_suffix="f",
+)  # fmt: skip
+
+OPENCL_C = Dialect(
+    "OpenCL C",
+    {
+        "int8": "char", "int16": "short", "int32": "int", "int64": "long",
+        "uint8": "uchar", "uint16": "ushort", "uint32": "uint", "uint64": "ulong",
+        "float32": "float", "float64": "double", "bool": "bool",
+    },
+    spelling=lambda function: function.opencl,
+)  # fmt: skip

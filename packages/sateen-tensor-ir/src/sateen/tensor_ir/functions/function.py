@@ -1,0 +1,145 @@
+"""A function of numbers as one value: what it takes, means and becomes. Interpreters and emitters read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.functions.spelling import CSpelling, LlvmSpelling
+from sateen.tensor_ir.ir.expr import FLOAT32, Call, Const, Expr, as_expr, call, cast
+
+Array = np.ndarray[Any, Any]
+FLOAT64 = DType.of("float64")
+
+LIBRARY = "libm."
+"""Calls of this prefix are the C library's function of the name that follows, for float64, one lane at a time."""
+
+
+class Kind(Enum):
+    """What the operands of a function are, all of one type."""
+
+    FLOAT = "floating-point operands"
+    INTEGER = "integers"
+
+    def holds(self, dtype: DType) -> bool:
+        """Whether a type is of this kind."""
+        return dtype.is_float if self is Kind.FLOAT else dtype.is_int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """`count` operands of one type of a kind, and behind them operands of the types `others`.
+
+    The result has the type of the first.
+    """
+
+    kind: Kind
+    count: int = 1
+    others: tuple[DType, ...] = ()
+
+    def check_number(self, name: str, found: int) -> None:
+        """Raise ExpressionError where function `name` is given more or fewer operands."""
+        expected = self.count + len(self.others)
+        if found != expected:
+            raise ExpressionError(f"{name} expects {expected} operand{'s' * (expected > 1)}, found {found}")
+
+    def check(self, name: str, found: tuple[DType, ...]) -> None:
+        """Raise ExpressionError where the operands of function `name` have other types, or are more or fewer."""
+        self.check_number(name, len(found))
+        first = found[0]
+        if not self.kind.holds(first) or found != (first,) * self.count + self.others:
+            types = "".join(f", then {dtype}" for dtype in self.others)
+            raise ExpressionError(
+                f"{name} expects {self.kind.value} of one type{types}, found {', '.join(map(str, found))}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The range in which an integer operand has to be: outside of it the function has no result."""
+
+    operand: int
+    what: str
+    range: Callable[[DType], range]
+
+    def refusal(self, function: str, dtype: DType, found: object) -> str:
+        """What to say of an operand that is outside, of a function that gives `dtype`."""
+        within = self.range(dtype)
+        return f"{function} of {dtype} expects {self.what} in [{within.start}, {within.stop}), found {found}"
+
+
+@dataclass(frozen=True, eq=False)  # without slots: each value has a __doc__ of its own
+class MathFunction:
+    """A pure function of numbers, called as `function(x, …)` with expressions, Python numbers among them.
+
+    `name` is that of the text form, `meaning` the docstring of the value. A function is given by
+
+    - `reference`: the result from arrays, float64 for any floating-point type, integers in their own type;
+    - `exact`: from a type to the function on single values of it (int, np.float32, np.float64), for functions that are
+      exact or correctly rounded; of the others the reference in float64 is rounded;
+    - `derivative`: from the operands to the partial derivative by each of them; None for functions of integers;
+    - `formulas`: by element type, the arithmetic that it becomes where an emitter has no spelling for it; 16-bit floats
+      are computed as float32 and rounded;
+    - `library`: its name in C's library, which float64 calls unless there is a formula;
+    - `error`: the largest error in units of the last place of float32, infinite results and subnormal numbers included,
+      where the formula for float32 promises one;
+    - `llvm`, `c99`, `opencl`: its spelling, where an emitter has one; a function of OpenCL's library is used if it is
+      within 4 ulp (OpenCL 1.2, 7.4).
+    """
+
+    name: str
+    meaning: str
+    signature: Signature
+    reference: Callable[..., Array]
+    exact: Callable[[DType], Callable[..., Any]] | None = None
+    domain: Domain | None = None
+    derivative: Callable[..., tuple[Expr, ...]] | None = None
+    formulas: Mapping[DType, Callable[..., Expr]] = field(default_factory=dict)
+    library: str = ""
+    error: float | None = None
+    llvm: LlvmSpelling | None = None
+    c99: CSpelling | None = None
+    opencl: CSpelling | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__doc__", self.meaning)
+
+    def __repr__(self) -> str:
+        return f"MathFunction({self.name})"
+
+    def __call__(self, *operands: Any) -> Expr:
+        """The function of these operands; a Python number or a literal takes the type of the others.
+
+        Raises ExpressionError for operands of other types than it takes, or another number of them.
+        """
+        self.signature.check_number(self.name, len(operands))
+        given = [a if isinstance(a, (int, float)) else as_expr(a) for a in operands]
+        shared = given[: self.signature.count]
+        typed = [a.dtype for a in shared if isinstance(a, Expr) and not isinstance(a, Const)]
+        first = typed[0] if typed else as_expr(shared[0]).dtype
+        types = (*(first for _ in shared), *self.signature.others)
+        values = [as_expr(a.value if isinstance(a, Const) else a, t) for a, t in zip(given, types, strict=True)]
+        self.signature.check(self.name, tuple(v.dtype for v in values))
+        return call(self.name, values)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether every emitter spells it, so that it has no formulas."""
+        return not self.formulas and not self.library
+
+    def formula(self, e: Call) -> Expr | None:
+        """What a call becomes where the emitter has no spelling of the function; None for a type without formula."""
+        if e.dtype in self.formulas:
+            return self.formulas[e.dtype](*e.args)
+        if e.dtype == FLOAT64 and self.library:
+            return call(LIBRARY + self.library, e.args)
+        if e.dtype.is_float and e.dtype.bits == 16 and FLOAT32 in self.formulas:
+            operands = [cast(FLOAT32, a) if a.dtype == e.dtype else a for a in e.args]
+            return cast(e.dtype, call(self.name, operands))
+        return None

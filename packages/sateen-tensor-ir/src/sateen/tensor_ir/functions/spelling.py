@@ -1,0 +1,71 @@
+"""How emitters write a function: a small value for each way of writing. What an emitter lacks becomes a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Template
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmIntrinsic:
+    """A call of `llvm.NAME`, whose suffix names the types of the first `overloads` operands.
+
+    A processor without `feature` has no instruction for it, so that formulas are better there.
+    """
+
+    name: str
+    overloads: int = 1
+    feature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmInstruction:
+    """An instruction of LLVM on two integers: its word for signed ones, and for unsigned ones."""
+
+    signed: str
+    unsigned: str
+
+
+LlvmSpelling = LlvmIntrinsic | LlvmInstruction
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """A static function of generated C: its name, its definition and the routines that it calls.
+
+    The text names types by sateen's names (`$uint32`); each dialect substitutes its own.
+    """
+
+    name: str
+    text: str
+    requires: tuple[Routine, ...] = ()
+
+    def definition(self, types: Mapping[str, str]) -> str:
+        """The definition in a dialect whose names of types are `types`."""
+        return Template(self.text.strip("\n")).substitute(types)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFunction:
+    """A function of the dialect's library: in C99 the one of float64, which for float32 has an f behind its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class InfixOperator:
+    """An operator of C between two integers; with `wraps` it acts on the unsigned ones, where overflow is defined."""
+
+    symbol: str
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoutineCall:
+    """A call of a routine of ours, whose operand is the unsigned integer of the same bits."""
+
+    routine: Routine
+
+
+CSpelling = LibraryFunction | InfixOperator | RoutineCall

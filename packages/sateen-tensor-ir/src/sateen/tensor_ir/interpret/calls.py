@@ -1,0 +1,60 @@
+"""What a call means to the interpreters: a function of the table, or one whose meaning the caller gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.dtype import DType
+from sateen.tensor_ir.functions import MathFunction, function_of
+from sateen.tensor_ir.interpret import scalars
+from sateen.tensor_ir.interpret.scalars import Trap, Value
+from sateen.tensor_ir.ir.expr import Call
+
+Meanings = Mapping[str, Callable[..., Any]]
+"""Functions by name, on float64: what calls mean that are not native."""
+
+
+def meaning_of_arrays(e: Call, given: Meanings) -> Callable[..., Any] | None:
+    """A function of arrays, floating point as float64; None where neither the table nor `given` has it."""
+    function = function_of(e.name)
+    if function is None or not function.is_native:
+        given_meaning = given.get(e.name)
+        if given_meaning is not None:
+            return given_meaning
+    return None if function is None else function.reference
+
+
+def meaning_of_values(e: Call, given: Meanings) -> Callable[..., Value] | None:
+    """A function of single values, in the types of the call; None where neither the table nor `given` has it."""
+    function = function_of(e.name)
+    if function is None or not function.is_native:
+        given_meaning = given.get(e.name)
+        if given_meaning is not None:
+            return _in_float64(given_meaning, e)
+    return None if function is None else _checked(function, e)
+
+
+def _checked(function: MathFunction, e: Call) -> Callable[..., Value]:
+    """The function, which traps an operand that is outside of its domain."""
+    plain = _in_float64(function.reference, e) if function.exact is None else function.exact(e.dtype)
+    domain = function.domain
+    if domain is None:
+        return plain
+
+    def checked(*operands: Value) -> Value:
+        if operands[domain.operand] not in domain.range(e.dtype):
+            raise Trap(domain.refusal(function.name, e.dtype, operands[domain.operand]))
+        return plain(*operands)
+
+    return checked
+
+
+def _in_float64(meaning: Callable[..., Any], e: Call) -> Callable[..., Value]:
+    """A function of the real numbers: evaluated in float64, then rounded."""
+    result = scalars.conversion(DType.of("float64"), e.dtype)
+    if any(not a.dtype.is_float for a in e.args) or not e.dtype.is_float:
+        return meaning
+    return lambda *operands: result(meaning(*map(np.float64, operands)))
