@@ -99,7 +99,7 @@ def test_names_of_a_model_are_no_markup() -> None:
     svg = g.finish().to_svg()
     assert "</style><script>&\\x1b" in texts(svg)
     assert "<b>\"'&\\n" in texts(svg)
-    assert "float32[?<n>]" in texts(svg)
+    assert 'float32[?"<n>"]' in texts(svg)
 
 
 def test_an_edge_across_layers_is_one_line_and_one_across_many_is_a_name() -> None:

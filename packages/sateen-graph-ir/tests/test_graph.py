@@ -18,7 +18,6 @@ from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.ops.reduce import ReduceSum
 from sateen.graph_ir.ops.shape import Pad
-from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.pipeline import verify_graph
 from sateen.graph_ir.records import Records
 from sateen.graph_ir.types import Symbol
@@ -221,13 +220,12 @@ def test_only_a_graph_with_outputs_is_built(graph, message):
 def test_open_dimensions_are_given_before_a_graph_is_built(parse):
     graph = parse("input %x: float32[?n, 3, ?m]\n%y = relu(%x)\noutput %y")
     message = (
-        'build: expected inputs of known sizes, found %x: float32[?n, 3, ?m]; give them first, as in bind_dims(graph, '
-        '{"n": 1, "m": 1})'
+        'build: expected known sizes, found %x: float32[?n, 3, ?m]; give them: build(graph, dims={"n": 1, "m": 1})'
     )
     with pytest.raises(InferenceError) as caught:
         build(graph)
     assert str(caught.value) == message
-    build(bind_dims(graph, {"n": 1, "m": 1}))
+    build(graph, dims={"n": 1, "m": 1})
 
 
 def rewritten(graph, function):

@@ -1,11 +1,8 @@
-"""Pass infer_types, and bind_dims, which rests on it."""
-
-from functools import partial
+"""Pass infer_types."""
 
 import pytest
 
 from sateen.graph_ir.graph import Value
-from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.infer_types import infer_types, with_inputs
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.errors import InferenceError
@@ -23,15 +20,6 @@ def test_types_follow_the_inputs(parse):
 
 def test_types_that_agree_leave_the_graph_as_it_is(check_unchanged):
     check_unchanged(infer_types, TEXT)
-
-
-def test_symbols_get_their_sizes(parse):
-    graph = bind_dims(parse(TEXT), {"n": 5, "other": 1})
-    assert str(graph.outputs[0].type) == "float32[5, 4]"
-
-
-def test_other_symbols_stay(check_unchanged):
-    check_unchanged(partial(bind_dims, dims={"m": 5}), TEXT)
 
 
 def test_sizes_that_do_not_fit_are_refused(parse):

@@ -79,6 +79,8 @@ def test_names_of_any_kind_survive():
     [
         None, True, 3, -3, 0.5, -0.0, 1e-30, float("inf"), float("-inf"), 'a"b', (), (1,), (1, (2.0, "x")),
         DType.of("int8"), Layout.parse("aBcd16b"), TensorType.of("float32", (Symbol("n"), 3)), Symbol("n m"),
+        Symbol("n") * 2 + 1, -Symbol("n"), ((Symbol("n") + 1) // 2, 3), (3, (Symbol("n") // 2) * Symbol("m")), ((1,),),
+        ((-Symbol("n") + 3) * Symbol("m"),), (Symbol("n"),), TensorType.of("int8", ((Symbol("n") + 1) // 2,)),
     ],
 )  # fmt: skip
 def test_values_of_attributes_survive(value):
@@ -167,6 +169,10 @@ def test_faults_between_lines_are_told_with_their_place(text, message):
         ("    output %x", "column 5: expected a construct at column 3, found 'output'"),
         ("  input %y: float31[2]", "column 13: expected an element type, found 'float31'"),
         ("  input %y: float32[-2]", "column 21: expected a dimension, found '-2'"),
+        ("  input %y: float32[?n*2 - ]", "column 28: expected a dimension, found ']'"),
+        ("  input %y: float32[(?n + 1//2]", "column 31: expected ')', found ']'"),
+        ("  input %y: float32[2.5]", "column 21: expected a dimension, found '2.5'"),
+        ("  input %y: float32[?n - ?n - 2]", "column 21: expected a dimension, found '?'"),
         ("  input %y: float32[2]@ab2", "column 24: expected a layout such as aBcd16b, found 'ab2'"),
         ("  input %x: float32[2]", "column 10: expected a name that is not taken, found 'x'"),
         ("  parameter %y: float32[2] = [1.0]", "column 30: expected 2 elements, found '['"),
@@ -179,6 +185,7 @@ def test_faults_between_lines_are_told_with_their_place(text, message):
         ("  %y = clip(%x) {low=true}", "column 22: expected float | None as 'low' of clip, found 'true'"),
         ("  %y = split(%x) {sizes=2}", "column 25: expected tuple[int, ...] as 'sizes' of split, found '2'"),
         ("  %y = scaled(%x)", "column 8: expected attribute 'factor' of scaled, found 'scaled'"),
+        ("  %y = pad(%x) {pads=((?n + 1//2, 3)}", "column 37: expected ')', found '}'"),
         ("  %y = cast(%x) {dtype=*}", "column 24: expected the value of an attribute, found '*'"),
     ],
 )

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sateen.topi.dimension import Symbol
 from sateen.topi.layout import Layout
 from sateen.topi.pool import average_pool, global_pool, max_pool
 from sateen.topi.window import Window
@@ -68,6 +69,9 @@ def test_global(run_views, view, error, random, lanes, shape, blocked, kind):
 
 
 def test_a_last_window_of_ceil_mode_begins_on_data_or_before_it():
+    n = Symbol("n")
+    assert Window((3,), (2,), (1, 1), (1,)).output((n,), ceil_mode=True) == (n // 2 + 1,)
+    assert Window((1,), (2,), (0, 0), (1,)).output((n,), ceil_mode=True) == ((n + 1) // 2,)
     assert Window((2,), (2,), (0, 1), (1,)).output((4,), ceil_mode=True) == (2,)
     assert Window((2,), (2,), (0, 1), (1,)).output((5,), ceil_mode=True) == (3,)
     assert Window((3,), (3,), (1, 0), (1,)).output((5,), ceil_mode=True) == (2,)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.parameter_block import parameter_block
+from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.choose_convolutions import Chooser, choose_convolutions, nothing_known
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.graph_ir.passes.choose_products import choose_products
@@ -38,6 +40,7 @@ from sateen.graph_ir.passes.optimise_bodies import optimise_bodies
 from sateen.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
 from sateen.graph_ir.passes.precompute_parameters import precompute_parameters
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
 from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from sateen.graph_ir.passes.simplify import simplify
@@ -46,10 +49,10 @@ from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.pipeline import Observer, Pipeline, run_pipeline, verify_graph
 from sateen.graph_ir.records import Records
 from sateen.graph_ir.steps import steps_of
-from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.types import TensorType
 from sateen.graph_ir.version import __version__
 from sateen.graph_ir.views import find_views
-from sateen.runtime import ArgumentError, Artifact, InferenceError, Parameter, Target, TargetError
+from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir import Machine, ObjectCache
 from sateen.tensor_ir.codegen.llvm import companion_text
@@ -71,6 +74,8 @@ EXPORTS = (
 )
 LONGEST_SONAME = 128
 """Of a library, without its ending."""
+
+NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 NUMERICS = ("strict", "default", "fast")
 """How far the sums of a network may be rearranged, from the least on (semantics 4.8)."""
@@ -190,6 +195,7 @@ def lowered(
     target: Target,
     begin: Callable[[Function, Node], None] = lambda function, node: None,
     *,
+    dims: Mapping[str, int] = NO_DIMS,
     numerics: str = "default",
     records: Records | None = None,
     pipeline: Pipeline | None = None,
@@ -199,10 +205,11 @@ def lowered(
     denormals: str = "keep",
 ) -> LoweredNetwork:
     """What `build` does before it generates code: the passes, then `lower_network`; its options mean the same."""
+    first = (partial(bind_dims, dims=dims), require_sizes)
     known = nothing_known if records is None else records.best(target)
     passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=target.kind)
-    optimised = run_pipeline(graph, (*passes, last), observer)
+    optimised = run_pipeline(graph, (*first, *passes, last), observer)
     return lower_network(optimised, target, begin, timed=timed, denormals=denormals)
 
 
@@ -223,6 +230,7 @@ def build(
     target: Target | str = "llvm",
     params: Mapping[str, Any] | None = None,
     *,
+    dims: Mapping[str, int] = NO_DIMS,
     numerics: str = "default",
     denormals: str = "keep",
     records: Records | None = None,
@@ -236,22 +244,21 @@ def build(
     """Compile a graph into an artifact.
 
     `params` gives data by name, to inputs of the graph, which become constants, and to parameters in place of theirs.
-    `numerics` are strict, default or fast: whether each sum stays as it is, Winograd's method may rearrange those of a
-    tile, or Strassen's those of a whole matrix (docs/semantics.md 4.8). `denormals` flush lets the network take
-    subnormal numbers for zeros (4.10). `records` are measurements to choose convolutions by; the artifact's options
-    name their digest, and other numerics and denormals than default and keep. `pipeline` replaces the
-    passes that optimise the graph, `operators` has lowerings in place of ours (OpSet.with_lowering), `observer` is told
-    each pass. `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`. `workers`
-    compile kernels beside each other, `cache` keeps their object code; neither changes the result. Raises
-    InferenceError, LoweringError, CodegenError, LinkError, each telling the node, TargetError for a kind of target
-    other than llvm, and ArgumentError for what is no graph with outputs, `params` of another type, other `denormals`,
-    and records beside a pipeline.
+    `dims` gives sizes to the symbols of its types (bind_dims); none may stay open. `numerics` are strict, default or
+    fast: whether each sum stays as it is, Winograd's method may rearrange those of a tile, or Strassen's those of a
+    whole matrix (docs/semantics.md 4.8). `denormals` flush lets the network take subnormal numbers for zeros (4.10).
+    `records` are measurements to choose convolutions by; the artifact's options name their digest, and other numerics
+    and denormals than default and keep. `pipeline` replaces the passes that optimise the graph, `operators` has
+    lowerings in place of ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a
+    clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps
+    their object code; neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each
+    telling the node, TargetError for a kind of target other than llvm, and ArgumentError for what is no graph with
+    outputs, `params` of another type, other `denormals`, and records beside a pipeline.
     """
     if denormals not in DENORMALS:
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
     complete = network_target(target)
     bound = bind_parameters(_required(graph), {} if params is None else params)
-    _require_known_sizes(bound)
     if records is not None and pipeline is not None:
         raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_convolutions takes them")
     compiler = KernelCompiler(complete, workers, cache)
@@ -259,6 +266,7 @@ def build(
         bound,
         complete,
         compiler.begin,
+        dims=dims,
         numerics=numerics,
         records=records,
         pipeline=pipeline,
@@ -309,18 +317,6 @@ def _required(graph: object) -> Graph:
         raise ArgumentError(f"build: expected a graph with outputs, found none in {graph.name!r}; add output(value)")
     verify_graph(graph)
     return graph
-
-
-def _require_known_sizes(graph: Graph) -> None:
-    """Raise InferenceError where an input has a dimension that is a symbol."""
-    for v in graph.inputs:
-        symbols = [d.name for d in v.type.shape if isinstance(d, Symbol)]
-        if symbols:
-            sizes = ", ".join(f'"{name}": 1' for name in dict.fromkeys(symbols))
-            raise InferenceError(
-                f"build: expected inputs of known sizes, found {v}: {v.type}; give them first, as in "
-                f"bind_dims(graph, {{{sizes}}})"
-            )
 
 
 def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:

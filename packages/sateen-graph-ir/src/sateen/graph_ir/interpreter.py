@@ -15,7 +15,7 @@ from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.ops.layout import ConvertLayout
 from sateen.graph_ir.passes.bind_dims import bind_dims
-from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.types import Symbol
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir.interpret.te_oracle import evaluate
@@ -80,19 +80,14 @@ def _check(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, int]:
         raise ArgumentError(f"expected inputs {', '.join(expected) or 'none'}; found {', '.join(inputs) or 'none'}")
     dims: dict[str, int] = {}
     for name, type_ in expected.items():
+        for dim, size in zip(type_.shape, inputs[name].shape, strict=False):
+            if isinstance(dim, Symbol):
+                dims.setdefault(dim.name, size)
+    for name, type_ in expected.items():
         array = inputs[name]
-        if not _fits(type_, array, dims):
+        if DType.of(array.dtype) != type_.dtype or type_.bind(dims).shape != array.shape:
             raise ArgumentError(f"input {name!r} expects {type_}, found {array.dtype}{list(array.shape)}")
     return dims
-
-
-def _fits(type_: TensorType, array: Array, dims: dict[str, int]) -> bool:
-    if DType.of(array.dtype) != type_.dtype or array.ndim != type_.rank:
-        return False
-    return all(
-        size == (dims.setdefault(dim.name, size) if isinstance(dim, Symbol) else dim)
-        for dim, size in zip(type_.shape, array.shape, strict=True)
-    )
 
 
 def _present(array: Array | None) -> Array:

@@ -18,10 +18,11 @@ from sateen.graph_ir.op import Op, is_of
 from sateen.graph_ir.op_set import OpClass, OpSet, name_of
 from sateen.graph_ir.ops.custom import Custom
 from sateen.graph_ir.text import WORD
-from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.graph_ir.types import Dim, Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExpressionError, SateenError
 from sateen.tensor_ir.ir.parser import ParseError
+from sateen.topi.dimension_parser import DimensionTextError, read_dimension
 from sateen.topi.layout import Layout
 
 NO_DATA: Mapping[str, Array] = {}
@@ -118,8 +119,9 @@ class _Line:
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _NAME = re.compile(r"[^\W\d]\w*")
-_INTEGER = re.compile(r"-?\d+(?![\w.])")
 _NUMBER = re.compile(r"-?(?:inf\b|\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.]))")
+_OPEN_DIMENSION = re.compile(r"-?(?:\?|[0-9]+ ?(?:[*+]|//|- ))|-\(")
+"""How the value of an attribute begins that is a dimension with symbols, parentheses aside."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\b")
 _LAYOUT = re.compile(r"\w+")
 
@@ -316,7 +318,7 @@ class _Body:
 
 
 def tensor_type(line: _Line) -> TensorType:
-    """A type such as float32[1, ?n]@aB16b."""
+    """A type such as float32[1, ?n + 1]@aB16b."""
     start = line.position
     try:
         dtype = DType.of(line.take(_NAME) or "")
@@ -327,18 +329,36 @@ def tensor_type(line: _Line) -> TensorType:
     while not line.accept("]"):
         if dims:
             line.expect(",")
-        dims.append(_dim(line))
+        dims.append(_extent(line))
     return TensorType.of(dtype, dims, _layout(line) if line.accept("@") else None)
 
 
-def _dim(line: _Line) -> Dim:
-    if line.accept("?"):
-        return Symbol(line.word("the name of a dimension"))
+def _extent(line: _Line) -> Dim:
     start = line.position
-    text = line.take(_INTEGER)
-    if text is None or text.startswith("-"):
+    extent = _dimension(line)
+    if isinstance(extent, int) and extent < 0:
         line.fail("a dimension", start)
-    return int(text)
+    return extent
+
+
+def _dimension(line: _Line) -> Dim:
+    try:
+        dimension, line.position = read_dimension(line.text, line.position)
+    except DimensionTextError as error:
+        line.fail(error.expected, error.position)
+    return dimension
+
+
+def _group(line: _Line) -> Dimension | None:
+    """The dimension that begins with a parenthesis here; None where a tuple does."""
+    try:
+        dimension, end = read_dimension(line.text, line.position)
+    except DimensionTextError:
+        return None
+    if isinstance(dimension, int):
+        return None
+    line.position = end
+    return dimension
 
 
 def _layout(line: _Line) -> Layout:
@@ -351,6 +371,10 @@ def _layout(line: _Line) -> Layout:
 
 def attribute(line: _Line) -> object:
     """The value of an attribute."""
+    if _OPEN_DIMENSION.match(line.text, line.position):
+        return _dimension(line)
+    if line.text.startswith("(", line.position) and (dimension := _group(line)) is not None:
+        return dimension
     number = line.take(_NUMBER)
     if number is not None:
         return int(number) if number.lstrip("-").isdigit() else float(number)
@@ -364,8 +388,6 @@ def attribute(line: _Line) -> object:
         return tuple(items)
     if line.accept("@"):
         return _layout(line)
-    if line.accept("?"):
-        return Symbol(line.word("the name of a dimension"))
     if line.text.startswith('"', line.position):
         return line.word("a string")
     start = line.position

@@ -11,7 +11,7 @@ from functools import partial
 from time import perf_counter
 
 from sateen.graph_ir.graph import Graph, Node, Pass, Value, infer, note_node
-from sateen.graph_ir.text import format_type, subgraphs
+from sateen.graph_ir.text import subgraphs
 from sateen.runtime.errors import InferenceError
 
 Pipeline = tuple[Pass, ...]
@@ -96,7 +96,7 @@ def verify_graph(graph: Graph) -> None:
     for v, data in graph.parameters.items():
         if data.shape != v.type.physical_shape or data.dtype != v.type.dtype.numpy:
             found = f"{data.dtype}{list(data.shape)}"
-            raise InferenceError(f"parameter {v} has type {format_type(v.type)}, found data of {found}")
+            raise InferenceError(f"parameter {v} has type {v.type}, found data of {found}")
     for node in graph.nodes:
         try:
             _verify_node(node, known)
@@ -116,8 +116,8 @@ def verify_graph(graph: Graph) -> None:
     for output, input_ in graph.aliases.items():
         if output not in graph.outputs or input_ not in graph.inputs or output.type != input_.type:
             raise InferenceError(
-                f"alias: expected an output and an input of one type, found {output}: {format_type(output.type)} "
-                f"and {input_}: {format_type(input_.type)}"
+                f"alias: expected an output and an input of one type, found {output}: {output.type} "
+                f"and {input_}: {input_.type}"
             )
 
 
@@ -131,7 +131,7 @@ def _verify_node(node: Node, known: set[Value]) -> None:
         raise InferenceError(f"{name}: expected {len(types)} outputs, found {len(node.outputs)}")
     for v, t in zip(node.outputs, types, strict=True):
         if (v.type.dtype, v.type.shape) != (t.dtype, t.shape) or t.layout not in (None, v.type.layout):
-            raise InferenceError(f"{name}: {v} is {format_type(v.type)}, inferred {format_type(t)}")
+            raise InferenceError(f"{name}: {v} is {v.type}, inferred {t}")
 
 
 def _require_known(value: Value, known: set[Value], role: str) -> None:

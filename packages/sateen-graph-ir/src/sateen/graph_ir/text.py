@@ -23,7 +23,7 @@ import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, Node, NodeSpan, Value
 from sateen.graph_ir.op import Op
-from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.types import Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.topi.layout import Layout
@@ -48,12 +48,6 @@ def canonical_text(graph: Graph) -> str:
 def format_node(node: Node) -> str:
     """The line of a node."""
     return _Printer(named, spans=True).node(node)
-
-
-def format_type(type_: TensorType) -> str:
-    """The text of a type, such as float32[1, ?n, 16]@aBc16b."""
-    dims = ", ".join(f"?{word(d.name)}" if isinstance(d, Symbol) else str(d) for d in type_.shape)
-    return f"{type_.dtype}[{dims}]" + (f"@{type_.layout}" if type_.layout is not None else "")
 
 
 def large_parameters(graph: Graph) -> dict[str, Array]:
@@ -102,10 +96,8 @@ def format_attribute(value: object) -> str:
             return str(value)
         case Layout():
             return f"@{value}"
-        case TensorType():
-            return format_type(value)
-        case Symbol():
-            return f"?{word(value.name)}"
+        case TensorType() | Dimension():
+            return str(value)
     raise ArgumentError(f"expected an attribute with a text form, found {type(value).__name__} {value!r}")
 
 
@@ -133,7 +125,7 @@ class _Printer:
             yield f"{inner}alias {self.name(output)} = {self.name(input_)}"
 
     def declare(self, value: Value) -> str:
-        return f"{self.name(value)}: {format_type(value.type)}"
+        return f"{self.name(value)}: {value.type}"
 
     def node(self, node: Node) -> str:
         inputs = ", ".join("none" if v is None else self.name(v) for v in node.inputs)

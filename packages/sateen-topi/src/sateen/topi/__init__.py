@@ -1,13 +1,15 @@
 """The operators of sateen: computations over logical axes, in any layout, and their schedules."""
 
+from sateen.topi.dimension import Dimension, Symbol
 from sateen.topi.layout import Block, Layout, View, compute, placeholder
 from sateen.topi.operator import Computation, Kind, LayoutChoice, Operator, ScheduleFunction, kind_of
-from sateen.topi.types import Symbol, TensorType
+from sateen.topi.types import TensorType
 from sateen.topi.version import __version__
 
 __all__ = [
     "Block",
     "Computation",
+    "Dimension",
     "Kind",
     "Layout",
     "LayoutChoice",

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import InferenceError
+from sateen.topi.dimension import Dim, bind, symbols_of
 from sateen.topi.layout import Layout
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A dimension that is not known while the graph is written. Symbols of one name are equal."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return f"?{self.name}"
-
-
-Dim = int | Symbol
 
 MOST_DIMENSIONS = 32
 """Of a tensor: what NumPy has at the least."""
@@ -47,6 +35,7 @@ class TensorType:
         return TensorType(DType.of(dtype), tuple(shape), None if layout is None or layout.is_row_major else layout)
 
     def __str__(self) -> str:
+        """Such as float32[1, ?n*2 + 1, 16]@aBc16b."""
         suffix = f"@{self.layout}" if self.layout is not None else ""
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]{suffix}"
 
@@ -62,8 +51,17 @@ class TensorType:
         return all(isinstance(d, int) for d in self.shape)
 
     @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of the symbols among the dimensions, each once."""
+        return symbols_of(*self.shape)
+
+    def bind(self, sizes: Mapping[str, Dim]) -> TensorType:
+        """The type with sizes for the symbols that `sizes` names; the others stay."""
+        return self if self.is_static else replace(self, shape=tuple(bind(d, sizes) for d in self.shape))
+
+    @property
     def static_shape(self) -> tuple[int, ...]:
-        """The dimensions, as numbers. Raises InferenceError where one is a Symbol."""
+        """The dimensions, as numbers. Raises InferenceError where one is open."""
         if not self.is_static:
             raise InferenceError(f"expected known dimensions, found {self}")
         return tuple(d for d in self.shape if isinstance(d, int))

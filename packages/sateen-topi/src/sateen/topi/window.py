@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir.expr import Expr
+from sateen.topi.dimension import Dim
+
+Extent = TypeVar("Extent", int, Dim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +30,17 @@ class Window:
         """Input positions that one output position spans."""
         return (self.kernel[d] - 1) * self.dilations[d] + 1
 
-    def output(self, spatial: Sequence[int], ceil_mode: bool = False) -> tuple[int, ...]:
+    def output(self, spatial: Sequence[Extent], ceil_mode: bool = False) -> tuple[Extent, ...]:
         """Output extents for input extents; at most 0 where the window doesn't fit.
 
         With `ceil_mode` a last window may stick out, if it starts on data or in the padding before it.
         """
         result = []
         for d, extent in enumerate(spatial):
-            room = extent + self.pads[d] + self.pads[self.rank + d] - self.reach(d)
-            count = (-(-room // self.strides[d]) if ceil_mode else room // self.strides[d]) + 1
-            if ceil_mode and (count - 1) * self.strides[d] >= extent + self.pads[d]:
-                count -= 1
-            result.append(count)
+            last = self.pads[self.rank + d] - self.reach(d)  # where a window starts last, from the end of data
+            if ceil_mode:
+                last = min(last + self.strides[d] - 1, -1)
+            result.append((extent + self.pads[d] + last) // self.strides[d] + 1)
         return tuple(result)
 
     def position(self, d: int, y: Expr, k: Expr) -> Expr:

@@ -15,9 +15,10 @@ from sateen.graph_ir.native import work_of
 from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.control import Control, Loop, While
 from sateen.graph_ir.ops.element_wise import Identity
-from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.types import Dimension, Symbol, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExecutionError, FrontendError
+from sateen.topi.dimension import symbols_of as names_of
 
 EVALUATED_BYTES = 1 << 29
 """Of the data that importing makes, such as shapes, ranges and what is computed from them."""
@@ -28,7 +29,7 @@ MOST_POINTS = 1 << 20
 
 Operand = Value | Array
 """What a name of the model stands for: a value of the graph, or data known while importing. The data of shapes may hold
-Symbols, in an array of objects."""
+Dimensions, in an array of objects."""
 
 
 @dataclass(slots=True)
@@ -177,10 +178,10 @@ def _points_of(graph: Graph) -> float:
 
 
 def symbols_of(operand: Operand) -> set[Symbol]:
-    """The dimensions that must be bound before the data of an operand is known."""
+    """The symbols that must be bound before the data of an operand is known."""
     if isinstance(operand, Value) or operand.dtype != object:
         return set()
-    return {extent for extent in operand.flat if isinstance(extent, Symbol)}
+    return {Symbol(name) for name in names_of(*(d for d in operand.flat if isinstance(d, Dimension)))}
 
 
 def type_of(operand: Operand) -> TensorType:

@@ -12,7 +12,6 @@ from sateen.frontends.onnx.emitter import Operand, type_of
 from sateen.frontends.onnx.loading import subgraphs
 from sateen.frontends.onnx.node import ImportedNode, UnsupportedError
 from sateen.frontends.onnx.tensors import ELEMENT_TYPES
-from sateen.graph_ir.types import Symbol
 
 _NORMALIZATIONS = frozenset({"LayerNormalization", "RMSNormalization"})
 
@@ -53,7 +52,7 @@ def _type_proto(operand: Operand | None) -> onnx.TypeProto:
     if operand is None:
         return onnx.TypeProto()
     type_ = type_of(operand)
-    shape = [extent.name if isinstance(extent, Symbol) else extent for extent in type_.shape]
+    shape = [extent if isinstance(extent, int) else str(extent) for extent in type_.shape]
     return onnx.helper.make_tensor_type_proto(ELEMENT_TYPES[type_.dtype], shape)
 
 

@@ -510,7 +510,7 @@ def _data_of(name: str, given: Array | float, dtype: DType) -> Array:
 
 
 def _symbols(type_: TensorType) -> set[Symbol]:
-    return {extent for extent in type_.shape if isinstance(extent, Symbol)}
+    return set(map(Symbol, type_.symbols))
 
 
 def _converter_of(proto: onnx.NodeProto, domain: str) -> Converter | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from math import isfinite
@@ -22,6 +21,7 @@ from sateen.graph_ir.op import Op
 from sateen.graph_ir.types import Dim, Symbol
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.dimension import symbols_of as names_of
 
 _FIELDS = {
     AttributeProto.FLOAT: "f",
@@ -388,7 +388,7 @@ Converter = Callable[[ImportedNode], Operand | Sequence[Operand]]
 
 def require_bound(symbols: Iterable[Symbol], what: str) -> None:
     """Raises UnsupportedError where a dimension has no number."""
-    names = sorted({_declared_name(symbol) for symbol in symbols})
+    names = sorted({symbol.name for symbol in symbols})
     if names:
         binding = ", ".join(f"{name!r}: ..." for name in names)
         options = " ".join(f"--dim {name}=..." for name in names)
@@ -398,14 +398,9 @@ def require_bound(symbols: Iterable[Symbol], what: str) -> None:
         )
 
 
-def _declared_name(symbol: Symbol) -> str:
-    """The dimension of an input that an extent comes from, such as height of (height + -1) // 2 + 1."""
-    return re.split(" [+-] ", symbol.name.lstrip("("), maxsplit=1)[0]
-
-
 def static_extents(shape: Sequence[Dim], what: str) -> tuple[int, ...]:
     """The dimensions, all of which are numbers. Raises UnsupportedError where one is not."""
-    require_bound((extent for extent in shape if isinstance(extent, Symbol)), what)
+    require_bound(map(Symbol, names_of(*shape)), what)
     return tuple(extent for extent in shape if isinstance(extent, int))
 
 

@@ -52,7 +52,7 @@ def _dimension(dim: onnx.TensorShapeProto.Dimension, name: str, axis: int) -> Di
 
 def bound(type_: TensorType, dims: Mapping[str, int]) -> TensorType:
     """The type with numbers for the Symbols that `dims` names."""
-    return TensorType.of(type_.dtype, [dims.get(d.name, d) if isinstance(d, Symbol) else d for d in type_.shape])
+    return type_.bind(dims)
 
 
 def input_types(

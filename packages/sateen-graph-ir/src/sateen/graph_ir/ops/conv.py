@@ -8,8 +8,9 @@ from math import prod
 
 from sateen.graph_ir.op import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Op, require
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
-from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.graph_ir.types import Dim, TensorType
 from sateen.topi import conv, conv_transpose, winograd
+from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import Layout, View
 from sateen.topi.operator import Computation
 from sateen.topi.window import Window
@@ -136,11 +137,8 @@ class ConvTranspose(Op):
         result: list[Dim] = []
         for d, extent in enumerate(data.shape[2:]):
             change = extra[d] + window.reach(d) - window.pads[d] - window.pads[window.rank + d]
-            if isinstance(extent, Symbol):
-                result.append(Symbol(f"({extent.name} - 1) * {window.strides[d]} + {change}"))
-                continue
             found = (extent - 1) * window.strides[d] + change
-            require(found > 0, self, f"dimension {2 + d} of the output would be {found}")
+            require(may_be_at_least(found, 1), self, f"dimension {2 + d} of the output would be {found}")
             result.append(found)
         return tuple(result)
 

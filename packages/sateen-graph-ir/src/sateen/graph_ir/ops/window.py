@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.graph_ir.op import Op, require
-from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.graph_ir.types import Dim, TensorType
+from sateen.topi.dimension import may_be_at_least
 from sateen.topi.window import Window
 
 LARGEST = 1 << 24
@@ -36,36 +37,15 @@ def window_of(
 
 
 def output_dims(op: Op, window: Window, data: TensorType, ceil_mode: bool = False) -> tuple[Dim, ...]:
-    """Spatial dimensions of the output; a dimension that is a symbol gives one named after the arithmetic.
-
-    Raises InferenceError where the window is larger than the padded data.
-    """
-    result: list[Dim] = []
-    for d, extent in enumerate(data.shape[2:]):
-        single = Window(
-            window.kernel[d : d + 1], window.strides[d : d + 1], (window.pads[d], window.pads[window.rank + d]),
-            window.dilations[d : d + 1],
-        )  # fmt: skip
-        if isinstance(extent, Symbol):
-            change = window.pads[d] + window.pads[window.rank + d] - window.reach(d)
-            rounding = window.strides[d] - 1 if ceil_mode else 0
-            result.append(_counted(extent, change + rounding, window.strides[d]))
-            continue
-        (count,) = single.output([extent], ceil_mode)
+    """Spatial dimensions of the output. Raises InferenceError where the window is larger than the padded data."""
+    result = window.output(data.shape[2:], ceil_mode)
+    for d, count in enumerate(result):
         require(
-            count > 0, op,
-            f"a window of {window.reach(d)} does not fit into dimension {2 + d} of data, which is {extent} with pads "
-            f"{window.pads[d]} and {window.pads[window.rank + d]}",
+            may_be_at_least(count, 1), op,
+            f"a window of {window.reach(d)} does not fit into dimension {2 + d} of data, which is {data.shape[2 + d]} "
+            f"with pads {window.pads[d]} and {window.pads[window.rank + d]}",
         )  # fmt: skip
-        result.append(count)
-    return tuple(result)
-
-
-def _counted(extent: Symbol, change: int, stride: int) -> Symbol:
-    """(extent + change) // stride + 1; the extent itself where that is the same."""
-    if stride == 1 and change == -1:
-        return extent
-    return Symbol(f"({extent.name} + {change}) // {stride} + 1")
+    return result
 
 
 def require_spatial(op: Op, data: TensorType, rank: int | None = None) -> int:
