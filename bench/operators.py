@@ -170,7 +170,7 @@ def blocked(graph: Graph) -> Graph:
     for node in graph.nodes:
         builder.append(Node(node.op, tuple(v and found.get(v, v) for v in node.inputs), node.outputs, node.spans))
     builder.output(*graph.outputs)
-    return choose_layouts(builder.finish(), lanes)
+    return choose_layouts(builder.finish(), MACHINE)
 
 
 class Ours:

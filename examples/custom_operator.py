@@ -9,7 +9,6 @@ import numpy as np
 
 from sateen import graph_ir, runtime
 from sateen.graph_ir import OPS, GraphBuilder
-from sateen.graph_ir.ops import Custom
 from sateen.graph_ir.ops.element_wise import LeakyRelu
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.tensor_ir import te
@@ -37,7 +36,7 @@ weight = random.standard_normal((64, 32)).astype(np.float32)
 builder = GraphBuilder("net")
 data = builder.input("data", "float32", (8, 64))
 hidden = builder.add(MatMul(), data, builder.parameter("weight", weight))
-builder.output(builder.add(LeakyRelu(0.1), builder.add(Custom(Swish(1.5)), hidden), name="out"))
+builder.output(builder.add(LeakyRelu(0.1), builder.add(Swish(1.5), hidden), name="out"))
 graph = builder.finish()
 print(graph)
 

@@ -70,8 +70,7 @@ def test_the_wheel_needs_topi_alone_and_its_import_brings_no_graph_compiler(inst
     (metadata,) = installed.glob("*.dist-info/METADATA")
     assert message_from_string(metadata.read_text(encoding="utf-8")).get_all("Requires-Dist") == ["sateen-topi~=0.1.0"]
     code = (
-        "import sys, acme_operators;"
-        "print([n for n in sys.modules if n.startswith(('sateen.graph', 'sateen.front'))])"
+        "import sys, acme_operators;print([n for n in sys.modules if n.startswith(('sateen.graph', 'sateen.front'))])"
     )
     done = python(code, path=installed, folder=tmp_path)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

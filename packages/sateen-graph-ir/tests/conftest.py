@@ -9,16 +9,17 @@ import pytest
 from sateen.graph_ir.equal import why_different
 from sateen.graph_ir.graph import Array, Graph, GraphBuilder, Pass
 from sateen.graph_ir.interpreter import interpret
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.parser import parse_graph
 from sateen.graph_ir.pipeline import verify_graph
 from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
+from sateen.topi.contract import compute, infer
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Layout, placeholder
 from sateen.topi.layout_conversion import pack, unpack
+from sateen.topi.operator import Operator
 
 
 @pytest.fixture
@@ -82,13 +83,23 @@ def check_op() -> Callable[..., None]:
     return _check_op
 
 
-def _check_op(op: Op, inputs: Sequence[Array], expected: Sequence[Array], blocked: Layout | None = None) -> None:
+@pytest.fixture
+def of_lanes() -> Callable[[int], Machine]:
+    """This machine, with vectors of so many float32."""
+    return _of_lanes
+
+
+def _of_lanes(lanes: int) -> Machine:
+    return replace(Machine.of("llvm"), vector_bytes=4 * lanes)
+
+
+def _check_op(op: Operator, inputs: Sequence[Array], expected: Sequence[Array], blocked: Layout | None = None) -> None:
     """Inference tells what is computed, text form keeps the operator, and oracle and native code give what is expected.
 
     `blocked` is a layout for every input of its rank and the first one's shape, if the operator takes it.
     """
     given = [TensorType.of(str(a.dtype), a.shape) for a in inputs]
-    types = op.infer(*given)
+    types = infer(op, given)
     assert [(t.dtype.numpy, t.shape) for t in types] == [(e.dtype, e.shape) for e in expected]
     builder = GraphBuilder("one")
     operands = [builder.input(f"x{i}", t.dtype, t.shape) for i, t in enumerate(given)]
@@ -98,7 +109,7 @@ def _check_op(op: Op, inputs: Sequence[Array], expected: Sequence[Array], blocke
     _check_values(op, given, types, inputs, expected)
     if blocked is not None:
         wanted = [replace(t, layout=blocked) if t.shape == given[0].shape else t for t in given]
-        choice = next(iter(op.layouts(wanted, types, lanes=blocked.block_of(1))))
+        choice = next(iter(op.layouts(wanted, types, _of_lanes(blocked.block_of(1)))))
         assert blocked in choice.inputs, "the operator does not take the layout"
         given = [replace(t, layout=layout) for t, layout in zip(given, choice.inputs, strict=True)]
         types = tuple(replace(t, layout=layout) for t, layout in zip(types, choice.outputs, strict=True))
@@ -106,10 +117,14 @@ def _check_op(op: Op, inputs: Sequence[Array], expected: Sequence[Array], blocke
 
 
 def _check_values(
-    op: Op, given: Sequence[TensorType], types: Sequence[TensorType], inputs: Sequence[Array], expected: Sequence[Array]
+    op: Operator,
+    given: Sequence[TensorType],
+    types: Sequence[TensorType],
+    inputs: Sequence[Array],
+    expected: Sequence[Array],
 ) -> None:
     views = [placeholder(t.static_shape, t.dtype, f"x{i}", t.memory_layout) for i, t in enumerate(given)]
-    computation = op.compute(*views, outputs=types)
+    computation = compute(op, views, types)
     assert [(v.dtype, v.shape, v.layout) for v in computation.outputs] == [
         (t.dtype, t.static_shape, t.memory_layout) for t in types
     ]

@@ -8,22 +8,23 @@ import pytest
 
 from sateen.graph_ir.graph import GraphBuilder
 from sateen.graph_ir.interpreter import interpret
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.control import If
 from sateen.graph_ir.ops.element_wise import Relu
 from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.types import Dim, Symbol, TensorType
 from sateen.runtime.errors import ArgumentError, InferenceError
+from sateen.topi.operator import Operator
 
 TEXT = "input %x: float32[?n, 2]\n%a = relu(%x)\n%y = concat(%a, %x) {axis=1}\noutput %y"
 N = Symbol("n")
 
 
 @dataclass(frozen=True, slots=True)
-class Fill(Op):
+class Fill(Operator):
     """Data of another shape."""
 
+    name = "acme.Fill"
     shape: tuple[Dim, ...] = ()
     kind: TensorType | None = None
 
@@ -81,7 +82,10 @@ def test_a_graph_of_known_sizes_is_the_same(check_unchanged):
 def test_a_value_of_an_open_size_is_refused():
     g = GraphBuilder()
     g.output(g.add(Fill((N + Symbol("m"),)), g.input("x", "float32", (4,)), name="y"))
-    message = r'^build: expected known sizes, found %y: float32\[\?m \+ \?n\]; give them: build\(graph, dims={"m": 1, "n": 1}\)$'
+    message = (
+        r"^build: expected known sizes, found %y: float32\[\?m \+ \?n\]; "
+        r'give them: build\(graph, dims={"m": 1, "n": 1}\)$'
+    )
     with pytest.raises(InferenceError, match=message):
         require_sizes(g.finish())
 

@@ -41,7 +41,7 @@ def test_large_products_with_a_constant_are_made_of_quarters():
     types = [v.type for v in products[0].inputs]
     assert products[0].op.operations(types, [v.type for v in products[0].outputs]) == 2 * 130 * 512 * 768
     x = {"x": np.random.default_rng(1).standard_normal((2, 65, 512)).astype("float32")}
-    artifact = graph_ir.build(after, pipeline=(partial(choose_layouts, lanes=Machine.of(Target.host()).lanes()),))
+    artifact = graph_ir.build(after, pipeline=(partial(choose_layouts, machine=Machine.of(Target.host())),))
     (y, z), expected = runtime.load(artifact.to_bytes()).run(x).values(), interpret(before, x)
     for found, name in ((y, "y"), (z, "z")):
         assert np.abs(found.numpy() - expected[name]).max() < 5e-6 * np.abs(expected[name]).max()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sateen.graph_ir import OPS, Graph, GraphBuilder, Node, Op, Value, build, interpret, parse_graph
+from sateen.graph_ir import OPS, Graph, GraphBuilder, Node, Operator, Value, build, interpret, parse_graph
 from sateen.graph_ir.equal import why_different
 from sateen.graph_ir.interpreter import evaluate_op
 from sateen.graph_ir.ops import (
@@ -40,6 +40,7 @@ from sateen.graph_ir.types import TensorType
 from sateen.runtime import Artifact, DType, InferenceError, Target, load
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.interpret import evaluate
+from sateen.topi.contract import compute, infer
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Layout, placeholder
 from sateen.topi.layout_conversion import pack, unpack
@@ -111,7 +112,7 @@ REDUCE = (
 )  # fmt: skip
 THREE = {"strides": (2, 1), "pads": (1, 0, 1, 1)}
 
-CASES: list[tuple[Op, tuple[Array, ...]]] = [
+CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     *((op(), (p(*IMAGE),)) for op in PLAIN),
     *((op(), (p(*IMAGE), p(8, 1, 7))) for op in BINARY),
     *((op(axes=(1, 3)), (p(*IMAGE),)) for op in REDUCE),
@@ -202,7 +203,7 @@ def types_of(arrays: tuple[Array, ...]) -> list[TensorType]:
     return [TensorType.of(str(a.dtype), a.shape) for a in arrays]
 
 
-def network(cases: list[tuple[Op, tuple[Array, ...]]]) -> tuple[Graph, dict[str, Array]]:
+def network(cases: list[tuple[Operator, tuple[Array, ...]]]) -> tuple[Graph, dict[str, Array]]:
     """All cases beside each other, and their arguments."""
     builder, given = GraphBuilder("operators"), {}
     for op, arrays in cases:
@@ -243,11 +244,11 @@ def test_what_inference_accepts_can_be_lowered(op, arrays):
         given = types_of(arrays)
         changed = [replace(t, dtype=DType.of(dtype)) if t.dtype == given[0].dtype else t for t in given]
         try:
-            types = op.infer(*changed)
+            types = infer(op, changed)
         except InferenceError:
             continue
         views = [placeholder(t.static_shape, t.dtype, f"x{n}") for n, t in enumerate(changed)]
-        computation = op.compute(*views, outputs=types)
+        computation = compute(op, views, types)
         assert [(v.dtype, v.shape) for v in computation.outputs] == [(t.dtype, t.static_shape) for t in types]
         tensors = [v.tensor for v in computation.outputs]
         schedule = te.create_schedule(tensors)
@@ -256,18 +257,18 @@ def test_what_inference_accepts_can_be_lowered(op, arrays):
 
 
 @pytest.mark.parametrize(("op", "arrays"), COMPUTED, ids=[op.op_name() for op, _ in COMPUTED])
-def test_each_layout_that_an_operator_declares_gives_the_same(op, arrays):
+def test_each_layout_that_an_operator_declares_gives_the_same(op, arrays, of_lanes):
     given = types_of(arrays)
-    types = op.infer(*given)
+    types = infer(op, given)
     operands, results = (tuple(Value(f"{n}", t) for n, t in enumerate(listed)) for listed in (given, types))
     expected = evaluate_op(Node(op, operands, results), arrays)
     blocked = [replace(t, layout=Layout.blocked(t.rank, 1, LANES)) if t.rank > 2 else t for t in given]
     for wanted in (given, blocked):
-        for choice in op.layouts(wanted, types, LANES):
+        for choice in op.layouts(wanted, types, of_lanes(LANES)):
             taken = [replace(t, layout=layout) for t, layout in zip(given, choice.inputs, strict=True)]
             gives = [replace(t, layout=layout) for t, layout in zip(types, choice.outputs, strict=True)]
             views = [placeholder(t.static_shape, t.dtype, f"x{n}", t.memory_layout) for n, t in enumerate(taken)]
-            computation = op.compute(*views, outputs=gives)
+            computation = compute(op, views, gives)
             assert [v.layout for v in computation.outputs] == [t.memory_layout for t in gives]
             packed = {
                 v.tensor: pack(a, t.memory_layout) if a.ndim else a

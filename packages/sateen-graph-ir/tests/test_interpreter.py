@@ -84,7 +84,7 @@ def test_packing_agrees_with_the_index_map_of_the_layout(layout, shape):
     assert packed.sum() == data.sum()
 
 
-def test_a_network_of_blocked_layouts_gives_the_values_of_the_plain_one(parse):
+def test_a_network_of_blocked_layouts_gives_the_values_of_the_plain_one(parse, of_lanes):
     graph = parse("""
         input %x: float32[1, 16, 5, 5]
         parameter %s: float32[1] = [0.01]
@@ -94,6 +94,6 @@ def test_a_network_of_blocked_layouts_gives_the_values_of_the_plain_one(parse):
         %y = relu(%c)
         output %y
     """)
-    blocked = precompute_parameters(choose_layouts(graph, 16))
+    blocked = precompute_parameters(choose_layouts(graph, of_lanes(16)))
     x = np.random.default_rng(0).standard_normal((1, 16, 5, 5)).astype(np.float32)
     assert np.array_equal(interpret(graph, {"x": x})["y"], interpret(blocked, {"x": x})["y"])

@@ -75,11 +75,11 @@ def test_symbolic_dimensions_become_symbols():
     assert y.shape == (Symbol("n"), 8, 30, Symbol("w"))
 
 
-def test_layouts_follow_the_channels():
+def test_layouts_follow_the_channels(of_lanes):
     def weights(data, weight, op=None):
         types = [TensorType.of("float32", data), TensorType.of("float32", weight)]
         op = op or Conv()
-        return [str(i) for i in next(iter(op.layouts(types, op.infer(*types), 16))).inputs]
+        return [str(i) for i in next(iter(op.layouts(types, op.infer(*types), of_lanes(16)))).inputs]
 
     assert weights((1, 64, 8, 8), (32, 64, 3, 3)) == ["aBcd16b", "ABcd16b32a"]
     assert weights((1, 3, 8, 8), (32, 3, 3, 3)) == ["None", "Abcd32a"]

@@ -9,7 +9,7 @@ import pytest
 from sateen.graph_ir.build import build, lower_network
 from sateen.graph_ir.graph import GraphBuilder, NodeSpan
 from sateen.graph_ir.interpreter import interpret
-from sateen.graph_ir.ops import OPS, Custom
+from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.ops.broadcast import Add
 from sateen.graph_ir.ops.conv import Conv
 from sateen.graph_ir.ops.element_wise import Relu
@@ -40,7 +40,7 @@ class Swish(Operator):
     def compute(self, x, *, outputs):
         return unary(x, lambda e: e * te.sigmoid(e * self.beta), "swish", outputs[0].layout)
 
-    def layouts(self, inputs, outputs, lanes):
+    def layouts(self, inputs, outputs, machine):
         yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
 
 
@@ -70,7 +70,7 @@ def swish(x, beta):
 def one(operator, *shapes):
     builder = GraphBuilder("net")
     inputs = [None if s is None else builder.input(f"x{i}", "float32", s) for i, s in enumerate(shapes)]
-    builder.output(builder.add(Custom(operator), *inputs, name="y"))
+    builder.output(builder.add(operator, *inputs, name="y"))
     return builder.finish()
 
 
@@ -82,7 +82,7 @@ def test_text_form_has_the_name_and_attributes_and_is_read_back():
     graph = one(Swish(1.5), (2, Symbol("n")))
     assert str(graph).splitlines()[2] == "  %y: float32[2, ?n] = acme.Swish(%x0) {beta=1.5}"
     again = parse_graph(str(graph), OPS.with_ops(Swish))
-    assert again.nodes[0].op == Custom(Swish(1.5))
+    assert again.nodes[0].op == Swish(1.5)
     assert str(again) == str(graph)
     verify_graph(again)
 
@@ -136,21 +136,19 @@ class Unresolved(Swish):
 
 
 @pytest.mark.parametrize(
-    ("operator", "words"),
+    ("made", "words"),
     [
-        (Plain, "Plain: expected a qualified name such as 'acme.Swish', found 'Plain'"),
-        (Loose, "Loose: expected a frozen dataclass, whose fields are the attributes"),
+        (lambda: one(Plain(), (2,)), "Plain: expected a qualified name such as 'acme.Swish', found 'Plain'"),
+        (lambda: one(Loose(), (2,)), "Loose: expected a frozen dataclass, whose fields are the attributes"),
         (lambda: Swish("a"), "acme.Swish: beta expects a number, found 'a'"),
         (lambda: Listed(axes=[1, 2]), "acme.Listed: axes expects a tuple of integers, found [1, 2]; write (1, 2)"),
         (lambda: Unresolved(scale=2.0), "Unresolved: expected annotations of fields that can be resolved at run time"),
         (lambda: Listed(weights=[1.0]), "acme.Listed: expected attributes that can't change, such as tuples: unhashab"),
-        (lambda: Swish, "Custom: expected an operator, found <class "),
-        (lambda: 3, "Custom: expected an operator, found 3"),
     ],
 )
-def test_an_operator_is_checked_where_it_is_wrapped(operator, words):
+def test_an_operator_is_checked_where_it_is_made_and_where_it_is_added(made, words):
     with pytest.raises(ArgumentError, match=re.escape(words)):
-        Custom(operator())
+        made()
 
 
 def test_compiled_and_interpreted_values_agree_with_the_formula():
@@ -163,7 +161,7 @@ def test_compiled_and_interpreted_values_agree_with_the_formula():
 def test_it_becomes_one_kernel_with_its_neighbours():
     builder = GraphBuilder("net")
     x = builder.input("x", "float32", (4, 8))
-    builder.output(builder.add(Relu(), builder.add(Custom(Swish()), builder.add(Relu(), x)), name="y"))
+    builder.output(builder.add(Relu(), builder.add(Swish(), builder.add(Relu(), x)), name="y"))
     assert len(lower_network(builder.finish(), Target.of("llvm")).kernels) == 1
 
 
@@ -171,8 +169,8 @@ def test_its_own_schedule_is_used_and_takes_an_epilogue():
     random = np.random.default_rng(0)
     x = random.standard_normal((6, 40)).astype(np.float32)
     builder = GraphBuilder("net")
-    rows = builder.add(Custom(Weighted(1)), builder.input("x", "float32", x.shape), None)
-    builder.output(builder.add(Custom(Swish()), rows, name="y"))
+    rows = builder.add(Weighted(1), builder.input("x", "float32", x.shape), None)
+    builder.output(builder.add(Swish(), rows, name="y"))
     graph = builder.finish()
     assert len(lower_network(graph, Target.of("llvm")).kernels) == 1
     powers = np.exp(x - x.max(1, keepdims=True))
@@ -198,8 +196,8 @@ class Total(Operator):
 def test_a_reduction_without_a_schedule_computes_between_its_neighbours():
     x = np.random.default_rng(0).standard_normal((6, 40)).astype(np.float32)
     builder = GraphBuilder("net")
-    before = builder.add(Custom(Swish()), builder.input("x", "float32", x.shape))
-    builder.output(builder.add(Custom(Swish()), builder.add(Custom(Total()), before), name="y"))
+    before = builder.add(Swish(), builder.input("x", "float32", x.shape))
+    builder.output(builder.add(Swish(), builder.add(Total(), before), name="y"))
     expected = swish(np.maximum(swish(x, 1.0), 0).sum(1), 1.0)
     np.testing.assert_allclose(run(builder.finish(), {"x": x})["y"], expected, rtol=1e-5)
 
@@ -210,15 +208,15 @@ def test_optional_inputs_are_given_or_not():
     np.testing.assert_array_equal(found, x * weight)
 
 
-def test_it_runs_in_the_layouts_that_it_names():
+def test_it_runs_in_the_layouts_that_it_names(of_lanes):
     random = np.random.default_rng(0)
     builder = GraphBuilder("net")
     x = builder.input("x", "float32", (1, 64, 28, 28))
     weight = builder.parameter("w", random.standard_normal((64, 64, 1, 1)).astype(np.float32))
-    builder.output(builder.add(Custom(Swish()), builder.add(Conv(), x, weight), name="y"))
+    builder.output(builder.add(Swish(), builder.add(Conv(), x, weight), name="y"))
     graph = builder.finish()
-    laid = choose_layouts(graph, 8)
-    (node,) = (n for n in laid.nodes if isinstance(n.op, Custom))
+    laid = choose_layouts(graph, of_lanes(8))
+    (node,) = (n for n in laid.nodes if isinstance(n.op, Swish))
     assert str(node.outputs[0].type) == "float32[1, 64, 28, 28]@aBcd8b"
     data = {"x": random.standard_normal((1, 64, 28, 28)).astype(np.float32)}
     expected = interpret(graph, data)["y"]
@@ -229,8 +227,8 @@ def test_it_is_folded_on_constants_and_shared_where_equal():
     builder = GraphBuilder("net")
     x = builder.input("x", "float32", (3,))
     constant = builder.parameter("c", np.float32([1, -1, 0]))
-    folded = builder.add(Custom(Swish()), constant)
-    same = [builder.add(Custom(Swish(2.0)), x) for _ in range(2)]
+    folded = builder.add(Swish(), constant)
+    same = [builder.add(Swish(2.0), x) for _ in range(2)]
     builder.output(builder.add(Add(), builder.add(Add(), *same), folded, name="y"))
     graph = share_equal_nodes(fold_constants(builder.finish()))
     assert [n.op.op_name() for n in graph.nodes] == ["acme.Swish", "add", "add"]
@@ -254,7 +252,7 @@ class OtherSwish(Operator):
 def test_operators_of_one_name_are_two_where_they_are_of_two_classes():
     builder = GraphBuilder("net")
     x = builder.input("x", "float32", (3,))
-    builder.output(builder.add(Custom(Swish()), x, name="a"), builder.add(Custom(OtherSwish()), x, name="b"))
+    builder.output(builder.add(Swish(), x, name="a"), builder.add(OtherSwish(), x, name="b"))
     data = np.float32([1, 2, 3])
     found = run(builder.finish(), {"x": data})
     np.testing.assert_allclose(found["a"], swish(data, 1.0), rtol=1e-5)
@@ -338,7 +336,7 @@ def test_inputs_are_checked_against_the_parameters_of_infer(shapes, message):
 def test_an_error_of_inference_tells_node_and_operator():
     builder = GraphBuilder("net")
     with pytest.raises(InferenceError) as caught:
-        builder.add(Custom(Weighted(1)), builder.input("x", "int32", (2, 3)))
+        builder.add(Weighted(1), builder.input("x", "int32", (2, 3)))
     assert caught.value.report() == (
         "InferenceError: expects floating-point data, found int32\n"
         f"  in operator 'acme.Weighted', {__name__}.Weighted\n    %x: int32[2, 3]"

@@ -50,7 +50,8 @@ FLOATS = {
     ops.Celu(alpha=0.7): (lambda x: np.where(x < 0, 0.7 * np.expm1(x / 0.7), x), SIGNED),
     ops.Gelu(): (lambda x: x * (1 + erf(x / math.sqrt(2))) / 2, SIGNED),
     ops.Gelu(approximate="tanh"): (
-        lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))), SIGNED
+        lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+        SIGNED,
     ),
     ops.Sigmoid(): (sigmoid, SIGNED),
     ops.Tanh(): (np.tanh, SIGNED),
@@ -168,7 +169,8 @@ def test_scalars(check_op):
         (ops.Gelu(approximate="erf"), "float32", "gelu: approximate expects 'none' or 'tanh', found 'erf'"),
         (ops.Celu(alpha=0.0), "float32", "celu: alpha expects another number than 0, found 0"),
         (
-            ops.Cast(dtype=DType.of("float8_e5m2")), "float32",
+            ops.Cast(dtype=DType.of("float8_e5m2")),
+            "float32",
             "cast: dtype expects numbers other than float8, or bool, found float8_e5m2",
         ),
     ],

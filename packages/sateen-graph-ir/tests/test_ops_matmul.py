@@ -32,12 +32,12 @@ def test_determinants(check_op):
         Det().infer(TensorType.of("float32", (3, 4)))
 
 
-def test_a_matrix_on_the_right_comes_in_panels():
+def test_a_matrix_on_the_right_comes_in_panels(of_lanes):
     types = [TensorType.of("float32", (1, 128, 96)), TensorType.of("float32", (96, 128))]
-    choice = next(iter(MatMul().layouts(types, MatMul().infer(*types), 16)))
+    choice = next(iter(MatMul().layouts(types, MatMul().infer(*types), of_lanes(16))))
     assert [str(i) for i in choice.inputs] == ["None", "Ba64b"]
     types[1] = TensorType.of("float32", (1, 96, 128))
-    assert next(iter(MatMul().layouts(types, MatMul().infer(*types), 16))).inputs == (None, None)
+    assert next(iter(MatMul().layouts(types, MatMul().infer(*types), of_lanes(16)))).inputs == (None, None)
 
 
 def test_symbolic_dimensions():

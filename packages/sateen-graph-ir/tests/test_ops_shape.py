@@ -50,12 +50,12 @@ def test_concat_and_split(check_op, axis):
     check_op(ops.Split(axis=axis, sizes=sizes), [X], parts)
 
 
-def test_blocks_that_divide_stay(check_op):
+def test_blocks_that_divide_stay(check_op, of_lanes):
     check_op(ops.Concat(axis=1), [X, X], [np.concatenate([X, X], 1)], BLOCKED)
     check_op(ops.Split(axis=1, sizes=(16, 16)), [X], np.split(X, 2, 1), BLOCKED)
     check_op(ops.Pad(pads=(0, 0, 1, 2, 0, 0, 1, 0)), [X], [np.pad(X, ((0, 0), (0, 0), (1, 1), (2, 0)))], BLOCKED)
     given = [TensorType.of("float32", (1, c, 2, 2), BLOCKED) for c in (16, 20)]
-    (choice,) = ops.Concat(axis=1).layouts(given, ops.Concat(axis=1).infer(*given), 16)
+    (choice,) = ops.Concat(axis=1).layouts(given, ops.Concat(axis=1).infer(*given), of_lanes(16))
     assert choice.outputs == (None,)
 
 
@@ -132,47 +132,56 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
         (ops.Reshape(shape=(5,)), (DATA,), "reshape: shape [5] has 5 elements, data float32[2, 3] has 6"),
         (ops.Reshape(shape=(-1,)), (DATA,), "reshape: shape expects extents of at least 0, found [-1]"),
         (
-            ops.Reshape(shape=(6,)), (OPEN,),
+            ops.Reshape(shape=(6,)),
+            (OPEN,),
             "reshape: data expects known extents, found float32[?n]",
         ),
         (
-            ops.Transpose(permutation=(0, 0)), (DATA,),
+            ops.Transpose(permutation=(0, 0)),
+            (DATA,),
             "transpose: permutation expects the axes of data float32[2, 3], found [0, 0]",
         ),
         (ops.Concat(), (), "concat: expects at least one input, found none"),
         (
-            ops.Concat(axis=0), (DATA, PICTURE),
+            ops.Concat(axis=0),
+            (DATA, PICTURE),
             "concat: inputs float32[2, 3] and float32[1, 6, 3, 4] differ in more than axis 0",
         ),
         (ops.Split(axis=1, sizes=(1, 1)), (DATA,), "split: sizes [1, 1] do not add up to axis 1 of data float32[2, 3]"),
         (
-            ops.Slice(starts=(0, 0), ends=(2, 4), steps=(1, 1)), (DATA,),
+            ops.Slice(starts=(0, 0), ends=(2, 4), steps=(1, 1)),
+            (DATA,),
             "slice: start 0 and end 4 of axis 1 expect 0 to 3",
         ),
         (
-            ops.Slice(starts=(0, 0), ends=(2, 3), steps=(1, 0)), (DATA,),
+            ops.Slice(starts=(0, 0), ends=(2, 3), steps=(1, 0)),
+            (DATA,),
             "slice: steps expects other numbers than 0, found [1, 0]",
         ),
         (ops.Slice(starts=(0,)), (DATA,), "slice: starts expects 2 values, one per axis, found 1"),
         (
-            ops.Slice(starts=(0,), ends=(1,), steps=(1,)), (OPEN,),
+            ops.Slice(starts=(0,), ends=(1,), steps=(1,)),
+            (OPEN,),
             "slice: axis 0 expects a known extent, found float32[?n]",
         ),
         (ops.Pad(pads=(1, 0)), (OPEN,), "pad: axis 0 expects a known extent, found float32[?n]"),
         (
-            ops.Pad(pads=(1, 0), value=0.5), (TensorType.of("int8", (3,)),),
+            ops.Pad(pads=(1, 0), value=0.5),
+            (TensorType.of("int8", (3,)),),
             "pad: value expects an integer of -128 to 127 for int8, found 0.5",
         ),
         (ops.Pad(mode="mirror"), (DATA,), "pad: mode expects one of constant, edge, reflect, wrap, found 'mirror'"),
         (ops.Pad(pads=(1, 1)), (DATA,), "pad: pads expects 4 values, a begin and an end per axis, found 2"),
         (
-            ops.Pad(pads=(-2, 0, -1, 0)), (DATA,),
+            ops.Pad(pads=(-2, 0, -1, 0)),
+            (DATA,),
             "pad: pads -2 and -1 take more from axis 0 than data float32[2, 3] has",
         ),
         (ops.Tile(repeats=(1, -1)), (DATA,), "tile: repeats expects at least 0, found [1, -1]"),
         (ops.DepthToSpace(block=2), (PICTURE,), "depth_to_space: channels expect a multiple of 4, found 6"),
         (
-            ops.SpaceToDepth(block=2), (PICTURE,),
+            ops.SpaceToDepth(block=2),
+            (PICTURE,),
             "space_to_depth: height and width expect multiples of 2, found 3 and 4",
         ),
         (ops.SpaceToDepth(block=2), (DATA,), "space_to_depth: data expects [n, c, h, w], found float32[2, 3]"),

@@ -8,7 +8,6 @@ import pytest
 
 from sateen.graph_ir.equal import structural_equal, structural_key, why_different
 from sateen.graph_ir.graph import GraphBuilder, NodeSpan
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.ops.broadcast import Add
 from sateen.graph_ir.ops.element_wise import Cast, Clip, Gelu, Relu
@@ -21,19 +20,22 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir.ir.parser import ParseError
 from sateen.topi.layout import Layout
+from sateen.topi.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled(Op):
+class Scaled(Operator):
     """An operator with an attribute that has no default."""
 
+    name = "acme.Scaled"
     factor: float
 
 
 @dataclass(frozen=True, slots=True)
-class Anything(Op):
+class Anything(Operator):
     """An operator with an attribute of any kind."""
 
+    name = "acme.Anything"
     value: object = ...
 
 
@@ -65,7 +67,9 @@ def test_types_may_be_left_out_and_lines_be_comments():
 def test_names_of_any_kind_survive():
     g = GraphBuilder("a graph")
     x = g.input("in put", "int64", (Symbol("floor(h/2)"), 0))
-    y = g.add(Relu(), x, name='"\\\n%x\x85\u2028', spans=(NodeSpan("a, b", "", ""), NodeSpan("", "/f::g:0", "(Op)")))
+    y = g.add(
+        Relu(), x, name='"\\\n%x\x85\u2028', spans=(NodeSpan("a, b", "", ""), NodeSpan("", "/f::g:0", "(Operator)"))
+    )
     g.output(y)
     graph = g.finish()
     again = round_trip(graph)
@@ -85,7 +89,7 @@ def test_names_of_any_kind_survive():
 )  # fmt: skip
 def test_values_of_attributes_survive(value):
     text = format_attribute(value)
-    line = f"  %y: float32[2] = anything(%x) {{value={text}}}"
+    line = f"  %y: float32[2] = acme.Anything(%x) {{value={text}}}"
     graph = parse_graph(f"graph g\n  input %x: float32[2]\n{line}", OPS.with_ops(Anything))
     assert repr(graph.nodes[0].op.value) == repr(value)
     assert line in str(graph)
@@ -123,7 +127,9 @@ def test_large_parameters_are_told_by_their_digest():
 
 def test_a_graph_inside_a_node_is_a_block():
     graph = fuse(parse_graph("graph g\n  input %x: float32[2]\n  %a = relu(%x)\n  %y = exp(%a)\n  output %y", OPS))
-    assert str(graph) == """\
+    assert (
+        str(graph)
+        == """\
 graph g
   input %x: float32[2]
   %y: float32[2] = fused(%x)
@@ -133,6 +139,7 @@ graph g
       %y: float32[2] = exp(%a)
       output %y
   output %y"""
+    )
     assert str(round_trip(graph)) == str(graph)
 
 
@@ -184,7 +191,7 @@ def test_faults_between_lines_are_told_with_their_place(text, message):
         ("  %y = clip(%x) {low=1.0, low=2.0}", "column 27: expected an attribute of clip (high), found 'low'"),
         ("  %y = clip(%x) {low=true}", "column 22: expected float | None as 'low' of clip, found 'true'"),
         ("  %y = split(%x) {sizes=2}", "column 25: expected tuple[int, ...] as 'sizes' of split, found '2'"),
-        ("  %y = scaled(%x)", "column 8: expected attribute 'factor' of scaled, found 'scaled'"),
+        ("  %y = acme.Scaled(%x)", "column 8: expected attribute 'factor' of acme.Scaled, found 'acme.Scaled'"),
         ("  %y = pad(%x) {pads=((?n + 1//2, 3)}", "column 37: expected ')', found '}'"),
         ("  %y = cast(%x) {dtype=*}", "column 24: expected the value of an attribute, found '*'"),
     ],

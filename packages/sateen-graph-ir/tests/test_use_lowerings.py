@@ -8,7 +8,7 @@ import pytest
 from sateen.graph_ir.build import build, lower_network
 from sateen.graph_ir.graph import GraphBuilder
 from sateen.graph_ir.interpreter import interpret
-from sateen.graph_ir.ops import OPS, Custom
+from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.ops.element_wise import Exp, Relu
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.parser import parse_graph
@@ -142,7 +142,7 @@ def test_a_lowering_may_be_for_an_operator_of_another_package():
         return unary(x, lambda e: e * 0.0 + (7.0 if op == Twice() else 0.0), "seven")
 
     builder = GraphBuilder("net")
-    builder.output(builder.add(Custom(Twice()), builder.input("x", "float32", (3,)), name="y"))
+    builder.output(builder.add(Twice(), builder.input("x", "float32", (3,)), name="y"))
     operators = OPS.with_ops(Twice).with_lowering(Twice, "llvm", constant)
     np.testing.assert_array_equal(run(builder.finish(), {"x": X}, operators=operators), np.full(3, 7, np.float32))
 

@@ -41,7 +41,7 @@ def test_bytes_are_told_in_units(count: int, text: str) -> None:
 
 
 def test_a_table_escapes_what_models_name() -> None:
-    table = html_table("<script>", {"<i>": "&"}, ("a", "<b>", "c"), [("\"", "</table>", "\x1b")])
+    table = html_table("<script>", {"<i>": "&"}, ("a", "<b>", "c"), [('"', "</table>", "\x1b")])
     assert table == (
         "<table><caption>&lt;script&gt;</caption>\n"
         '<tr><th>&lt;i&gt;</th><td colspan="2">&amp;</td></tr>\n'
@@ -79,7 +79,7 @@ def test_a_model_tells_whether_it_is_open() -> None:
     model = runtime.load(KEPT)
     assert repr(model).startswith("Model(x: float32[2, 3], total: float32[2, 3] -> y: float32[2, 3], next_total: ")
     assert "; on cpu(0), workspace " in repr(model)
-    assert "<th>on</th><td colspan=\"2\">cpu(0)</td>" in model._repr_html_()
+    assert '<th>on</th><td colspan="2">cpu(0)</td>' in model._repr_html_()
     model.close()
     assert repr(model).endswith("; closed)")
 

@@ -20,9 +20,7 @@ def pipe(tmp_path: Path) -> Path:
     return tmp_path / "pipe"
 
 
-def test_what_is_no_regular_file_is_not_opened(
-    pipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_regular_file_is_not_opened(pipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "link").symlink_to(pipe)
     monkeypatch.chdir(tmp_path)  # the address of a socket has 107 bytes at most, fewer than some folders' paths
     with socket.socket(socket.AF_UNIX) as listening:

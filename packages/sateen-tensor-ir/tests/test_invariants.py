@@ -37,7 +37,9 @@ def parallel_loop(text):
 def test_it_comes_before_the_loop_with_its_storage():
     function, loop = parallel_loop(SHARED)
     inner, invariants = without_invariants(loop)
-    assert str(replace(function, body=invariants.around(inner))) == """\
+    assert (
+        str(replace(function, body=invariants.around(inner)))
+        == """\
 function f(a: float32[4] align 4, b: out float32[6, 4] align 4)
   allocate t: float32[4]
   allocate s: float32[1]
@@ -50,6 +52,7 @@ function f(a: float32[4] align 4, b: out float32[6, 4] align 4)
       u[k] = t[k] + float32(i)
     for l in [0, 4):
       b[i, l] = u[l] * t[l]"""
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2])

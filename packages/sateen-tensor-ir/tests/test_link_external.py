@@ -86,9 +86,7 @@ def test_a_missing_linker_is_named_with_the_command_that_installs_it(monkeypatch
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(LinkError) as caught:
         link(b"", ARM, ["f"])
-    assert str(caught.value) == (
-        f"linking for {ARM} needs ld.lld, which was not found: pip install ziglang"
-    )
+    assert str(caught.value) == (f"linking for {ARM} needs ld.lld, which was not found: pip install ziglang")
     with pytest.raises(LinkError) as caught:
         link(b"", MACOS, ["f"])
     assert str(caught.value) == f"linking for {MACOS} needs ld64.lld, which was not found: brew install lld"

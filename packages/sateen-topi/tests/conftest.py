@@ -61,8 +61,11 @@ def run_views() -> Callable[..., list[np.ndarray]]:
 
 
 def _run_views(
-    computation: Computation, views: Sequence[View], arrays: Sequence[np.ndarray],
-    epilogue: Callable[[View], View] | None = None, machine: Machine | None = None,
+    computation: Computation,
+    views: Sequence[View],
+    arrays: Sequence[np.ndarray],
+    epilogue: Callable[[View], View] | None = None,
+    machine: Machine | None = None,
 ) -> list[np.ndarray]:
     """The row-major outputs for row-major arrays; `epilogue` is fused behind the only output."""
     outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]

@@ -336,6 +336,8 @@ def test_no_operator_is_left_out():
     """Each public function that gives a computation has a case."""
     found = set()
     for module in pkgutil.iter_modules(sateen.topi.__path__, "sateen.topi."):
+        if module.name == "sateen.topi.contract":  # it checks what operators of any package compute
+            continue
         for name, function in vars(importlib.import_module(module.name)).items():
             is_own = inspect.isfunction(function) and function.__module__ == module.name and name[0] != "_"
             if is_own and inspect.signature(function).return_annotation == "Computation":

@@ -93,7 +93,6 @@ def test_other_types(run_views, view, error, random, dtype, bound):
     assert error(found, x.astype(np.float64) @ y.astype(np.float64)) <= bound
 
 
-
 def test_operands_that_don_t_fit_are_refused():
     with pytest.raises(ArgumentError, match="expected 3 rows on the right, one per column on the left, found 4"):
         matmul_shape((2, 3), (4, 5))

@@ -127,9 +127,7 @@ def tiles_of(x, f, w):
     rows, columns = w.output(x.shape[2:])
     padded = np.pad(np.abs(x[0]).max(0), ((1, f.n), (1, f.n)))
     down, across = -(-rows // f.m), -(-columns // f.m)
-    largest = [
-        [padded[i * f.step :, j * f.step :][: f.n, : f.n].max() for j in range(across)] for i in range(down)
-    ]
+    largest = [[padded[i * f.step :, j * f.step :][: f.n, : f.n].max() for j in range(across)] for i in range(down)]
     return np.array(largest), np.arange(rows) // f.m, np.arange(columns) // f.m
 
 

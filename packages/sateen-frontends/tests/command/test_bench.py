@@ -118,9 +118,7 @@ def test_an_artifact_of_another_network_is_refused(sateen, artifact, two_product
     assert sateen("compile", two_products, "-o", "two.sateen").status == 0
     ran = sateen("bench", artifact, "--against", "two.sateen")
     assert ran.status == 1
-    assert ran.err == (
-        "ArgumentError: two.sateen: expected inputs data: float32[1, 3], found data: float32[2, 3]\n"
-    )
+    assert ran.err == ("ArgumentError: two.sateen: expected inputs data: float32[1, 3], found data: float32[2, 3]\n")
 
 
 def test_a_difference_within_the_spread_is_told():

@@ -294,8 +294,9 @@ def test_a_lack_of_memory_is_told_without_a_traceback(sateen, dense, monkeypatch
     monkeypatch.setattr("sateen.frontends.command.bench.random_inputs", fail)
     ran = sateen("bench", dense)
     assert ran.status == 1
-    assert ran.err.endswith("OutOfMemoryError: the model or its data ask for more memory than there is: unable to "
-                            "allocate 4 TiB\n")
+    assert ran.err.endswith(
+        "OutOfMemoryError: the model or its data ask for more memory than there is: unable to allocate 4 TiB\n"
+    )
 
 
 class TestPictures:

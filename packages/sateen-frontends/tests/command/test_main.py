@@ -36,9 +36,7 @@ def test_the_namespace_is_a_program():
 def test_a_shell_is_given_what_completes_the_command(shell):
     program = "import sys; from sateen.frontends.command.main import main; sys.exit(main())"
     environment = {**os.environ, "_SATEEN_COMPLETE": f"{shell}_source"}
-    ran = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
-    )
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert "_SATEEN_COMPLETE" in ran.stdout
 
 

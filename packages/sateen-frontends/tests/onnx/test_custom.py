@@ -8,8 +8,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from sateen.frontends import check_onnx, from_onnx
-from sateen.graph_ir import OPS, Op, interpret
-from sateen.graph_ir.ops import Custom
+from sateen.graph_ir import OPS, interpret
 from sateen.runtime import DType
 from sateen.runtime.errors import FrontendError
 from sateen.tensor_ir import te
@@ -101,7 +100,7 @@ def model(kind, inputs=("x",), outputs=("y",), domain="acme.nn", opset=1, **attr
     return helper.make_model(helper.make_graph([node], "net", data, results), opset_imports=opsets)
 
 
-def op_of(proto: ModelProto) -> Op:
+def op_of(proto: ModelProto) -> Operator:
     (node,) = from_onnx(proto, operators=OPERATORS)[0].nodes
     return node.op
 
@@ -115,8 +114,8 @@ def run(proto: ModelProto) -> dict[str, np.ndarray]:
 
 def test_attributes_go_to_the_fields_of_their_names():
     proto = model("Affine", scale=2.0, limited=1, limits=[0.0, 1.0], label="a", axes=[1, 2], count=3)
-    assert op_of(proto) == Custom(Affine(2.0, True, (0.0, 1.0), "a", (1, 2), 3))
-    assert op_of(model("Affine", scale=2.0)) == Custom(Affine(2.0))
+    assert op_of(proto) == Affine(2.0, True, (0.0, 1.0), "a", (1, 2), 3)
+    assert op_of(model("Affine", scale=2.0)) == Affine(2.0)
 
 
 def test_values_are_those_of_the_operator():
@@ -132,7 +131,7 @@ def test_several_outputs_and_any_number_of_inputs():
 
 
 def test_an_operator_of_onnx_that_sateen_lacks_may_be_brought_and_one_that_it_has_stays():
-    assert op_of(model("Multinomial", domain="", sample_size=2)) == Custom(Multinomial(2))
+    assert op_of(model("Multinomial", domain="", sample_size=2)) == Multinomial(2)
     assert op_of(model("Relu", domain="")).op_name() == "relu"
 
 

@@ -11,7 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 from sateen.frontends import check_onnx, from_onnx
 from sateen.graph_ir import build
 from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import broadcast, element_wise, shape
 from sateen.graph_ir.ops.conv import Conv, ConvTranspose
 from sateen.graph_ir.ops.matmul import MatMul
@@ -23,6 +22,7 @@ from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
 from sateen.graph_ir.types import Symbol
 from sateen.runtime import load
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 Dims = Sequence[int | str | None]
@@ -54,7 +54,7 @@ def node_graph(
     return from_onnx(model_of([node], {"x": (FLOAT, x)}, constants=constants, opset=opset))[0]
 
 
-def ops(graph: Graph) -> list[Op]:
+def ops(graph: Graph) -> list[Operator]:
     return [node.op for node in graph.nodes]
 
 
@@ -431,7 +431,7 @@ def test_known_data_that_has_no_result_is_refused(operator: str, inputs: list[An
     ],
 )  # fmt: skip
 def test_operators_of_each_operator_set(
-    operator: str, x: Dims, opset: int, constants: dict[str, Any], attributes: dict[str, Any], expected: list[Op]
+    operator: str, x: Dims, opset: int, constants: dict[str, Any], attributes: dict[str, Any], expected: list[Operator]
 ) -> None:
     assert ops(node_graph(operator, x, opset, constants, **attributes)) == expected
 
@@ -570,7 +570,7 @@ def choice() -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize(("condition", "taken"), [(True, element_wise.Exp()), (False, element_wise.Negative())])
-def test_if_with_a_known_condition_is_the_branch_that_it_takes(condition: bool, taken: Op) -> None:
+def test_if_with_a_known_condition_is_the_branch_that_it_takes(condition: bool, taken: Operator) -> None:
     graph, _ = from_onnx(choice(), constants={"c": np.array(condition)})
     assert ops(graph) == [taken, element_wise.Relu()]
     assert [v.name for v in graph.inputs] == ["x"]

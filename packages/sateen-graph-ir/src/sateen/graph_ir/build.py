@@ -18,7 +18,6 @@ from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value
 from sateen.graph_ir.kernel_compiler import KernelCompiler
 from sateen.graph_ir.kernels import Kernel, copying, group_key, lower_kernel
 from sateen.graph_ir.memory import MemoryPlan, plan_memory
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.op_set import OpSet
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.ops.control import Control
@@ -63,6 +62,7 @@ from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.link import link
+from sateen.topi.operator import Operator
 
 EXPORTS = (
     "run",
@@ -105,7 +105,7 @@ def default_pipeline(target: Target, numerics: str = "default", known: Chooser =
         *((partial(choose_products, machine=machine),) if numerics == "fast" else ()),
     )
     after: Pipeline = (
-        partial(choose_layouts, lanes=machine.lanes()),
+        partial(choose_layouts, machine=machine),
         precompute_parameters,
         remove_dead_nodes,
         separate_concat_inputs,
@@ -144,7 +144,7 @@ def lower_network(
     fused = fuse(lift_parameters(copy_outputs(graph)))
     machine = Machine.of(target)
     functions: dict[str, Function] = {}
-    kernels: dict[tuple[str, tuple[Op, ...]], Kernel] = {}
+    kernels: dict[tuple[str, tuple[Operator, ...]], Kernel] = {}
 
     def kernel_of(node: Node) -> Kernel:
         assert isinstance(node.op, Fused)

@@ -13,6 +13,7 @@ from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.topi import winograd
+from sateen.topi.contract import infer
 from sateen.topi.convolution import Method, Problem
 from sateen.topi.layout_conversion import pack, unpack
 
@@ -49,8 +50,8 @@ def convolution_kernel(problem: Problem, method: Method | None, machine: Machine
     if isinstance(operator, WinogradConv):
         kernel = [operator.transform.weights] * 2
     given = [TensorType.of("float32", shape) for shape in (problem.data, (outputs, channels, *kernel), (outputs,))]
-    results = operator.infer(*given)
-    choice = next(iter(operator.layouts(given, results, machine.lanes())))
+    results = infer(operator, given)
+    choice = next(iter(operator.layouts(given, results, machine)))
     inputs = tuple(replace(t, layout=layout) for t, layout in zip(given, choice.inputs, strict=True))
     (output,) = (replace(t, layout=layout) for t, layout in zip(results, choice.outputs, strict=True))
     builder = GraphBuilder(NAME)

@@ -15,11 +15,11 @@ from itertools import pairwise
 
 from sateen.graph_ir.graph import Graph, Node, Value
 from sateen.graph_ir.layered_layout import Arrangement, Link, arrange, layers_of
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.text import format_attribute, format_node, subgraphs
 from sateen.runtime.display import counted, shortened
+from sateen.topi.operator import Operator
 
 LONGEST_EDGE = 24
 """Layers; beyond, the reader names the value in place of an edge to it."""
@@ -171,9 +171,7 @@ def draw(graph: Graph, kernels: Mapping[Node, str] | None = None) -> str:
     return "\n".join([*lines, "</g></svg>"])
 
 
-def _near(
-    boxes: Sequence[_Box], links: Sequence[Link], values: Sequence[Value], layers: Sequence[int]
-) -> list[Link]:
+def _near(boxes: Sequence[_Box], links: Sequence[Link], values: Sequence[Value], layers: Sequence[int]) -> list[Link]:
     """The edges that are drawn. What is too far below a value names it, in place of an edge."""
     near: list[Link] = []
     for link, value in zip(links, values, strict=True):
@@ -249,7 +247,7 @@ def _is_product(node: Node) -> bool:
     """Whether arithmetic takes the time of an operator: where types are open, whether it could."""
     if all(t.is_static for t in (*node.input_types, *(v.type for v in node.outputs))):
         return node.operations() > 0
-    return type(node.op).operations is not Op.operations
+    return type(node.op).operations is not Operator.operations
 
 
 def _short(value: object) -> str:

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.display import counted, html_table, named, shortened, size
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, InferenceError
+from sateen.topi import contract
+from sateen.topi.contract import require_class
 from sateen.topi.operator import Operator
 
 Array = np.ndarray[Any, Any]
@@ -55,7 +56,7 @@ class NodeSpan:
 class Node:
     """One application of an operator. An absent optional input is None."""
 
-    op: Op
+    op: Operator
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
     spans: tuple[NodeSpan, ...] = ()
@@ -70,7 +71,7 @@ class Node:
         return tuple(v.type for v in self.inputs if v is not None)
 
     def operations(self) -> int:
-        """Floating-point operations of the definition (`Op.operations`). Requires static types."""
+        """Floating-point operations of the definition (`Operator.operations`). Requires static types."""
         return self.op.operations(self.input_types, tuple(v.type for v in self.outputs))
 
 
@@ -124,7 +125,7 @@ class Graph:
         return sum(data.nbytes for data in self.parameters.values())
 
     def operations(self) -> int:
-        """Floating-point operations of all nodes (`Op.operations`). Requires static types."""
+        """Floating-point operations of all nodes (`Operator.operations`). Requires static types."""
         return sum(node.operations() for node in self.nodes)
 
     def producers(self) -> dict[Value, Node]:
@@ -201,13 +202,13 @@ class GraphBuilder:
         self._parameters[value] = data
         return value
 
-    def add(self, op: Op, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
+    def add(self, op: Operator, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
         """Apply an operator of one output."""
         (value,) = self.add_all(op, *inputs, names=(name,) if name else (), spans=spans)
         return value
 
     def add_all(
-        self, op: Op, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
+        self, op: Operator, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
     ) -> tuple[Value, ...]:
         """Apply an operator; a value per output.
 
@@ -297,18 +298,15 @@ class GraphBuilder:
 
 
 def _require_operator(op: object) -> None:
-    """Raise ArgumentError for what is no operator of graphs."""
-    if isinstance(op, Op):
-        return
-    if isinstance(op, type) and issubclass(op, (Op, Operator)):
+    """Raise ArgumentError for what is no operator, and for one that no set of operators would take."""
+    if isinstance(op, type) and issubclass(op, Operator):
         raise ArgumentError(
             f"add: expected an operator such as {op.__name__}(), found the class {op.__name__}; call it with its "
             "attributes"
         )
-    if isinstance(op, Operator):
-        name = type(op).__name__
-        raise ArgumentError(f"add: expected an operator of graphs, found {name}; wrap it, as in Custom({name}())")
-    raise ArgumentError(f"add: expected an operator such as Relu(), found {type(op).__name__}")
+    if not isinstance(op, Operator):
+        raise ArgumentError(f"add: expected an operator such as Relu(), found {type(op).__name__}")
+    require_class(type(op))
 
 
 def _described(value: object) -> str:
@@ -322,12 +320,9 @@ def _described(value: object) -> str:
     return type(value).__name__
 
 
-def infer(op: Op, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
-    """Output types of an operator on values. Trailing absent inputs are left out, absent ones in between are None."""
-    types: list[Any] = [None if v is None else v.type for v in inputs]
-    while types and types[-1] is None:
-        types.pop()
-    return op.infer(*types)
+def infer(op: Operator, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
+    """Output types of an operator on values. Absent inputs are None; trailing ones may be left out."""
+    return contract.infer(op, [None if v is None else v.type for v in inputs])
 
 
 def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:
@@ -339,7 +334,7 @@ def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[
             error.add_note(f"  {v}: {v.type}")
 
 
-def _infer_at(op: Op, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]) -> tuple[TensorType, ...]:
+def _infer_at(op: Operator, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]) -> tuple[TensorType, ...]:
     try:
         return infer(op, inputs)
     except Exception as error:
@@ -389,7 +384,7 @@ class GraphRewriter:
         outputs = tuple(o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True))
         self.put(node, inputs, outputs)
 
-    def insert(self, op: Op, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
+    def insert(self, op: Operator, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
         """A new node over values of the new graph."""
         self.changed = True
         return self.builder.add(op, *inputs, name=name, spans=spans)

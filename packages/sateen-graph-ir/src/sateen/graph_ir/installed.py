@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
 
-from sateen.graph_ir.op_set import OpClass, OpSet
+from sateen.graph_ir.op_set import OpSet
 from sateen.graph_ir.ops import OPS
 from sateen.runtime.errors import ArgumentError
+from sateen.topi.operator import Operator
 
 GROUP = "sateen.operators"
 """Of the entry points by which packages offer operators: subclasses of sateen.topi.Operator, or tuples of them."""
@@ -28,6 +29,6 @@ def installed_operators(operators: OpSet = OPS) -> OpSet:
     return operators
 
 
-def _offered(entry_point: EntryPoint) -> tuple[OpClass, ...]:
+def _offered(entry_point: EntryPoint) -> tuple[type[Operator], ...]:
     offered = entry_point.load()
     return offered if isinstance(offered, tuple) else (offered,)

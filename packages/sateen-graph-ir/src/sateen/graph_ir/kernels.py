@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value, note_node
 from sateen.graph_ir.hoist_scratch import hoist_scratch
-from sateen.graph_ir.op import Op
-from sateen.graph_ir.ops.custom import Custom
 from sateen.graph_ir.ops.element_wise import Identity
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.ops.lowered import Lowered
@@ -17,15 +15,16 @@ from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.te.tensor import ComputeOp
+from sateen.topi.contract import compute
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import View, placeholder
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, Operator
 
 
-def group_key(body: Graph) -> tuple[str, tuple[Op, ...]]:
+def group_key(body: Graph) -> tuple[str, tuple[Operator, ...]]:
     """What groups that become one kernel have in common: their text, and the operators that it does not tell wholly,
     as two packages may give operators of theirs one name."""
-    return canonical_text(body), tuple(n.op for n in body.nodes if isinstance(n.op, (Custom, Lowered)))
+    return canonical_text(body), tuple(n.op for n in body.nodes if isinstance(n.op, Lowered) or n.op.name is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +87,7 @@ def _lower(body: Graph, name: str, machine: Machine) -> tuple[Function, list[te.
     computations: list[tuple[Node, Computation]] = []
     for node in body.nodes:
         operands = [None if v is None else views[v] for v in node.inputs]
-        computation = node.op.compute(*operands, outputs=[v.type for v in node.outputs])
+        computation = compute(node.op, operands, [v.type for v in node.outputs])
         computations.append((node, computation))
         views.update(zip(node.outputs, computation.outputs, strict=True))
     outputs = [views[v].tensor for v in body.outputs]

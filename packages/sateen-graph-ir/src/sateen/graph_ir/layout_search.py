@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import prod
 
 from sateen.graph_ir.graph import Graph, Node, Value
-from sateen.graph_ir.op import LayoutChoice
 from sateen.graph_ir.types import TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi.layout import Layout
+from sateen.topi.operator import LayoutChoice
 
 Choices = Mapping[Node, LayoutChoice]
 
@@ -19,24 +20,24 @@ CONVERSION_CYCLES = 500.0
 """What a conversion takes beside the bytes it moves."""
 
 
-def _layouts(node: Node, layouts: Sequence[Layout | None], lanes: int) -> Iterable[LayoutChoice]:
+def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine) -> Iterable[LayoutChoice]:
     """The choices of a node whose inputs have some layouts, best first."""
     present = [v for v in node.inputs if v is not None]
     types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
-    return node.op.layouts(types, [v.type for v in node.outputs], lanes)
+    return node.op.layouts(types, [v.type for v in node.outputs], machine)
 
 
 def in_layout(given: TensorType, layout: Layout | None) -> TensorType:
     return given if given.layout == layout else TensorType.of(given.dtype, given.shape, layout)
 
 
-def greedy(graph: Graph, lanes: int) -> Choices:
+def greedy(graph: Graph, machine: Machine) -> Choices:
     """The first choice of each node for what its inputs are in by then."""
     found: dict[Node, LayoutChoice] = {}
     given: dict[Value, Layout | None] = {}
     for node in graph.nodes:
         present = [v for v in node.inputs if v is not None]
-        choice = next(iter(_layouts(node, [given.get(v) for v in present], lanes)))
+        choice = next(iter(_layouts(node, [given.get(v) for v in present], machine)))
         found[node] = choice
         given.update(zip(node.outputs, choice.outputs, strict=True))
     return found
@@ -47,14 +48,14 @@ class Costs:
     """Estimates in cycles of one core."""
 
     graph: Graph
-    lanes: int
+    machine: Machine
 
     def node(self, node: Node, choice: LayoutChoice) -> float:
         """Of an operator: its arithmetic, or the bytes that it moves."""
         types = [v.type for v in node.inputs if v is not None]
         results = [v.type for v in node.outputs]
         moved = sum(_bytes(v) for v in node.outputs)
-        work = max(node.op.operations(types, results) / (2 * self.lanes), moved / BYTES_PER_CYCLE)
+        work = max(node.op.operations(types, results) / (2 * self.machine.lanes()), moved / BYTES_PER_CYCLE)
         return work * choice.slowdown
 
     def conversion(self, value: Value, given: Layout | None, needed: Layout | None) -> float:
@@ -114,7 +115,7 @@ def _ways(graph: Graph, costs: Costs) -> dict[Node, dict[LayoutChoice, float]]:
         present = [values.get(v, row_major) for v in node.inputs if v is not None]
         ways[node] = spent_by = {}
         for common in dict.fromkeys((None, *(layout for v in present for layout in v))):
-            for choice in _layouts(node, [common if common in v else None for v in present], costs.lanes):
+            for choice in _layouts(node, [common if common in v else None for v in present], costs.machine):
                 spent_by[choice] = costs.node(node, choice) + sum(cost(*need) for need in _needs(node, choice))
         for i, value in enumerate(node.outputs):
             table: dict[Layout | None, float] = {}

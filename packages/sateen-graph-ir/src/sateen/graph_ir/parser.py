@@ -14,16 +14,16 @@ from typing import Any, NoReturn, get_type_hints
 import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, Node, NodeSpan, Value, infer
-from sateen.graph_ir.op import Op, is_of
-from sateen.graph_ir.op_set import OpClass, OpSet, name_of
-from sateen.graph_ir.ops.custom import Custom
+from sateen.graph_ir.op_set import OpSet
 from sateen.graph_ir.text import WORD
 from sateen.graph_ir.types import Dim, Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExpressionError, SateenError
 from sateen.tensor_ir.ir.parser import ParseError
+from sateen.topi.attributes import is_of
 from sateen.topi.dimension_parser import DimensionTextError, read_dimension
 from sateen.topi.layout import Layout
+from sateen.topi.operator import Operator
 
 NO_DATA: Mapping[str, Array] = {}
 
@@ -285,7 +285,7 @@ class _Body:
             line.fail(f"{int(np.prod(shape, dtype=np.int64))} elements", start)
         return np.array(elements).astype(dtype).reshape(shape)
 
-    def attributes(self, line: _Line, op_class: OpClass) -> dict[str, object]:
+    def attributes(self, line: _Line, op_class: type[Operator]) -> dict[str, object]:
         found: dict[str, object] = {}
         if not line.accept("{"):
             return found
@@ -299,7 +299,7 @@ class _Body:
             found[name] = attribute(line)
             if not is_of(found[name], kinds[name]):
                 kind = kinds[name].__name__ if isinstance(kinds[name], type) else kinds[name]
-                line.fail(f"{kind} as {name!r} of {name_of(op_class)}", start)
+                line.fail(f"{kind} as {name!r} of {op_class.op_name()}", start)
         return found
 
     def spans(self, line: _Line) -> tuple[NodeSpan, ...]:
@@ -403,31 +403,30 @@ def attribute(line: _Line) -> object:
         line.fail("the value of an attribute", start)
 
 
-def _attribute_name(line: _Line, op_class: OpClass, found: Mapping[str, object]) -> str:
+def _attribute_name(line: _Line, op_class: type[Operator], found: Mapping[str, object]) -> str:
     """The name of an attribute that is not among those found before."""
     start = line.position
     name = line.take(_NAME)
     left = [f.name for f in _fields(op_class) if f.name not in found]
     if name not in left:
-        line.fail(f"an attribute of {name_of(op_class)} ({', '.join(left) or 'none'})", start)
+        line.fail(f"an attribute of {op_class.op_name()} ({', '.join(left) or 'none'})", start)
     assert name is not None
     return name
 
 
-def _make(line: _Line, start: int, op_class: OpClass, attributes: Mapping[str, object]) -> Op:
+def _make(line: _Line, start: int, op_class: type[Operator], attributes: Mapping[str, object]) -> Operator:
     for field in _fields(op_class):
         if field.default is MISSING and field.default_factory is MISSING and field.name not in attributes:
-            line.fail(f"attribute {field.name!r} of {name_of(op_class)}", start)
+            line.fail(f"attribute {field.name!r} of {op_class.op_name()}", start)
     arguments: dict[str, Any] = dict(attributes)
-    op = op_class(**arguments)
-    return op if isinstance(op, Op) else Custom(op)
+    return op_class(**arguments)
 
 
-def _fields(op_class: OpClass) -> tuple[Field[Any], ...]:
+def _fields(op_class: type[Operator]) -> tuple[Field[Any], ...]:
     return fields(op_class)  # type: ignore[arg-type]
 
 
-def _infer(line: _Line, op: Op, inputs: list[Value | None]) -> tuple[TensorType, ...]:
+def _infer(line: _Line, op: Operator, inputs: list[Value | None]) -> tuple[TensorType, ...]:
     try:
         return infer(op, inputs)
     except SateenError as error:

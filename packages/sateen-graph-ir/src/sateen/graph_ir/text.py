@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, Node, NodeSpan, Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.types import Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.topi.layout import Layout
+from sateen.topi.operator import Operator
 
 WORD = re.compile(r"[\w./-]+(?::+[\w./-]+)*")
 """A name that is written as it is; any other is written as a JSON string."""
@@ -64,7 +64,7 @@ def digest(data: Array) -> str:
     return f"sha256:{hashlib.sha256(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data).hexdigest()}"
 
 
-def subgraphs(op: Op) -> dict[str, Graph]:
+def subgraphs(op: Operator) -> dict[str, Graph]:
     """The attributes of an operator that are graphs."""
     return {name: value for name, value in op.attributes().items() if isinstance(value, Graph)}
 

@@ -125,7 +125,5 @@ def _to_numpy(code: TypeCode, bits: int) -> np.dtype[Any]:
     try:
         scalar: type[np.generic] = getattr(importlib.import_module("ml_dtypes"), name)
     except ImportError:
-        raise ArgumentError(
-            f"{name} in NumPy needs the package ml_dtypes: pip install ml_dtypes"
-        ) from None
+        raise ArgumentError(f"{name} in NumPy needs the package ml_dtypes: pip install ml_dtypes") from None
     return np.dtype(scalar)

@@ -1,8 +1,9 @@
 """The operators of sateen: computations over logical axes, in any layout, and their schedules."""
 
 from sateen.topi.dimension import Dimension, Symbol
+from sateen.topi.kind import Kind, kind_of
 from sateen.topi.layout import Block, Layout, View, compute, placeholder
-from sateen.topi.operator import Computation, Kind, LayoutChoice, Operator, ScheduleFunction, kind_of
+from sateen.topi.operator import Computation, LayoutChoice, Operator, ScheduleFunction
 from sateen.topi.types import TensorType
 from sateen.topi.version import __version__
 

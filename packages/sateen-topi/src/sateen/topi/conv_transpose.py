@@ -81,7 +81,12 @@ def transposed_extents(spatial: Sequence[int], window: Window, output_padding: S
 
 
 def conv_transpose(
-    data: View, weight: View, bias: View | None, window: Window, spatial: Sequence[int], groups: int = 1,
+    data: View,
+    weight: View,
+    bias: View | None,
+    window: Window,
+    spatial: Sequence[int],
+    groups: int = 1,
     layout: Layout | None = None,
 ) -> Computation:
     """data [N, C, …] with weight [C, O/groups, …] + bias [O] as ONNX ConvTranspose, giving extents `spatial`.
@@ -165,7 +170,13 @@ class _Blocked(_Transposed):
     """Vectors of output channels; columns a stride apart have the same kernel elements, so tiles are whole strides."""
 
     def __init__(
-        self, data: View, weight: View, bias: View | None, window: Window, shape: tuple[int, ...], groups: int,
+        self,
+        data: View,
+        weight: View,
+        bias: View | None,
+        window: Window,
+        shape: tuple[int, ...],
+        groups: int,
         layout: Layout,
     ) -> None:
         super().__init__(data, weight, bias, window, shape, groups)

@@ -1,8 +1,8 @@
 """Reads the text of dimensions: `parse_dimension(str(d))` is `d`.
 
-    sum     =  ["-"] product {("+" | "-") product}
-    product =  factor {"*" factor | "//" number}
-    factor  =  number | "?" name | "(" sum ")"
+sum     =  ["-"] product {("+" | "-") product}
+product =  factor {"*" factor | "//" number}
+factor  =  number | "?" name | "(" sum ")"
 """
 
 from __future__ import annotations

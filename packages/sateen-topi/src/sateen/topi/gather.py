@@ -172,7 +172,9 @@ def tensor_scatter(
 
 
 def _scatter(
-    data: View, indices: View, updates: View,
+    data: View,
+    indices: View,
+    updates: View,
     write: Callable[[IRBuilder, BufferPointer, BufferPointer, BufferPointer], None],
 ) -> Computation:
     def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:

@@ -137,7 +137,8 @@ class _Accesses:
             int(node.b.value)
             for address in self.addresses
             for node in walk(address)
-            if isinstance(node, FloorMod) and isinstance(node.b, Const)
+            if isinstance(node, FloorMod)
+            and isinstance(node.b, Const)
             and self.analyzer.form(node.a).terms.get(axis) == 1
         }
         periods = [p for p in found if p > lanes and p % lanes and _extent(axis) % p == 0 and p < _extent(axis)]

@@ -1,27 +1,27 @@
-"""What an operator hands to the compiler: its types, its computation, and how to schedule it.
+"""What an operator is: one class that holds all facts about it. Its fields are its attributes.
 
-`Operator` is the contract for operators of any package; the operators of graphs keep to the same words.
+`Operator` is the base of the operators of graphs and of those that other packages bring.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, ClassVar
 
-from sateen.runtime.errors import ExpressionError
+from sateen.runtime.errors import ExpressionError, InferenceError
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import IterVar, Read, Reduce, is_among, is_const
-from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
+from sateen.topi.attributes import attributes_of, check_attributes
 from sateen.topi.layout import Layout, View
 from sateen.topi.types import TensorType
 
 ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
 """Schedules an operator's own stages in a schedule whose output is the given tensor: the operator's last stage itself,
 or an element-wise function of it that was fused behind it."""
+
+ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
+"""Of an operator in a layout that it is only defined for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,16 +70,29 @@ class LayoutChoice:
 
 
 class Operator:
-    """Base of operators that any package defines: frozen dataclasses, whose fields are their attributes.
+    """Base of operators: frozen dataclasses, equal where their attributes are.
 
-    A subclass gives `name`, `infer` and `compute`. Both methods take one argument per input, under names of its own:
-    one with default None is an optional input, `*inputs` are any number. Attributes are bool, int, float, str, DType,
-    Layout, None, or tuples of these.
+    A subclass gives `infer` and `compute`; what it is to fusion follows from what its computation reads. Both take one
+    argument for each input, under names of its own: one with default None is an optional input, `*inputs` are any
+    number. Attributes are bool, int, float, str, DType, Layout, None, or tuples of these. Raises ArgumentError for an
+    attribute of another kind than its annotation says.
     """
 
     __slots__ = ()
-    name: ClassVar[str]
-    """Whose operator it is and what it is called, such as "acme.Swish": in text form, and in ONNX domain and type."""
+    name: ClassVar[str | None] = None
+    """Whose operator it is and what it is called, such as "acme.Swish": in text form, and in ONNX domain and type.
+    None, for operators of sateen alone: they are called as their class."""
+    is_pure: ClassVar[bool] = True
+    minds_layouts: ClassVar[bool] = False
+    """Whether types have their layouts when `infer` takes and gives them; all others infer row-major ones."""
+
+    def __post_init__(self) -> None:
+        check_attributes(self, self.op_name())
+
+    @classmethod
+    def op_name(cls) -> str:
+        """The name in text form: `name`, or that of the class in snake case."""
+        return cls.name or _snake_case(cls.__name__)
 
     def infer(self, *inputs: Any, **_: Any) -> tuple[TensorType, ...]:
         """The types of the outputs, for row-major types of the inputs. Raises InferenceError where those don't fit."""
@@ -91,63 +104,39 @@ class Operator:
         raise AssertionError(f"{type(self).__name__} gives no computation")
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        """The layouts in which this operator can run, best first; by default row-major only.
+        """The layouts in which this operator can run on a machine, best first; by default row-major only.
 
-        `inputs` are those that are present, in the layouts that they have; `lanes` are the float32 of a vector.
+        `inputs` are those that are present, in the layouts that they have.
         """
         yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
 
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        """The byte of the first input's memory at which each output begins, if outputs are parts of that memory."""
+        return None
+
+    def parts_of_output(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        """The byte of the output's memory at which each input begins, if the output is inputs one behind the other."""
+        return None
+
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Floating-point operations by definition, for rates that are shown and to choose layouts; 0 where memory is
-        the limit."""
+        """Floating-point operations of the multiply-adds that the definition sums, padding too, each counted as two.
+
+        `inputs` are those that are present; all types are static. 0 for operators that memory limits, not arithmetic.
+        """
         return 0
 
-
-class Kind(IntEnum):
-    """What a computation's access pattern makes of it, from most to least fusible."""
-
-    ELEMENTWISE = 0
-    BROADCAST = 1
-    INJECTIVE = 2
-    REDUCTION = 3
-    OPAQUE = 4
+    def attributes(self) -> dict[str, object]:
+        """Fields that differ from their defaults, in order."""
+        return attributes_of(self)
 
 
-def kind_of(computation: Computation) -> Kind:
-    """Derived from what each output reads: the same element of every input, a broadcast one, any one, or many."""
-    kinds = [Kind.OPAQUE if len(computation.outputs) > 1 else Kind.ELEMENTWISE]
-    for view in computation.outputs:
-        op = view.tensor.op
-        if not isinstance(op, ComputeOp):
-            kinds.append(Kind.OPAQUE)
-            continue
-        kinds.append(_kind_of_stage(op))
-        if any(not isinstance(t.op, (PlaceholderOp, ConstantOp)) for t in op.inputs):
-            kinds.append(Kind.OPAQUE)
-    if computation.schedule is not None:
-        kinds.append(Kind.REDUCTION)
-    return max(kinds)
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _kind_of_stage(op: ComputeOp) -> Kind:
-    if isinstance(op.body[0], Reduce):
-        return Kind.REDUCTION
-    analyzer = Analyzer()
-    for axis in op.axis:
-        analyzer.bind(axis, 0, axis.extent)
-    return max((_kind_of_read(r, op.axis, analyzer) for b in op.body for r in reads(b)), default=Kind.BROADCAST)
-
-
-def _kind_of_read(read: Read, axes: tuple[IterVar, ...], analyzer: Analyzer) -> Kind:
-    indices = [analyzer.simplify(i) for i in read.indices]
-    own = [a for a in axes if not is_const(a.extent, 1)]
-    moving = [i for i, extent in zip(indices, read.tensor.shape, strict=True) if not is_const(extent, 1)]
-    if len(moving) == len(own) and all(a is b for a, b in zip(moving, own, strict=True)):
-        return Kind.ELEMENTWISE
-    plain = all(is_among(i, axes) or set(axes).isdisjoint(walk(i)) for i in indices)
-    return Kind.BROADCAST if plain else Kind.INJECTIVE
-
-
-__all__ = ["Computation", "Kind", "LayoutChoice", "Operator", "ScheduleFunction", "kind_of"]
+def require(condition: bool, op: Operator, message: str) -> None:
+    """Raise InferenceError with the operator's name unless the condition holds."""
+    if not condition:
+        raise InferenceError(f"{op.op_name()}: {message}")

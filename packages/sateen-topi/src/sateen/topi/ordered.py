@@ -108,9 +108,7 @@ def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:
 class _Heap:
     """A binary heap in a row of two buffers, values and places: a parent never precedes its children."""
 
-    def __init__(
-        self, ib: IRBuilder, values: BufferPointer, places: BufferPointer, at: Any, largest: bool
-    ) -> None:
+    def __init__(self, ib: IRBuilder, values: BufferPointer, places: BufferPointer, at: Any, largest: bool) -> None:
         self.ib, self.values, self.places, self.at, self.largest = ib, values, places, at, largest
 
     def element(self, i: Any) -> tuple[Expr, Expr]:

@@ -134,7 +134,12 @@ def _taps(window: Window, d: int, extent: int, y: Expr, padding_counts: bool) ->
 
 
 def _window_pool(
-    data: View, window: Window, ceil_mode: bool, kind: DType, layout: Layout | None, reducer: Callable[..., Expr],
+    data: View,
+    window: Window,
+    ceil_mode: bool,
+    kind: DType,
+    layout: Layout | None,
+    reducer: Callable[..., Expr],
     finish: Callable[[Expr, Sequence[Expr]], Expr],
 ) -> Computation:
     n, c, *spatial = data.shape

@@ -247,7 +247,11 @@ class _Step:
     """A step of all sequences of the batch: their gates and states."""
 
     def __init__(
-        self, layer: _Layer, ib: IRBuilder, given: dict[int, BufferPointer], gate_input: BufferPointer,
+        self,
+        layer: _Layer,
+        ib: IRBuilder,
+        given: dict[int, BufferPointer],
+        gate_input: BufferPointer,
         states: Sequence[BufferPointer],
     ) -> None:
         self.layer, self.ib, self.given, self.gate_input = layer, ib, given, gate_input

@@ -212,8 +212,14 @@ class _Step:
 
     @staticmethod
     def of(
-        x: View, axes: Sequence[int], keepdims: bool, term: Callable[[Expr, Index], Any], combine: Callable[..., Any],
-        name: str, layout: Layout | None, states: int = 1,
+        x: View,
+        axes: Sequence[int],
+        keepdims: bool,
+        term: Callable[[Expr, Index], Any],
+        combine: Callable[..., Any],
+        name: str,
+        layout: Layout | None,
+        states: int = 1,
     ) -> _Step:
         """term(x, index), of `states` values, combined over `axes`. A result without axes gets one of extent 1."""
         shape = reduced_shape(x.shape, axes, keepdims) or (1,)
@@ -292,7 +298,7 @@ class _Step:
         register_tile(stage, *inner)
         registers.compute_at(stage, share_among_threads(stage, loops, self.work))
         data = list(registers.axes)
-        data[column:column + 1] = registers.split(data[column], lanes)
+        data[column : column + 1] = registers.split(data[column], lanes)
         data.append(data.pop(column + 1))
         registers.reorder(*registers.op.reduce_axis, *data)
         register_tile(registers, *data)
@@ -307,8 +313,13 @@ def _innermost(x: View) -> int:
 
 
 def _steps(
-    x: View, axes: Sequence[int], keepdims: bool, term: Callable[[Expr, Index], Expr], combine: Callable[..., Any],
-    name: str, layout: Layout | None,
+    x: View,
+    axes: Sequence[int],
+    keepdims: bool,
+    term: Callable[[Expr, Index], Expr],
+    combine: Callable[..., Any],
+    name: str,
+    layout: Layout | None,
 ) -> list[_Step]:
     """A reduction in one step; in two where it goes both along memory and across it: along memory first."""
     along: list[int] = []
@@ -327,8 +338,13 @@ def _steps(
 
 
 def _computation(
-    x: View, axes: Sequence[int], keepdims: bool, steps: Sequence[_Step],
-    finish: Callable[[Expr, Index], Expr] | None, name: str, layout: Layout | None,
+    x: View,
+    axes: Sequence[int],
+    keepdims: bool,
+    steps: Sequence[_Step],
+    finish: Callable[[Expr, Index], Expr] | None,
+    name: str,
+    layout: Layout | None,
 ) -> Computation:
     """The steps of a reduction, then finish(value, index) of the last one element by element."""
     *before, last = steps

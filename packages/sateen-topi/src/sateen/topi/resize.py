@@ -143,9 +143,7 @@ def _cubic(a: float) -> Callable[[float], float]:
     return kernel
 
 
-def resize(
-    x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layout | None = None
-) -> Computation:
+def resize(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layout | None = None) -> Computation:
     """x with some axes resized; the others keep their extents. Interpolation is in float32 where x is shorter."""
     require_views("resize", x=x)
     require_one_of("resize", "mode", how.mode, MODES)

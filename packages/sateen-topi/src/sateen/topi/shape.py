@@ -43,7 +43,7 @@ def reshape(x: View, shape: Sequence[int], layout: Layout | None = None) -> Comp
 def equal_products(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
     """The axes of two shapes of as many elements, in the smallest consecutive groups that have as many elements.
 
-        [2, 3, 4, 5], [6, 4, 1, 5]   →   ([0, 1], [0]), ([2], [1]), ([], [2]), ([3], [3])
+    [2, 3, 4, 5], [6, 4, 1, 5]   →   ([0, 1], [0]), ([2], [1]), ([], [2]), ([3], [3])
     """
     if 0 in old:
         yield list(range(len(old))), list(range(len(new)))
@@ -173,7 +173,11 @@ def strided_slice(
 
 
 def pad(
-    x: View, before: Sequence[int], after: Sequence[int], mode: str = "constant", value: float = 0,
+    x: View,
+    before: Sequence[int],
+    after: Sequence[int],
+    mode: str = "constant",
+    value: float = 0,
     layout: Layout | None = None,
 ) -> Computation:
     """x with elements added at both ends of each axis, or taken away where negative.

@@ -258,9 +258,7 @@ def _sandwich(
     return found
 
 
-def _applied(
-    matrix: Matrix, along: int, source: Callable[..., Expr], shape: tuple[int, ...], name: str
-) -> te.Tensor:
+def _applied(matrix: Matrix, along: int, source: Callable[..., Expr], shape: tuple[int, ...], name: str) -> te.Tensor:
     """Σ matrix[i, r]·source(…, r, …) over r, without zeros, where i and r are index number `along`.
 
     A sum begins at the end where more terms have the factor 1: a multiplication less for each.

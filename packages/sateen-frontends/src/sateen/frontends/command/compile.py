@@ -46,4 +46,3 @@ def compile_(model: Path, output: Path, timed: bool, compilation: Compilation, a
         f"{size(len(artifact.parameters))}), workspace {size(artifact.workspace_bytes)}, in {seconds:.2f} s"
     )
     say(f"for {artifact.target}")
-

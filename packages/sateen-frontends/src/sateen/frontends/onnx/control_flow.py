@@ -19,7 +19,6 @@ from sateen.frontends.onnx.loading import subgraphs
 from sateen.frontends.onnx.node import ImportedNode, UnsupportedError, normal_axis, require_bound, static_extents
 from sateen.frontends.onnx.tensors import Array
 from sateen.graph_ir.graph import Graph, NodeSpan, Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.broadcast import Subtract
 from sateen.graph_ir.ops.control import NUMBER, If, Loop, While
 from sateen.graph_ir.ops.element_wise import Identity
@@ -27,6 +26,7 @@ from sateen.graph_ir.ops.gather import Gather
 from sateen.graph_ir.ops.shape import Concat, Reshape, Slice, Transpose
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 
 MOST_UNROLLED = 1024
 """Nodes that a Loop may become by unrolling."""
@@ -61,7 +61,7 @@ class Body:
     def constant(self, data: Array) -> Value:
         return self.emitter.value(data, "constant")
 
-    def add(self, op: Op, *inputs: Value) -> Value:
+    def add(self, op: Operator, *inputs: Value) -> Value:
         """A node of ours."""
         return self.emitter.add(op, inputs, (self.emitter.beside(op.op_name()),), self.spans)[0]
 

@@ -18,8 +18,8 @@ from sateen.frontends.onnx.node import ImportedNode
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
 from sateen.graph_ir.graph import Value, infer
 from sateen.graph_ir.op_set import OpSet
-from sateen.graph_ir.ops.custom import Custom
 from sateen.runtime.errors import FrontendError
+from sateen.topi.contract import parameters
 from sateen.topi.operator import Operator
 
 _ATTRIBUTE_TYPES = {
@@ -37,14 +37,14 @@ _ATTRIBUTE_TYPES = {
 def operator_named(operators: OpSet, domain: str, operator: str) -> type[Operator] | None:
     """The operator that a user brings for nodes of this domain and type."""
     found = operators.ops.get(f"{domain or 'ai.onnx'}.{operator}")
-    return found if found is not None and issubclass(found, Operator) else None
+    return found if found is not None and found.name is not None else None
 
 
 def schema_of_operator(operator: type[Operator]) -> OpSchema:
     """The description of an operator. Raises FrontendError where it has an attribute that no ONNX node can give."""
-    domain, _, name = operator.name.rpartition(".")
+    domain, _, name = operator.op_name().rpartition(".")
     kinds = get_type_hints(operator)
-    inputs = [_input(i, p) for i, p in enumerate(inspect.signature(operator.infer).parameters.values())][1:]
+    inputs = [_input(i, p) for i, p in enumerate(parameters(operator).values())]
     return OpSchema(
         name, domain, 1,
         inputs=inputs,
@@ -58,7 +58,7 @@ def convert_custom(node: ImportedNode, operator: type[Operator]) -> Sequence[Val
     """The outputs of a node. Raises FrontendError where it has more of them than the operator."""
     kinds = get_type_hints(operator)
     attributes = {a.name: _field_value(node.attribute(a.name), kinds[a.name], a.name) for a in node.proto.attribute}
-    op = Custom(operator(**attributes))
+    op = operator(**attributes)
     inputs = [node.value(i) if node.has(i) else None for i in range(len(node.inputs))]
     count = len(infer(op, inputs))
     if len(node.outputs) > count:

@@ -12,13 +12,13 @@ from sateen.frontends.onnx.tensors import Array
 from sateen.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value, infer
 from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.native import work_of
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.control import Control, Loop, While
 from sateen.graph_ir.ops.element_wise import Identity
 from sateen.graph_ir.types import Dimension, Symbol, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExecutionError, FrontendError
 from sateen.topi.dimension import symbols_of as names_of
+from sateen.topi.operator import Operator
 
 EVALUATED_BYTES = 1 << 29
 """Of the data that importing makes, such as shapes, ranges and what is computed from them."""
@@ -135,7 +135,7 @@ class Emitter:
         return list(dict.fromkeys(name for names in named for name in names))
 
     def add(
-        self, op: Op, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
+        self, op: Operator, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
     ) -> tuple[Value, ...]:
         """Apply an operator; its first outputs are called `names`. What has no elements is not computed."""
         types = infer(op, inputs)

@@ -17,11 +17,11 @@ from sateen.frontends.onnx.loading import text
 from sateen.frontends.onnx.structure import MOST_ARGUMENTS, plain_domain
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES, Array
 from sateen.graph_ir.graph import NodeSpan, Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.types import Dim, Symbol
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimension import symbols_of as names_of
+from sateen.topi.operator import Operator
 
 _FIELDS = {
     AttributeProto.FLOAT: "f",
@@ -306,23 +306,23 @@ class ImportedNode:
             raise FrontendError(f"expected attribute {missing[0]!r}, found none")
         return values
 
-    def step(self, op: Op, *inputs: Value | None) -> Value:
+    def step(self, op: Operator, *inputs: Value | None) -> Value:
         """Apply an operator on the way to the result."""
         name = self._emitter.beside(f"{self._result_name}.{op.op_name()}")
         return self._emitter.add(op, inputs, (name,), self._spans)[0]
 
-    def steps(self, op: Op, *inputs: Value | None, count: int) -> tuple[Value, ...]:
+    def steps(self, op: Operator, *inputs: Value | None, count: int) -> tuple[Value, ...]:
         """Apply an operator of `count` outputs on the way to the result."""
         names = [self._emitter.beside(f"{self._result_name}.{op.op_name()}.{i}") for i in range(count)]
         return self._emitter.add(op, inputs, names, self._spans)
 
-    def result(self, op: Op, *inputs: Value | None, output: int = 0) -> Value:
+    def result(self, op: Operator, *inputs: Value | None, output: int = 0) -> Value:
         """Apply the operator that gives an output, by default the first."""
         own = self.outputs[output] if output < len(self.outputs) else ""
         name = own or self._emitter.beside(f"{self._result_name}.{output}")
         return self._emitter.add(op, inputs, (name,), self._spans)[0]
 
-    def results(self, op: Op, *inputs: Value | None, count: int) -> tuple[Value, ...]:
+    def results(self, op: Operator, *inputs: Value | None, count: int) -> tuple[Value, ...]:
         """Apply an operator of `count` outputs that gives those of the node."""
         given = (*self.outputs, *[""] * count)[:count]
         names = [name or self._emitter.beside(f"{self._result_name}.{i}") for i, name in enumerate(given)]

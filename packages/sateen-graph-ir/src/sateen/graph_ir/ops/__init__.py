@@ -17,7 +17,6 @@ from sateen.graph_ir.ops import (
     shape,
     softmax,
 )
-from sateen.graph_ir.ops.custom import Custom
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.ops.layout import ConvertLayout
 
@@ -41,4 +40,4 @@ OPS = _OpSet.of(
 )
 """Every operator that ships, by name."""
 
-__all__ = ["OPS", "ConvertLayout", "Custom", "Fused"]
+__all__ = ["OPS", "ConvertLayout", "Fused"]

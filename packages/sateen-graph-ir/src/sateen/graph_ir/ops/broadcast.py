@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, ElementKind
 from sateen.graph_ir.types import Dim, TensorType
 from sateen.runtime.errors import ArgumentError, InferenceError
-from sateen.tensor_ir import te
+from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.te import Expr
 from sateen.topi import broadcast
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 
-def broadcast_types(op: Op, *inputs: TensorType) -> tuple[Dim, ...]:
+def broadcast_types(op: Operator, *inputs: TensorType) -> tuple[Dim, ...]:
     """The common shape of the inputs. Raises InferenceError where there is none."""
     try:
         return broadcast.broadcast_shape(*(x.shape for x in inputs))
@@ -28,21 +27,20 @@ def broadcast_types(op: Op, *inputs: TensorType) -> tuple[Dim, ...]:
         raise InferenceError(f"{op.op_name()}: {error}") from None
 
 
-class Broadcast(Op):
+class Broadcast(Operator):
     """An element-wise operator of several inputs: operands of the output's shape share its layout, any there is."""
 
     __slots__ = ()
 
-    def element(self, *operands: Expr) -> Expr:
+    def element(self, *operands: Any, **_: Any) -> Expr:
         """The element of the output from those of the inputs."""
         raise AssertionError(f"{self.op_name()} gives no function")
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        present = [x for x in inputs if x is not None]
-        return broadcast.elementwise(present, self.element, self.op_name(), outputs[0].memory_layout)
+    def compute(self, *inputs: View, outputs: Sequence[TensorType]) -> Computation:
+        return broadcast.elementwise(inputs, self.element, self.op_name(), outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         shape = outputs[0].shape
         found: dict[Layout | None, None] = {x.layout: None for x in inputs if x.shape == shape and x.layout is not None}
@@ -56,8 +54,7 @@ class Binary(Broadcast):
     __slots__ = ()
     takes: ClassVar[ElementKind] = NUMBERS
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        a, b = inputs
+    def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.dtype == b.dtype, self, f"operands expect one type, found {a.dtype} and {b.dtype}")
         self.takes.check(self, "operands", a)
         return (TensorType(a.dtype, broadcast_types(self, a, b)),)
@@ -68,8 +65,8 @@ class Comparison(Binary):
 
     __slots__ = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (common,) = super().infer(*inputs)
+    def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
+        (common,) = super().infer(a, b)
         return (TensorType.of("bool", common.shape),)
 
 
@@ -77,8 +74,7 @@ class Comparison(Binary):
 class Add(Binary):
     """a + b."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a + b
 
 
@@ -86,8 +82,7 @@ class Add(Binary):
 class Subtract(Binary):
     """a - b."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a - b
 
 
@@ -95,8 +90,7 @@ class Subtract(Binary):
 class Multiply(Binary):
     """a·b."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a * b
 
 
@@ -104,8 +98,7 @@ class Multiply(Binary):
 class Divide(Binary):
     """a / b; of integers rounded towards zero, 0 where b is."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return broadcast.divide(a, b)
 
 
@@ -113,8 +106,7 @@ class Divide(Binary):
 class Minimum(Binary):
     """The smaller operand; NaN if either is."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return te.minimum(a, b)
 
 
@@ -122,8 +114,7 @@ class Minimum(Binary):
 class Maximum(Binary):
     """The larger operand; NaN if either is."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return te.maximum(a, b)
 
 
@@ -133,8 +124,7 @@ class Modulo(Binary):
 
     fmod: bool = False
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return broadcast.fmod(a, b) if self.fmod else broadcast.modulo(a, b)
 
 
@@ -142,14 +132,12 @@ class Modulo(Binary):
 class Power(Broadcast):
     """a^b in the type of a; b may have another."""
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        a, b = inputs
+    def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "base", a)
         NUMBERS.check(self, "exponent", b)
         return (TensorType(a.dtype, broadcast_types(self, a, b)),)
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return broadcast.power(a, b)
 
 
@@ -157,13 +145,12 @@ class Power(Broadcast):
 class PRelu(Binary):
     """a, or b·a below 0; the slope b broadcasts to a."""
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (common,) = Binary.infer(self, *inputs)
-        require(common.shape == inputs[0].shape, self, f"slope {inputs[1]} does not broadcast to data {inputs[0]}")
+    def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
+        (common,) = Binary.infer(self, a, b)
+        require(common.shape == a.shape, self, f"slope {b} does not broadcast to data {a}")
         return (common,)
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return broadcast.prelu(a, b)
 
 
@@ -176,8 +163,7 @@ class Equal(Comparison):
 
     takes = ANY
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a.equal(b)
 
 
@@ -185,8 +171,7 @@ class Equal(Comparison):
 class Less(Comparison):
     """a < b."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a < b
 
 
@@ -194,8 +179,7 @@ class Less(Comparison):
 class LessEqual(Comparison):
     """a ≤ b."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a <= b
 
 
@@ -203,8 +187,7 @@ class LessEqual(Comparison):
 class Greater(Comparison):
     """a > b."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a > b
 
 
@@ -212,8 +195,7 @@ class Greater(Comparison):
 class GreaterEqual(Comparison):
     """a ≥ b."""
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a >= b
 
 
@@ -226,8 +208,7 @@ class And(Binary):
 
     takes = BOOLEANS
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a & b
 
 
@@ -237,8 +218,7 @@ class Or(Binary):
 
     takes = BOOLEANS
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a | b
 
 
@@ -248,8 +228,7 @@ class Xor(Binary):
 
     takes = BOOLEANS
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return a.not_equal(b)
 
 
@@ -259,8 +238,7 @@ class BitwiseAnd(Binary):
 
     takes = INTEGERS
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return te.bitwise_and(a, b)
 
 
@@ -270,8 +248,7 @@ class BitwiseOr(Binary):
 
     takes = INTEGERS
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return te.bitwise_or(a, b)
 
 
@@ -281,8 +258,7 @@ class BitwiseXor(Binary):
 
     takes = INTEGERS
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return te.bitwise_xor(a, b)
 
 
@@ -293,13 +269,12 @@ class BitShift(Binary):
     takes = INTEGERS
     direction: str = "left"
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+    def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         known = self.direction in ("left", "right")
         require(known, self, f"direction expects 'left' or 'right', found {self.direction!r}")
-        return Binary.infer(self, *inputs)
+        return Binary.infer(self, a, b)
 
-    def element(self, *operands: Expr) -> Expr:
-        a, b = operands
+    def element(self, a: Expr, b: Expr) -> Expr:
         return broadcast.bit_shift(a, b, left=self.direction == "left")
 
 
@@ -307,15 +282,13 @@ class BitShift(Binary):
 class Where(Broadcast):
     """a where the condition holds, else b. Inputs: condition, a, b."""
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        condition, a, b = inputs
+    def infer(self, condition: TensorType, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         BOOLEANS.check(self, "condition", condition)
         ANY.check(self, "operands", a)
         require(a.dtype == b.dtype, self, f"operands expect one type, found {a.dtype} and {b.dtype}")
-        return (TensorType(a.dtype, broadcast_types(self, *inputs)),)
+        return (TensorType(a.dtype, broadcast_types(self, condition, a, b)),)
 
-    def element(self, *operands: Expr) -> Expr:
-        condition, a, b = operands
+    def element(self, condition: Expr, a: Expr, b: Expr) -> Expr:
         return te.select(condition, a, b)
 
 

@@ -14,9 +14,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, Value
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.text import subgraphs
 from sateen.graph_ir.types import Dim, TensorType
+from sateen.tensor_ir import Machine
+from sateen.topi.operator import LayoutChoice, Operator, require
 
 Run = Callable[[Graph, Sequence[Array]], list[Array]]
 """The outputs of a body for its inputs."""
@@ -25,7 +26,7 @@ NUMBER = TensorType.of("int64", ())
 """Of an iteration, from 0, and of how many there are at most."""
 
 
-class Control(Op):
+class Control(Operator):
     """Base of operators with bodies.
 
     Each output of a body is computed by a node of the body, and by none twice: it is written where the control node's
@@ -33,6 +34,7 @@ class Control(Op):
     """
 
     __slots__ = ()
+    minds_layouts: ClassVar[bool] = True
     deciding: ClassVar[int] = 0
     """How many inputs of the node no body reads."""
     counted: ClassVar[int] = 0
@@ -71,7 +73,7 @@ class Control(Op):
         """The outputs by the definition of the operator, for inputs of all kinds."""
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         read = [v.type.layout for v in self.bodies[0].inputs[self.counted :]]
         yield LayoutChoice((*[None] * self.deciding, *read), (None,) * len(outputs))

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from sateen.graph_ir.op import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Op, require
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.graph_ir.types import Dim, TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import conv, conv_transpose, winograd
 from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import ELEMENT_BY_ELEMENT_SLOWDOWN, Computation, LayoutChoice, Operator, require
+from sateen.topi.tiling import accumulator_type
 from sateen.topi.window import Window
 
 ROW_MAJOR_SLOWDOWN = 2.0
@@ -20,7 +21,7 @@ ROW_MAJOR_SLOWDOWN = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Conv(Op):
+class Conv(Operator):
     """data [N, C, …] * weight [O, C/groups, …] + bias [O], which may be absent (ONNX Conv).
 
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0. `tile` are rows, columns and vectors of
@@ -33,8 +34,7 @@ class Conv(Op):
     groups: int = 1
     tile: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, weight, *bias = inputs
+    def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
         rank = require_spatial(self, data)
         require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
         require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
@@ -63,20 +63,19 @@ class Conv(Op):
         assert window.rank == rank
         return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, window, data))),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, weight, bias = (*inputs, None)[:3]
-        assert data is not None
-        assert weight is not None
+    def compute(
+        self, data: View, weight: View, bias: View | None = None, *, outputs: Sequence[TensorType]
+    ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, self.tile[:2])
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
         found = conv.blocked_layouts(
             data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
-            lanes * 4 // max(4, data.dtype.bytes), *self.tile[2:],
+            machine.lanes(accumulator_type(data.dtype)), *self.tile[2:],
         )  # fmt: skip
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
@@ -86,16 +85,16 @@ class Conv(Op):
         return 2 * prod(outputs[0].static_shape) * prod(inputs[1].static_shape[1:])
 
 
-def _require_bias(op: Op, bias: Sequence[TensorType | None], outputs: int, data: TensorType) -> None:
-    if bias and bias[0] is not None:
+def _require_bias(op: Operator, bias: TensorType | None, outputs: int, data: TensorType) -> None:
+    if bias is not None:
         require(
-            bias[0].shape == (outputs,) and bias[0].dtype == data.dtype, op,
-            f"expects a bias {data.dtype}[{outputs}], found {bias[0]}",
+            bias.shape == (outputs,) and bias.dtype == data.dtype, op,
+            f"expects a bias {data.dtype}[{outputs}], found {bias}",
         )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class ConvTranspose(Op):
+class ConvTranspose(Operator):
     """The transpose of a convolution: data [N, C, …], weight [C, O/groups, …], bias [O] or none (ONNX ConvTranspose).
 
     Extents are (in - 1)·stride + output_padding + (kernel - 1)·dilation + 1 - pads. Empty attributes are as in Conv.
@@ -107,8 +106,7 @@ class ConvTranspose(Op):
     groups: int = 1
     output_padding: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, weight, *bias = inputs
+    def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
         rank = require_spatial(self, data)
         require(weight.rank == data.rank, self, f"data has rank {data.rank} but weight has rank {weight.rank}")
         require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
@@ -142,19 +140,18 @@ class ConvTranspose(Op):
             result.append(found)
         return tuple(result)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, weight, bias = (*inputs, None)[:3]
-        assert data is not None
-        assert weight is not None
+    def compute(
+        self, data: View, weight: View, bias: View | None = None, *, outputs: Sequence[TensorType]
+    ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         spatial = outputs[0].static_shape[2:]
         return conv_transpose.conv_transpose(data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
-        lanes = lanes * 4 // max(4, data.dtype.bytes)
+        lanes = machine.lanes(accumulator_type(data.dtype))
         found = conv_transpose.blocked_layouts(data.static_shape, data.layout, weight.static_shape, self.groups, lanes)
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
@@ -165,7 +162,7 @@ class ConvTranspose(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class WinogradConv(Op):
+class WinogradConv(Operator):
     """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_convolutions makes of Conv.
 
     Inputs: data [N, C, H, W], weight [O, C, k, k] (sateen.topi.winograd.transformed), bias [O] or none. `block` are
@@ -180,8 +177,7 @@ class WinogradConv(Op):
     vectors: int = 1
     pool: int = 1
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, weight, *bias = inputs
+    def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
         require_spatial(self, data, 2)
         known = ", ".join(f"{m} for stride {stride}" for m, stride in winograd.TRANSFORMS)
         require(
@@ -215,17 +211,17 @@ class WinogradConv(Op):
     def _window(self) -> Window:
         return window_of(self, (3, 3), (self.stride, self.stride), self.pads, ())
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, weight, bias = (*inputs, None)[:3]
-        assert data is not None
-        assert weight is not None
+    def compute(
+        self, data: View, weight: View, bias: View | None = None, *, outputs: Sequence[TensorType]
+    ) -> Computation:
         return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), self.block, self.pool)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         _, weight, *bias = inputs
-        channels, blocked = weight.static_shape[1], Layout.blocked(4, 1, lanes)
+        lanes, channels = machine.lanes(), weight.static_shape[1]
+        blocked = Layout.blocked(4, 1, lanes)
         if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * self.vectors) == 0:
             packed = winograd.weight_layout(lanes, self.vectors)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sateen.graph_ir.op import Op, require
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.ir.expr import int_range
+from sateen.topi.operator import Operator, require
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,12 @@ class ElementKind:
     text: str
     holds: Callable[[DType], bool]
 
-    def check(self, op: Op, name: str, type_: TensorType) -> None:
+    def check(self, op: Operator, name: str, type_: TensorType) -> None:
         """Raise InferenceError where the operand `name` is of another kind."""
         require(self.holds(type_.dtype), op, f"{name} expects {self.text}, found {type_.dtype}")
 
 
-def require_literal(op: Op, name: str, value: float, dtype: DType) -> None:
+def require_literal(op: Operator, name: str, value: float, dtype: DType) -> None:
     """Raise InferenceError where elements of an integer type can't have the value of an attribute."""
     if dtype.is_int:
         least, most = int_range(dtype)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.element_kinds import (
     ANY,
     BOOLEANS,
@@ -22,15 +21,15 @@ from sateen.graph_ir.ops.element_kinds import (
 )
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir import te
+from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import int_range
 from sateen.tensor_ir.te import Expr
 from sateen.topi import elementwise
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 
-class Unary(Op):
+class Unary(Operator):
     """An element-wise operator on elements of kind `takes`: the output has the input's type; it runs in any layout."""
 
     __slots__ = ()
@@ -40,18 +39,15 @@ class Unary(Op):
         """The element of the output from that of the input."""
         raise AssertionError(f"{self.op_name()} gives no function")
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         self.takes.check(self, "data", data)
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return elementwise.unary(data, self.element, self.op_name(), outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
 
@@ -61,8 +57,8 @@ class Predicate(Unary):
 
     __slots__ = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = super().infer(*inputs)
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        (data,) = super().infer(data)
         return (TensorType.of("bool", data.shape),)
 
 
@@ -84,15 +80,13 @@ class Cast(Unary):
     dtype: DType
     saturate: bool = True
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = Unary.infer(self, *inputs)
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        Unary.infer(self, data)
         result = TensorType(self.dtype, data.shape)
         ANY.check(self, "dtype", result)
         return (result,)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return elementwise.cast(data, self.dtype, outputs[0].memory_layout)
 
 
@@ -117,8 +111,8 @@ class Clip(Unary):
     low: float | None = None
     high: float | None = None
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = Unary.infer(self, *inputs)
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        Unary.infer(self, data)
         if data.dtype.is_int:  # what limits nothing may be anything
             least, most = int_range(data.dtype)
             if self.low is not None and self.low > least:
@@ -212,9 +206,9 @@ class Celu(Unary):
 
     alpha: float = 1.0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         require(self.alpha != 0, self, "alpha expects another number than 0, found 0")
-        return Unary.infer(self, *inputs)
+        return Unary.infer(self, data)
 
     def element(self, x: Expr) -> Expr:
         return elementwise.celu(x, self.alpha)
@@ -226,10 +220,10 @@ class Gelu(Unary):
 
     approximate: str = "none"
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         known = self.approximate in ("none", "tanh")
         require(known, self, f"approximate expects 'none' or 'tanh', found {self.approximate!r}")
-        return Unary.infer(self, *inputs)
+        return Unary.infer(self, data)
 
     def element(self, x: Expr) -> Expr:
         return elementwise.gelu(x) if self.approximate == "none" else elementwise.gelu_tanh(x)
@@ -467,26 +461,23 @@ class Atanh(Unary):
 
 
 @dataclass(frozen=True, slots=True)
-class BitCast(Op):
+class BitCast(Operator):
     """The bits of each element as another type of the same width (ONNX BitCast)."""
 
     dtype: DType
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         for name, kind in (("data", data.dtype), ("dtype", self.dtype)):
             require(kind.is_int or kind.is_float, self, f"{name} expects numbers, found {kind}")
         same = data.dtype.bits == self.dtype.bits
         require(same, self, f"expects a type of as many bits as {data.dtype}, found {self.dtype}")
         return (TensorType(self.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return elementwise.bit_cast(data, self.dtype, outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.op import Op, require
 from sateen.graph_ir.types import TensorType
+from sateen.topi.operator import Operator, require
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fused(Op):
+class Fused(Operator):
     """The nodes of `body`, whose inputs stand for the node's own in order."""
 
+    minds_layouts: ClassVar[bool] = True
     body: Graph
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.op import Op, require
 from sateen.graph_ir.ops.element_kinds import ANY, INTEGERS, NUMBERS
 from sateen.graph_ir.ops.shape import require_axis, require_static
 from sateen.graph_ir.types import TensorType
 from sateen.topi import gather
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, Operator, require
 
 
-def _require_elements(op: Op, data: TensorType, axes: Sequence[int], result: TensorType) -> None:
+def _require_elements(op: Operator, data: TensorType, axes: Sequence[int], result: TensorType) -> None:
     """Raise InferenceError where an element of the result would come from an axis without elements."""
     empty = any(data.shape[axis] == 0 for axis in axes) and 0 not in result.shape
     require(not empty, op, f"data {data} has no elements to choose from")
 
 
 @dataclass(frozen=True, slots=True)
-class Gather(Op):
+class Gather(Operator):
     """Slices of data along an axis, at the indices, whose axes take its place. Inputs: data, indices."""
 
     axis: int = 0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, indices = inputs
+    def infer(self, data: TensorType, indices: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         INTEGERS.check(self, "indices", indices)
         require_axis(self, self.axis, data.rank)
@@ -36,21 +34,17 @@ class Gather(Op):
         _require_elements(self, data, [self.axis], result)
         return (result,)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, indices = inputs
-        assert data is not None
-        assert indices is not None
+    def compute(self, data: View, indices: View, *, outputs: Sequence[TensorType]) -> Computation:
         return gather.gather(data, indices, self.axis, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class GatherElements(Op):
+class GatherElements(Operator):
     """output[a…, j, b…] = data[a…, indices[a…, j, b…], b…], the index at `axis`. Inputs: data, indices."""
 
     axis: int = 0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, indices = inputs
+    def infer(self, data: TensorType, indices: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         INTEGERS.check(self, "indices", indices)
         require_axis(self, self.axis, data.rank)
@@ -59,14 +53,11 @@ class GatherElements(Op):
         _require_elements(self, data, [self.axis], result)
         return (result,)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, indices = inputs
-        assert data is not None
-        assert indices is not None
+    def compute(self, data: View, indices: View, *, outputs: Sequence[TensorType]) -> Computation:
         return gather.gather_elements(data, indices, self.axis, outputs[0].memory_layout)
 
 
-def _require_within(op: Op, data: TensorType, indices: TensorType, axis: int) -> None:
+def _require_within(op: Operator, data: TensorType, indices: TensorType, axis: int) -> None:
     """Raise InferenceError where `indices` reaches further than data along another axis than `axis`."""
     require(data.rank == indices.rank, op, f"data {data} and indices {indices} expect as many axes")
     for d, (extent, reach) in enumerate(zip(data.shape, indices.shape, strict=True)):
@@ -75,14 +66,13 @@ def _require_within(op: Op, data: TensorType, indices: TensorType, axis: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class GatherND(Op):
+class GatherND(Operator):
     """Slices of data at indices into its first axes after a batch: the last axis of `indices` holds them. Inputs: data,
     indices."""
 
     batch_dims: int = 0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, indices = inputs
+    def infer(self, data: TensorType, indices: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         INTEGERS.check(self, "indices", indices)
         batch = self.batch_dims
@@ -96,14 +86,11 @@ class GatherND(Op):
         _require_elements(self, data, range(batch, batch + depth), result)
         return (result,)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, indices = inputs
-        assert data is not None
-        assert indices is not None
+    def compute(self, data: View, indices: View, *, outputs: Sequence[TensorType]) -> Computation:
         return gather.gather_nd(data, indices, self.batch_dims, outputs[0].memory_layout)
 
 
-def _depth(op: Op, indices: TensorType, most: int) -> int:
+def _depth(op: Operator, indices: TensorType, most: int) -> int:
     """How many axes an index of the last axis of `indices` goes through."""
     require(indices.rank >= 1, op, f"indices expect at least one axis, found {indices}")
     depth = indices.shape[-1]
@@ -113,14 +100,13 @@ def _depth(op: Op, indices: TensorType, most: int) -> int:
     return depth
 
 
-class Scatter(Op):
+class Scatter(Operator):
     """A copy of data with elements updated, those of one element in order. Inputs: data, indices, updates."""
 
     __slots__ = ()
 
-    def check_scatter(self, reduction: str, *inputs: TensorType) -> None:
+    def check_scatter(self, reduction: str, data: TensorType, indices: TensorType, updates: TensorType) -> None:
         """Raise InferenceError on an unknown reduction, or operands that don't fit together."""
-        data, indices, updates = inputs
         known = reduction in gather.REDUCTIONS
         require(known, self, f"reduction expects one of {', '.join(gather.REDUCTIONS)}, found {reduction!r}")
         (ANY if reduction == "none" else NUMBERS).check(self, "data", data)
@@ -135,19 +121,14 @@ class ScatterElements(Scatter):
     axis: int = 0
     reduction: str = "none"
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, indices, updates = inputs
-        self.check_scatter(self.reduction, *inputs)
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> tuple[TensorType, ...]:
+        self.check_scatter(self.reduction, data, indices, updates)
         require_axis(self, self.axis, data.rank)
         _require_within(self, data, indices, self.axis)
         require(updates.shape == indices.shape, self, f"updates {updates} and indices {indices} expect one shape")
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, indices, updates = inputs
-        assert data is not None
-        assert indices is not None
-        assert updates is not None
+    def compute(self, data: View, indices: View, updates: View, *, outputs: Sequence[TensorType]) -> Computation:
         return gather.scatter_elements(data, indices, updates, self.axis, self.reduction)
 
 
@@ -157,25 +138,20 @@ class ScatterND(Scatter):
 
     reduction: str = "none"
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, indices, updates = inputs
-        self.check_scatter(self.reduction, *inputs)
+    def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> tuple[TensorType, ...]:
+        self.check_scatter(self.reduction, data, indices, updates)
         depth = _depth(self, indices, data.rank)
         expected = (*indices.shape[:-1], *data.shape[depth:])
         fits = updates.shape == expected
         require(fits, self, f"updates expect the shape {TensorType(data.dtype, expected)}, found {updates}")
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, indices, updates = inputs
-        assert data is not None
-        assert indices is not None
-        assert updates is not None
+    def compute(self, data: View, indices: View, updates: View, *, outputs: Sequence[TensorType]) -> Computation:
         return gather.scatter_nd(data, indices, updates, self.reduction)
 
 
 @dataclass(frozen=True, slots=True)
-class TensorScatter(Op):
+class TensorScatter(Operator):
     """A cache with updates written one behind the other along an axis (ONNX TensorScatter).
 
     Inputs: cache, update of the same extents but along `axis`, perhaps starts [batch], where the first update goes.
@@ -185,8 +161,7 @@ class TensorScatter(Op):
     axis: int = 1
     circular: bool = False
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        cache, update, *starts = inputs
+    def infer(self, cache: TensorType, update: TensorType, starts: TensorType | None = None) -> tuple[TensorType, ...]:
         ANY.check(self, "cache", cache)
         require(cache.dtype == update.dtype, self, f"cache and update expect one type, found {cache} and {update}")
         require_axis(self, self.axis, cache.rank)
@@ -196,15 +171,14 @@ class TensorScatter(Op):
             n <= m if d == self.axis else n == m for d, (n, m) in enumerate(zip(others, extents, strict=True))
         )
         require(fits, self, f"update {update} does not fit cache {cache} along axis {self.axis}")
-        for found in starts:
-            INTEGERS.check(self, "starts", found)
-            require(found.shape == extents[:1], self, f"expects starts [{extents[0]}], found {found}")
+        if starts is not None:
+            INTEGERS.check(self, "starts", starts)
+            require(starts.shape == extents[:1], self, f"expects starts [{extents[0]}], found {starts}")
         return (TensorType(cache.dtype, cache.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        cache, update, starts = (*inputs, None)[:3]
-        assert cache is not None
-        assert update is not None
+    def compute(
+        self, cache: View, update: View, starts: View | None = None, *, outputs: Sequence[TensorType]
+    ) -> Computation:
         return gather.tensor_scatter(cache, update, starts, self.axis, self.circular, outputs[0].memory_layout)
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.op import LayoutChoice, Op
 from sateen.graph_ir.op_set import Lowering
-from sateen.graph_ir.ops.custom import Custom, accepted
 from sateen.graph_ir.types import TensorType
+from sateen.tensor_ir import Machine
+from sateen.topi import contract
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered(Op):
+class Lowered(Operator):
     """`op`, computed by `function` unless that gives None. It has the text form of `op`, as it means the same.
 
     Its outputs are never parts of its inputs' memory: what a user computes is computed.
     """
 
-    op: Op
+    op: Operator
     function: Lowering
 
     def op_name(self) -> str:  # type: ignore[override]  # a class of wrappers has no name, each wrapper has one
@@ -30,19 +30,18 @@ class Lowered(Op):
         return self.op.attributes()
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        return self.op.infer(*inputs)
+        return contract.infer(self.op, inputs)
 
     def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        subject = self.op.operator if isinstance(self.op, Custom) else self.op
-        computation = self.function(subject, *inputs, outputs=outputs)
+        computation = self.function(self.op, *inputs, outputs=outputs)
         if computation is None:
-            return self.op.compute(*inputs, outputs=outputs)
-        return accepted(self, computation, inputs, outputs)
+            return contract.compute(self.op, inputs, outputs)
+        return contract.accepted(self, computation, inputs, outputs)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        return self.op.layouts(inputs, outputs, lanes)
+        return self.op.layouts(inputs, outputs, machine)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return self.op.operations(inputs, outputs)

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from sateen.graph_ir.op import ELEMENT_BY_ELEMENT_SLOWDOWN, LayoutChoice, Op, require
 from sateen.graph_ir.types import Dim, TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import matmul, strassen
 from sateen.topi.determinant import determinant
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import ELEMENT_BY_ELEMENT_SLOWDOWN, Computation, LayoutChoice, Operator, require
+from sateen.topi.tiling import accumulator_type
 
 UNPACKED_SLOWDOWN = 1.1
 """Of a product whose right operand is packed while running."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatMul(Op):
+class MatMul(Operator):
     """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        a, b = inputs
+    def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
         require(a.dtype == b.dtype, self, f"expects operands of one type, found {a.dtype} and {b.dtype}")
         require(not a.dtype.is_bool, self, f"expects numbers, found {a.dtype}")
@@ -40,19 +40,18 @@ class MatMul(Op):
             require(x == y or 1 in (x, y), self, f"the stacks of {a} and {b} don't broadcast: {x} and {y}")
         return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        a, b = inputs
-        assert a is not None
-        assert b is not None
+    def compute(self, a: View, b: View, *, outputs: Sequence[TensorType]) -> Computation:
         return matmul.matmul(a, b, outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         a, b = inputs
         if b.rank == 2:
             *rows, _ = a.static_shape
-            packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.rank, lanes * 4 // max(4, b.dtype.bytes))
+            packed = matmul.weight_layout(
+                prod(rows), b.static_shape[1], b.rank, machine.lanes(accumulator_type(b.dtype))
+            )
             yield LayoutChoice((None, packed), (None,))
             yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)
         else:
@@ -63,7 +62,7 @@ class MatMul(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class StrassenMatMul(Op):
+class StrassenMatMul(Operator):
     """a [batch, ..., k] · b [k, n] by seven products of quarters, which pass choose_products makes of MatMul.
 
     Inputs: a, weight [7, k/2, n/2] (sateen.topi.strassen.transformed), both float32; registers hold `vectors` of
@@ -72,8 +71,7 @@ class StrassenMatMul(Op):
 
     vectors: int = 1
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        a, weight = inputs
+    def infer(self, a: TensorType, weight: TensorType) -> tuple[TensorType, ...]:
         require(a.is_static and weight.is_static, self, f"expects known dimensions, found {a} and {weight}")
         require(a.dtype == weight.dtype and str(a.dtype) == "float32", self, f"expects float32, found {a} and {weight}")
         require(
@@ -87,15 +85,13 @@ class StrassenMatMul(Op):
         )  # fmt: skip
         return (TensorType(a.dtype, (*a.shape[:-1], 2 * columns)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        a, weight = inputs
-        assert a is not None
-        assert weight is not None
+    def compute(self, a: View, weight: View, *, outputs: Sequence[TensorType]) -> Computation:
         return strassen.strassen_matmul(a, weight)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
+        lanes = machine.lanes()
         if lanes > 1 and inputs[1].static_shape[2] % (lanes * self.vectors) == 0:
             yield LayoutChoice((None, strassen.weight_layout(lanes, self.vectors)), (None,))
         yield LayoutChoice((None, None), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
@@ -106,19 +102,16 @@ class StrassenMatMul(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class Det(Op):
+class Det(Operator):
     """The determinant of each matrix [..., n, n] (ONNX Det)."""
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
         square = data.is_static and data.rank >= 2 and data.shape[-1] == data.shape[-2]
         require(square, self, f"expects square matrices [..., n, n] of known extents, found {data}")
         return (TensorType(data.dtype, data.shape[:-2]),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return determinant(data)
 
 

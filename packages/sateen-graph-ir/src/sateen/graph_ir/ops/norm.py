@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.softmax import infer_along_axis
 from sateen.graph_ir.types import TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import norm
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 
-def _present(inputs: Sequence[View | None]) -> list[View]:
-    return [v for v in inputs if v is not None]
-
-
-def _require_channels(op: Op, data: TensorType, named: dict[str, TensorType]) -> None:
+def _require_channels(op: Operator, data: TensorType, named: dict[str, TensorType]) -> None:
     """Each named input is a vector over the channels of data."""
     require(data.rank >= 2, op, f"expects data [N, C, …], found {data}")
     require(data.dtype.is_float, op, f"expects floating-point data, found {data.dtype}")
@@ -29,7 +25,7 @@ def _require_channels(op: Op, data: TensorType, named: dict[str, TensorType]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class BatchNormalization(Op):
+class BatchNormalization(Operator):
     """(x - mean) / sqrt(variance + epsilon) · scale + bias by channel, with given statistics (ONNX, inference).
 
     Inputs: x, scale, bias, mean, variance.
@@ -37,17 +33,19 @@ class BatchNormalization(Op):
 
     epsilon: float = 1e-5
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, scale, bias, mean, variance = inputs
+    def infer(
+        self, data: TensorType, scale: TensorType, bias: TensorType, mean: TensorType, variance: TensorType
+    ) -> tuple[TensorType, ...]:
         _require_channels(self, data, {"scale": scale, "bias": bias, "mean": mean, "variance": variance})
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, scale, bias, mean, variance = _present(inputs)
+    def compute(
+        self, data: View, scale: View, bias: View, mean: View, variance: View, *, outputs: Sequence[TensorType]
+    ) -> Computation:
         return norm.batch_normalization(data, scale, bias, mean, variance, self.epsilon, outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         layout = inputs[0].layout
         vector = _channel_layout(layout)
@@ -60,25 +58,23 @@ def _channel_layout(data: Layout | None) -> Layout | None:
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceNormalization(Op):
+class InstanceNormalization(Operator):
     """(x - mean) / sqrt(variance + epsilon) · scale + bias, statistics of each channel of each image (ONNX)."""
 
     epsilon: float = 1e-5
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, scale, bias = inputs
+    def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> tuple[TensorType, ...]:
         _require_channels(self, data, {"scale": scale, "bias": bias})
         require(data.rank >= 3, self, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, scale, bias = _present(inputs)
+    def compute(self, data: View, scale: View, bias: View, *, outputs: Sequence[TensorType]) -> Computation:
         if data.layout.is_row_major:
             return norm.group_normalization(data, scale, bias, data.shape[1], self.epsilon)
         return norm.blocked_instance_normalization(data, scale, bias, self.epsilon)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         layout = inputs[0].layout
         if layout is not None and layout == Layout.blocked(layout.rank, 1, layout.block_of(1)):
@@ -88,14 +84,13 @@ class InstanceNormalization(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupNormalization(Op):
+class GroupNormalization(Operator):
     """(x - mean) / sqrt(variance + epsilon) · scale + bias, statistics of each group of channels (ONNX, opset 21)."""
 
     groups: int
     epsilon: float = 1e-5
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, scale, bias = inputs
+    def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> tuple[TensorType, ...]:
         _require_channels(self, data, {"scale": scale, "bias": bias})
         channels = data.shape[1]
         require(
@@ -104,21 +99,19 @@ class GroupNormalization(Op):
         )  # fmt: skip
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, scale, bias = _present(inputs)
+    def compute(self, data: View, scale: View, bias: View, *, outputs: Sequence[TensorType]) -> Computation:
         return norm.group_normalization(data, scale, bias, self.groups, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
-class LayerNormalization(Op):
+class LayerNormalization(Operator):
     """(x - mean) / sqrt(variance + epsilon) · scale + bias over the axes from `axis` on (ONNX, first output)."""
 
     axis: int
     epsilon: float = 1e-5
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, scale, *bias = inputs
-        for name, found in (("scale", scale), *(("bias", b) for b in bias)):
+    def infer(self, data: TensorType, scale: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
+        for name, found in (("scale", scale), ("bias", bias)):
             if found is None:
                 continue
             offset = data.rank - found.rank
@@ -126,14 +119,14 @@ class LayerNormalization(Op):
             require(fits, self, f"{name} {found} does not broadcast to data {data}")
         return infer_along_axis(self, data, self.axis)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, scale, bias = (*inputs, None)[:3]
-        assert data is not None
+    def compute(
+        self, data: View, scale: View | None = None, bias: View | None = None, *, outputs: Sequence[TensorType]
+    ) -> Computation:
         return norm.layer_normalization(data, scale, bias, self.axis, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
-class LRN(Op):
+class LRN(Operator):
     """x / (bias + alpha / size · Σ x²)^beta, the sum over `size` neighbouring channels (ONNX)."""
 
     size: int
@@ -141,32 +134,27 @@ class LRN(Op):
     beta: float = 0.75
     bias: float = 1.0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         require(self.size >= 1, self, f"expects a size of at least 1, found {self.size}")
         require(data.rank >= 3, self, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
         return infer_along_axis(self, data, 1)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return norm.local_response_normalization(data, self.size, self.alpha, self.beta, self.bias)
 
 
 @dataclass(frozen=True, slots=True)
-class LpNormalization(Op):
+class LpNormalization(Operator):
     """x divided by its 1-norm or 2-norm along an axis; 0 where that is 0 (ONNX)."""
 
     axis: int
     p: int = 2
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         require(self.p in (1, 2), self, f"expects p of 1 or 2, found {self.p}")
-        return infer_along_axis(self, inputs[0], self.axis)
+        return infer_along_axis(self, data, self.axis)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return norm.lp_normalization(data, self.axis, self.p)
 
 

@@ -6,22 +6,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.element_kinds import NUMBERS
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.graph_ir.types import TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import pool
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 
-class ChannelWise(Op):
+class ChannelWise(Operator):
     """An operator on each channel of data [N, C, …] by itself, in any layout that blocks channels only."""
 
     __slots__ = ()
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
         yield LayoutChoice((None,), (None,))
@@ -40,23 +40,20 @@ class MaxPool(ChannelWise):
     dilations: tuple[int, ...] = ()
     ceil_mode: bool = False
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "data", data)
         require_spatial(self, data, len(self.kernel))
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         _require_small_pads(self, window.pads, window.kernel, window.dilations)
         return (TensorType(data.dtype, (*data.shape[:2], *output_dims(self, window, data, self.ceil_mode))),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         return pool.max_pool(data, window, self.ceil_mode, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class MaxPoolIndices(Op):
+class MaxPoolIndices(Operator):
     """MaxPool, and where each maximum is: its row-major position in data, int64 (ONNX MaxPool, both outputs).
 
     With `column_major` positions count an image's columns instead of its rows (storage_order 1).
@@ -69,8 +66,7 @@ class MaxPoolIndices(Op):
     ceil_mode: bool = False
     column_major: bool = False
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         (values,) = self._pool.infer(data)
         require(data.is_static, self, f"expects known extents, found {data}")
         return values, TensorType.of("int64", values.shape)
@@ -79,9 +75,7 @@ class MaxPoolIndices(Op):
     def _pool(self) -> MaxPool:
         return MaxPool(self.kernel, self.strides, self.pads, self.dilations, self.ceil_mode)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         return pool.max_pool_indices(data, window, self.ceil_mode, self.column_major)
 
@@ -97,22 +91,19 @@ class AveragePool(ChannelWise):
     ceil_mode: bool = False
     count_include_pad: bool = False
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         require_spatial(self, data, len(self.kernel))
         require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         _require_small_pads(self, window.pads, window.kernel, window.dilations)
         return (TensorType(data.dtype, (*data.shape[:2], *output_dims(self, window, data, self.ceil_mode))),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         return pool.average_pool(data, window, self.ceil_mode, self.count_include_pad, outputs[0].memory_layout)
 
 
-def _require_small_pads(op: Op, pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int]) -> None:
+def _require_small_pads(op: Operator, pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int]) -> None:
     """A window that lies on padding as a whole has no maximum and no average."""
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     require(
@@ -127,15 +118,12 @@ class GlobalPool(ChannelWise):
     __slots__ = ()
     kind: ClassVar[str]
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         spatial = require_spatial(self, data)
         require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
         return (TensorType(data.dtype, (*data.shape[:2], *(1,) * spatial)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return pool.global_pool(data, self.kind, outputs[0].memory_layout)
 
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.types import TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import recurrent
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """By ONNX name: whether each direction runs backwards in time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recurrent(Op):
+class Recurrent(Operator):
     """A layer over a sequence, giving y [time, direction, batch, hidden] and the last state.
 
     Inputs: x [time, batch, in], weight [direction, gates·hidden, in], recurrence [direction, gates·hidden, hidden] and,
@@ -38,11 +38,10 @@ class Recurrent(Op):
     betas: tuple[float | None, ...] = ()
     clip: float | None = None
 
-    def infer(self, *inputs: TensorType | None) -> tuple[TensorType, ...]:
-        operands: list[TensorType | None] = [*inputs]
-        operands += [None] * (8 - len(operands))
-        x, weight, recurrence, bias, lengths, *rest = operands
-        assert x is not None
+    def _infer(
+        self, x: TensorType, weight: TensorType, recurrence: TensorType, bias: TensorType | None,
+        lengths: TensorType | None, initial: Sequence[TensorType | None], peepholes: TensorType | None = None,
+    ) -> tuple[TensorType, ...]:  # fmt: skip
         known = ", ".join(DIRECTIONS)
         require(self.direction in DIRECTIONS, self, f"expects a direction of {known}, found {self.direction!r}")
         require(x.rank == 3, self, f"expects x [time, batch, in], found {x}")
@@ -55,8 +54,8 @@ class Recurrent(Op):
         state = (count, batch, hidden)
         expected: list[tuple[str, TensorType | None, tuple[object, ...]]] = [
             ("weight", weight, (count, width, features)), ("recurrence", recurrence, (count, width, hidden)),
-            ("bias", bias, (count, 2 * width)), *(("initial state", s, state) for s in rest[: self.states]),
-            *(("peepholes", p, (count, 3 * hidden)) for p in rest[self.states :]),
+            ("bias", bias, (count, 2 * width)), *(("initial state", s, state) for s in initial),
+            ("peepholes", peepholes, (count, 3 * hidden)),
         ]  # fmt: skip
         for name, found, shape in expected:
             fits = found is None or (found.shape == shape and found.dtype == x.dtype)
@@ -87,9 +86,9 @@ class Recurrent(Op):
         return recurrent.Settings(grouped, backwards, self.clip)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        packed = recurrent.weight_layout(lanes)
+        packed = recurrent.weight_layout(machine.lanes())
         yield LayoutChoice((None, packed, packed, *[None] * (len(inputs) - 3)), (None,) * len(outputs))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
@@ -97,14 +96,6 @@ class Recurrent(Op):
         x, weight, recurrence, *_ = inputs
         time, batch, _ = x.static_shape
         return 2 * time * batch * (prod(weight.static_shape) + prod(recurrence.static_shape))
-
-
-def _operands(inputs: Sequence[View | None]) -> tuple[View, View, View, list[View | None]]:
-    x, weight, recurrence, *rest = inputs
-    assert x is not None
-    assert weight is not None
-    assert recurrence is not None
-    return x, weight, recurrence, [*rest, *(None,) * (5 - len(rest))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +107,20 @@ class LSTM(Recurrent):
     usual: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh", "Tanh")
     input_forget: bool = False
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        x, weight, recurrence, rest = _operands(inputs)
-        return recurrent.lstm(
-            recurrent.Inputs(x, weight, recurrence, *rest), self.settings(), self.input_forget
-        )
+    def infer(
+        self, x: TensorType, weight: TensorType, recurrence: TensorType, bias: TensorType | None = None,
+        lengths: TensorType | None = None, hidden: TensorType | None = None, cell: TensorType | None = None,
+        peepholes: TensorType | None = None,
+    ) -> tuple[TensorType, ...]:  # fmt: skip
+        return self._infer(x, weight, recurrence, bias, lengths, (hidden, cell), peepholes)
+
+    def compute(
+        self, x: View, weight: View, recurrence: View, bias: View | None = None, lengths: View | None = None,
+        hidden: View | None = None, cell: View | None = None, peepholes: View | None = None, *,
+        outputs: Sequence[TensorType],
+    ) -> Computation:  # fmt: skip
+        operands = recurrent.Inputs(x, weight, recurrence, bias, lengths, hidden, cell, peepholes)
+        return recurrent.lstm(operands, self.settings(), self.input_forget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,18 @@ class GRU(Recurrent):
     usual: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh")
     linear_before_reset: bool = False
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        x, weight, recurrence, rest = _operands(inputs)
+    def infer(
+        self, x: TensorType, weight: TensorType, recurrence: TensorType, bias: TensorType | None = None,
+        lengths: TensorType | None = None, initial: TensorType | None = None,
+    ) -> tuple[TensorType, ...]:  # fmt: skip
+        return self._infer(x, weight, recurrence, bias, lengths, (initial,))
+
+    def compute(
+        self, x: View, weight: View, recurrence: View, bias: View | None = None, lengths: View | None = None,
+        initial: View | None = None, *, outputs: Sequence[TensorType],
+    ) -> Computation:  # fmt: skip
         return recurrent.gru(
-            recurrent.Inputs(x, weight, recurrence, *rest[:3]), self.settings(), self.linear_before_reset
+            recurrent.Inputs(x, weight, recurrence, bias, lengths, initial), self.settings(), self.linear_before_reset
         )
 
 
@@ -147,9 +155,17 @@ class RNN(Recurrent):
     states: ClassVar[int] = 1
     usual: ClassVar[tuple[str, ...]] = ("Tanh",)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        x, weight, recurrence, rest = _operands(inputs)
-        return recurrent.rnn(recurrent.Inputs(x, weight, recurrence, *rest[:3]), self.settings())
+    def infer(
+        self, x: TensorType, weight: TensorType, recurrence: TensorType, bias: TensorType | None = None,
+        lengths: TensorType | None = None, initial: TensorType | None = None,
+    ) -> tuple[TensorType, ...]:  # fmt: skip
+        return self._infer(x, weight, recurrence, bias, lengths, (initial,))
+
+    def compute(
+        self, x: View, weight: View, recurrence: View, bias: View | None = None, lengths: View | None = None,
+        initial: View | None = None, *, outputs: Sequence[TensorType],
+    ) -> Computation:  # fmt: skip
+        return recurrent.rnn(recurrent.Inputs(x, weight, recurrence, bias, lengths, initial), self.settings())
 
 
 OPS = (GRU, LSTM, RNN)

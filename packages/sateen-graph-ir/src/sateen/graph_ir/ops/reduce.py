@@ -6,18 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, ElementKind
 from sateen.graph_ir.ops.shape import require_axis, require_static
 from sateen.graph_ir.types import TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import ordered, reduce
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 
-def _spatial_layouts(
-    axes: Sequence[int], keepdims: bool, inputs: Sequence[TensorType]
-) -> Iterable[LayoutChoice]:
+def _spatial_layouts(axes: Sequence[int], keepdims: bool, inputs: Sequence[TensorType]) -> Iterable[LayoutChoice]:
     """The layout of the input where no blocked axis is reduced; the result keeps it if it keeps the axes."""
     layout = inputs[0].layout
     if layout is not None and all(layout.block_of(axis) == 1 for axis in axes):
@@ -25,7 +23,7 @@ def _spatial_layouts(
     yield LayoutChoice((None,), (None,))
 
 
-class Reduce(Op):
+class Reduce(Operator):
     """A reduction over `axes` (none: of each element alone); `keepdims` leaves extents of 1 in their place."""
 
     __slots__ = ()
@@ -36,8 +34,7 @@ class Reduce(Op):
     axes: tuple[int, ...]
     keepdims: bool
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         self.takes.check(self, "data", data)
         for axis in self.axes:
             require_axis(self, axis, data.rank)
@@ -46,13 +43,11 @@ class Reduce(Op):
         require(not (self.needs_terms and empty), self, f"data {data} has no elements along axes {empty}")
         return (TensorType(data.dtype, reduce.reduced_shape(data.shape, self.axes, self.keepdims)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return reduce.reduce(data, self.axes, self.keepdims, self.kind, outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         return _spatial_layouts(self.axes, self.keepdims, inputs)
 
@@ -148,14 +143,12 @@ class ReduceLogSumExp(Reduce):
     axes: tuple[int, ...] = ()
     keepdims: bool = True
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return reduce.reduce_log_sum_exp(data, self.axes, self.keepdims, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class ArgExtremum(Op):
+class ArgExtremum(Operator):
     """Where along an axis an extremum is (int64): the first of equal ones, or the last. NaN is taken for it."""
 
     largest: ClassVar[bool]
@@ -163,8 +156,7 @@ class ArgExtremum(Op):
     keepdims: bool = True
     select_last_index: bool = False
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "data", data)
         require_axis(self, self.axis, data.rank)
         extent = data.shape[self.axis]
@@ -172,14 +164,12 @@ class ArgExtremum(Op):
         require(known, self, f"axis {self.axis} expects 1 to 2^31 - 1 elements, found {data}")
         return (TensorType.of("int64", reduce.reduced_shape(data.shape, (self.axis,), self.keepdims)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         last, layout = self.select_last_index, outputs[0].memory_layout
         return reduce.arg_extremum(data, self.axis, self.keepdims, self.largest, last, layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         return _spatial_layouts((self.axis,), self.keepdims, inputs)
 
@@ -199,7 +189,7 @@ class ArgMin(ArgExtremum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cumulative(Op):
+class Cumulative(Operator):
     """What the elements up to each one along an axis give; without itself if `exclusive`, backwards if `reverse`."""
 
     kind: ClassVar[str]
@@ -207,15 +197,12 @@ class Cumulative(Op):
     exclusive: bool = False
     reverse: bool = False
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "data", data)
         require_axis(self, self.axis, data.rank)
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return ordered.cumulative(data, self.kind, self.axis, self.exclusive, self.reverse)
 
 
@@ -234,7 +221,7 @@ class CumProd(Cumulative):
 
 
 @dataclass(frozen=True, slots=True)
-class TopK(Op):
+class TopK(Operator):
     """The k largest (or smallest) elements along an axis and their places (int64); of equal ones the first comes first.
 
     `sorted` asks for them in order; they are so in any case.
@@ -245,8 +232,7 @@ class TopK(Op):
     largest: bool = True
     sorted: bool = True
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "data", data)
         require_axis(self, self.axis, data.rank)
         shape = require_static(self, data)
@@ -255,9 +241,7 @@ class TopK(Op):
         chosen = (*shape[: self.axis], self.k, *shape[self.axis + 1 :])
         return TensorType(data.dtype, chosen), TensorType.of("int64", chosen)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return ordered.top_k(data, self.k, self.axis, self.largest)
 
 

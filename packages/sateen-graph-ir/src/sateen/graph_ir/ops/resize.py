@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.types import TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import resize
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 LARGEST = 1 << 15
 """Of an extent: the positions along an axis are tables that are made while compiling."""
 
 
 @dataclass(frozen=True, slots=True)
-class Resize(Op):
+class Resize(Operator):
     """data resized to `sizes`, one per axis (ONNX Resize, its modes by their names there).
 
     `scales` are output over input extents, which positions follow from; empty: the ratio of the extents. `roi` is
@@ -34,8 +34,7 @@ class Resize(Op):
     roi: tuple[float, ...] = ()
     extrapolation_value: float = 0.0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         rank = data.rank
         require(len(self.sizes) == rank, self, f"expects {rank} sizes, found {list(self.sizes)}")
         fits = all(1 <= n <= LARGEST for n in self.sizes)
@@ -59,9 +58,7 @@ class Resize(Op):
         )  # fmt: skip
         return (TensorType(data.dtype, self.sizes),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         how = resize.Interpolation(
             self.mode, self.coordinate_transformation, self.nearest_mode, self.cubic_coeff_a, self.exclude_outside,
             self.antialias, self.extrapolation_value,
@@ -81,7 +78,7 @@ class Resize(Op):
         ]
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         (data,) = inputs
         if data.layout is not None and data.static_shape[:2] == self.sizes[:2]:

@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from sateen.graph_ir.op import Op, require
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
 from sateen.graph_ir.ops.shape import require_static
 from sateen.graph_ir.ops.window import window_of
 from sateen.graph_ir.types import TensorType
 from sateen.topi import sampling
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, Operator, require
 
 
-def _require_one_of(op: Op, name: str, value: str, known: Sequence[str]) -> None:
+def _require_one_of(op: Operator, name: str, value: str, known: Sequence[str]) -> None:
     require(value in known, op, f"expects {name} of {', '.join(known)}, found {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
-class GridSample(Op):
+class GridSample(Operator):
     """data [N, C, D…] at the positions grid [N, O…, rank] in [-1, 1], x first: [N, C, O…] (ONNX GridSample).
 
     Inputs: data, grid. `mode`: nearest, linear or cubic; `padding`: zeros, border or reflection.
@@ -31,8 +30,7 @@ class GridSample(Op):
     padding: str = "zeros"
     align_corners: bool = False
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, grid = inputs
+    def infer(self, data: TensorType, grid: TensorType) -> tuple[TensorType, ...]:
         FLOATS.check(self, "data", data)
         FLOATS.check(self, "grid", grid)
         _require_one_of(self, "mode", self.mode, sampling.SAMPLING_MODES)
@@ -45,16 +43,13 @@ class GridSample(Op):
         require(fits, self, f"expects grid [{extents[0]}, …, {rank}] for data {data}, found {grid}")
         return (TensorType(data.dtype, (*extents[:2], *grid.shape[1:-1])),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, grid = inputs
-        assert data is not None
-        assert grid is not None
+    def compute(self, data: View, grid: View, *, outputs: Sequence[TensorType]) -> Computation:
         layout = outputs[0].memory_layout
         return sampling.grid_sample(data, grid, self.mode, self.padding, self.align_corners, layout)
 
 
 @dataclass(frozen=True, slots=True)
-class DeformableColumns(Op):
+class DeformableColumns(Operator):
     """What the kernel of a deformable convolution lies on: [N, C, kernel…, output…] (ONNX DeformConv).
 
     Inputs: data [N, C, H, W], offset [N, 2·groups·kernel, output…], perhaps mask [N, groups·kernel, output…].
@@ -66,10 +61,10 @@ class DeformableColumns(Op):
     dilations: tuple[int, ...] = ()
     offset_groups: int = 1
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, offset, *mask = inputs
-        for name, found in (("data", data), ("offset", offset), *(("mask", m) for m in mask)):
-            FLOATS.check(self, name, found)
+    def infer(self, data: TensorType, offset: TensorType, mask: TensorType | None = None) -> tuple[TensorType, ...]:
+        for name, found in (("data", data), ("offset", offset), ("mask", mask)):
+            if found is not None:
+                FLOATS.check(self, name, found)
         extents = require_static(self, data)
         require(data.rank == 4 and len(self.kernel) == 2, self, f"expects data [N, C, H, W], found {data}")
         require(min(extents[2:]) >= 1, self, f"expects data with elements, found {data}")
@@ -80,21 +75,21 @@ class DeformableColumns(Op):
         output = window.output(extents[2:])
         require(min(output) >= 1, self, f"a window of {list(self.kernel)} does not fit into data {data}")
         taps = groups * prod(self.kernel)
-        for name, found, depth in (("offset", offset, 2 * taps), *(("mask", m, taps) for m in mask)):
+        for name, found, depth in (("offset", offset, 2 * taps), ("mask", mask, taps)):
             shape = (extents[0], depth, *output)
-            require(found.shape == shape, self, f"expects {name} of shape {list(shape)}, found {found}")
+            fits = found is None or found.shape == shape
+            require(fits, self, f"expects {name} of shape {list(shape)}, found {found}")
         return (TensorType(data.dtype, (*extents[:2], *self.kernel, *output)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, offset, mask = (*inputs, None)[:3]
-        assert data is not None
-        assert offset is not None
+    def compute(
+        self, data: View, offset: View, mask: View | None = None, *, outputs: Sequence[TensorType]
+    ) -> Computation:
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         return sampling.deformable_columns(data, offset, mask, window, self.offset_groups)
 
 
 @dataclass(frozen=True, slots=True)
-class RoiAlign(Op):
+class RoiAlign(Operator):
     """Regions of data [N, C, H, W] pooled to `shape`: [regions, C, *shape] (ONNX RoiAlign).
 
     Inputs: data, rois [regions, 4] as x1, y1, x2, y2, batch [regions], the image of each. `kind`: avg or max, of
@@ -108,8 +103,7 @@ class RoiAlign(Op):
     scale: float = 1.0
     half_pixel: bool = True
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        data, rois, batch = inputs
+    def infer(self, data: TensorType, rois: TensorType, batch: TensorType) -> tuple[TensorType, ...]:
         FLOATS.check(self, "data", data)
         FLOATS.check(self, "rois", rois)
         INTEGERS.check(self, "batch", batch)
@@ -124,11 +118,7 @@ class RoiAlign(Op):
         require(self.samples >= 0, self, f"expects 0 or more samples, found {self.samples}")
         return (TensorType(data.dtype, (regions, extents[1], *self.shape)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        data, rois, batch = inputs
-        assert data is not None
-        assert rois is not None
-        assert batch is not None
+    def compute(self, data: View, rois: View, batch: View, *, outputs: Sequence[TensorType]) -> Computation:
         height, width = self.shape
         return sampling.roi_align(
             data, rois, batch, (height, width), self.kind, self.samples, self.scale, self.half_pixel

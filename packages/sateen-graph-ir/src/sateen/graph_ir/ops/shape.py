@@ -6,39 +6,38 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from sateen.graph_ir.op import LayoutChoice, Op, require
 from sateen.graph_ir.ops.broadcast import broadcast_types
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, require_literal
 from sateen.graph_ir.types import Dim, TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi import broadcast, shape
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 
-def require_axis(op: Op, axis: int, rank: int) -> None:
+def require_axis(op: Operator, axis: int, rank: int) -> None:
     """Raise InferenceError unless `axis` is a non-negative axis of a tensor of that rank."""
     require(0 <= axis < rank, op, f"axis expects 0 to {rank - 1}, found {axis}")
 
 
-def require_per_axis(op: Op, name: str, values: Sequence[object], rank: int) -> None:
+def require_per_axis(op: Operator, name: str, values: Sequence[object], rank: int) -> None:
     """Raise InferenceError unless there is a value per axis."""
     require(len(values) == rank, op, f"{name} expects {rank} values, one per axis, found {len(values)}")
 
 
-def require_static(op: Op, data: TensorType) -> tuple[int, ...]:
+def require_static(op: Operator, data: TensorType) -> tuple[int, ...]:
     """The extents of data. Raises InferenceError where one is a symbol."""
     require(data.is_static, op, f"data expects known extents, found {data}")
     return data.static_shape
 
 
 @dataclass(frozen=True, slots=True)
-class Reshape(Op):
+class Reshape(Operator):
     """The elements of data in row-major order, under another shape of as many."""
 
     shape: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         count = prod(require_static(self, data))
         require(min(self.shape, default=0) >= 0, self, f"shape expects extents of at least 0, found {list(self.shape)}")
@@ -46,9 +45,7 @@ class Reshape(Op):
         require(found == count, self, f"shape {list(self.shape)} has {found} elements, data {data} has {count}")
         return (TensorType(data.dtype, self.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.reshape(data, self.shape, outputs[0].memory_layout)
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
@@ -56,26 +53,23 @@ class Reshape(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class Transpose(Op):
+class Transpose(Operator):
     """Axis d of the output is axis permutation[d] of data."""
 
     permutation: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         whole = sorted(self.permutation) == list(range(data.rank))
         require(whole, self, f"permutation expects the axes of data {data}, found {list(self.permutation)}")
         return (TensorType(data.dtype, tuple(data.shape[axis] for axis in self.permutation)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.transpose(data, self.permutation, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class Concat(Op):
+class Concat(Operator):
     """The inputs one after the other along an axis."""
 
     axis: int = 0
@@ -101,12 +95,11 @@ class Concat(Op):
     def parts_of_output(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         return _pieces(outputs[0], inputs, self.axis)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        present = [x for x in inputs if x is not None]
-        return shape.concatenate(present, self.axis, outputs[0].memory_layout)
+    def compute(self, *inputs: View, outputs: Sequence[TensorType]) -> Computation:
+        return shape.concatenate(inputs, self.axis, outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         """Any layout of an input whose blocks divide all inputs along the axis."""
         found: dict[Layout | None, None] = {x.layout: None for x in inputs if x.layout is not None}
@@ -143,14 +136,13 @@ def _divides(layout: Layout, axis: int, x: TensorType) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Split(Op):
+class Split(Operator):
     """Pieces of data along an axis, of the given sizes in order: an output per size."""
 
     axis: int = 0
     sizes: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         require_axis(self, self.axis, data.rank)
         fits = bool(self.sizes) and min(self.sizes) >= 0 and sum(self.sizes) == data.shape[self.axis]
@@ -158,16 +150,14 @@ class Split(Op):
         before, after = data.shape[: self.axis], data.shape[self.axis + 1 :]
         return tuple(TensorType(data.dtype, (*before, size, *after)) for size in self.sizes)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.split(data, self.axis, self.sizes, [o.memory_layout for o in outputs])
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         return _pieces(inputs[0], outputs, self.axis)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         layout = inputs[0].layout
         if layout is not None and all(_divides(layout, self.axis, piece) for piece in outputs):
@@ -176,7 +166,7 @@ class Split(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class Slice(Op):
+class Slice(Operator):
     """Elements starts[d], starts[d] + steps[d], … of each axis d, before ends[d].
 
     Starts and ends are resolved: within [0, extent] for a positive step; for a negative one starts are within
@@ -187,8 +177,7 @@ class Slice(Op):
     ends: tuple[int, ...] = ()
     steps: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         for name, values in (("starts", self.starts), ("ends", self.ends), ("steps", self.steps)):
             require_per_axis(self, name, values, data.rank)
@@ -204,9 +193,7 @@ class Slice(Op):
             extents.append(len(range(start, end, step)))
         return (TensorType(data.dtype, tuple(extents)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.strided_slice(data, self.starts, self.ends, self.steps, outputs[0].memory_layout)
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
@@ -216,7 +203,7 @@ class Slice(Op):
         return None if offset is None else (offset,)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         """The layout of data where axes in blocks are taken whole."""
         layout = inputs[0].layout
@@ -227,7 +214,7 @@ class Slice(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class Pad(Op):
+class Pad(Operator):
     """Data with elements added before and after each axis, or taken away where `pads` (all begins, then all ends) is
     negative. `mode`: constant (`value`), edge, reflect, wrap."""
 
@@ -235,8 +222,7 @@ class Pad(Op):
     pads: tuple[int, ...] = ()
     value: float = 0.0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         modes = ("constant", "edge", "reflect", "wrap")
         require(self.mode in modes, self, f"mode expects one of {', '.join(modes)}, found {self.mode!r}")
@@ -262,13 +248,11 @@ class Pad(Op):
         rank = len(self.pads) // 2
         return self.pads[:rank], self.pads[rank:]
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.pad(data, *self._ends(), self.mode, self.value, outputs[0].memory_layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         """The layout of data where axes in blocks are not padded."""
         layout, before, after = inputs[0].layout, *self._ends()
@@ -279,30 +263,26 @@ class Pad(Op):
 
 
 @dataclass(frozen=True, slots=True)
-class BroadcastTo(Op):
+class BroadcastTo(Operator):
     """Data broadcast with `shape`, both ways: an extent of 1 in `shape` keeps that of data."""
 
     shape: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         return (TensorType(data.dtype, broadcast_types(self, data, TensorType(data.dtype, self.shape))),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return broadcast.broadcast_to(data, outputs[0].static_shape, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class Tile(Op):
+class Tile(Operator):
     """Data repeated along each axis."""
 
     repeats: tuple[int, ...] = ()
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         require_per_axis(self, "repeats", self.repeats, data.rank)
         require(min(self.repeats, default=0) >= 0, self, f"repeats expects at least 0, found {list(self.repeats)}")
@@ -313,51 +293,45 @@ class Tile(Op):
             extents.append(extent * times if isinstance(extent, int) else extent)
         return (TensorType(data.dtype, tuple(extents)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.tile(data, self.repeats, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class DepthToSpace(Op):
+class DepthToSpace(Operator):
     """[n, c, h, w] to [n, c / block², h·block, w·block]. `mode` orders the depth: DCR [block, block, c'] or CRD."""
 
     block: int = 1
     mode: str = "DCR"
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        n, c, h, w = _picture(self, self.block, *inputs)
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        n, c, h, w = _picture(self, self.block, data)
         require(self.mode in ("DCR", "CRD"), self, f"mode expects 'DCR' or 'CRD', found {self.mode!r}")
         fits = c % self.block**2 == 0
         require(fits, self, f"channels expect a multiple of {self.block**2}, found {c}")
-        return (TensorType(inputs[0].dtype, (n, c // self.block**2, h * self.block, w * self.block)),)
+        return (TensorType(data.dtype, (n, c // self.block**2, h * self.block, w * self.block)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.depth_to_space(data, self.block, self.mode, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceToDepth(Op):
+class SpaceToDepth(Operator):
     """[n, c, h, w] to [n, c·block², h / block, w / block], the depth being [block, block, c]."""
 
     block: int = 1
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        n, c, h, w = _picture(self, self.block, *inputs)
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        n, c, h, w = _picture(self, self.block, data)
         fits = h % self.block == 0 and w % self.block == 0
         require(fits, self, f"height and width expect multiples of {self.block}, found {h} and {w}")
-        return (TensorType(inputs[0].dtype, (n, c * self.block**2, h // self.block, w // self.block)),)
+        return (TensorType(data.dtype, (n, c * self.block**2, h // self.block, w // self.block)),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.space_to_depth(data, self.block, outputs[0].memory_layout)
 
 
-def _picture(op: Op, block: int, data: TensorType) -> tuple[int, int, int, int]:
+def _picture(op: Operator, block: int, data: TensorType) -> tuple[int, int, int, int]:
     ANY.check(op, "data", data)
     require(data.rank == 4, op, f"data expects [n, c, h, w], found {data}")
     require(block >= 1, op, f"block expects at least 1, found {block}")
@@ -366,33 +340,29 @@ def _picture(op: Op, block: int, data: TensorType) -> tuple[int, int, int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Trilu(Op):
+class Trilu(Operator):
     """The upper or lower triangle of the last two axes, from the k-th diagonal; zero elsewhere."""
 
     upper: bool = True
     k: int = 0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        (data,) = inputs
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         require(data.rank >= 2, self, f"data expects at least 2 axes, found {data}")
         return (TensorType(data.dtype, data.shape),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.trilu(data, self.upper, self.k, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
-class OneHot(Op):
+class OneHot(Operator):
     """A new axis of extent `depth`: values[1] at the index and values[0] elsewhere. Inputs: indices, values."""
 
     depth: int = 1
     axis: int = 0
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        indices, values = inputs
+    def infer(self, indices: TensorType, values: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "indices", indices)
         ANY.check(self, "values", values)
         require(self.depth >= 1, self, f"depth expects at least 1, found {self.depth}")
@@ -400,10 +370,7 @@ class OneHot(Op):
         require(values.shape == (2,), self, f"values expects 2 elements, found {values}")
         return (TensorType(values.dtype, (*indices.shape[: self.axis], self.depth, *indices.shape[self.axis :])),)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        indices, values = inputs
-        assert indices is not None
-        assert values is not None
+    def compute(self, indices: View, values: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.one_hot(indices, values, self.depth, self.axis, outputs[0].memory_layout)
 
 

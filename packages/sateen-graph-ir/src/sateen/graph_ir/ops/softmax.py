@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.op import Op, require
 from sateen.graph_ir.types import TensorType
 from sateen.topi import softmax
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, Operator, require
 
 
-def infer_along_axis(op: Op, data: TensorType, axis: int) -> tuple[TensorType, ...]:
+def infer_along_axis(op: Operator, data: TensorType, axis: int) -> tuple[TensorType, ...]:
     """The data's own type. Raises InferenceError where it is no floating-point data with that axis."""
     require(data.dtype.is_float, op, f"expects floating-point data, found {data.dtype}")
     require(0 <= axis < data.rank, op, f"expects an axis in [0, {data.rank}), found {axis}")
@@ -20,32 +19,28 @@ def infer_along_axis(op: Op, data: TensorType, axis: int) -> tuple[TensorType, .
 
 
 @dataclass(frozen=True, slots=True)
-class Softmax(Op):
+class Softmax(Operator):
     """exp(x) / Σ exp(x) along an axis (ONNX Softmax since opset 13)."""
 
     axis: int
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        return infer_along_axis(self, inputs[0], self.axis)
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        return infer_along_axis(self, data, self.axis)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return softmax.softmax(data, self.axis)
 
 
 @dataclass(frozen=True, slots=True)
-class LogSoftmax(Op):
+class LogSoftmax(Operator):
     """x - log Σ exp(x) along an axis (ONNX LogSoftmax since opset 13)."""
 
     axis: int
 
-    def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        return infer_along_axis(self, inputs[0], self.axis)
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        return infer_along_axis(self, data, self.axis)
 
-    def compute(self, *inputs: View | None, outputs: Sequence[TensorType]) -> Computation:
-        (data,) = inputs
-        assert data is not None
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return softmax.log_softmax(data, self.axis)
 
 

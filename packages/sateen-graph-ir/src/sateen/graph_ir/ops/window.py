@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sateen.graph_ir.op import Op, require
 from sateen.graph_ir.types import Dim, TensorType
 from sateen.topi.dimension import may_be_at_least
+from sateen.topi.operator import Operator, require
 from sateen.topi.window import Window
 
 LARGEST = 1 << 24
@@ -14,7 +14,7 @@ LARGEST = 1 << 24
 
 
 def window_of(
-    op: Op, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
+    op: Operator, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
 ) -> Window:
     """The window of an operator's attributes; empty ones stand for strides and dilations of 1 and no padding.
 
@@ -36,7 +36,7 @@ def window_of(
     return window
 
 
-def output_dims(op: Op, window: Window, data: TensorType, ceil_mode: bool = False) -> tuple[Dim, ...]:
+def output_dims(op: Operator, window: Window, data: TensorType, ceil_mode: bool = False) -> tuple[Dim, ...]:
     """Spatial dimensions of the output. Raises InferenceError where the window is larger than the padded data."""
     result = window.output(data.shape[2:], ceil_mode)
     for d, count in enumerate(result):
@@ -48,7 +48,7 @@ def output_dims(op: Op, window: Window, data: TensorType, ceil_mode: bool = Fals
     return result
 
 
-def require_spatial(op: Op, data: TensorType, rank: int | None = None) -> int:
+def require_spatial(op: Operator, data: TensorType, rank: int | None = None) -> int:
     """The number of spatial dimensions of data [N, C, …]. Raises InferenceError where there are none or not `rank`."""
     found = data.rank - 2
     require(found >= 1, op, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.conv import Conv, WinogradConv
 from sateen.graph_ir.ops.window import window_of
 from sateen.tensor_ir import Machine
 from sateen.topi import winograd
 from sateen.topi.convolution import Direct, Method, Problem, Winograd, candidates
+from sateen.topi.operator import Operator
 
 MOST_LOSS = 1e-5
 """Of Σ|w| times the largest input of its tile: what an element may lose with default numerics (semantics 4.8)."""
@@ -89,7 +89,7 @@ def operator_of(op: Conv, method: Method) -> Conv | WinogradConv:
     return WinogradConv(method.tile, stride, op.pads, (method.rows, method.columns), method.vectors)
 
 
-def method_of(op: Op) -> Method | None:
+def method_of(op: Operator) -> Method | None:
     """The method that an operator was given by this pass, if it was."""
     match op:
         case Conv(tile=(rows, columns, vectors)):

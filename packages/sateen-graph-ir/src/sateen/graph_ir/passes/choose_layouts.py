@@ -5,13 +5,14 @@ from __future__ import annotations
 from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.layout_search import Choices, Costs, greedy, in_layout, least
 from sateen.graph_ir.ops.layout import ConvertLayout
+from sateen.tensor_ir import Machine
 from sateen.topi.layout import Layout
 
 CLEARLY = 0.99
 """Of the greedy choice's estimate, what is better than that."""
 
 
-def choose_layouts(graph: Graph, lanes: int) -> Graph:
+def choose_layouts(graph: Graph, machine: Machine) -> Graph:
     """Run every node in a layout such that nodes and conversions together are estimated to take the least time.
 
         %a: float32[1, 64, 8, 8] = conv(%x, %w); %y: float32[1, 64, 8, 8] = relu(%a)
@@ -25,10 +26,10 @@ def choose_layouts(graph: Graph, lanes: int) -> Graph:
     A graph is none, and the estimate does not know what will be fused; so the result is taken only where it is clearly
     better than the greedy one, in which each node takes the first of its choices for what its inputs are in by then. A
     value is converted once for each layout that it is needed in, always from the one that its node gives, so that no
-    conversion undoes another. `lanes` are the float32 elements of a vector. Requires: row-major values of static types.
+    conversion undoes another. Requires: row-major values of static types.
     Guarantees: inputs and outputs of the graph are row-major.
     """
-    costs, first = Costs(graph, lanes), greedy(graph, lanes)
+    costs, first = Costs(graph, machine), greedy(graph, machine)
     found = least(graph, costs)
     return _Rewriter(graph, found if costs.total(found) < CLEARLY * costs.total(first) else first).run()
 

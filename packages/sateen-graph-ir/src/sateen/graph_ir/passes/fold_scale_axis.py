@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, NodeSpan, Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Subtract
 from sateen.graph_ir.ops.conv import Conv, ConvTranspose
 from sateen.graph_ir.ops.element_wise import Relu
 from sateen.graph_ir.ops.matmul import MatMul
+from sateen.topi.operator import Operator
 
 
 def fold_scale_axis(graph: Graph) -> Graph:
@@ -203,7 +203,7 @@ def _per_channel(constant: Array | None, rank: int, axis: int, channels: object)
     return np.broadcast_to(constant.reshape(-1), (channels,))
 
 
-def _scale_outputs(op: Op, weight: Array, factor: Array) -> Array:
+def _scale_outputs(op: Operator, weight: Array, factor: Array) -> Array:
     """The weight whose results are `factor`, per output channel, times those of `weight`."""
     match op:
         case Conv():
@@ -214,7 +214,7 @@ def _scale_outputs(op: Op, weight: Array, factor: Array) -> Array:
     return weight * factor
 
 
-def _scale_inputs(op: Op, weight: Array, factor: Array) -> Array:
+def _scale_inputs(op: Operator, weight: Array, factor: Array) -> Array:
     """The weight that gives, for data divided by `factor` per input channel, the results of `weight`."""
     match op:
         case Conv(groups=groups):

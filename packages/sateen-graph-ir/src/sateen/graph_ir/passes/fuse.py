@@ -9,8 +9,10 @@ from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value, note_node
 from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.views import find_views
+from sateen.topi.contract import compute
+from sateen.topi.kind import Kind, kind_of
 from sateen.topi.layout import View, placeholder
-from sateen.topi.operator import Computation, Kind, kind_of
+from sateen.topi.operator import Computation
 from sateen.topi.tiling import reads_in_place
 
 MOST_NODES = 64
@@ -106,7 +108,7 @@ def compute_node(node: Node) -> Computed:
         for v in node.inputs
     ]
     try:
-        computation = node.op.compute(*views, outputs=[v.type for v in node.outputs])
+        computation = compute(node.op, views, [v.type for v in node.outputs])
     except Exception as error:
         note_node(error, node.inputs, node.spans)
         raise

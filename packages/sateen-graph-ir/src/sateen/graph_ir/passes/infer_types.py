@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sateen.graph_ir.graph import Graph, Value, infer, note_node
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.types import TensorType
+from sateen.topi.operator import Operator
 
 
 def infer_types(graph: Graph) -> Graph:
@@ -46,7 +46,7 @@ def with_inputs(graph: Graph, inputs: Sequence[Value]) -> Graph:
     )
 
 
-def _with_inputs(op: Op, operands: Sequence[Value | None]) -> Op:
+def _with_inputs(op: Operator, operands: Sequence[Value | None]) -> Operator:
     """The operator with bodies that take the operands; their other inputs stay."""
     if not isinstance(op, Control):
         return op

@@ -10,7 +10,7 @@ from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.ops.conv import Conv
 from sateen.graph_ir.ops.shape import Slice
 from sateen.graph_ir.passes.fuse import compute_node
-from sateen.topi.operator import Kind
+from sateen.topi.kind import Kind
 
 Strides = tuple[int, ...]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sateen.graph_ir.graph import Graph, GraphRewriter, Node
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.conv import WinogradConv
 from sateen.graph_ir.ops.element_wise import Clip, LeakyRelu, Relu
 from sateen.graph_ir.ops.pool import MaxPool
+from sateen.topi.operator import Operator
 
 
 def pool_in_convolutions(graph: Graph) -> Graph:
@@ -48,7 +48,7 @@ def pool_in_convolutions(graph: Graph) -> Graph:
     return rewriter.finish()
 
 
-def _never_decreases(op: Op) -> bool:
+def _never_decreases(op: Operator) -> bool:
     match op:
         case Relu():
             return True

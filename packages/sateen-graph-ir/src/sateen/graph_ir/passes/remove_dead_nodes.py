@@ -8,8 +8,8 @@ from sateen.graph_ir.graph import Graph, Value
 def remove_dead_nodes(graph: Graph) -> Graph:
     """Remove nodes and parameters that no output depends on. Inputs stay, as do nodes that are not pure.
 
-        %a = relu(%x); %b = exp(%x); output %a
-        =>  %a = relu(%x); output %a
+    %a = relu(%x); %b = exp(%x); output %a
+    =>  %a = relu(%x); output %a
     """
     needed: set[Value] = set(graph.outputs)
     kept = []

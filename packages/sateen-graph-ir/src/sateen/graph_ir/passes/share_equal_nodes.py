@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.types import TensorType
+from sateen.topi.operator import Operator
 
 
 def share_equal_nodes(graph: Graph) -> Graph:
@@ -20,7 +20,7 @@ def share_equal_nodes(graph: Graph) -> Graph:
     """
     rewriter = GraphRewriter(graph)
     first = _equal_parameters(graph)
-    known: dict[tuple[Op, tuple[Value | None, ...], tuple[TensorType, ...]], tuple[Value, ...]] = {}
+    known: dict[tuple[Operator, tuple[Value | None, ...], tuple[TensorType, ...]], tuple[Value, ...]] = {}
     for old, new in first.items():
         rewriter.stand_for(old, new)
     for node in graph.nodes:

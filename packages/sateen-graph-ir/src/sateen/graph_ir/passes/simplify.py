@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Power, Subtract
 from sateen.graph_ir.ops.conv import Conv
 from sateen.graph_ir.ops.element_wise import Cast, Clip, Identity, Relu, Sqrt
 from sateen.graph_ir.ops.pool import AveragePool
 from sateen.graph_ir.ops.shape import BroadcastTo, Concat, Pad, Reshape, Slice, Split, Tile, Transpose
+from sateen.topi.operator import Operator
 
 
 def simplify(graph: Graph) -> Graph:
@@ -53,7 +53,9 @@ def _data(node: Node) -> Value:
     return value
 
 
-def _inserted(rewriter: GraphRewriter, op: Op, data: Value, *nodes: Node, rest: Sequence[Value | None] = ()) -> Value:
+def _inserted(
+    rewriter: GraphRewriter, op: Operator, data: Value, *nodes: Node, rest: Sequence[Value | None] = ()
+) -> Value:
     """One operator in place of several nodes, the last of which it is named after."""
     spans = tuple(dict.fromkeys(span for node in nodes for span in node.spans))
     return rewriter.insert(op, data, *rest, name=nodes[-1].outputs[0].name, spans=spans)
@@ -189,7 +191,7 @@ def _clip(rewriter: GraphRewriter, node: Node) -> Value | None:
     return _inserted(rewriter, op, _data(before), before, node)
 
 
-def _limits(op: Op) -> tuple[float | None, float | None] | None:
+def _limits(op: Operator) -> tuple[float | None, float | None] | None:
     match op:
         case Relu():
             return 0, None
@@ -235,7 +237,7 @@ def _sum(own: tuple[int, ...], added: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(own or (0,) * len(added), added, strict=True))
 
 
-_RULES: dict[type[Op], Rule] = {
+_RULES: dict[type[Operator], Rule] = {
     Identity: _same_type,
     Cast: _same_type,
     BroadcastTo: _same_type,

@@ -6,11 +6,10 @@ from dataclasses import replace
 from functools import partial
 
 from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.op_set import OpSet
 from sateen.graph_ir.ops.control import Control
-from sateen.graph_ir.ops.custom import Custom
 from sateen.graph_ir.ops.lowered import Lowered
+from sateen.topi.operator import Operator
 
 
 def use_lowerings(graph: Graph, operators: OpSet, kind: str) -> Graph:
@@ -28,8 +27,8 @@ def use_lowerings(graph: Graph, operators: OpSet, kind: str) -> Graph:
     return graph if tuple(nodes) == graph.nodes else replace(graph, nodes=tuple(nodes))
 
 
-def _lowered(op: Op, operators: OpSet, kind: str) -> Op:
+def _lowered(op: Operator, operators: OpSet, kind: str) -> Operator:
     if isinstance(op, Control):
         return op.map_bodies(partial(use_lowerings, operators=operators, kind=kind))
-    function = operators.lowerings.get((type(op.operator) if isinstance(op, Custom) else type(op), kind))
+    function = operators.lowerings.get((type(op), kind))
     return op if function is None else Lowered(op, function)

@@ -49,9 +49,7 @@ class Network(GraphBuilder):
 
     def conv_transpose(self, x: Value, channels: int, kernel: int, stride: int, pad: int) -> Value:
         weight = self.weight("deconv_weight", _channels(x), channels, kernel, kernel, fan_in=_channels(x) * kernel)
-        op = ConvTranspose(
-            strides=(stride, stride), pads=(pad,) * 4, dilations=(1, 1), groups=1, output_padding=(0, 0)
-        )
+        op = ConvTranspose(strides=(stride, stride), pads=(pad,) * 4, dilations=(1, 1), groups=1, output_padding=(0, 0))
         return self.add(op, x, weight, name="deconv")
 
     def norm(self, x: Value) -> Value:

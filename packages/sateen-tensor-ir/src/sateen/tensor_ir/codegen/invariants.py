@@ -29,7 +29,6 @@ class Invariants:
         return result
 
 
-
 def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For, Invariants]:
     """A loop whose body begins with what depends on the iteration, and what to put around it.
 

@@ -107,8 +107,7 @@ def _run(work: Path, triple: str, tool: str, arguments: list[str]) -> None:
         raise LinkError(f"{tool} took more than {_TIMEOUT} s for {triple}: {shown}") from None
     if result.returncode:
         raise LinkError(
-            f"{tool} could not link for {triple} (exit status {result.returncode}): {shown}\n"
-            + result.stderr.strip()
+            f"{tool} could not link for {triple} (exit status {result.returncode}): {shown}\n" + result.stderr.strip()
         )
 
 

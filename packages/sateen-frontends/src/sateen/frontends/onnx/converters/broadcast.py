@@ -7,14 +7,14 @@ from collections.abc import Callable
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
 from sateen.graph_ir.graph import Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import broadcast as ops
 from sateen.graph_ir.ops.matmul import Det, MatMul
 from sateen.graph_ir.ops.shape import Reshape, Transpose
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 
 
-def _binary(make: Callable[[ImportedNode], Op]) -> Converter:
+def _binary(make: Callable[[ImportedNode], Operator]) -> Converter:
     return lambda node: node.result(make(node), node.value(0), _aligned(node))
 
 
@@ -40,7 +40,7 @@ def _aligned(node: ImportedNode) -> Value:
     return node.step(Reshape(shape=(*node.static_shape(1), *(1,) * trailing)), second)
 
 
-def _folded(op: Op) -> Converter:
+def _folded(op: Operator) -> Converter:
     """A binary operator over all inputs, from the left."""
 
     def convert(node: ImportedNode) -> Operand:
@@ -101,7 +101,7 @@ def _gemm(node: ImportedNode) -> Operand:
         left = node.step(Transpose(permutation=(1, 0)), left)
     if node.flag("transB"):
         right = node.step(Transpose(permutation=(1, 0)), right)
-    steps: list[tuple[Op, Value]] = []
+    steps: list[tuple[Operator, Value]] = []
     if node.number("alpha") != 1:
         steps.append((ops.Multiply(), node.literal(node.number("alpha"), dtype)))
     if node.has(2) and node.number("beta") != 0:

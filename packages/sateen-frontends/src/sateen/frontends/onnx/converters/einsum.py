@@ -9,11 +9,11 @@ from math import prod
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode
 from sateen.graph_ir.graph import Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.ops.reduce import ReduceSum
 from sateen.graph_ir.ops.shape import BroadcastTo, Reshape, Slice, Transpose
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 
 _SPELLING = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
@@ -83,7 +83,7 @@ class _Product:
     def __init__(self, node: ImportedNode) -> None:
         self.node = node
 
-    def step(self, op: Op, *values: Value) -> Value:
+    def step(self, op: Operator, *values: Value) -> Value:
         return self.node.step(op, *values)
 
     def named(self, value: Value, term: list[str], extents: dict[str, int]) -> _Named:

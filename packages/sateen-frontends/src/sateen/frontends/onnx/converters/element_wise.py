@@ -10,14 +10,14 @@ from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from sateen.frontends.onnx.shape_arithmetic import cast_target
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import element_wise as ops
 from sateen.graph_ir.ops.broadcast import Add, Maximum, Minimum, Multiply
 from sateen.graph_ir.ops.shape import BroadcastTo
 from sateen.runtime.dtype import DType
+from sateen.topi.operator import Operator
 
 
-def _unary(make: Callable[[ImportedNode], Op]) -> Converter:
+def _unary(make: Callable[[ImportedNode], Operator]) -> Converter:
     return lambda node: node.result(make(node), node.value(0))
 
 
@@ -66,7 +66,7 @@ def _bit_cast(node: ImportedNode) -> Operand:
     return node.result(ops.BitCast(dtype=dtype), node.value(0))
 
 
-def _scaled(node: ImportedNode, op: Op) -> Operand:
+def _scaled(node: ImportedNode, op: Operator) -> Operand:
     """alpha * op(beta * x), as experimental operators have it."""
     data = node.value(0)
     dtype = data.type.dtype

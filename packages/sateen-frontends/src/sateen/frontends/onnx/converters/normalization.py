@@ -8,7 +8,6 @@ from math import prod
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import norm as ops
 from sateen.graph_ir.ops.broadcast import Add, Multiply, Subtract
 from sateen.graph_ir.ops.element_wise import Cast, Reciprocal, Sqrt
@@ -16,6 +15,7 @@ from sateen.graph_ir.ops.reduce import ReduceMean
 from sateen.graph_ir.ops.shape import Reshape
 from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 
 
 def _batch_normalization(node: ImportedNode) -> Operand | Sequence[Operand]:
@@ -109,7 +109,7 @@ def _lp_normalization(node: ImportedNode) -> Operand:
 def _softmax(node: ImportedNode) -> Operand:
     """Over one axis as of opset 13. Up to opset 12 over all axes from `axis` on, as if they were one."""
 
-    def over(axis: int) -> Op:
+    def over(axis: int) -> Operator:
         return LogSoftmax(axis=axis) if node.operator == "LogSoftmax" else Softmax(axis=axis)
 
     data, rank = node.value(0), node.rank(0)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode
 from sateen.graph_ir.graph import Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.element_wise import Cast
 from sateen.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
 from sateen.graph_ir.ops.shape import Transpose
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 
 _PARAMETERS = {
     "Affine": 2,
@@ -87,7 +87,7 @@ def _recurrent(node: ImportedNode, kind: type[Recurrent], **own: bool) -> tuple[
 def _finished(node: ImportedNode, value: Value, output: int, swaps: bool, narrow: bool) -> Operand:
     """An output with the batch first, in the type of the input."""
     permutation = (2, 0, 1, 3) if output == 0 else (1, 0, 2)
-    steps: list[Op] = [Transpose(permutation=permutation)] * swaps + [Cast(dtype=node.dtype(0))] * narrow
+    steps: list[Operator] = [Transpose(permutation=permutation)] * swaps + [Cast(dtype=node.dtype(0))] * narrow
     *before, last = steps
     for op in before:
         value = node.step(op, value)

@@ -10,16 +10,16 @@ import numpy as np
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
 from sateen.frontends.onnx.shape_arithmetic import reduced_axes
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops import reduce as ops
 from sateen.graph_ir.ops.shape import OneHot, Reshape
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 
 _PLAIN = frozenset({"ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
 """Operators that give the input over no axes: log e^x is x, however large e^x is."""
 
 
-def _reduction(make: Callable[[tuple[int, ...], bool], Op]) -> Converter:
+def _reduction(make: Callable[[tuple[int, ...], bool], Operator]) -> Converter:
     """Axes are an attribute up to opset 12 (ReduceSum) or 17, an input later."""
 
     def convert(node: ImportedNode) -> Operand:

@@ -8,7 +8,6 @@ from math import prod
 from sateen.frontends.onnx.emitter import Operand
 from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
 from sateen.graph_ir.graph import Value
-from sateen.graph_ir.op import Op
 from sateen.graph_ir.ops.broadcast import Multiply, Power
 from sateen.graph_ir.ops.conv import Conv, ConvTranspose
 from sateen.graph_ir.ops.element_wise import Abs, Cast, Sqrt
@@ -17,6 +16,7 @@ from sateen.graph_ir.ops.reduce import ReduceL1, ReduceL2, ReduceSum
 from sateen.graph_ir.ops.shape import Pad
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
 from sateen.topi.window import Window as TopiWindow
 
 
@@ -209,7 +209,7 @@ def _widened_sizes(node: ImportedNode, data: Value) -> Value:
     return node.step(Cast(dtype=DType.of("float32")), size) if dtype.bits == 16 else size
 
 
-def _narrowed(node: ImportedNode, op: Op, *operands: Value) -> Operand:
+def _narrowed(node: ImportedNode, op: Operator, *operands: Value) -> Operand:
     """The node's result: that of `op`, in the type of the node's input."""
     wanted = node.dtype(0)
     if operands[0].type.dtype == wanted:

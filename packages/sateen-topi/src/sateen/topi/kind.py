@@ -1,0 +1,56 @@
+"""What a computation is to fusion: derived from what it reads."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir.expr import IterVar, Read, Reduce, is_among, is_const
+from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
+from sateen.topi.operator import Computation
+
+
+class Kind(IntEnum):
+    """What a computation's access pattern makes of it, from most to least fusible."""
+
+    ELEMENTWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    REDUCTION = 3
+    OPAQUE = 4
+
+
+def kind_of(computation: Computation) -> Kind:
+    """Derived from what each output reads: the same element of every input, a broadcast one, any one, or many."""
+    kinds = [Kind.OPAQUE if len(computation.outputs) > 1 else Kind.ELEMENTWISE]
+    for view in computation.outputs:
+        op = view.tensor.op
+        if not isinstance(op, ComputeOp):
+            kinds.append(Kind.OPAQUE)
+            continue
+        kinds.append(_kind_of_stage(op))
+        if any(not isinstance(t.op, (PlaceholderOp, ConstantOp)) for t in op.inputs):
+            kinds.append(Kind.OPAQUE)
+    if computation.schedule is not None:
+        kinds.append(Kind.REDUCTION)
+    return max(kinds)
+
+
+def _kind_of_stage(op: ComputeOp) -> Kind:
+    if isinstance(op.body[0], Reduce):
+        return Kind.REDUCTION
+    analyzer = Analyzer()
+    for axis in op.axis:
+        analyzer.bind(axis, 0, axis.extent)
+    return max((_kind_of_read(r, op.axis, analyzer) for b in op.body for r in reads(b)), default=Kind.BROADCAST)
+
+
+def _kind_of_read(read: Read, axes: tuple[IterVar, ...], analyzer: Analyzer) -> Kind:
+    indices = [analyzer.simplify(i) for i in read.indices]
+    own = [a for a in axes if not is_const(a.extent, 1)]
+    moving = [i for i, extent in zip(indices, read.tensor.shape, strict=True) if not is_const(extent, 1)]
+    if len(moving) == len(own) and all(a is b for a, b in zip(moving, own, strict=True)):
+        return Kind.ELEMENTWISE
+    plain = all(is_among(i, axes) or set(axes).isdisjoint(walk(i)) for i in indices)
+    return Kind.BROADCAST if plain else Kind.INJECTIVE
