@@ -23,7 +23,7 @@ def copy(n, write):
 
 
 def text(write, n=4):
-    return str(copy(n, write).op.body)
+    return str(copy(n, write).op.program)
 
 
 def refused(message, write):

@@ -313,7 +313,7 @@ def test_the_trap_names_the_line_of_the_user():
         return ib.get()
 
     op = te.extern((4,), [a], body, name="e").op
-    function = Function("e", (*op.input_buffers, *op.output_buffers), frozenset(op.output_buffers), op.body)
+    function = Function("e", (*op.input_buffers, *op.output_buffers), frozenset(op.output_buffers), op.program)
     with pytest.raises(ExecutionError, match=r"in e\[0\] = a\[4\]\n  from .*test_loop_oracle.py:\d+"):
         run(function, [np.zeros(4, "float32"), np.zeros(4, "float32")])
 

@@ -57,5 +57,5 @@ def test_an_extern_stage_is_computed_as_a_whole():
     D = te.compute((8,), lambda i: E[i] * 2.0, name="D")
     s = te.create_schedule(D)
     s[E].compute_at(s[D], D.op.axis[0])
-    refuses("compute_at: 'E' is extern; it is computed as a whole, at root", lambda: lower(s, [A, D]))
+    refuses("compute_at: 'E' is computed as a whole, at root", lambda: lower(s, [A, D]))
     refuses("compute_inline: 'E' is not a compute", s[E].compute_inline)

@@ -14,7 +14,6 @@ from sateen.graph_ir.text import canonical_text
 from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.te.tensor import ComputeOp
 from sateen.topi.contract import compute
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import View, placeholder
@@ -42,7 +41,7 @@ def lower_kernel(node: Node, name: str, machine: Machine) -> Kernel:
     """The kernel of a fused node, for a caller that plans memory. An error tells the group, as in `lower_group`."""
     function, outputs = _lower_noting(node, name, machine)
     overwritable: tuple[int, ...] = ()
-    if all(isinstance(tensor.op, ComputeOp) for tensor in outputs):
+    if all(tensor.op.body for tensor in outputs):
         function, overwritable = allow_overwriting(function)
     function, scratch = hoist_scratch(function)
     return Kernel(function, scratch, overwritable)

@@ -21,7 +21,7 @@ from sateen.graph_ir.ops.shape import Transpose
 from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import CompiledModule, Machine, build_functions
 from sateen.tensor_ir.ir.expr import Const
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, Tensor
+from sateen.tensor_ir.te.tensor import Tensor
 from sateen.topi.contract import compute
 from sateen.topi.layout import placeholder
 from sateen.topi.layout_conversion import rearranged, unpack
@@ -94,13 +94,10 @@ def work_of(node: Node) -> int:
 
 
 def _points(tensor: Tensor) -> int:
-    match tensor.op:
-        case PlaceholderOp() | ConstantOp():
-            return 0
-        case ComputeOp(axis=axis, reduce_axis=reduce_axis):
-            extents = [a.extent for a in (*axis, *reduce_axis)]
-        case _:
-            extents = list(tensor.shape)
+    op = tensor.op
+    if op.is_given:
+        return 0
+    extents = [a.extent for a in (*op.axis, *op.reduce_axis)] if op.body else tensor.shape
     return prod(int(e.value) for e in extents if isinstance(e, Const))
 
 

@@ -14,7 +14,7 @@ from sateen.tensor_ir.ir.printer import Names, format_expr
 from sateen.tensor_ir.lower.lower import lower
 from sateen.tensor_ir.lower.regions import StagePlan, infer_regions
 from sateen.tensor_ir.schedule import Schedule, Stage
-from sateen.tensor_ir.te.tensor import ComputeOp, Tensor
+from sateen.tensor_ir.te.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _inlined(stage: Stage) -> StageReport:
 def _report(plan: StagePlan, analyzer: Analyzer) -> StageReport:
     stage, names = plan.stage, Names()
     place = "at root" if stage.attach is None else f"at {stage.attach[0].name}.{stage.attach[1].name}"
-    if not isinstance(stage.op, ComputeOp):
+    if not stage.op.body:
         shapes = [f"[{', '.join(map(str, t.shape))}]" for t in stage.outputs]
         return StageReport(stage.name, place, stage.scope.value, " ".join(shapes), None, "extern")
     dimensions = []

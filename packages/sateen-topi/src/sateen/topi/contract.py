@@ -15,8 +15,6 @@ from typing import Any
 
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Reduce
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation, Operator, require
 from sateen.topi.types import TensorType
@@ -148,9 +146,9 @@ def _is_injective(computation: Computation, inputs: Sequence[View | None]) -> bo
     given = {v.tensor for v in inputs if v is not None}
     for view in computation.outputs:
         op = view.tensor.op
-        if not isinstance(op, ComputeOp) or isinstance(op.body[0], Reduce):
+        if not op.body or op.reduce_axis:
             return False
-        if any(t not in given and not isinstance(t.op, ConstantOp) for t in op.inputs):
+        if any(t not in given and t.op.data is None for t in op.inputs):
             return False
     return True
 

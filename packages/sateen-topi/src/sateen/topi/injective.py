@@ -14,7 +14,7 @@ from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.expr import INT64, Const, Expr, FloorMod, IterVar, Read, Var, is_among, position
 from sateen.tensor_ir.ir.visit import children, substitute, walk
 from sateen.tensor_ir.lower.inline_stages import Inliner
-from sateen.tensor_ir.te.tensor import ComputeOp, Operation
+from sateen.tensor_ir.te.tensor import Operation
 
 SERIAL_ELEMENTS = 1 << 14
 """Below this many elements a loop isn't worth the launch of a parallel region."""
@@ -82,7 +82,6 @@ class _Accesses:
     """Where a stage reads memory, as addresses over its axes, and which axes it uses otherwise (in conditions)."""
 
     def __init__(self, s: te.Schedule, op: Operation) -> None:
-        assert isinstance(op, ComputeOp)
         inliner = Inliner(s)
         bodies = [inliner.inlined(b) for b in op.body]
         reads = {n for b in bodies for n in walk(b) if isinstance(n, Read)}

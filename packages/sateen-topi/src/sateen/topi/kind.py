@@ -7,7 +7,7 @@ from enum import IntEnum
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.expr import IterVar, Read, Reduce, is_among, is_const
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
+from sateen.tensor_ir.te.tensor import Operation, reads
 from sateen.topi.operator import Computation
 
 
@@ -26,18 +26,18 @@ def kind_of(computation: Computation) -> Kind:
     kinds = [Kind.OPAQUE if len(computation.outputs) > 1 else Kind.ELEMENTWISE]
     for view in computation.outputs:
         op = view.tensor.op
-        if not isinstance(op, ComputeOp):
+        if not op.body:
             kinds.append(Kind.OPAQUE)
             continue
         kinds.append(_kind_of_stage(op))
-        if any(not isinstance(t.op, (PlaceholderOp, ConstantOp)) for t in op.inputs):
+        if not all(t.op.is_given for t in op.inputs):
             kinds.append(Kind.OPAQUE)
     if computation.schedule is not None:
         kinds.append(Kind.REDUCTION)
     return max(kinds)
 
 
-def _kind_of_stage(op: ComputeOp) -> Kind:
+def _kind_of_stage(op: Operation) -> Kind:
     if isinstance(op.body[0], Reduce):
         return Kind.REDUCTION
     analyzer = Analyzer()

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr, IterVar, Reduce
-from sateen.tensor_ir.te.tensor import ComputeOp
+from sateen.tensor_ir.ir.expr import Expr, IterVar
 from sateen.topi.layout import Layout, View
 from sateen.topi.operator import Computation
 from sateen.topi.tiling import elements, extent_of, host_of, reduce_in_vectors, share_among_threads
@@ -138,8 +137,7 @@ class Rows:
         """One stage at the loop over rows: vectors along the row, or across rows where those lie side by side."""
         stage = s[tensor]
         op = stage.op
-        assert isinstance(op, ComputeOp)
-        reduces = isinstance(op.body[0], Reduce)
+        reduces = bool(op.reduce_axis)
         if self.inner == 1 and reduces:
             reduce_in_vectors(s, tensor, lanes, host, place)
             return

@@ -13,9 +13,9 @@ from math import prod
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import Call, Const, Expr, IterVar, Read, Reduce, is_const
+from sateen.tensor_ir.ir.expr import Call, Const, Expr, IterVar, Read, is_const
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.tensor import ComputeOp, reads
+from sateen.tensor_ir.te.tensor import reads
 from sateen.topi.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS, schedule_injective
 
 FLOAT32 = DType.of("float32")
@@ -100,7 +100,7 @@ class Tile:
 
 def _calls_functions(reduction: te.Tensor, host: te.Tensor) -> bool:
     """Whether the host computes a function of the reduction such as exp."""
-    bodies = (b for t in (*_between(reduction, host), host) if isinstance(t.op, ComputeOp) for b in t.op.body)
+    bodies = (b for t in (*_between(reduction, host), host) for b in t.op.body)
     return any(isinstance(e, Call) for b in bodies for e in walk(b))
 
 
@@ -109,7 +109,7 @@ def reads_in_place(reader: te.Tensor, source: te.Tensor) -> bool:
     if reader is source:
         return True
     op = reader.op
-    if not isinstance(op, ComputeOp) or isinstance(op.body[0], Reduce):
+    if not op.body or op.reduce_axis:
         return False
     return all(
         _is_identity(read, op.axis) and reads_in_place(read.tensor, source)

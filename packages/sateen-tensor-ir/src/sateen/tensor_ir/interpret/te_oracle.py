@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ArgumentError, ExecutionError
+from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.functions import function_of
 from sateen.tensor_ir.interpret import loop_oracle, scalars
 from sateen.tensor_ir.interpret.calls import meaning_of_arrays
 from sateen.tensor_ir.interpret.symbols import bind_symbols, evaluate_shape
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Reduce, Var
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.te.reduction import Combiner
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, ExternOp, Operation, PlaceholderOp, Tensor
+from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 Array = np.ndarray[Any, Any]
 Points = Mapping[Var, Array]
@@ -49,8 +50,9 @@ def evaluate(
     known = {t: _widened(a, t.dtype) for t, a in inputs.items()}
     with np.errstate(all="ignore"):
         for op in _missing(tensors, known):
-            results = _compute(op, known, values, functions or {})
-            known = {**dict(zip(op.outputs, results, strict=True)), **known}
+            results = op.evaluate(_Oracle(known, values, functions or {}))
+            widened = (_widened(a, t.dtype) for t, a in zip(op.outputs, results, strict=True))
+            known = {**dict(zip(op.outputs, widened, strict=True)), **known}
     return [known[t] for t in tensors]
 
 
@@ -71,53 +73,40 @@ def _widened(array: Array, dtype: DType) -> Array:
     return array.astype(np.float64) if dtype.is_float else array
 
 
-def _compute(
-    op: Operation,
-    known: Mapping[Tensor, Array],
-    symbols: Mapping[Var, int],
-    functions: Mapping[str, Callable[..., Any]],
-) -> list[Array]:
-    match op:
-        case ConstantOp():
-            return [_widened(op.data, op.outputs[0].dtype)]
-        case ExternOp():
-            return _run_extern(op, known, symbols, functions)
-        case ComputeOp():
-            return _Definition(op, known, symbols, functions).evaluate()
-        case PlaceholderOp():
-            raise ArgumentError(f"no array is given for placeholder {op.name!r}")
-    raise AssertionError(type(op).__name__)
+class _Oracle:
+    """Evaluates operations: a `te.protocols.Oracle`."""
 
+    def __init__(
+        self, known: Mapping[Tensor, Array], symbols: Mapping[Var, int], functions: Mapping[str, Callable[..., Any]]
+    ) -> None:
+        self.known = known
+        self.symbols = symbols
+        self.functions = functions
 
-def _run_extern(
-    op: ExternOp,
-    known: Mapping[Tensor, Array],
-    symbols: Mapping[Var, int],
-    functions: Mapping[str, Callable[..., Any]],
-) -> list[Array]:
-    """The body's effect, in the types of its buffers."""
-    outputs = [np.zeros(evaluate_shape(b.shape, symbols), b.dtype.numpy) for b in op.output_buffers]
-    arrays = [known[t].astype(t.dtype.numpy) for t in op.inputs] + outputs
-    parameters = (*op.input_buffers, *op.output_buffers)
-    loop_oracle.run(Function(op.name, parameters, frozenset(op.output_buffers), op.body), arrays, symbols, functions)
-    return [_widened(a, b.dtype) for a, b in zip(outputs, op.output_buffers, strict=True)]
+    def elements(self, op: Operation) -> list[Array]:
+        return _Definition(op, self).evaluate()
+
+    def program(
+        self, name: str, statement: Stmt, inputs: Sequence[tuple[Buffer, Tensor]], outputs: Sequence[Buffer]
+    ) -> list[Array]:
+        """The statement's effect, in the types of its buffers."""
+        results = [np.zeros(evaluate_shape(b.shape, self.symbols), b.dtype.numpy) for b in outputs]
+        arrays = [*(self.known[t].astype(t.dtype.numpy) for _, t in inputs), *results]
+        parameters = (*(b for b, _ in inputs), *outputs)
+        function = Function(name, parameters, frozenset(outputs), statement)
+        loop_oracle.run(function, arrays, self.symbols, self.functions)
+        return results
 
 
 class _Definition:
     """The elements of the outputs of one computation."""
 
-    def __init__(
-        self,
-        op: ComputeOp,
-        known: Mapping[Tensor, Array],
-        symbols: Mapping[Var, int],
-        functions: Mapping[str, Callable[..., Any]],
-    ) -> None:
+    def __init__(self, op: Operation, oracle: _Oracle) -> None:
         self.op = op
-        self.known = known
-        self.symbols = symbols
-        self.functions = functions
-        self.symbol_points: dict[Var, Array] = {var: np.asarray(value, np.int64) for var, value in symbols.items()}
+        self.known = oracle.known
+        self.symbols = oracle.symbols
+        self.functions = oracle.functions
+        self.symbol_points: dict[Var, Array] = {v: np.asarray(size, np.int64) for v, size in oracle.symbols.items()}
 
     def evaluate(self) -> list[Array]:
         shape = evaluate_shape([a.extent for a in self.op.axis], self.symbols)

@@ -13,7 +13,7 @@ from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import ComputeOp, reads
+from sateen.tensor_ir.te.tensor import reads
 
 
 def check_legality(plans: Plans, analyzer: Analyzer) -> None:
@@ -94,7 +94,6 @@ def _check_prefetches(plans: Plans, stage: Stage) -> None:
 def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
     """Between K-blocks element i of the consumer holds the state of element i of the reduction."""
     for block, owner in stage.blocks.items():
-        assert isinstance(stage.op, ComputeOp)
         where = f"reorder in stage {stage.name!r}, axis {block.name!r}"
         if (
             not is_among(block, stage.leaves)

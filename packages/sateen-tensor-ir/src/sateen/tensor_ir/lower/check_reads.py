@@ -11,7 +11,7 @@ from sateen.tensor_ir.ir.expr import INT64, Expr, IterVar, Read, Var
 from sateen.tensor_ir.ir.visit import children, substitute
 from sateen.tensor_ir.lower.regions import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.te.tensor import ComputeOp
+from sateen.tensor_ir.te.tensor import Operation
 
 Guarded = tuple[Read, tuple[Expr, ...]]
 """A read, and the conditions under which it is performed."""
@@ -24,11 +24,10 @@ def check_definitions(schedule: Schedule) -> None:
     index reaches is a known distance from the tensor's; so every refusal is right, but not every fault is found.
     """
     for stage in schedule.stages:
-        if isinstance(stage.op, ComputeOp):
-            _check_definition(stage.op)
+        _check_definition(stage.op)
 
 
-def _check_definition(op: ComputeOp) -> None:
+def _check_definition(op: Operation) -> None:
     axes = (*op.axis, *op.reduce_axis)
     if any(ex.is_const(a.extent, 0) for a in axes):
         return
@@ -76,7 +75,7 @@ def _check_overhang(plan: StagePlan, plans: Plans, schedule: Schedule, analyzer:
             held = analyzer.form(read.tensor.shape[d])
             point = analyzer.form(substitute(index, plan.axis_value))
             ends = [held]
-            if source is not None and isinstance(source.stage.op, ComputeOp):
+            if source is not None and source.base:
                 axis = source.stage.op.axis[d]
                 region = analyzer.form(source.base[axis]) + analyzer.form(source.extent[axis])
                 ends = [region] if axis in source.rounded else [held, region]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sateen.tensor_ir.ir.expr import Expr, Read
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.te.tensor import ComputeOp, Tensor
+from sateen.tensor_ir.te.tensor import Tensor
 
 
 class Inliner(SharingRewriter):
@@ -42,7 +42,6 @@ class Inliner(SharingRewriter):
         key = (read.tensor, read.indices)
         if key not in self._bodies:
             stage = self.schedule[read.tensor]
-            assert isinstance(stage.op, ComputeOp)
             body = stage.op.body[stage.outputs.index(read.tensor)]
             self._bodies[key] = substitute(body, dict(zip(stage.axes, read.indices, strict=True)))
         return self._bodies[key]

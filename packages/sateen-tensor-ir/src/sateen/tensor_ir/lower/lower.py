@@ -22,7 +22,7 @@ from sateen.tensor_ir.lower.tighten_loops import tighten_loops
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import ConstantOp, Operation, PlaceholderOp, Tensor
+from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 Pass = Callable[[Stmt, Analyzer], Stmt]
 
@@ -66,7 +66,7 @@ def lower(
     check_legality(plans, analyzer)
     check_overhangs(plans, schedule, analyzer)
     body = build_nests(schedule, plans, parameters, analyzer)
-    outputs = frozenset(buffer for t, buffer in parameters.items() if not isinstance(t.op, PlaceholderOp))
+    outputs = frozenset(buffer for t, buffer in parameters.items() if not t.op.is_given)
     overlapping = frozenset(parameters[t] for t in aliased)
     function = Function(name, tuple(parameters.values()), outputs, body, overlapping)
     verify(function, after="build_nests")
@@ -107,10 +107,10 @@ def _parameters(
         if tensor in parameters:
             raise ScheduleError(f"lower: {tensor.name!r} is among the arguments twice")
         is_twin = tensor not in known and tensor.name in {t.name for t in known}
-        if is_twin or (tensor not in known and not isinstance(tensor.op, PlaceholderOp)):
+        if is_twin or (tensor not in known and not tensor.op.is_given):
             reason = "another tensor of that name is" if is_twin else "nothing in it reads it"
             raise ScheduleError(f"lower: argument {tensor.name!r} is no tensor of the schedule: {reason}")
-        if isinstance(tensor.op, ConstantOp):
+        if tensor.op.data is not None:
             raise ScheduleError(f"lower: {tensor.name!r} is a constant, not an argument")
         if reason := _reason_inside(schedule[tensor]) if tensor in known else "":
             raise ScheduleError(

@@ -15,7 +15,7 @@ from sateen.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, 
 from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, ExternOp, PlaceholderOp, Tensor, reads
+from sateen.tensor_ir.te.tensor import Tensor, reads
 
 
 def build_nests(schedule: Schedule, plans: Plans, arguments: Mapping[Tensor, Buffer], analyzer: Analyzer) -> Stmt:
@@ -34,18 +34,19 @@ class _Builder:
         self.buffers: dict[Tensor, Buffer] = dict(arguments)
         for stage in schedule.stages:
             for tensor in stage.outputs:
-                if tensor not in self.buffers and (stage in plans or isinstance(stage.op, ConstantOp)):
+                if tensor not in self.buffers and (stage in plans or stage.op.data is not None):
                     self.buffers[tensor] = self._buffer(stage, tensor)
-                elif tensor not in self.buffers and isinstance(stage.op, PlaceholderOp):
+                elif tensor not in self.buffers and stage.op.is_given:
                     raise ScheduleError(f"lower: {tensor.name!r} is read, but is not among the arguments")
         self.loads = _ReadsToLoads(self)
         self.threads = {a for s in schedule.stages for a, tag in s.threads.items() if tag in THREADS}
 
     def _buffer(self, stage: Stage, tensor: Tensor) -> Buffer:
-        if isinstance(stage.op, ConstantOp):
+        if stage.op.data is not None:
             return Buffer(tensor.name, tensor.shape, tensor.dtype, Scope.GLOBAL, data=stage.op.data)
         plan = self.plans[stage]
-        shape = tuple(plan.extent[a] for a in stage.axes) if isinstance(stage.op, ComputeOp) else tensor.shape
+        axes = stage.op.region_axes
+        shape = tensor.shape if axes is None else tuple(plan.extent[a] for a in axes)
         shape = tuple(map(self.analyzer.simplify, shape))
         if stage.scope is Scope.REGISTER and not all(isinstance(e, ex.Const) for e in shape):
             raise ScheduleError(
@@ -76,16 +77,7 @@ class _Builder:
         return tuple(self.analyzer.simplify(i - plan.base[a]) for i, a in zip(indices, plan.stage.axes, strict=True))
 
     def nest(self, plan: StagePlan) -> Stmt:
-        if isinstance(plan.stage.op, ExternOp):
-            return self._extern(plan.stage, plan.stage.op)
-        return _Nest(self, plan).build()
-
-    def _extern(self, stage: Stage, op: ExternOp) -> Stmt:
-        if stage.attach is not None:
-            raise ScheduleError(f"compute_at: {stage.name!r} is extern; it is computed as a whole, at root")
-        mapping = dict(zip(op.input_buffers, (self.buffers[t] for t in op.inputs), strict=True))
-        mapping |= dict(zip(op.output_buffers, (self.buffers[t] for t in stage.outputs), strict=True))
-        return _Rebind(mapping).rewrite(rename_bound(op.body))
+        return plan.stage.op.nest(_Nest(self, plan))
 
 
 def _padded_strides(shape: tuple[Expr, ...], alignments: Mapping[int, tuple[int, int]]) -> tuple[Expr, ...]:
@@ -131,7 +123,7 @@ class _Rebind(SharingRewriter):
 
 
 class _Nest:
-    """The nest of one compute stage."""
+    """The nest of one stage: a `te.protocols.NestBuilder`."""
 
     def __init__(self, builder: _Builder, plan: StagePlan) -> None:
         self.builder = builder
@@ -144,11 +136,9 @@ class _Nest:
         reduce_positions = [
             i for i, leaf in enumerate(self.leaves) if leaf.kind is AxisKind.REDUCE and leaf not in self.stage.blocks
         ]
-        op = self.stage.op
-        assert isinstance(op, ComputeOp)
-        self.reduces = isinstance(plan.body[0], Reduce)
+        self.reduces = any(isinstance(e, Reduce) for e in plan.body)
         self.first_reduce = reduce_positions[0] if reduce_positions else len(self.leaves)
-        self.indices = tuple(builder.analyzer.simplify(plan.value[a]) for a in op.axis)
+        self.indices = tuple(builder.analyzer.simplify(plan.value[a]) for a in self.stage.axes)
         self.state: State = [(builder.buffers[t], self.indices) for t in self.stage.outputs] if self.reduces else []
         self.bound = [leaf for leaf in self.leaves if leaf.kind is AxisKind.REDUCE and leaf in self.stage.threads]
         if self.adopted:
@@ -164,8 +154,14 @@ class _Nest:
                     f"{axis.name!r}, where {self.stage.name!r} is computed"
                 )
 
-    def build(self) -> Stmt:
+    def loops(self) -> Stmt:
         return self._from(0)
+
+    def program(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
+        if self.stage.attach is not None:
+            raise ScheduleError(f"compute_at: {self.stage.name!r} is computed as a whole, at root")
+        storage = {buffer: self.builder.buffers[tensor] for buffer, tensor in buffers.items()}
+        return _Rebind(storage).rewrite(rename_bound(statement))
 
     def _from(self, position: int) -> Stmt:
         """The loops from `position` inwards; a reduction is initialised before its first reduce loop."""

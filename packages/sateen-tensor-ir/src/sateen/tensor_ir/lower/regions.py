@@ -22,7 +22,7 @@ from sateen.tensor_ir.lower.inline_stages import Inliner
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, PlaceholderOp, reads
+from sateen.tensor_ir.te.tensor import reads
 
 
 @dataclass(slots=True, eq=False)
@@ -59,11 +59,10 @@ def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
         analyzer.bind_form(size, constant(0), None)
     plans: Plans = {}
     for stage in reversed(schedule.stages):
-        if stage.inlined or isinstance(stage.op, (PlaceholderOp, ConstantOp)):
+        if stage.inlined or stage.op.is_given:
             continue
-        body = stage.op.body if isinstance(stage.op, ComputeOp) else ()
-        plan = StagePlan(stage, tuple(map(inliner.inlined, body)))
-        if isinstance(stage.op, ComputeOp):
+        plan = StagePlan(stage, tuple(map(inliner.inlined, stage.op.body)))
+        if stage.op.region_axes is not None:
             if stage.attach is None:
                 plan.base = {axis: ex.const(0) for axis in stage.op.axis}
                 plan.extent = {axis: axis.extent for axis in stage.op.axis}
@@ -109,8 +108,7 @@ def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Anal
     highs: list[Linear] = []
     for consumer, consumer_plan in plans.items():
         touched = [r for b in consumer_plan.body for r in reads(b) if r.tensor in stage.outputs]
-        extern = not isinstance(consumer.op, ComputeOp) and any(t in stage.outputs for t in consumer.op.inputs)
-        if not touched and not extern:
+        if not touched and set(stage.outputs).isdisjoint(consumer.op.whole_inputs):
             continue
         if consumer is not stage.attach[0] and not any(stage.is_attached_at(h, l) for h, l in attach_path(consumer)):
             raise ScheduleError(
@@ -264,9 +262,7 @@ class RegionOf:
 
 def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
     """Loop extents from the region, axis values over the loops, and the guards that neither makes superfluous."""
-    op = stage.op
-    assert isinstance(op, ComputeOp)
-    extent: dict[IterVar, Expr] = {**plan.extent, **{axis: axis.extent for axis in op.reduce_axis}}
+    extent: dict[IterVar, Expr] = {**plan.extent, **{axis: axis.extent for axis in stage.op.reduce_axis}}
     for relation in stage.relations:
         if isinstance(relation, Split):
             whole = extent[relation.parent]
@@ -306,14 +302,14 @@ def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
             else:
                 value[relation.outer] = analyzer.simplify(fused // inner)
                 value[relation.inner] = analyzer.simplify(fused % inner)
-    plan.value = {axis: value[axis] for axis in (*op.axis, *op.reduce_axis)}
+    plan.value = {axis: value[axis] for axis in (*stage.op.axis, *stage.op.reduce_axis)}
     guards = [
         *plan.guards,
         *(value[s.parent] < extent[s.parent] for s in reversed(splits) if _is_guarded(s)),
     ]
     filled = [s for s in splits if s.tail is Tail.ROUND_UP and not any(map(_is_guarded, _around(stage, s.parent)))]
     plan.rounded = {root for s in filled for root in _roots(stage, s.parent)}
-    for axis in op.axis:
+    for axis in stage.axes:
         point = plan.base[axis] + value[axis]
         guards.append(point >= 0)
         if axis in plan.rounded:

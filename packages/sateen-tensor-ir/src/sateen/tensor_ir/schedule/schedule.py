@@ -14,7 +14,7 @@ from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar, Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.schedule.relations import Fuse, Split
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import ComputeOp, ConstantOp, Operation, PlaceholderOp, Tensor
+from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
 
 
 class Schedule:
@@ -66,7 +66,7 @@ class Schedule:
         if not stages:
             raise ScheduleError(f"cache_read of {tensor.name!r}: expects at least one reader, found none")
         for stage in stages:
-            if tensor not in stage.op.inputs or not isinstance(stage.op, ComputeOp):
+            if tensor not in stage.op.inputs or not stage.op.body:
                 raise ScheduleError(f"cache_read of {tensor.name!r}: {stage.name!r} does not read it as a compute")
         axis = tuple(IterVar(f"ax{d}", extent=e) for d, e in enumerate(tensor.shape))
         place = Scope.of(scope, f"cache_read of {tensor.name!r}")
@@ -76,7 +76,6 @@ class Schedule:
         cached.scope = place
         self._insert(cached, self.stages.index(source) + 1)
         for stage in stages:
-            assert isinstance(stage.op, ComputeOp)
             redirect = _Redirect(tensor, copy.outputs[0])
             stage.op = _same_axes(stage.op, tuple(redirect.rewrite(b) for b in stage.op.body))
         return copy.outputs[0]
@@ -91,7 +90,7 @@ class Schedule:
         """
         stage = self[tensor]
         op = stage.op
-        if not isinstance(op, ComputeOp):
+        if not op.body:
             raise ScheduleError(f"cache_write of {tensor.name!r}: it is not computed by te.compute")
         if any(isinstance(r, Split) and r.parent.kind is AxisKind.REDUCE for r in stage.relations):
             raise ScheduleError(
@@ -122,8 +121,7 @@ class Schedule:
         stage._require_axis(axis, "rfactor")
         where = f"rfactor of {tensor.name!r}, axis {axis.name!r}"
         if (
-            not isinstance(op, ComputeOp)
-            or not op.reduce_axis
+            not op.reduce_axis
             or axis.kind is not AxisKind.REDUCE
             or not ex.is_among(axis, stage.leaves)
         ):
@@ -190,7 +188,7 @@ def create_schedule(outputs: Any) -> Schedule:
     if not tensors:
         raise ScheduleError("create_schedule expects at least one tensor, found none")
     for tensor in tensors:
-        if isinstance(tensor.op, (PlaceholderOp, ConstantOp)):
+        if tensor.op.is_given:
             raise ScheduleError(f"create_schedule: {tensor.name!r} is given, not computed")
     return Schedule(tensors)
 
@@ -210,7 +208,7 @@ def _producers_first(roots: list[Operation]) -> list[Operation]:
     return list(order)
 
 
-def _same_axes(op: ComputeOp, body: tuple[Expr, ...]) -> ComputeOp:
+def _same_axes(op: Operation, body: tuple[Expr, ...]) -> ComputeOp:
     """`op` with another body; consumers keep reading the tensors of the first op, which the stage still answers for."""
     new = ComputeOp(op.name, op.axis, body)
     new.span = op.span

@@ -18,7 +18,7 @@ from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
 from sateen.tensor_ir.ir.stmt import THREAD_TAGS, THREADS, LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
-from sateen.tensor_ir.te.tensor import ComputeOp, ExternOp, Operation, Tensor
+from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
     from sateen.tensor_ir.schedule.schedule import Schedule
@@ -58,7 +58,7 @@ class Stage:
         self.op = op
         self.outputs = outputs
         self._scope: Scope | None = None
-        self.leaves: list[IterVar] = [*op.axis, *op.reduce_axis] if isinstance(op, ComputeOp) else []
+        self.leaves: list[IterVar] = [*op.axis, *op.reduce_axis]
         self.relations: list[Relation] = []
         self.kinds: dict[IterVar, LoopKind] = {}
         self.threads: dict[IterVar, str] = {}
@@ -82,7 +82,7 @@ class Stage:
     @property
     def axes(self) -> tuple[IterVar, ...]:
         """The data axes of the operation."""
-        return self.op.axis if isinstance(self.op, ComputeOp) else ()
+        return self.op.axis
 
     @property
     def scope(self) -> Scope:
@@ -339,7 +339,7 @@ class Stage:
                 f"{where}: the partial results of {owner.name!r} can't be kept in {self.name!r}: both need one output "
                 "of one type"
             )
-        if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
+        if self.op.reduce_axis:
             raise ScheduleError(f"{where}: {self.name!r} is a reduction itself")
         if self.blocks:
             other = next(iter(self.blocks.values()))
@@ -468,8 +468,8 @@ class Stage:
         =>  for i: C[i] = g(f(i))
         """
         self._require_internal("compute_inline")
-        if not isinstance(self.op, ComputeOp) or self.op.reduce_axis:
-            found = "a reduction" if isinstance(self.op, ComputeOp) else "not a compute"
+        if not self.op.body or self.op.reduce_axis:
+            found = "a reduction" if self.op.reduce_axis else "not a compute"
             raise ScheduleError(
                 f"compute_inline: {self.name!r} is {found}; only an element-wise body can be substituted"
             )
@@ -505,7 +505,7 @@ class Stage:
     # Checks and bookkeeping.
 
     def _require_axis(self, axis: IterVar, primitive: str) -> None:
-        if not isinstance(self.op, (ComputeOp, ExternOp)):
+        if self.op.is_given:
             raise ScheduleError(
                 f"{primitive} in stage {self.name!r}: {self.name!r} is given, not computed, so it has no loops; "
                 "schedule what reads it"
@@ -547,7 +547,7 @@ class Stage:
     def _require_internal(self, primitive: str) -> None:
         if self.is_output:
             raise ScheduleError(f"{primitive}: {self.name!r} is an output of the schedule")
-        if not isinstance(self.op, (ComputeOp, ExternOp)):
+        if self.op.is_given:
             raise ScheduleError(f"{primitive}: {self.name!r} is not computed, it is given")
 
     def _where(self, primitive: str, axis: IterVar) -> str:

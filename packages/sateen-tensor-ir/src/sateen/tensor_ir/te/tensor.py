@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ExpressionError
+from sateen.runtime.errors import ArgumentError, ExpressionError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, shape_of
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Read, Reduce, Span, as_expr, caller_span
-from sateen.tensor_ir.ir.stmt import Stmt
+from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.te.protocols import Array, NestBuilder, Oracle
 
 
 class Tensor:
@@ -82,10 +84,18 @@ class Tensor:
         return f"Tensor({self.name}: {self.type})"
 
 
-class Operation:
-    """What defines one or more tensors. `inputs` are the tensors it reads; only a compute has axes."""
+class Operation(ABC):
+    """What defines one or more tensors. Each kind is a class, which answers for itself what schedules, lowering and the
+    oracle want to know.
 
-    __slots__ = ("axis", "name", "outputs", "reduce_axis", "span")
+    `axis` and `reduce_axis` are its loops. `body` has the definition of an element of each output over these; it is
+    empty where outputs are not defined element by element. `data` is what is known of the only output while compiling.
+    """
+
+    __slots__ = ("axis", "body", "data", "name", "outputs", "reduce_axis", "span")
+
+    is_given: ClassVar[bool] = False
+    """Whether the outputs are there before anything is computed."""
 
     def __init__(self, name: str, shapes: Sequence[tuple[Expr, ...]], dtypes: Sequence[DType]) -> None:
         if not isinstance(name, str):
@@ -93,37 +103,76 @@ class Operation:
         self.name = name
         self.axis: tuple[IterVar, ...] = ()
         self.reduce_axis: tuple[IterVar, ...] = ()
+        self.body: tuple[Expr, ...] = ()
+        self.data: np.ndarray[Any, Any] | None = None
         self.span: Span | None = caller_span()
         self.outputs = tuple(Tensor(self, i, s, d) for i, (s, d) in enumerate(zip(shapes, dtypes, strict=True)))
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that it reads."""
         return ()
+
+    @property
+    def whole_inputs(self) -> tuple[Tensor, ...]:
+        """Those of which it may read any element, so that they are computed as a whole before it."""
+        return ()
+
+    @property
+    def region_axes(self) -> tuple[IterVar, ...] | None:
+        """The axis of each dimension of the outputs, of which a region may be computed; None where all always is."""
+        return None
+
+    @abstractmethod
+    def nest(self, builder: NestBuilder) -> Stmt:
+        """The statement that computes the outputs."""
+
+    @abstractmethod
+    def evaluate(self, oracle: Oracle) -> list[Array]:
+        """The outputs by definition."""
 
     def output(self, index: int) -> Tensor:
         return self.outputs[index]
 
 
-class PlaceholderOp(Operation):
+class _GivenOp(Operation):
+    """What nothing computes."""
+
+    __slots__ = ()
+
+    is_given = True
+
+    def nest(self, _: NestBuilder) -> Stmt:
+        return EMPTY
+
+
+class PlaceholderOp(_GivenOp):
     """An argument."""
 
     __slots__ = ()
 
+    def evaluate(self, _: Oracle) -> list[Array]:
+        raise ArgumentError(f"no array is given for placeholder {self.name!r}")
 
-class ConstantOp(Operation):
+
+class ConstantOp(_GivenOp):
     """Literal data, known while compiling: a read at constant indices is a literal."""
 
-    __slots__ = ("data",)
+    __slots__ = ()
 
     def __init__(self, name: str, data: np.ndarray[Any, Any]) -> None:
         super().__init__(name, [tuple(ex.const(n) for n in data.shape)], [DType.of(data.dtype)])
         self.data = data
 
+    def evaluate(self, _: Oracle) -> list[Array]:
+        assert self.data is not None
+        return [self.data]
+
 
 class ComputeOp(Operation):
     """Each element of the outputs from an expression over `axis`; `reduce_axis` where that is a reduction."""
 
-    __slots__ = ("body",)
+    __slots__ = ()
 
     def __init__(self, name: str, axis: tuple[IterVar, ...], body: tuple[Expr, ...]) -> None:
         super().__init__(name, [tuple(a.extent for a in axis)] * len(body), [b.dtype for b in body])
@@ -135,11 +184,21 @@ class ComputeOp(Operation):
     def inputs(self) -> tuple[Tensor, ...]:
         return tuple(dict.fromkeys(r.tensor for body in self.body for r in reads(body)))
 
+    @property
+    def region_axes(self) -> tuple[IterVar, ...]:
+        return self.axis
+
+    def nest(self, builder: NestBuilder) -> Stmt:
+        return builder.loops()
+
+    def evaluate(self, oracle: Oracle) -> list[Array]:
+        return oracle.elements(self)
+
 
 class ExternOp(Operation):
-    """Outputs written by a loop-IR body over buffers that stand for the inputs and outputs."""
+    """Outputs written by a statement of loop IR over buffers that stand for the inputs and outputs."""
 
-    __slots__ = ("_inputs", "body", "input_buffers", "output_buffers")
+    __slots__ = ("_inputs", "input_buffers", "output_buffers", "program")
 
     def __init__(
         self,
@@ -147,17 +206,29 @@ class ExternOp(Operation):
         inputs: tuple[Tensor, ...],
         input_buffers: tuple[Buffer, ...],
         output_buffers: tuple[Buffer, ...],
-        body: Stmt,
+        program: Stmt,
     ) -> None:
         super().__init__(name, [b.shape for b in output_buffers], [b.dtype for b in output_buffers])
         self._inputs = inputs
         self.input_buffers = input_buffers
         self.output_buffers = output_buffers
-        self.body = body
+        self.program = program
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         return self._inputs
+
+    @property
+    def whole_inputs(self) -> tuple[Tensor, ...]:
+        return self._inputs
+
+    def nest(self, builder: NestBuilder) -> Stmt:
+        given = zip((*self.input_buffers, *self.output_buffers), (*self._inputs, *self.outputs), strict=True)
+        return builder.program(self.program, dict(given))
+
+    def evaluate(self, oracle: Oracle) -> list[Array]:
+        given = list(zip(self.input_buffers, self._inputs, strict=True))
+        return oracle.program(self.name, self.program, given, self.output_buffers)
 
 
 def reads(e: Expr) -> Iterator[Read]:
