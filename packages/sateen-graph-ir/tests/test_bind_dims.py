@@ -55,6 +55,12 @@ def test_attributes_get_their_sizes():
     assert str(node.outputs[0].type) == "float32[11, 3, ?m]"
 
 
+def test_attributes_get_their_sizes_where_inputs_have_theirs():
+    g = GraphBuilder()
+    g.output(g.add(Fill((N,)), g.input("x", "float32", (4,))))
+    assert str(bind_dims(g.finish(), {"n": 5}).outputs[0].type) == "float32[5]"
+
+
 def test_bodies_get_their_sizes():
     def body(name):
         b = GraphBuilder(name)

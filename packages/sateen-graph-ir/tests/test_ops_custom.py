@@ -94,7 +94,7 @@ def test_text_with_an_operator_that_is_not_of_the_set_is_refused():
 
 def test_text_with_a_wrong_attribute_is_refused():
     text = str(one(Swish(1.5), (2, 3))).replace("1.5", "true")
-    with pytest.raises(ParseError, match=r"expected float as 'beta' of acme\.Swish, found 'true'"):
+    with pytest.raises(ParseError, match=r"expected a number as 'beta' of acme\.Swish, found 'true'"):
         parse_graph(text, OPS.with_ops(Swish))
 
 

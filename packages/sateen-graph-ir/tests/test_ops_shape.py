@@ -112,17 +112,40 @@ def test_one_hot(check_op, axis):
     check_op(ops.OneHot(depth=4, axis=axis), [indices, values], [expected])
 
 
-def test_symbols_pass_where_extents_are_not_needed():
-    data = TensorType.of("float32", (Symbol("n"), 4))
-    assert ops.Transpose(permutation=(1, 0)).infer(data)[0].shape == (4, Symbol("n"))
-    assert ops.Concat(axis=1).infer(data, data)[0].shape == (Symbol("n"), 8)
-    assert ops.Split(axis=1, sizes=(1, 3)).infer(data)[1].shape == (Symbol("n"), 3)
-    assert ops.Pad(pads=(0, 1, 0, 1)).infer(data)[0].shape == (Symbol("n"), 6)
-    assert ops.Tile(repeats=(1, 2)).infer(data)[0].shape == (Symbol("n"), 8)
+N, M = Symbol("n"), Symbol("m")
+ROWS = TensorType.of("float32", (N, 4))
+IMAGES = TensorType.of("float32", (N, 8, M * 2, M))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "shapes"),
+    [
+        (ops.Transpose(permutation=(1, 0)), (ROWS,), [(4, N)]),
+        (ops.Reshape(shape=(N * 2, 2)), (ROWS,), [(N * 2, 2)]),
+        (ops.Reshape(shape=(N, M * M * 16)), (IMAGES,), [(N, M * M * 16)]),
+        (ops.Concat(axis=0), (ROWS, ROWS, TensorType.of("float32", (M, 4))), [(N * 2 + M, 4)]),
+        (ops.Concat(axis=1), (ROWS, ROWS), [(N, 8)]),
+        (ops.Split(axis=1, sizes=(1, 3)), (ROWS,), [(N, 1), (N, 3)]),
+        (ops.Split(axis=0, sizes=(N // 2, N - N // 2)), (ROWS,), [(N // 2, 4), (N - N // 2, 4)]),
+        (ops.Slice(starts=(1, 0), ends=(N, 4), steps=(1, 2)), (ROWS,), [(N - 1, 2)]),
+        (ops.Slice(starts=(0, 0), ends=(N, 4), steps=(2, 1)), (ROWS,), [((N + 1) // 2, 4)]),
+        (ops.Slice(starts=(N - 1, 0), ends=(-1, 4), steps=(-1, 1)), (ROWS,), [(N, 4)]),
+        (ops.Slice(starts=(0, 0), ends=(5, 4), steps=(1, 1)), (ROWS,), [(5, 4)]),
+        (ops.Pad(pads=(0, 1, 0, 1)), (ROWS,), [(N, 6)]),
+        (ops.Pad(mode="edge", pads=(2, 0, -1, 0)), (ROWS,), [(N + 1, 4)]),
+        (ops.BroadcastTo(shape=(M, 1, 4)), (ROWS,), [(M, N, 4)]),
+        (ops.Tile(repeats=(2, M)), (ROWS,), [(N * 2, M * 4)]),
+        (ops.DepthToSpace(block=2), (IMAGES,), [(N, 2, M * 4, M * 2)]),
+        (ops.SpaceToDepth(block=2), (TensorType.of("float32", (1, 3, M * 2, 4)),), [(1, 12, M, 2)]),
+        (ops.Trilu(), (ROWS,), [(N, 4)]),
+    ],
+)
+def test_shapes_of_open_dimensions(op, inputs, shapes):
+    assert [type_.shape for type_ in op.infer(*inputs)] == shapes
 
 
 DATA = TensorType.of("float32", (2, 3))
-OPEN = TensorType.of("float32", (Symbol("n"),))
+OPEN = TensorType.of("float32", (N,))
 PICTURE = TensorType.of("float32", (1, 6, 3, 4))
 
 
@@ -134,7 +157,7 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
         (
             ops.Reshape(shape=(6,)),
             (OPEN,),
-            "reshape: data expects known extents, found float32[?n]",
+            "reshape: shape [6] has 6 elements, data float32[?n] has ?n",
         ),
         (
             ops.Transpose(permutation=(0, 0)),
@@ -160,11 +183,13 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
         ),
         (ops.Slice(starts=(0,)), (DATA,), "slice: starts expects 2 values, one per axis, found 1"),
         (
-            ops.Slice(starts=(0,), ends=(1,), steps=(1,)),
+            ops.Slice(starts=(0,), ends=(N + 1,), steps=(1,)),
             (OPEN,),
-            "slice: axis 0 expects a known extent, found float32[?n]",
+            "slice: start 0 and end ?n + 1 of axis 0 expect 0 to ?n",
         ),
-        (ops.Pad(pads=(1, 0)), (OPEN,), "pad: axis 0 expects a known extent, found float32[?n]"),
+        (ops.Pad(pads=(-N, -1)), (OPEN,), "pad: pads -?n and -1 take more from axis 0 than data float32[?n] has"),
+        (ops.Split(sizes=(N, 1)), (OPEN,), "split: sizes [?n, 1] do not add up to axis 0 of data float32[?n]"),
+        (ops.Tile(repeats=(-N,)), (OPEN,), "tile: repeats expects extents of at least 0, found [-?n]"),
         (
             ops.Pad(pads=(1, 0), value=0.5),
             (TensorType.of("int8", (3,)),),
@@ -177,7 +202,7 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
             (DATA,),
             "pad: pads -2 and -1 take more from axis 0 than data float32[2, 3] has",
         ),
-        (ops.Tile(repeats=(1, -1)), (DATA,), "tile: repeats expects at least 0, found [1, -1]"),
+        (ops.Tile(repeats=(1, -1)), (DATA,), "tile: repeats expects extents of at least 0, found [1, -1]"),
         (ops.DepthToSpace(block=2), (PICTURE,), "depth_to_space: channels expect a multiple of 4, found 6"),
         (
             ops.SpaceToDepth(block=2),

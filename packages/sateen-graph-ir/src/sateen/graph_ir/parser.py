@@ -20,7 +20,7 @@ from sateen.graph_ir.types import Dim, Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExpressionError, SateenError
 from sateen.tensor_ir.ir.parser import ParseError
-from sateen.topi.attributes import is_of
+from sateen.topi.attributes import is_of, kind_text
 from sateen.topi.dimension_parser import DimensionTextError, read_dimension
 from sateen.topi.layout import Layout
 from sateen.topi.operator import Operator
@@ -298,8 +298,7 @@ class _Body:
             start = line.position
             found[name] = attribute(line)
             if not is_of(found[name], kinds[name]):
-                kind = kinds[name].__name__ if isinstance(kinds[name], type) else kinds[name]
-                line.fail(f"{kind} as {name!r} of {op_class.op_name()}", start)
+                line.fail(f"{kind_text(kinds[name])} as {name!r} of {op_class.op_name()}", start)
         return found
 
     def spans(self, line: _Line) -> tuple[NodeSpan, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
+from sateen.topi.dimension import Dim
 
 
 def attributes_of(op: Any) -> dict[str, object]:
@@ -26,7 +27,7 @@ def check_attributes(op: Any, op_name: str) -> None:
         value = getattr(op, name)
         if value is not default and not is_of(value, kind):
             raise ArgumentError(
-                f"{op_name}: {name} expects {_kind_text(kind)}, found {value!r:.200}{_remedy(value, kind)}"
+                f"{op_name}: {name} expects {kind_text(kind)}, found {value!r:.200}{_remedy(value, kind)}"
             )
     try:
         hash(op)
@@ -64,14 +65,14 @@ def is_of(value: object, kind: Any) -> bool:
 _KIND_TEXTS: Mapping[Any, str] = {
     int: "an integer", float: "a number", bool: "True or False", str: "text", type(None): "None",
 }  # fmt: skip
-_PLURALS: Mapping[Any, str] = {int: "integers", float: "numbers", str: "texts"}
+_PLURALS: Mapping[Any, str] = {int: "integers", float: "numbers", str: "texts", Dim: "dimensions"}
 
 
-def _kind_text(kind: Any) -> str:
+def kind_text(kind: Any) -> str:
     """What messages call a kind of attributes."""
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
-        return " or ".join(map(_kind_text, arguments))
+        return " or ".join(map(kind_text, arguments))
     if get_origin(kind) is tuple:
         return f"a tuple of {_PLURALS.get(arguments[0], 'values')}"
     return _KIND_TEXTS.get(kind, f"a {getattr(kind, '__name__', kind)}")

@@ -157,6 +157,20 @@ def symbols_of(*dimensions: Dim) -> tuple[str, ...]:
     return tuple(names)
 
 
+def listed(dimensions: Iterable[Dim]) -> str:
+    """Dimensions as messages list them, such as `[2, ?n + 1]`."""
+    return f"[{', '.join(map(str, dimensions))}]"
+
+
+def numbers(dimensions: Iterable[Dim]) -> tuple[int, ...]:
+    """Dimensions as numbers. Raises InferenceError where one is open."""
+    given = tuple(dimensions)
+    known = tuple(d for d in given if isinstance(d, int))
+    if len(known) < len(given):
+        raise InferenceError(f"expected known dimensions, found {listed(given)}{_remedy(*given)}")
+    return known
+
+
 def rounded_up(dimension: Dim, divisor: int) -> Dim:
     """dimension / divisor, a number above 0, rounded up."""
     return (dimension + (divisor - 1)) // divisor

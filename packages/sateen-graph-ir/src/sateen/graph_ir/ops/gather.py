@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sateen.graph_ir.ops.element_kinds import ANY, INTEGERS, NUMBERS
-from sateen.graph_ir.ops.shape import require_axis, require_static
+from sateen.graph_ir.ops.shape import require_axis
 from sateen.graph_ir.types import TensorType
 from sateen.topi import gather
+from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation, Operator, require
 
@@ -61,7 +62,7 @@ def _require_within(op: Operator, data: TensorType, indices: TensorType, axis: i
     """Raise InferenceError where `indices` reaches further than data along another axis than `axis`."""
     require(data.rank == indices.rank, op, f"data {data} and indices {indices} expect as many axes")
     for d, (extent, reach) in enumerate(zip(data.shape, indices.shape, strict=True)):
-        fits = d == axis or extent == reach or (isinstance(extent, int) and isinstance(reach, int) and reach <= extent)
+        fits = d == axis or may_be_at_least(extent - reach, 0)
         require(fits, op, f"indices {indices} reach beyond data {data} along axis {d}")
 
 
@@ -166,9 +167,10 @@ class TensorScatter(Operator):
         require(cache.dtype == update.dtype, self, f"cache and update expect one type, found {cache} and {update}")
         require_axis(self, self.axis, cache.rank)
         require(self.axis >= 1, self, "expects an axis after the batch, found 0")
-        extents, others = require_static(self, cache), require_static(self, update)
-        fits = len(extents) == len(others) and all(
-            n <= m if d == self.axis else n == m for d, (n, m) in enumerate(zip(others, extents, strict=True))
+        extents = cache.shape
+        fits = cache.rank == update.rank and all(
+            may_be_at_least(m - n, 0) if d == self.axis else n == m
+            for d, (n, m) in enumerate(zip(update.shape, extents, strict=True))
         )
         require(fits, self, f"update {update} does not fit cache {cache} along axis {self.axis}")
         if starts is not None:

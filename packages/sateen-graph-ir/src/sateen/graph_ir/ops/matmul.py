@@ -107,8 +107,8 @@ class Det(Operator):
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
-        square = data.is_static and data.rank >= 2 and data.shape[-1] == data.shape[-2]
-        require(square, self, f"expects square matrices [..., n, n] of known extents, found {data}")
+        square = data.rank >= 2 and data.shape[-1] == data.shape[-2]
+        require(square, self, f"expects square matrices [..., n, n], found {data}")
         return (TensorType(data.dtype, data.shape[:-2]),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:

@@ -94,7 +94,7 @@ class GroupNormalization(Operator):
         _require_channels(self, data, {"scale": scale, "bias": bias})
         channels = data.shape[1]
         require(
-            isinstance(channels, int) and self.groups >= 1 and channels % self.groups == 0, self,
+            self.groups >= 1 and channels % self.groups == 0, self,
             f"{channels} channels can't be divided into {self.groups} groups",
         )  # fmt: skip
         return (TensorType(data.dtype, data.shape),)

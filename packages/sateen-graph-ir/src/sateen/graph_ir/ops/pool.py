@@ -68,7 +68,6 @@ class MaxPoolIndices(Operator):
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         (values,) = self._pool.infer(data)
-        require(data.is_static, self, f"expects known extents, found {data}")
         return values, TensorType.of("int64", values.shape)
 
     @property

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, ElementKind
-from sateen.graph_ir.ops.shape import require_axis, require_static
+from sateen.graph_ir.ops.shape import require_axis
 from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import ordered, reduce
+from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
@@ -160,8 +161,8 @@ class ArgExtremum(Operator):
         NUMBERS.check(self, "data", data)
         require_axis(self, self.axis, data.rank)
         extent = data.shape[self.axis]
-        known = isinstance(extent, int) and 1 <= extent < 1 << 31
-        require(known, self, f"axis {self.axis} expects 1 to 2^31 - 1 elements, found {data}")
+        fits = may_be_at_least(extent, 1) and may_be_at_least(-extent, 1 - (1 << 31))
+        require(fits, self, f"axis {self.axis} expects 1 to 2^31 - 1 elements, found {data}")
         return (TensorType.of("int64", reduce.reduced_shape(data.shape, (self.axis,), self.keepdims)),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
@@ -235,10 +236,10 @@ class TopK(Operator):
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         NUMBERS.check(self, "data", data)
         require_axis(self, self.axis, data.rank)
-        shape = require_static(self, data)
-        extent = shape[self.axis]
-        require(1 <= self.k <= extent, self, f"k expects 1 to {extent}, the extent of axis {self.axis}, found {self.k}")
-        chosen = (*shape[: self.axis], self.k, *shape[self.axis + 1 :])
+        extent = data.shape[self.axis]
+        fits = self.k >= 1 and may_be_at_least(extent, self.k)
+        require(fits, self, f"k expects 1 to {extent}, the extent of axis {self.axis}, found {self.k}")
+        chosen = (*data.shape[: self.axis], self.k, *data.shape[self.axis + 1 :])
         return TensorType(data.dtype, chosen), TensorType.of("int64", chosen)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.types import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import resize
+from sateen.topi.dimension import listed, may_be_at_least, numbers
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
@@ -23,7 +24,7 @@ class Resize(Operator):
     (begin…, end…) in units of the extents and used by tf_crop_and_resize, which gives `extrapolation_value` outside.
     """
 
-    sizes: tuple[int, ...]
+    sizes: tuple[Dim, ...]
     mode: str = "nearest"
     coordinate_transformation: str = "half_pixel"
     nearest_mode: str = "round_prefer_floor"
@@ -36,10 +37,10 @@ class Resize(Operator):
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         rank = data.rank
-        require(len(self.sizes) == rank, self, f"expects {rank} sizes, found {list(self.sizes)}")
-        fits = all(1 <= n <= LARGEST for n in self.sizes)
-        require(fits, self, f"expects sizes of 1 to {LARGEST}, found {list(self.sizes)}")
-        fits = not self.antialias or all(isinstance(n, int) and n <= LARGEST for n in data.shape)
+        require(len(self.sizes) == rank, self, f"expects {rank} sizes, found {listed(self.sizes)}")
+        fits = all(may_be_at_least(n, 1) and may_be_at_least(-n, -LARGEST) for n in self.sizes)
+        require(fits, self, f"expects sizes of 1 to {LARGEST}, found {listed(self.sizes)}")
+        fits = not self.antialias or all(may_be_at_least(-n, -LARGEST) for n in data.shape)
         require(fits, self, f"with antialias expects data of at most {LARGEST} along each axis, found {data}")
         require(len(self.scales) in (0, rank), self, f"expects {rank} scales, found {list(self.scales)}")
         require(all(s > 0 for s in self.scales), self, f"expects scales above 0, found {list(self.scales)}")
@@ -67,14 +68,14 @@ class Resize(Operator):
 
     def _axes(self, shape: Sequence[int]) -> list[resize.AxisResize]:
         """The axes of data that change, or of which a part is taken."""
-        rank = len(shape)
-        scales = self.scales or tuple(after / before for before, after in zip(shape, self.sizes, strict=True))
+        rank, sizes = len(shape), numbers(self.sizes)
+        scales = self.scales or tuple(after / before for before, after in zip(shape, sizes, strict=True))
         crops = self.coordinate_transformation == "tf_crop_and_resize"
         regions = [(self.roi[d], self.roi[rank + d]) if crops else (0.0, 1.0) for d in range(rank)]
         return [
-            resize.AxisResize(d, shape[d], self.sizes[d], scales[d], regions[d])
+            resize.AxisResize(d, shape[d], sizes[d], scales[d], regions[d])
             for d in range(rank)
-            if shape[d] != self.sizes[d] or scales[d] != 1.0 or regions[d] != (0.0, 1.0)
+            if shape[d] != sizes[d] or scales[d] != 1.0 or regions[d] != (0.0, 1.0)
         ]
 
     def layouts(

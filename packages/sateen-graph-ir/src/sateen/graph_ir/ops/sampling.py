@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from math import prod
 
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
-from sateen.graph_ir.ops.shape import require_static
 from sateen.graph_ir.ops.window import window_of
 from sateen.graph_ir.types import TensorType
 from sateen.topi import sampling
+from sateen.topi.dimension import listed, may_be_at_least
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation, Operator, require
 
 
 def _require_one_of(op: Operator, name: str, value: str, known: Sequence[str]) -> None:
     require(value in known, op, f"expects {name} of {', '.join(known)}, found {value!r}")
+
+
+def _require_elements(op: Operator, data: TensorType) -> None:
+    """Raise InferenceError where data [N, C, …] has no positions to sample."""
+    filled = all(may_be_at_least(extent, 1) for extent in data.shape[2:])
+    require(filled, op, f"expects data with elements, found {data}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +41,9 @@ class GridSample(Operator):
         FLOATS.check(self, "grid", grid)
         _require_one_of(self, "mode", self.mode, sampling.SAMPLING_MODES)
         _require_one_of(self, "padding", self.padding, sampling.PADDING_MODES)
-        extents = require_static(self, data)
-        rank = data.rank - 2
+        extents, rank = data.shape, data.rank - 2
         require(rank >= 1, self, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
-        require(min(extents[2:]) >= 1, self, f"expects data with elements, found {data}")
+        _require_elements(self, data)
         fits = grid.rank == rank + 2 and grid.shape[0] == extents[0] and grid.shape[-1] == rank
         require(fits, self, f"expects grid [{extents[0]}, …, {rank}] for data {data}, found {grid}")
         return (TensorType(data.dtype, (*extents[:2], *grid.shape[1:-1])),)
@@ -65,20 +70,21 @@ class DeformableColumns(Operator):
         for name, found in (("data", data), ("offset", offset), ("mask", mask)):
             if found is not None:
                 FLOATS.check(self, name, found)
-        extents = require_static(self, data)
+        extents = data.shape
         require(data.rank == 4 and len(self.kernel) == 2, self, f"expects data [N, C, H, W], found {data}")
-        require(min(extents[2:]) >= 1, self, f"expects data with elements, found {data}")
+        _require_elements(self, data)
         groups, channels = self.offset_groups, extents[1]
         fits = groups >= 1 and channels % groups == 0
         require(fits, self, f"{channels} channels can't be divided into {groups} groups of offsets")
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
         output = window.output(extents[2:])
-        require(min(output) >= 1, self, f"a window of {list(self.kernel)} does not fit into data {data}")
+        fits = all(may_be_at_least(extent, 1) for extent in output)
+        require(fits, self, f"a window of {list(self.kernel)} does not fit into data {data}")
         taps = groups * prod(self.kernel)
         for name, found, depth in (("offset", offset, 2 * taps), ("mask", mask, taps)):
             shape = (extents[0], depth, *output)
             fits = found is None or found.shape == shape
-            require(fits, self, f"expects {name} of shape {list(shape)}, found {found}")
+            require(fits, self, f"expects {name} of shape {listed(shape)}, found {found}")
         return (TensorType(data.dtype, (*extents[:2], *self.kernel, *output)),)
 
     def compute(
@@ -108,15 +114,15 @@ class RoiAlign(Operator):
         FLOATS.check(self, "rois", rois)
         INTEGERS.check(self, "batch", batch)
         _require_one_of(self, "kind", self.kind, ("avg", "max"))
-        extents = require_static(self, data)
-        require(data.rank == 4 and min(extents) >= 1, self, f"expects data [N, C, H, W] with elements, found {data}")
-        (regions, *coordinates) = require_static(self, rois)
-        require(coordinates == [4], self, f"expects rois [regions, 4], found {rois}")
+        filled = data.rank == 4 and all(may_be_at_least(extent, 1) for extent in data.shape)
+        require(filled, self, f"expects data [N, C, H, W] with elements, found {data}")
+        require(rois.shape[1:] == (4,), self, f"expects rois [regions, 4], found {rois}")
+        regions = rois.shape[0]
         require(batch.shape == (regions,), self, f"expects batch [{regions}] for rois {rois}, found {batch}")
         fits = len(self.shape) == 2 and min(self.shape) >= 1
         require(fits, self, f"expects a shape of two extents of at least 1, found {list(self.shape)}")
         require(self.samples >= 0, self, f"expects 0 or more samples, found {self.samples}")
-        return (TensorType(data.dtype, (regions, extents[1], *self.shape)),)
+        return (TensorType(data.dtype, (regions, data.shape[1], *self.shape)),)
 
     def compute(self, data: View, rois: View, batch: View, *, outputs: Sequence[TensorType]) -> Computation:
         height, width = self.shape

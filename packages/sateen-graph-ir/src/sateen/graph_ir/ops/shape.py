@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from sateen.graph_ir.ops.broadcast import broadcast_types
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, require_literal
 from sateen.graph_ir.types import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import broadcast, shape
+from sateen.topi.dimension import listed, may_be_at_least, numbers, product, rounded_up
 from sateen.topi.layout import Layout, View
 from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
@@ -20,33 +20,32 @@ def require_axis(op: Operator, axis: int, rank: int) -> None:
     require(0 <= axis < rank, op, f"axis expects 0 to {rank - 1}, found {axis}")
 
 
+def require_extents(op: Operator, name: str, values: Sequence[Dim]) -> None:
+    """Raise InferenceError where a value is below 0 for all sizes."""
+    fits = all(may_be_at_least(value, 0) for value in values)
+    require(fits, op, f"{name} expects extents of at least 0, found {listed(values)}")
+
+
 def require_per_axis(op: Operator, name: str, values: Sequence[object], rank: int) -> None:
     """Raise InferenceError unless there is a value per axis."""
     require(len(values) == rank, op, f"{name} expects {rank} values, one per axis, found {len(values)}")
-
-
-def require_static(op: Operator, data: TensorType) -> tuple[int, ...]:
-    """The extents of data. Raises InferenceError where one is a symbol."""
-    require(data.is_static, op, f"data expects known extents, found {data}")
-    return data.static_shape
 
 
 @dataclass(frozen=True, slots=True)
 class Reshape(Operator):
     """The elements of data in row-major order, under another shape of as many."""
 
-    shape: tuple[int, ...] = ()
+    shape: tuple[Dim, ...] = ()
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
-        count = prod(require_static(self, data))
-        require(min(self.shape, default=0) >= 0, self, f"shape expects extents of at least 0, found {list(self.shape)}")
-        found = prod(self.shape)
-        require(found == count, self, f"shape {list(self.shape)} has {found} elements, data {data} has {count}")
+        require_extents(self, "shape", self.shape)
+        count, found = product(data.shape), product(self.shape)
+        require(found == count, self, f"shape {listed(self.shape)} has {found} elements, data {data} has {count}")
         return (TensorType(data.dtype, self.shape),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return shape.reshape(data, self.shape, outputs[0].memory_layout)
+        return shape.reshape(data, outputs[0].static_shape, outputs[0].memory_layout)
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         return (0,) if inputs[0].layout is None and outputs[0].layout is None else None
@@ -79,14 +78,11 @@ class Concat(Operator):
         first = inputs[0]
         ANY.check(self, "data", first)
         require_axis(self, self.axis, first.rank)
-        total = 0
+        total: Dim = 0
         for x in inputs:
             fits = x.dtype == first.dtype and x.rank == first.rank and self._others(x) == self._others(first)
             require(fits, self, f"inputs {first} and {x} differ in more than axis {self.axis}")
-            extent = x.shape[self.axis]
-            require(isinstance(extent, int), self, f"axis {self.axis} expects known extents, found {x}")
-            assert isinstance(extent, int)
-            total += extent
+            total += x.shape[self.axis]
         return (TensorType(first.dtype, (*first.shape[: self.axis], total, *first.shape[self.axis + 1 :])),)
 
     def _others(self, x: TensorType) -> tuple[Dim, ...]:
@@ -140,18 +136,19 @@ class Split(Operator):
     """Pieces of data along an axis, of the given sizes in order: an output per size."""
 
     axis: int = 0
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[Dim, ...] = ()
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         require_axis(self, self.axis, data.rank)
-        fits = bool(self.sizes) and min(self.sizes) >= 0 and sum(self.sizes) == data.shape[self.axis]
-        require(fits, self, f"sizes {list(self.sizes)} do not add up to axis {self.axis} of data {data}")
+        require_extents(self, "sizes", self.sizes)
+        fits = bool(self.sizes) and sum(self.sizes) == data.shape[self.axis]
+        require(fits, self, f"sizes {listed(self.sizes)} do not add up to axis {self.axis} of data {data}")
         before, after = data.shape[: self.axis], data.shape[self.axis + 1 :]
         return tuple(TensorType(data.dtype, (*before, size, *after)) for size in self.sizes)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return shape.split(data, self.axis, self.sizes, [o.memory_layout for o in outputs])
+        return shape.split(data, self.axis, numbers(self.sizes), [o.memory_layout for o in outputs])
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         return _pieces(inputs[0], outputs, self.axis)
@@ -173,8 +170,8 @@ class Slice(Operator):
     [-1, extent) and ends too, -1 being before the first element.
     """
 
-    starts: tuple[int, ...] = ()
-    ends: tuple[int, ...] = ()
+    starts: tuple[Dim, ...] = ()
+    ends: tuple[Dim, ...] = ()
     steps: tuple[int, ...] = ()
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
@@ -183,23 +180,21 @@ class Slice(Operator):
             require_per_axis(self, name, values, data.rank)
         extents: list[Dim] = []
         for axis, (start, end, step) in enumerate(zip(self.starts, self.ends, self.steps, strict=True)):
-            extent = data.shape[axis]
-            require(isinstance(extent, int), self, f"axis {axis} expects a known extent, found {data}")
             require(step != 0, self, f"steps expects other numbers than 0, found {list(self.steps)}")
-            assert isinstance(extent, int)
-            least, most = (0, extent) if step > 0 else (-1, extent - 1)
-            within = least <= start <= most and least <= end <= most
+            least, most = (0, data.shape[axis]) if step > 0 else (-1, data.shape[axis] - 1)
+            within = all(may_be_at_least(i, least) and may_be_at_least(most - i, 0) for i in (start, end))
             require(within, self, f"start {start} and end {end} of axis {axis} expect {least} to {most}")
-            extents.append(len(range(start, end, step)))
+            length = end - start if step > 0 else start - end
+            extents.append(rounded_up(length, abs(step)) if length >= 0 else 0)
         return (TensorType(data.dtype, tuple(extents)),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return shape.strided_slice(data, self.starts, self.ends, self.steps, outputs[0].memory_layout)
+        return shape.strided_slice(data, numbers(self.starts), numbers(self.ends), self.steps, outputs[0].memory_layout)
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         if any(step != 1 for step in self.steps):
             return None
-        offset = _byte_of(inputs[0], outputs[0], self.starts)
+        offset = _byte_of(inputs[0], outputs[0], numbers(self.starts))
         return None if offset is None else (offset,)
 
     def layouts(
@@ -219,7 +214,7 @@ class Pad(Operator):
     negative. `mode`: constant (`value`), edge, reflect, wrap."""
 
     mode: str = "constant"
-    pads: tuple[int, ...] = ()
+    pads: tuple[Dim, ...] = ()
     value: float = 0.0
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
@@ -232,24 +227,21 @@ class Pad(Operator):
         before, after = self._ends()
         extents: list[Dim] = []
         for axis, (extent, low, high) in enumerate(zip(data.shape, before, after, strict=True)):
-            if low == high == 0:
-                extents.append(extent)
-                continue
-            require(isinstance(extent, int), self, f"axis {axis} expects a known extent, found {data}")
-            assert isinstance(extent, int)
             total = extent + low + high
-            require(total >= 0, self, f"pads {low} and {high} take more from axis {axis} than data {data} has")
-            made = self.mode == "constant" or extent > 0 or total == 0
+            enough = may_be_at_least(total, 0)
+            require(enough, self, f"pads {low} and {high} take more from axis {axis} than data {data} has")
+            made = self.mode == "constant" or may_be_at_least(extent, 1) or total == 0
             require(made, self, f"mode {self.mode!r} expects elements along axis {axis}, found {data}")
             extents.append(total)
         return (TensorType(data.dtype, tuple(extents)),)
 
-    def _ends(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _ends(self) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
         rank = len(self.pads) // 2
         return self.pads[:rank], self.pads[rank:]
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return shape.pad(data, *self._ends(), self.mode, self.value, outputs[0].memory_layout)
+        before, after = map(numbers, self._ends())
+        return shape.pad(data, before, after, self.mode, self.value, outputs[0].memory_layout)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
@@ -266,7 +258,7 @@ class Pad(Operator):
 class BroadcastTo(Operator):
     """Data broadcast with `shape`, both ways: an extent of 1 in `shape` keeps that of data."""
 
-    shape: tuple[int, ...] = ()
+    shape: tuple[Dim, ...] = ()
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
@@ -280,21 +272,17 @@ class BroadcastTo(Operator):
 class Tile(Operator):
     """Data repeated along each axis."""
 
-    repeats: tuple[int, ...] = ()
+    repeats: tuple[Dim, ...] = ()
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
         require_per_axis(self, "repeats", self.repeats, data.rank)
-        require(min(self.repeats, default=0) >= 0, self, f"repeats expects at least 0, found {list(self.repeats)}")
-        extents: list[Dim] = []
-        for extent, times in zip(data.shape, self.repeats, strict=True):
-            known = isinstance(extent, int) or times == 1
-            require(known, self, f"expects known extents where it repeats, found {data}")
-            extents.append(extent * times if isinstance(extent, int) else extent)
-        return (TensorType(data.dtype, tuple(extents)),)
+        require_extents(self, "repeats", self.repeats)
+        repeated = (extent * times for extent, times in zip(data.shape, self.repeats, strict=True))
+        return (TensorType(data.dtype, tuple(repeated)),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return shape.tile(data, self.repeats, outputs[0].memory_layout)
+        return shape.tile(data, numbers(self.repeats), outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,11 +319,11 @@ class SpaceToDepth(Operator):
         return shape.space_to_depth(data, self.block, outputs[0].memory_layout)
 
 
-def _picture(op: Operator, block: int, data: TensorType) -> tuple[int, int, int, int]:
+def _picture(op: Operator, block: int, data: TensorType) -> tuple[Dim, Dim, Dim, Dim]:
     ANY.check(op, "data", data)
     require(data.rank == 4, op, f"data expects [n, c, h, w], found {data}")
     require(block >= 1, op, f"block expects at least 1, found {block}")
-    n, c, h, w = require_static(op, data)
+    n, c, h, w = data.shape
     return n, c, h, w
 
 

@@ -29,11 +29,11 @@ def bind_dims(graph: Graph, dims: Mapping[str, int]) -> Graph:
 
 
 def _bound_graph(graph: Graph, dims: Mapping[str, int]) -> Graph:
-    nodes = tuple(_bound_node(node, dims) for node in graph.nodes)
-    if any(new is not node for new, node in zip(nodes, graph.nodes, strict=True)):
-        graph = replace(graph, nodes=nodes)
     inputs = tuple(_bound_value(v, dims) for v in graph.inputs)
-    return graph if inputs == graph.inputs and nodes == graph.nodes else with_inputs(graph, inputs)
+    nodes = tuple(_bound_node(node, dims) for node in graph.nodes)
+    if inputs == graph.inputs and nodes == graph.nodes:
+        return graph
+    return with_inputs(replace(graph, nodes=nodes), inputs)
 
 
 def _bound_value(value: Value, dims: Mapping[str, int]) -> Value:

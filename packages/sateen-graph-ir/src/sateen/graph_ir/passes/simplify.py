@@ -13,6 +13,7 @@ from sateen.graph_ir.ops.conv import Conv
 from sateen.graph_ir.ops.element_wise import Cast, Clip, Identity, Relu, Sqrt
 from sateen.graph_ir.ops.pool import AveragePool
 from sateen.graph_ir.ops.shape import BroadcastTo, Concat, Pad, Reshape, Slice, Split, Tile, Transpose
+from sateen.topi.dimension import numbers
 from sateen.topi.operator import Operator
 
 
@@ -117,7 +118,7 @@ def _whole_slice(node: Node) -> Value | None:
 
 def _pad(_rewriter: GraphRewriter, node: Node) -> Value | None:
     assert isinstance(node.op, Pad)
-    return None if any(node.op.pads) else _data(node)
+    return None if any(pad != 0 for pad in node.op.pads) else _data(node)
 
 
 def _concat(rewriter: GraphRewriter, node: Node) -> Value | None:
@@ -225,9 +226,12 @@ def _zeros_around(rewriter: GraphRewriter, node: Node) -> tuple[Node | None, tup
     if before is None or not isinstance(before.op, Pad):
         return None, ()
     op, rank = before.op, _data(node).type.rank
-    begin, end = op.pads[:rank], op.pads[rank:]
     zeros = op.mode == "constant" and op.value == 0 and len(before.inputs) == 1
-    if not zeros or min(op.pads) < 0 or any((*begin[:2], *end[:2])):
+    if not zeros or not all(isinstance(pad, int) and pad >= 0 for pad in op.pads):
+        return None, ()
+    pads = numbers(op.pads)
+    begin, end = pads[:rank], pads[rank:]
+    if any((*begin[:2], *end[:2])):
         return None, ()
     return before, (*begin[2:], *end[2:])
 
