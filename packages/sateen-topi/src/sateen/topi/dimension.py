@@ -206,11 +206,15 @@ def least(dimension: Dim) -> int | None:
 
 def may_be_at_least(dimension: Dim, low: int) -> bool:
     """Whether sizes may make the dimension `low` or more: False only where none do."""
+    if isinstance(dimension, int):
+        return dimension >= low
     room = least(low - 1 - dimension)
     return room is None or room < 0
 
 
 def _least(dimension: Dim, known: dict[Quotient, int | None]) -> int | None:
+    if isinstance(dimension, int):
+        return dimension
     bounds = (_lower_bound(dimension, loosen, known) for loosen in (False, True))
     return max((bound for bound in bounds if bound is not None), default=None)
 

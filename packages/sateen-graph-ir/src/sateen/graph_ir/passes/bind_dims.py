@@ -25,7 +25,7 @@ def bind_dims(graph: Graph, dims: Mapping[str, int]) -> Graph:
     wrong = [f"{name} = {size!r}" for name, size in dims.items() if isinstance(size, bool) or not size >= 1]
     if wrong:
         raise InferenceError(f"bind_dims: expected sizes of one or more, found {', '.join(wrong)}")
-    return _bound_graph(graph, dims)
+    return _bound_graph(graph, dims) if dims else graph
 
 
 def _bound_graph(graph: Graph, dims: Mapping[str, int]) -> Graph:
