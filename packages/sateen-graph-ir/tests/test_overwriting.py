@@ -10,6 +10,8 @@ import pytest
 
 from sateen.graph_ir.overwriting import allow_overwriting
 from sateen.tensor_ir import build_functions, lower, te
+from sateen.tensor_ir.intrinsics import INTRINSICS
+from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function
 
 X = te.placeholder((4, 8), "float32", "x")
@@ -76,3 +78,20 @@ def test_the_kernel_computes_the_same_over_its_input() -> None:
     module(x, row, x)
     assert i == 0
     assert np.array_equal(x, expected)
+
+
+def test_what_an_instruction_reads_or_writes_is_not_overwritten() -> None:
+    """The output is stored element by element; the instruction reads `sums` as a whole before, and may write `z`."""
+    head = "function k(sums: int32[8], a: uint8[32], b: int8[32], z: out int32[8])\n"
+    reads = parse_function(
+        head
+        + "  allocate t: local int32[8]\n  intrinsic dot4_u8s8_x8 t[0:8] = sums[0:8], a[0:32], b[0:32]\n"
+        + "  for i in [0, 8):\n    z[i] = t[i] + sums[i]",
+        INTRINSICS,
+    )
+    assert allow_overwriting(reads) == (reads, ())
+    writes = parse_function(
+        head + "  intrinsic dot4_u8s8_x8 z[0:8] = sums[0:8], a[0:32], b[0:32]\n  for i in [0, 8):\n    z[i] = sums[i]",
+        INTRINSICS,
+    )
+    assert allow_overwriting(writes) == (writes, ())

@@ -13,6 +13,7 @@ from sateen.tensor_ir.arith.structure import StructuralKeys
 from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.llvm import emit_module
 from sateen.tensor_ir.interpret import loop_oracle
+from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
@@ -33,6 +34,16 @@ HOLDS = ex.LT(NUMBER, const(2.0))
 WRITE = Store(Y, (ZERO,), NUMBER)
 I, V = Var("i"), Var("v", FLOAT32)
 SMALL = Buffer("small", (FOUR,), FLOAT32, Scope.LOCAL)
+DOT = INTRINSICS["dot4_u8s8_x16"]
+SUMS = Buffer("sums", DOT.outputs[0].shape, DOT.outputs[0].dtype, Scope.LOCAL)
+OPERANDS = [Buffer(t.name, t.shape, t.dtype, data=np.ones(DOT.shape_of(t), t.dtype.numpy)) for t in DOT.inputs]
+
+
+def whole(buffer: Buffer) -> st.Region:
+    """All of a vector."""
+    (extent,) = buffer.shape
+    assert isinstance(extent, ex.Const)
+    return st.Region(buffer, (ZERO,), (int(extent.value),))
 
 
 def put(value: Expr) -> Stmt:
@@ -63,6 +74,7 @@ STATEMENTS: dict[type[Stmt], Stmt] = {
     Store: WRITE,
     st.Evaluate: st.sequence(WRITE, st.Evaluate(ex.Call("sqrt", (NUMBER,), FLOAT32))),
     st.Invoke: st.sequence(WRITE, st.For(I, ZERO, FOUR, LoopKind.SERIAL, st.invoke("kernel", (X, 0), (Y, I * 4)))),
+    st.Intrinsic: st.Allocate(SUMS, st.sequence(WRITE, st.intrinsic(DOT, [whole(SUMS)], [*map(whole, OPERANDS)]))),
     st.Timestamp: st.sequence(WRITE, st.Timestamp(N, 1)),
     st.Prefetch: st.sequence(WRITE, st.Prefetch(X, (ZERO,))),
     st.Barrier: st.sequence(WRITE, st.Barrier(Scope.SHARED)),
@@ -99,6 +111,10 @@ REFUSED = {
     ("the interpreter", st.Invoke): "the interpreter runs a function alone, found a call of 'kernel'",
     ("the interpreter", st.Timestamp): "the interpreter has no clock",
     ("the LLVM emitter", st.Barrier): "barrier",
+    (
+        "the LLVM emitter",
+        st.Intrinsic,
+    ): f"f: {TRIPLE} has no code for intrinsic 'dot4_u8s8_x16', only for processors with avx512vnni",
     ("the emitter of C99", st.Invoke): "C99 has each kernel on its own, found a call of 'kernel'; build for llvm",
     ("the emitter of C99", st.Timestamp): "C99 has no clock to read; build for llvm",
     ("the emitter of C99", st.Barrier): "barrier",
@@ -135,7 +151,7 @@ def test_every_walker_has_a_rule_for_it(walker: str, kind: type) -> None:
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
 def test_its_text_is_read_back_and_its_digest_stays(kind: type) -> None:
     f = function(CASES[kind])
-    again = parse_function(str(f))
+    again = parse_function(str(f), INTRINSICS)
     assert why_different(f, again) is None
     assert str(again) == str(f)
     assert digest(again) == digest(f)

@@ -6,6 +6,7 @@ from textwrap import dedent, indent
 import pytest
 
 from sateen.runtime.errors import LoweringError
+from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.printer import format_stmt
 from sateen.tensor_ir.lower.insert_barriers import insert_barriers
@@ -14,7 +15,7 @@ HEAD = "function f[n](A: float32[64], B: out float32[64], C: out float32[n, 64])
 
 
 def function(body):
-    return parse_function(HEAD + indent(dedent(body.strip("\n")), "  "))
+    return parse_function(HEAD + indent(dedent(body.strip("\n")), "  "), INTRINSICS)
 
 
 def barriers(body):
@@ -33,6 +34,27 @@ def test_a_thread_waits_for_what_another_one_stores():
             B[u] = S[7 - u]
     """
     assert barriers(body) == ["thread threadIdx.x u in [0, 8):"]
+
+
+def test_a_thread_waits_for_what_an_instruction_of_another_one_reads_or_writes():
+    body = """
+        thread blockIdx.x b in [0, 8):
+          allocate S: shared int32[8]
+          allocate U: shared uint8[32]
+          allocate W: shared int8[32]
+          thread threadIdx.x t in [0, 32):
+            U[t] = uint8(1)
+            W[t] = int8(1)
+            if t < 8:
+              S[t] = int32(0)
+          intrinsic dot4_u8s8_x8 S[0:8] = S[0:8], U[0:32], W[0:32]
+          thread threadIdx.x u in [0, 8):
+            B[u] = float32(S[7 - u])
+    """
+    assert barriers(body) == [
+        "intrinsic dot4_u8s8_x8 S[0:8] = S[0:8], U[0:32], W[0:32]",
+        "thread threadIdx.x u in [0, 8):",
+    ]
 
 
 def test_a_thread_does_not_wait_for_itself():

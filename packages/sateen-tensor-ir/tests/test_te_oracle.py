@@ -8,7 +8,7 @@ import pytest
 
 from sateen.runtime.errors import ArgumentError, ExecutionError
 from sateen.tensor_ir import te
-from sateen.tensor_ir.interpret import te_oracle
+from sateen.tensor_ir.interpret import elements
 from sateen.tensor_ir.interpret.te_oracle import evaluate
 
 
@@ -35,7 +35,7 @@ def test_a_product_of_matrices_in_float64():
 
 
 def test_points_and_terms_in_many_parts(monkeypatch):
-    monkeypatch.setattr(te_oracle, "MAX_POINTS", 3)
+    monkeypatch.setattr(elements, "MAX_POINTS", 3)
     a, r = te.placeholder((5, 4), "int32", name="a"), te.reduce_axis(4, "r")
     x = np.arange(20, dtype="int32").reshape(5, 4)
     assert np.array_equal(of(te.compute((5,), lambda i: te.sum(a[i, r], axis=r)), {a: x}), x.sum(axis=1))

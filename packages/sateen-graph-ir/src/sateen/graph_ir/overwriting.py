@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import inf
 
 from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Const, Expr, Load
 from sateen.tensor_ir.ir.stmt import For, Function, Stmt, Store, While
@@ -32,7 +33,8 @@ def allow_overwriting(function: Function) -> tuple[Function, tuple[int, ...]]:
 
 def _most_stores(function: Function, buffer: Buffer) -> float:
     """How often elements of a buffer are stored at most."""
-    return sum(times for s, times in _executions(function.body) if isinstance(s, Store) and s.buffer is buffer)
+    writers = ((s, times) for s, times in _executions(function.body) if buffer in written_by(s))
+    return sum(times if isinstance(s, Store) else inf for s, times in writers)
 
 
 def _executions(s: Stmt, times: float = 1) -> Iterator[tuple[Stmt, float]]:
@@ -56,5 +58,5 @@ def _read_apart(function: Function, output: Buffer) -> set[Buffer]:
         if isinstance(s, Store) and s.buffer is output:
             place = analyzer.form(output.offset(s.indices))
             loads = {n for n in loads if not analyzer.form(n.buffer.offset(n.indices)).same(place)}
-        found |= {n.buffer for n in loads}
+        found |= {*(n.buffer for n in loads), *read_by(s)}
     return found

@@ -11,6 +11,7 @@ from sateen.runtime.errors import SateenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.object_code import compile_functions
 from sateen.tensor_ir.codegen.workers import receive_message, send_message
+from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir.parser import parse_function
 
 
@@ -22,7 +23,7 @@ def main() -> None:
 
 def _answer(message: dict[str, Any]) -> dict[str, Any]:
     try:
-        functions = [parse_function(text) for text in message["functions"]]
+        functions = [parse_function(text, INTRINSICS) for text in message["functions"]]
         result = compile_functions(functions, Target.parse(message["target"]), internal=message["internal"])
     except SateenError as error:
         return {"error": str(error)}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.stmt import Allocate, Barrier, Evaluate, For, Invoke, Seq, Stmt, Store, Timestamp, sequence
+from sateen.tensor_ir.ir.stmt import Allocate, Barrier, Evaluate, For, Invoke, Seq, Stmt, Timestamp, sequence
 from sateen.tensor_ir.ir.visit import walk
 
 _STAYS = (Barrier, Timestamp, Invoke, Evaluate)
@@ -58,7 +58,7 @@ def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For
         if (
             not stores <= storage
             or stores & elsewhere
-            or _loaded(first) & elsewhere
+            or all_read(first) & elsewhere
             or any(n is loop.var or isinstance(n, _STAYS) for n in walk(first))
         ):
             break
@@ -76,13 +76,7 @@ def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For
 
 def stored(*statements: Stmt) -> set[Buffer]:
     """The buffers that statements may store to."""
-    nodes = [n for s in statements for n in walk(s)]
-    invoked = {buffer for n in nodes if isinstance(n, Invoke) for buffer in n.buffers}
-    return invoked | {n.buffer for n in nodes if isinstance(n, (Store, Timestamp))}
-
-
-def _loaded(s: Stmt) -> set[Buffer]:
-    return {n.buffer for n in walk(s) if isinstance(n, ex.Load)}
+    return all_written(*statements)
 
 
 def _allocated(s: Stmt) -> set[Buffer]:

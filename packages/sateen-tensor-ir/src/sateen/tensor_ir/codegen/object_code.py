@@ -42,7 +42,7 @@ def generate(
     own = rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target))
     bodies = [lower_intrinsics(f.body, rules, own) for f in functions]
     ready = [replace(f, body=body) for f, body in zip(functions, bodies, strict=True)]
-    return emit_module(ready, target.triple, internal=internal)
+    return emit_module(ready, target.triple, internal=internal, features=target.enabled_features)
 
 
 def _is_instruction(function: MathFunction, target: Target) -> bool:

@@ -18,9 +18,11 @@ from typing import Any
 from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import scalars
 from sateen.tensor_ir.interpret.calls import meaning_of_values
+from sateen.tensor_ir.interpret.instructions import Execution
 from sateen.tensor_ir.interpret.memory import Clock, Memory, SharedMemory, interleave
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import all_written, read_by
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
@@ -32,6 +34,7 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Intrinsic,
     Invoke,
     Let,
     LoopKind,
@@ -85,10 +88,10 @@ def write_program(
     for buffer, memory in memories.items():
         writer.bind(buffer, memory)
     for node in walk(function.body):
-        if isinstance(node, ex.Load) and node.buffer.data is not None and node.buffer not in writer.program.names:
-            data = node.buffer.data
-            writer.bind(node.buffer, Memory(node.buffer, data.shape, data))
-    writer.contested = {n.buffer for n in walk(function.body) if isinstance(n, Store)}
+        for buffer in read_by(node):
+            if buffer.data is not None and buffer not in writer.program.names:
+                writer.bind(buffer, SharedMemory(buffer, buffer.data.shape, buffer.data))
+    writer.contested = all_written(function.body)
     writer.line("def main():")
     with writer.indented():
         writer.line("pass")
@@ -199,6 +202,8 @@ class _Writer:
                 self.line("pass")
             case Invoke():
                 raise ExecutionError(f"the interpreter runs a function alone, found a call of {s.callee!r}")
+            case Intrinsic():
+                self.intrinsic(s)
             case Timestamp():
                 raise ExecutionError("the interpreter has no clock")
             case _:
@@ -222,6 +227,12 @@ class _Writer:
             value = f"{self.constant(scalars.rounded(s.buffer.dtype))}({value})"
         by = f"_by({self.worker_text()}, " if self.is_contested(s.buffer) else "("
         self.line(f"{self.name(s.buffer)}.store{by}{self.indices(s.indices)}, {value})")
+
+    def intrinsic(self, s: Intrinsic) -> None:
+        starts = "".join(f"{self.indices(region.indices)}, " for region in s.regions)
+        memories = "".join(f"{self.name(buffer)}, " for buffer in s.buffers)
+        execution = self.constant(Execution(s, [self.is_contested(buffer) for buffer in s.buffers]))
+        self.line(f"{execution}({self.worker_text()}, ({memories}), ({starts}))")
 
     def loop(self, s: For) -> None:
         start, extent = self.expr(s.start), self.expr(s.extent)

@@ -15,6 +15,7 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Intrinsic,
     Invoke,
     Let,
     Prefetch,
@@ -91,6 +92,8 @@ class _Writer:
                 yield node.scope.value
             case Invoke():
                 yield repr([node.callee, *map(self.buffer, node.buffers)])
+            case Intrinsic():
+                yield repr([node.instruction.name, node.extents, *map(self.buffer, node.buffers)])
             case Timestamp():
                 yield f"{self.buffer(node.buffer)}[{node.index}]"
             case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise() | Seq() | If() | While() | Evaluate():

@@ -8,7 +8,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -30,27 +30,36 @@ from sateen.tensor_ir.ir.stmt import (
     Let,
     LoopKind,
     Prefetch,
+    Region,
     Stmt,
     Store,
     Timestamp,
     While,
+    intrinsic,
     sequence,
 )
+
+if TYPE_CHECKING:
+    from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 
 class ParseError(SateenError):
     """Text that is no loop IR. The message gives line and column, what was expected and what was found."""
 
 
-def parse_function(text: str) -> Function:
-    """The function of this text. Raises ParseError."""
-    parser = _Parser(text, {})
+def parse_function(text: str, intrinsics: Mapping[str, TensorIntrinsic] | None = None) -> Function:
+    """The function of this text, which may use the `intrinsics` by name. Raises ParseError."""
+    parser = _Parser(text, {}, intrinsics or {})
     return parser.function()
 
 
-def parse_stmt(text: str, names: Mapping[str, Var | Buffer] | None = None) -> Stmt:
+def parse_stmt(
+    text: str,
+    names: Mapping[str, Var | Buffer] | None = None,
+    intrinsics: Mapping[str, TensorIntrinsic] | None = None,
+) -> Stmt:
     """The statement of this text, where `names` says what its free names are. Raises ParseError."""
-    parser = _Parser(text, names or {})
+    parser = _Parser(text, names or {}, intrinsics or {})
     statement = parser.block(0)
     parser.end_of_text()
     return statement
@@ -58,7 +67,7 @@ def parse_stmt(text: str, names: Mapping[str, Var | Buffer] | None = None) -> St
 
 def parse_expr(text: str, names: Mapping[str, Var | Buffer] | None = None) -> Expr:
     """The expression of this text, where `names` says what its free names are. Raises ParseError."""
-    parser = _Parser(text, names or {})
+    parser = _Parser(text, names or {}, {})
     if parser.accept("given"):
         parser.given()
         while not parser.accept("in"):
@@ -105,7 +114,10 @@ _SPECIAL = {"inff": float("inf"), "nanf": float("nan")}
 
 
 class _Parser:
-    def __init__(self, text: str, names: Mapping[str, Var | Buffer]) -> None:
+    def __init__(
+        self, text: str, names: Mapping[str, Var | Buffer], intrinsics: Mapping[str, TensorIntrinsic]
+    ) -> None:
+        self.intrinsics = intrinsics
         self.lines = [line for line in map(_tokens, text.splitlines(), range(1, text.count("\n") + 2)) if len(line) > 1]
         if not self.lines:
             raise ParseError("line 1, column 1: expected loop IR, found nothing")
@@ -296,7 +308,7 @@ class _Parser:
         rule: Callable[[int], Stmt] | None = {
             "let": self.let, "allocate": self.allocate, "if": self.branch, "while": self.repeat,
             "prefetch": self.prefetch, "barrier": self.barrier, "pass": self.nothing,
-            "invoke": self.invoke, "timestamp": self.timestamp,
+            "intrinsic": self.intrinsic, "invoke": self.invoke, "timestamp": self.timestamp,
             **dict.fromkeys(_LOOPS, self.loop),
         }.get(token.text)  # fmt: skip
         if rule is None:
@@ -415,6 +427,39 @@ class _Parser:
             offsets.append(self.expr())
         self.end_of_line()
         return Invoke(callee, tuple(buffers), tuple(offsets))
+
+    def intrinsic(self, _: int) -> Stmt:
+        token = self.next()
+        if token.text not in self.intrinsics:
+            self.fail(f"an intrinsic ({', '.join(self.intrinsics) or 'none is known'})", token)
+        instruction = self.intrinsics[token.text]
+        outputs = [self.region()]
+        while self.accept(","):
+            outputs.append(self.region())
+        self.expect("=")
+        inputs = [self.region()]
+        while self.accept(","):
+            inputs.append(self.region())
+        if (len(outputs), len(inputs)) != (len(instruction.outputs), len(instruction.inputs)):
+            self.fail(f"{len(instruction.outputs)} outputs and {len(instruction.inputs)} inputs of an intrinsic", token)
+        self.end_of_line()
+        return intrinsic(instruction, outputs, inputs)
+
+    def region(self) -> Region:
+        """`A[i, 0:16]`: the first index, and behind a colon an extent other than 1."""
+        token = self.token
+        buffer = self.known_buffer()
+        self.expect("[")
+        indices: list[Expr] = []
+        extents: list[int] = []
+        while not self.accept("]"):
+            if indices:
+                self.expect(",")
+            indices.append(self.expr())
+            extents.append(self.integer() if self.accept(":") else 1)
+        if len(indices) != len(buffer.shape):
+            self.fail(f"an index for each of {len(buffer.shape)} dimensions", token)
+        return Region(buffer, tuple(indices), tuple(extents))
 
     def timestamp(self, _: int) -> Stmt:
         buffer = self.known_buffer()

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import read_by
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
@@ -30,10 +31,12 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Intrinsic,
     Invoke,
     Let,
     LoopKind,
     Prefetch,
+    Region,
     Seq,
     Stmt,
     Store,
@@ -46,9 +49,9 @@ from sateen.tensor_ir.ir.visit import children, unknown, walk
 RESERVED = frozenset(
     {
         "aliased", "align", "allocate", "and", "barrier", "constant", "denormals", "else", "false", "flush", "for",
-        "function", "given", "if", "in", "inff", "inout", "invoke", "let", "max", "min", "nanf", "not", "or", "out",
-        "parallel", "pass", "piecewise", "prefetch", "select", "strides", "thread", "timestamp", "true", "unrolled",
-        "vectorized", "while",
+        "function", "given", "if", "in", "inff", "inout", "intrinsic", "invoke", "let", "max", "min", "nanf", "not",
+        "or", "out", "parallel", "pass", "piecewise", "prefetch", "select", "strides", "thread", "timestamp", "true",
+        "unrolled", "vectorized", "while",
     }
 )  # fmt: skip
 """Words of the text form, which are no names."""
@@ -111,7 +114,7 @@ def format_function(f: Function) -> str:
     extents = (e for b in f.parameters for e in (*b.shape, *(b.strides or ())))
     sizes = {printer.names.of(v) for e in extents for v in walk(e) if isinstance(v, Var)}
     symbols = f"[{', '.join(sorted(sizes))}]" if sizes else ""
-    used = (n.buffer for n in walk(f.body) if isinstance(n, (ex.Load, Prefetch)))
+    used = (b for n in walk(f.body) for b in ((n.buffer,) if isinstance(n, Prefetch) else read_by(n)))
     constants = [printer.constant(b) for b in dict.fromkeys(used) if b.data is not None]
     mode = "" if f.denormals == "keep" else f" denormals {f.denormals}"
     return "\n".join([f"function {f.name}{symbols}({parameters}){mode}", *constants, *printer.lines(f.body, 1)])
@@ -238,6 +241,9 @@ class _Printer:
             case Invoke():
                 arguments = ", ".join(f"{self.names.of(b)} + {self.expr(o)}" for b, o in s.arguments)
                 yield f"{pad}invoke {s.callee}({arguments})"
+            case Intrinsic():
+                outputs, inputs = (", ".join(map(self.region, regions)) for regions in (s.outputs, s.inputs))
+                yield f"{pad}intrinsic {s.instruction.name} {outputs} = {inputs}"
             case Timestamp():
                 yield f"{pad}timestamp {self.names.of(s.buffer)}[{s.index}]"
             case Evaluate():
@@ -246,6 +252,12 @@ class _Printer:
                 yield f"{pad}barrier {s.scope.value}"
             case _:
                 raise unknown(s, "the printer")
+
+    def region(self, region: Region) -> str:
+        """`A[i, 0:16]`: an index where the extent is 1, else the first one and the extent behind a colon."""
+        parts = zip(region.indices, region.extents, strict=True)
+        places = ", ".join(self.expr(i) if extent == 1 else f"{self.expr(i)}:{extent}" for i, extent in parts)
+        return f"{self.names.of(region.buffer)}[{places}]"
 
     def domain(self, s: For) -> str:
         """[first, end) where those are literals or the loop starts at 0, else [0, extent) + start."""

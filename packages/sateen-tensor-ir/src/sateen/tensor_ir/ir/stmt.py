@@ -1,22 +1,26 @@
 """Statements of loop IR: what the schedule has turned a computation into.
 
     s = For(var, start, extent, kind, s) | If(e, s, s?) | While(e, s) | Let(var, e, s) | Allocate(buffer, s)
-      | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Prefetch(buffer, e...)
-      | Timestamp(buffer, i) | Barrier(scope) | Seq(s...)
+      | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Intrinsic(instruction, region...)
+      | Prefetch(buffer, e...) | Timestamp(buffer, i) | Barrier(scope) | Seq(s...)
 
 Loops stay loops to the end: `UNROLLED` and `VECTORIZED` are kinds that code generators expand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from sateen.runtime.display import named, shortened
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Span, Var, as_expr
+
+if TYPE_CHECKING:
+    from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 
 class LoopKind(Enum):
@@ -148,6 +152,60 @@ class Invoke(Stmt):
         return zip(self.buffers, self.offsets, strict=True)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A block of a buffer: the indices of its first element, and how many it has along each dimension."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    extents: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Intrinsic(Stmt):
+    """An instruction on regions of buffers: reads all of its inputs, then writes its outputs.
+
+    `buffers` are those of the outputs, then those of the inputs. `indices` and `extents` are the ones of their regions,
+    one behind the other. A region has the elements of its operand in order: its extents other than 1 are the operand's.
+    Raises LoweringError for another number of buffers, indices or extents.
+    """
+
+    instruction: TensorIntrinsic
+    buffers: tuple[Buffer, ...]
+    indices: tuple[Expr, ...]
+    extents: tuple[int, ...]
+    span: Span | None = None
+
+    def __post_init__(self) -> None:
+        expected, found = len(self.instruction.operands), len(self.buffers)
+        if found != expected:
+            raise LoweringError(f"intrinsic {self.instruction.name!r} expects {expected} regions, found {found}")
+        rank = sum(len(b.shape) for b in self.buffers)
+        for what, given in (("indices", self.indices), ("extents", self.extents)):
+            if len(given) != rank:
+                raise LoweringError(
+                    f"intrinsic {self.instruction.name!r} expects {rank} {what} of its regions, found {len(given)}"
+                )
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The regions of the outputs, then those of the inputs."""
+        found, start = [], 0
+        for buffer in self.buffers:
+            end = start + len(buffer.shape)
+            found.append(Region(buffer, self.indices[start:end], self.extents[start:end]))
+            start = end
+        return tuple(found)
+
+    @property
+    def outputs(self) -> tuple[Region, ...]:
+        return self.regions[: len(self.instruction.outputs)]
+
+    @property
+    def inputs(self) -> tuple[Region, ...]:
+        return self.regions[len(self.instruction.outputs) :]
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Timestamp(Stmt):
     """buffer[index] = the processor's clock: ticks of a constant rate, of which only differences mean something.
@@ -189,6 +247,16 @@ EMPTY = Seq(())
 def invoke(callee: str, *arguments: tuple[Buffer, Expr | int]) -> Invoke:
     """A call of a kernel with each buffer from its byte offset on."""
     return Invoke(callee, tuple(b for b, _ in arguments), tuple(as_expr(offset) for _, offset in arguments))
+
+
+def intrinsic(
+    instruction: TensorIntrinsic, outputs: Sequence[Region], inputs: Sequence[Region], span: Span | None = None
+) -> Intrinsic:
+    """An instruction on these regions."""
+    regions = (*outputs, *inputs)
+    indices = tuple(i for region in regions for i in region.indices)
+    extents = tuple(e for region in regions for e in region.extents)
+    return Intrinsic(instruction, tuple(region.buffer for region in regions), indices, extents, span)
 
 
 def sequence(*statements: Stmt) -> Stmt:

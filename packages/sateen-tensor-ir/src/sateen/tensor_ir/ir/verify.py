@@ -22,6 +22,7 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Intrinsic,
     Invoke,
     Let,
     LoopKind,
@@ -41,7 +42,8 @@ def verify(function: Function, after: str | None = None) -> None:
     Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
     constant; indices are int64, as many as dimensions; types agree; only outputs and allocated buffers are stored to;
     no tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
-    shapes; a vectorised loop holds no other; thread loops have a legal axis; inside a loop
+    shapes; a vectorised loop holds no other and no intrinsic, whose regions have the types and extents of its operands
+    and, as far as literals tell, are inside of their buffers; thread loops have a legal axis; inside a loop
     over the threads of a block may be another over the same ones, but not so for blocks.
     """
     _Verifier(function, after).function_()
@@ -106,16 +108,15 @@ class _Verifier:
             case Store():
                 self.access(s.buffer, s.indices)
                 self.expect_type(s.value, s.buffer.dtype, f"buffer {s.buffer.name!r}")
-                if s.buffer.data is not None or (
-                    s.buffer in self.function.parameters and s.buffer not in self.function.outputs
-                ):
-                    self.fail(f"buffer {s.buffer.name!r} is stored to, but is no output")
+                self.writable(s.buffer)
             case Prefetch():
                 self.access(s.buffer, s.indices)
             case Invoke():
                 for buffer, offset in s.arguments:
                     self.declared(buffer)
                     self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
+            case Intrinsic():
+                self.intrinsic(s)
             case Timestamp():
                 self.access(s.buffer, (ex.const(s.index),))
                 self.expect(s.buffer.dtype == ex.INT64, f"a timestamp expects int64, found {s.buffer.dtype}")
@@ -126,6 +127,34 @@ class _Verifier:
                 pass
             case _:
                 raise unknown(s, "the verifier")
+
+    def intrinsic(self, s: Intrinsic) -> None:
+        name = s.instruction.name
+        for outer in self.loops:
+            if outer.kind is LoopKind.VECTORIZED:
+                self.fail(f"intrinsic {name!r} is inside of the vectorized loop {outer.var.name!r}")
+        for operand, region in zip(s.instruction.operands, s.regions, strict=True):
+            buffer, what = region.buffer, f"operand {operand.name!r} of intrinsic {name!r}"
+            self.access(buffer, region.indices)
+            self.expect(
+                buffer.dtype == operand.dtype,
+                f"{what} expects {operand.dtype}, found buffer {buffer.name!r} of {buffer.dtype}",
+            )
+            shapes = (s.instruction.shape_of(operand), region.extents)
+            expected, found = ([extent for extent in shape if extent != 1] for shape in shapes)
+            self.expect(expected == found, f"{what} expects extents {expected}, found {found} of {buffer.name!r}")
+            for index, length, extent in zip(region.indices, region.extents, buffer.shape, strict=True):
+                first = int(index.value) if isinstance(index, ex.Const) else 0
+                end = int(extent.value) if isinstance(extent, ex.Const) else first + length
+                if first < 0 or first + length > end:
+                    reached = f"[{first}, {first + length}) of {buffer.name!r}"
+                    self.fail(f"{what} is outside of its buffer: expected within [0, {end}), found {reached}")
+        for region in s.outputs:
+            self.writable(region.buffer)
+
+    def writable(self, buffer: Buffer) -> None:
+        if buffer.data is not None or (buffer in self.function.parameters and buffer not in self.function.outputs):
+            self.fail(f"buffer {buffer.name!r} is stored to, but is no output")
 
     def loop(self, s: For) -> None:
         for e in (s.start, s.extent):

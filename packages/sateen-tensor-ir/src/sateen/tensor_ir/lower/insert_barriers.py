@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Load, Var
 from sateen.tensor_ir.ir.stmt import (
@@ -24,7 +25,6 @@ from sateen.tensor_ir.ir.stmt import (
     LoopKind,
     Seq,
     Stmt,
-    Store,
     While,
     sequence,
 )
@@ -95,7 +95,7 @@ class _Kernel:
     def __init__(self, kernel: For) -> None:
         self.extents = thread_extents(kernel)
         self.axes = [tag for tag, extent in self.extents.items() if extent > 1]
-        self.written = {n.buffer for n in walk(kernel) if isinstance(n, Store)}
+        self.written = all_written(kernel)
         self.open: list[For] = []
         self.allocated_at: dict[Buffer, int] = {}
         """How many thread loops are around the allocation of each shared buffer."""
@@ -216,8 +216,8 @@ class _Kernel:
         """All accesses to shared memory in a statement that is inside of these thread loops."""
         if isinstance(s, Allocate):
             self.allocated_at[s.buffer] = len(loops)
-        if isinstance(s, Store) and s.buffer.scope is Scope.SHARED:
-            yield self._access(s.buffer, s, loops)
+        for buffers, store in ((written_by(s), s), (read_by(s), None)):
+            yield from (self._access(b, store, loops) for b in buffers if b.scope is Scope.SHARED)
         for child in children(s):
             if isinstance(child, Expr):
                 yield from self._loads(child, loops)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Load, Read, Reduce, Var
-from sateen.tensor_ir.ir.stmt import THREADS, Allocate, For, If, LoopKind, Prefetch, Stmt, Store, sequence
+from sateen.tensor_ir.ir.stmt import THREADS, Allocate, For, If, Intrinsic, LoopKind, Prefetch, Stmt, Store, sequence
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
 from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
@@ -103,7 +104,7 @@ class _ReadsToLoads(SharingRewriter):
 
 
 class _Rebind(SharingRewriter):
-    """Loads, stores and prefetches of one buffer go to another."""
+    """What is done to one buffer is done to another."""
 
     def __init__(self, mapping: Mapping[Buffer, Buffer]) -> None:
         super().__init__()
@@ -116,6 +117,10 @@ class _Rebind(SharingRewriter):
     def rewrite_Store(self, s: Store) -> Stmt:
         s = self.descend(s)
         return Store(self.mapping.get(s.buffer, s.buffer), s.indices, s.value, s.span)
+
+    def rewrite_Intrinsic(self, s: Intrinsic) -> Stmt:
+        s = self.descend(s)
+        return replace(s, buffers=tuple(self.mapping.get(b, b) for b in s.buffers))
 
     def rewrite_Prefetch(self, s: Prefetch) -> Stmt:
         s = self.descend(s)

@@ -9,8 +9,9 @@ from itertools import groupby
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import all_read, all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Expr, Load, Var
+from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
     THREAD_TAGS,
@@ -19,6 +20,7 @@ from sateen.tensor_ir.ir.stmt import (
     For,
     Function,
     If,
+    Intrinsic,
     Let,
     LoopKind,
     Seq,
@@ -118,9 +120,10 @@ class _Splitter:
         count = len(self.kernels)
         binding = _Binding(s)
         body = binding.bound(s)
-        used = {n.buffer for n in walk(body) if isinstance(n, (Load, Store))}
+        stored = all_written(body)
+        used = all_read(body) | stored
         buffers = tuple(b for b in (*f.parameters, *self.workspace) if b in used)
-        written = frozenset(n.buffer for n in walk(body) if isinstance(n, Store)) & set(buffers)
+        written = frozenset(stored) & set(buffers)
         sizes = [e for b in used for e in (*b.shape, *(b.strides or ()))]
         grid = binding.grid()
         free = free_vars(body).union(*map(free_vars, [*sizes, *grid])) - set(binding.axes.values())
@@ -175,11 +178,14 @@ class _Binding:
 
     def _bind(self, s: Stmt, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> tuple[Stmt, frozenset[str]]:
         """The statement without thread loops, and the axes along which only thread 0 is to execute it."""
-        for access in _accesses(s):
-            _check_scope(access, allocated, loops)
+        for buffer in _accessed(s):
+            _check_scope(buffer, allocated, loops)
         match s:
             case Store():
-                return s, self._uncovered(s, allocated, loops)
+                return s, self._uncovered(s.buffer, s.indices, allocated, loops)
+            case Intrinsic():
+                axes = (self._uncovered(r.buffer, r.indices, allocated, loops) for r in s.outputs)
+                return s, frozenset().union(*axes)
             case Seq():
                 return self._sequence([self._bind(child, allocated, loops) for child in s.body])
             case For(kind=LoopKind.THREAD):
@@ -222,14 +228,16 @@ class _Binding:
             return runs[0][1], runs[0][0]
         return sequence(*(_guarded(s, alone, self.axes) for alone, s in runs)), frozenset()
 
-    def _uncovered(self, s: Store, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> frozenset[str]:
+    def _uncovered(
+        self, buffer: Buffer, indices: Sequence[Expr], allocated: Mapping[Buffer, int], loops: Sequence[For]
+    ) -> frozenset[str]:
         """The axes whose threads would all store the same to one element of memory that they share."""
-        if s.buffer.scope.rank < Scope.SHARED.rank:
+        if buffer.scope.rank < Scope.SHARED.rank:
             return frozenset()
-        named = {v for index in s.indices for v in walk(index)}
-        first = allocated.get(s.buffer, 0)
+        named = {v for index in indices for v in walk(index)}
+        first = allocated.get(buffer, 0)
         covered = {loop.thread for i, loop in enumerate(loops) if i >= first or loop.var in named}
-        sharing = THREADS if s.buffer.scope is Scope.SHARED else THREAD_TAGS
+        sharing = THREADS if buffer.scope is Scope.SHARED else THREAD_TAGS
         return frozenset(tag for tag in sharing if tag in self.axes and tag not in covered)
 
 
@@ -238,18 +246,16 @@ def _guarded(s: Stmt, alone: frozenset[str], axes: Mapping[str, Var]) -> Stmt:
     return If(ex.all_of(conditions), s) if conditions else s
 
 
-def _accesses(s: Stmt) -> Iterator[Load | Store]:
-    """The accesses of a statement, those of the statements in it left out."""
-    if isinstance(s, Store):
-        yield s
+def _accessed(s: Stmt) -> Iterator[Buffer]:
+    """The buffers that a statement reads and writes, those of the statements in it left out."""
+    yield from (*written_by(s), *read_by(s))
     for child in children(s):
         if isinstance(child, Expr):
-            yield from (n for n in walk(child) if isinstance(n, Load))
+            yield from all_read(child)
 
 
-def _check_scope(access: Load | Store, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> None:
+def _check_scope(buffer: Buffer, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> None:
     """A thread's own memory holds nothing for other threads, nor that of a block for other blocks."""
-    buffer = access.buffer
     if buffer.scope is Scope.GLOBAL or buffer.data is not None:
         return
     within = loops[allocated.get(buffer, 0) :]

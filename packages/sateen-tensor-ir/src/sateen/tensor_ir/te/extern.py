@@ -8,8 +8,9 @@ from typing import Any
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, shape_of
-from sateen.tensor_ir.ir.stmt import Allocate, Prefetch, Stmt, Store
+from sateen.tensor_ir.ir.stmt import Allocate, Prefetch, Stmt
 from sateen.tensor_ir.ir.visit import free_vars, walk
 from sateen.tensor_ir.te.tensor import ExternOp, Tensor
 
@@ -82,10 +83,13 @@ def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buf
             raise ExpressionError(
                 f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given"
             )
-        if isinstance(node, (ex.Load, Store, Prefetch)) and node.buffer not in known:
-            raise ExpressionError(f"extern {name!r}: the body uses buffer {node.buffer.name!r}, which it was not given")
-        if isinstance(node, Store) and node.buffer in ins:
-            raise ExpressionError(f"extern {name!r}: the body stores to input {node.buffer.name!r}")
+        read, written = (node.buffer,) if isinstance(node, Prefetch) else read_by(node), written_by(node)
+        for buffer in (*read, *written):
+            if buffer not in known:
+                raise ExpressionError(f"extern {name!r}: the body uses buffer {buffer.name!r}, which it was not given")
+        for buffer in written:
+            if buffer in ins:
+                raise ExpressionError(f"extern {name!r}: the body stores to input {buffer.name!r}")
     symbols = {v for b in (*ins, *outs) for extent in b.shape for v in free_vars(extent)}
     unknown = sorted(v.name for v in free_vars(body) - symbols)
     if unknown:

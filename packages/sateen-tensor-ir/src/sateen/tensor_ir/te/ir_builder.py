@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
@@ -31,11 +31,16 @@ from sateen.tensor_ir.ir.stmt import (
     If,
     Let,
     LoopKind,
+    Region,
     Stmt,
     Store,
     While,
+    intrinsic,
     sequence,
 )
+
+if TYPE_CHECKING:
+    from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 _KINDS = {kind.name.lower(): kind for kind in LoopKind if kind is not LoopKind.THREAD}
 _Wrapper = Callable[[Stmt], Stmt]
@@ -61,6 +66,17 @@ class BufferPointer:
 
     def __getitem__(self, indices: Any) -> Expr:
         return Load(self.buffer, _indices(self.buffer, indices), self.buffer.dtype)
+
+    def region(self, indices: Any, extents: Sequence[int]) -> Region:
+        """The elements from `indices` on, as many along each dimension as `extents` says: an operand of an intrinsic.
+
+        Raises ExpressionError for another number of indices or extents than dimensions, and extents below 1.
+        """
+        counts = tuple(extents)
+        if len(counts) != len(self.shape) or not all(isinstance(n, int) and n >= 1 for n in counts):
+            expected = f"{len(self.shape)} extents of at least 1"
+            raise ExpressionError(f"a region of {self.buffer.name!r} expects {expected}, found {counts!r:.80}")
+        return Region(self.buffer, _indices(self.buffer, indices), counts)
 
     def __setitem__(self, indices: Any, value: Any) -> None:
         self._builder.store(self.buffer, indices, value)
@@ -159,6 +175,10 @@ class IRBuilder:
                 "convert with .astype(...)"
             )
         self.emit(Store(target, _indices(target, indices), value, caller_span()))
+
+    def intrinsic(self, instruction: TensorIntrinsic, outputs: Sequence[Region], inputs: Sequence[Region]) -> None:
+        """An instruction on regions (`pointer.region`): it reads all of its inputs, then writes its outputs."""
+        self.emit(intrinsic(instruction, outputs, inputs, caller_span()))
 
     def call(self, name: str, *args: Any, dtype: DType | str = "int32") -> None:
         """Call a function for its effect."""

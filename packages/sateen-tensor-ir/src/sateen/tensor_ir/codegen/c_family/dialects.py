@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from sateen.tensor_ir.functions import MathFunction
 from sateen.tensor_ir.functions.spelling import CSpelling
+from sateen.tensor_ir.intrinsics import TensorIntrinsic
+from sateen.tensor_ir.intrinsics.code import Statements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
-    """A language: its names of sateen's types, and how it writes functions (None where it has no word for one).
+    """A language: its names of sateen's types, and how it writes functions and instructions (None: not at all).
 
     `float_suffix` tells the float32 function of its library from the one of float64.
     """
@@ -19,6 +21,7 @@ class Dialect:
     name: str
     types: Mapping[str, str]
     spelling: Callable[[MathFunction], CSpelling | None]
+    instruction: Callable[[TensorIntrinsic], Statements | None]
     float_suffix: str = ""
 
 
@@ -29,6 +32,7 @@ C99 = Dialect(
         "float32": "float", "float64": "double", "bool": "bool",
     },
     spelling=lambda function: function.c99,
+    instruction=lambda intrinsic: intrinsic.c99,
     float_suffix="f",
 )  # fmt: skip
 
@@ -40,4 +44,5 @@ OPENCL_C = Dialect(
         "float32": "float", "float64": "double", "bool": "bool",
     },
     spelling=lambda function: function.opencl,
+    instruction=lambda intrinsic: intrinsic.opencl,
 )  # fmt: skip

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from string import Template
+
 from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions
 from sateen.tensor_ir.codegen.c_family.literals import UNARY
+from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
@@ -14,6 +18,7 @@ from sateen.tensor_ir.ir.stmt import (
     Evaluate,
     For,
     If,
+    Intrinsic,
     Invoke,
     Let,
     LoopKind,
@@ -64,10 +69,25 @@ class Statements(Expressions):
                     f"{self.function_name}: {self.dialect.name} has each kernel on its own, found a call of "
                     f"{s.callee!r}; build for llvm"
                 )
+            case Intrinsic():
+                self.intrinsic(s)
             case Timestamp():
                 raise CodegenError(f"{self.function_name}: {self.dialect.name} has no clock to read; build for llvm")
             case _:
                 raise unknown(s, f"{self.function_name}: the emitter of {self.dialect.name}")
+
+    def intrinsic(self, s: Intrinsic) -> None:
+        """The instruction's statements in a block, its operands as pointers."""
+        code = self.dialect.instruction(s.instruction)
+        if code is None:
+            raise no_code(s, self.function_name, self.dialect.name)
+        require_contiguous(s, Analyzer())
+        self.begin(*s.indices)
+        operands = zip(s.instruction.operands, s.regions, strict=True)
+        pointers = {o.name: f"(&{self.element(r.buffer, r.indices)})" for o, r in operands}
+        with self.braces(""):
+            for line in Template(code.text.strip("\n")).substitute(self.dialect.types, **pointers).splitlines():
+                self.line(line)
 
     def _apart(self, s: Stmt) -> None:
         """A statement among others: what it declares ends with it."""

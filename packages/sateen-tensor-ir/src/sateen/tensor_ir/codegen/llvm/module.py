@@ -33,16 +33,21 @@ LEAST_TILE_BYTES = 384
 """Of a buffer in registers: 12 of AVX2's 16, 6 of AVX-512's 32."""
 
 
-def emit_module(functions: Sequence[Function], triple: str, *, internal: bool = False) -> tuple[str, Report]:
+def emit_module(
+    functions: Sequence[Function], triple: str, *, internal: bool = False, features: frozenset[str] = frozenset()
+) -> tuple[str, Report]:
     """LLVM text with each function's kernel and its public function, and what was counted on the way.
 
-    With `internal` there are kernels alone, which other functions call (`Invoke`) and nothing else.
-    Raises CodegenError for what the target can't express: thread loops, register indices that vary, nested
-    vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written out,
-    denormals to be flushed on an architecture other than x86-64 and AArch64.
+    With `internal` there are kernels alone, which other functions call (`Invoke`) and nothing else. `features` are what
+    the processor has, by LLVM's names: intrinsics ask for them.
+    Raises CodegenError for what the target can't express: thread loops, intrinsics without code, register indices that
+    vary, nested vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written
+    out, denormals to be flushed on an architecture other than x86-64 and AArch64.
     """
     arm = architecture_of(triple) in {"arm", "aarch64"}
-    module = ModuleState(abi_layout(triple), clock_intrinsic(triple), float_mode(triple), widening_products=arm)
+    module = ModuleState(
+        abi_layout(triple), clock_intrinsic(triple), float_mode(triple), triple, features, widening_products=arm
+    )
     text: list[str] = []
     for function in functions:
         check_expansion(function)

@@ -93,7 +93,7 @@ class Registers(Addressing):
             old = self.held(access.buffer, slots, slot, undefined=True)
             if old.text != "poison":
                 value = self.emit(f"select {self.mask.typed}, {value.typed}, {old.typed}", value.kind, lanes)
-        self._put(slots, slot, value)
+        self.put(slots, slot, value)
 
     # Where control joins.
 
@@ -166,9 +166,9 @@ class Registers(Addressing):
         """Take apart and put together, so that `slots` has the `wanted` ones."""
         for slot in wanted:
             if slot not in slots:
-                self._put(slots, slot, self.held(buffer, slots, slot, undefined=True))
+                self.put(slots, slot, self.held(buffer, slots, slot, undefined=True))
 
-    def _put(self, slots: Slots, slot: Slot, value: Value) -> None:
+    def put(self, slots: Slots, slot: Slot, value: Value) -> None:
         """Set a slot; of others that overlap it, keep the elements outside of it."""
         first, end = slot[0], slot[0] + (slot[1] or 1)
         if slot not in slots:

@@ -54,12 +54,24 @@ class Report:
 class ModuleState:
     """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
 
-    def __init__(self, layout: AbiLayout, clock: str, mode: FloatMode | None, *, widening_products: bool) -> None:
+    def __init__(
+        self,
+        layout: AbiLayout,
+        clock: str,
+        mode: FloatMode | None,
+        triple: str,
+        features: frozenset[str],
+        *,
+        widening_products: bool,
+    ) -> None:
         self.layout = layout
         self.clock = clock
         """LLVM's intrinsic that reads the processor's clock; '' where there is none."""
         self.mode = mode
         """A thread's mode of floating point; None where code leaves it as it is."""
+        self.triple = triple
+        self.features = features
+        """What the processor has, by LLVM's names."""
         self.widening_products = widening_products
         """Whether the processor multiplies narrow integers to wide ones."""
         self.declarations: dict[str, None] = {}

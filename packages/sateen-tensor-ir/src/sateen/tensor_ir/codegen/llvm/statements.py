@@ -10,10 +10,11 @@ from sateen.runtime.abi import Status
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.invariants import stored, without_invariants
-from sateen.tensor_ir.codegen.llvm.expressions import Expressions
+from sateen.tensor_ir.codegen.llvm.instructions import Instructions
 from sateen.tensor_ir.codegen.llvm.state import Lines, ModuleState, flatten
 from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
@@ -22,6 +23,7 @@ from sateen.tensor_ir.ir.stmt import (
     Evaluate,
     For,
     If,
+    Intrinsic,
     Invoke,
     Let,
     LoopKind,
@@ -33,14 +35,14 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     lets,
 )
-from sateen.tensor_ir.ir.visit import unknown, walk
+from sateen.tensor_ir.ir.visit import unknown
 
 STACK_BYTES = 4096
 LOCAL_STACK_BYTES = 65536
 """Buffers of constant size up to this (the second: of scope local) are on the stack, others in the host's memory."""
 
 
-class Statements(Expressions):
+class Statements(Instructions):
     """Writes one function: the kernel itself, or the task of one of its parallel loops."""
 
     def __init__(self, module: ModuleState, name: str, analyzer: Analyzer, parent: Statements | None = None) -> None:
@@ -453,9 +455,7 @@ class Statements(Expressions):
 
     def _parallel(self, s: For) -> None:
         """The loop becomes a task of its own, run over contiguous ranges by the host's threads."""
-        if any(
-            b in self.registers for n in walk(s.body) for b in ([n.buffer] if isinstance(n, (Store, ex.Load)) else [])
-        ):
+        if not self.registers.keys().isdisjoint(all_read(s.body) | all_written(s.body)):
             raise CodegenError(
                 f"parallel loop {s.var.name!r} uses a register buffer that belongs to the code around it"
             )
@@ -577,6 +577,7 @@ _RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
     Store: Statements._store,
     Evaluate: Statements._evaluate,
     Invoke: Statements._invoke,
+    Intrinsic: Statements.instruction,
     Timestamp: Statements._timestamp,
     Prefetch: Statements._prefetch,
     Barrier: Statements._barrier,

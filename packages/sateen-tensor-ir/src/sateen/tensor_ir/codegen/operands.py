@@ -1,0 +1,34 @@
+"""Operands of instructions as code generators want them: elements that lie one behind the other."""
+
+from __future__ import annotations
+
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir.stmt import Intrinsic, Region
+
+
+def no_code(s: Intrinsic, function: str, target: str, needed: str = "") -> CodegenError:
+    """What an emitter raises for an instruction that it has no code for, or only where there is what is `needed`."""
+    remedy = f", only for processors with {needed}" if needed else ""
+    return CodegenError(f"{function}: {target} has no code for intrinsic {s.instruction.name!r}{remedy}")
+
+
+def require_contiguous(s: Intrinsic, analyzer: Analyzer) -> None:
+    """Raise CodegenError, naming the operand, where the elements of a region are not one behind the other."""
+    for operand, region in zip(s.instruction.operands, s.regions, strict=True):
+        if not _is_contiguous(region, analyzer):
+            strides = ", ".join(map(str, region.buffer.stride_exprs()))
+            raise CodegenError(
+                f"intrinsic {s.instruction.name!r} expects the elements of operand {operand.name!r} one behind the "
+                f"other, found extents {list(region.extents)} of {region.buffer.name!r} with strides [{strides}]"
+            )
+
+
+def _is_contiguous(region: Region, analyzer: Analyzer) -> bool:
+    count = 1
+    for extent, stride in zip(reversed(region.extents), reversed(region.buffer.stride_exprs()), strict=True):
+        if extent != 1:
+            if analyzer.constant(stride) != count:
+                return False
+            count *= extent
+    return True

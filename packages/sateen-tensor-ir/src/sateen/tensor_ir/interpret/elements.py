@@ -1,0 +1,322 @@
+"""Values of tensors that te defines element by element.
+
+Real numbers are float64 throughout, whatever the type of a tensor; integers are exact in their type and wrap. Each
+expression is evaluated for many points at once, an operand that not every point takes only for those that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ExecutionError
+from sateen.tensor_ir.functions import function_of
+from sateen.tensor_ir.interpret import scalars
+from sateen.tensor_ir.interpret.calls import Meanings, meaning_of_arrays
+from sateen.tensor_ir.interpret.symbols import evaluate_shape
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Reduce, Var
+from sateen.tensor_ir.ir.stmt import Stmt
+from sateen.tensor_ir.te.reduction import Combiner
+from sateen.tensor_ir.te.tensor import Operation, Tensor
+
+Array = np.ndarray[Any, Any]
+Points = Mapping[Var, Array]
+"""The value of each variable at a list of points: one per point, or a single one for all of them."""
+
+MAX_POINTS = 1 << 18
+"""Points that are evaluated at once, to bound memory."""
+
+
+class ElementOracle:
+    """Evaluates operations that have a body, from arrays of inputs: a `te.protocols.Oracle`."""
+
+    def __init__(self, inputs: Mapping[Tensor, Array], symbols: Mapping[Var, int], functions: Meanings) -> None:
+        self.known = {t: _widened(a, t.dtype) for t, a in inputs.items()}
+        self.symbols = symbols
+        self.functions = functions
+
+    def values(self, tensors: Sequence[Tensor]) -> list[Array]:
+        """The values of tensors, floating point as float64."""
+        with np.errstate(all="ignore"):
+            for op in _missing(tensors, self.known):
+                for tensor, result in zip(op.outputs, op.evaluate(self), strict=True):
+                    self.known.setdefault(tensor, _widened(result, tensor.dtype))
+        return [self.known[t] for t in tensors]
+
+    def elements(self, op: Operation) -> list[Array]:
+        return _Definition(op, self).evaluate()
+
+    def program(
+        self, name: str, statement: Stmt, inputs: Sequence[tuple[Buffer, Tensor]], outputs: Sequence[Buffer]
+    ) -> list[Array]:
+        takes = ", ".join(tensor.name for _, tensor in inputs)
+        raise ExecutionError(
+            f"expected {name!r} to be defined element by element, found a statement of {takes} for "
+            f"{', '.join(b.name for b in outputs)}:\n{statement}"
+        )
+
+
+def _missing(tensors: Sequence[Tensor], known: Mapping[Tensor, Array]) -> list[Operation]:
+    """The operations to compute for `tensors`, each after its inputs."""
+    done: dict[Operation, None] = {}
+    stack = [t.op for t in reversed(tensors) if t not in known]
+    while stack:
+        waiting = [t.op for t in stack[-1].inputs if t not in known and t.op not in done]
+        if waiting:
+            stack.extend(reversed(waiting))
+        else:
+            done[stack.pop()] = None
+    return list(done)
+
+
+def _widened(array: Array, dtype: DType) -> Array:
+    return array.astype(np.float64) if dtype.is_float else array
+
+
+class _Definition:
+    """The elements of the outputs of one computation."""
+
+    def __init__(self, op: Operation, oracle: ElementOracle) -> None:
+        self.op = op
+        self.known = oracle.known
+        self.symbols = oracle.symbols
+        self.functions = oracle.functions
+        self.symbol_points: dict[Var, Array] = {v: np.asarray(size, np.int64) for v, size in oracle.symbols.items()}
+
+    def evaluate(self) -> list[Array]:
+        shape = evaluate_shape([a.extent for a in self.op.axis], self.symbols)
+        kinds = [np.float64 if t.dtype.is_float else t.dtype.numpy for t in self.op.outputs]
+        outputs = [np.empty(shape, kind) for kind in kinds]
+        first = self.op.body[0]
+        reduced = evaluate_shape([a.extent for a in self.op.reduce_axis], self.symbols)
+        terms = int(np.prod(reduced, dtype=np.int64))
+        for part in _parts(int(np.prod(shape, dtype=np.int64)), max(MAX_POINTS // max(terms, 1), 1)):
+            points = self.points(self.op.axis, shape, part)
+            if isinstance(first, Reduce):
+                values = [*self.reduce(first, points, len(part), reduced, terms)]
+            else:
+                values = [self.evaluator(points, len(part)).value(e) for e in self.op.body]
+            for output, value in zip(outputs, values, strict=True):
+                output.reshape(-1)[part.start : part.stop] = value
+        return outputs
+
+    def points(self, axes: Sequence[IterVar], shape: Sequence[int], part: range) -> dict[Var, Array]:
+        """The coordinates of a range of row-major positions in the domain of `axes`."""
+        points = dict(self.symbol_points)
+        if axes:
+            points |= zip(axes, np.unravel_index(np.arange(part.start, part.stop), shape), strict=True)
+        return points
+
+    def evaluator(self, points: Points, count: int) -> _Evaluator:
+        return _Evaluator(points, count, self)
+
+    def reduce(self, e: Reduce, points: Points, count: int, shape: Sequence[int], terms: int) -> tuple[Array, ...]:
+        """The state of each of `count` points over all terms of the reduction; the identity where there is none."""
+        state = tuple(_identity(i, count) for i in e.combiner.identity)
+        present = np.zeros(count, bool)
+        for part in _parts(terms, max(MAX_POINTS // max(count, 1), 1)):
+            inner = self.points(e.axes, shape, part)
+            spread = {v: np.repeat(p, len(part)) if np.ndim(p) else p for v, p in points.items()}
+            spread |= {v: np.tile(inner[v], count) for v in e.axes}
+            values, held = self.terms(e, spread, count * len(part))
+            values = tuple(v.reshape(count, -1) for v in values)
+            folded, any_held = self.fold(e.combiner, values, held.reshape(count, -1))
+            state, present = self.merge(e.combiner, state, present, folded, any_held)
+        return state
+
+    def terms(self, e: Reduce, points: Points, count: int) -> tuple[tuple[Array, ...], Array]:
+        """The sources at each point and whether `where` holds there; where not, the source is not evaluated."""
+        evaluator = self.evaluator(points, count)
+        held = np.broadcast_to(evaluator.value(e.where), (count,))
+        taken = evaluator.only(np.flatnonzero(held)) if not held.all() else evaluator
+        results = []
+        for source in e.sources:
+            value = taken.value(source)
+            full = np.zeros(count, value.dtype)
+            full[held] = value
+            results.append(full)
+        return tuple(results), held
+
+    def fold(self, combiner: Combiner, values: tuple[Array, ...], held: Array) -> tuple[tuple[Array, ...], Array]:
+        """Combine the columns, neighbours first, so that their order is kept."""
+        while held.shape[1] > 1:
+            even = held.shape[1] // 2 * 2
+            merged, present = self.merge(
+                combiner, tuple(v[:, 0:even:2] for v in values), held[:, 0:even:2],
+                tuple(v[:, 1:even:2] for v in values), held[:, 1:even:2],
+            )  # fmt: skip
+            values = tuple(np.concatenate([m, v[:, even:]], axis=1) for m, v in zip(merged, values, strict=True))
+            held = np.concatenate([present, held[:, even:]], axis=1)
+        return tuple(v[:, 0] for v in values), held[:, 0]
+
+    def merge(
+        self, combiner: Combiner, left: tuple[Array, ...], has_left: Array, right: tuple[Array, ...], has_right: Array
+    ) -> tuple[tuple[Array, ...], Array]:
+        """The combined states; one that is absent leaves the other."""
+        operands = zip((*combiner.left, *combiner.right), (*left, *right), strict=True)
+        flat = {var: value.reshape(-1) for var, value in operands}
+        evaluator = self.evaluator({**self.symbol_points, **flat}, has_left.size)
+        both = has_left & has_right
+        merged = []
+        for result, a, b in zip(combiner.results, left, right, strict=True):
+            combined = np.broadcast_to(evaluator.value(result), (has_left.size,)).reshape(has_left.shape)
+            merged.append(np.where(both, combined, np.where(has_right, b, a)))
+        return tuple(merged), has_left | has_right
+
+
+def _identity(e: Expr, count: int) -> Array:
+    if not isinstance(e, ex.Const):
+        raise ExecutionError(f"the identity of a reduction expects a literal, found {e}")
+    return np.full(count, scalars.literal(e.value, e.dtype), np.float64 if e.dtype.is_float else e.dtype.numpy)
+
+
+def _parts(total: int, size: int) -> Iterator[range]:
+    """[0, total) in ranges of at most `size`."""
+    edges = [*range(0, total, size), total]
+    return (range(a, b) for a, b in pairwise(edges) if a < b)
+
+
+_OPERATIONS: dict[type[Expr], Callable[[Array, Array], Array]] = {
+    ex.Add: np.add, ex.Sub: np.subtract, ex.Mul: np.multiply, ex.Div: np.divide,
+    ex.FloorDiv: np.floor_divide, ex.FloorMod: np.remainder, ex.Min: np.minimum, ex.Max: np.maximum,
+    ex.EQ: np.equal, ex.NE: np.not_equal, ex.LT: np.less, ex.LE: np.less_equal, ex.GT: np.greater,
+    ex.GE: np.greater_equal,
+}  # fmt: skip
+
+
+class _Evaluator:
+    """Values of expressions at a list of points; a node is evaluated once."""
+
+    def __init__(self, points: Points, count: int, definition: _Definition) -> None:
+        self.points = points
+        self.count = count
+        self.definition = definition
+        self.values: dict[int, Array] = {}
+
+    def only(self, chosen: Array) -> _Evaluator:
+        """An evaluator of the points at these positions."""
+        points = {v: p[chosen] if np.ndim(p) else p for v, p in self.points.items()}
+        return _Evaluator(points, len(chosen), self.definition)
+
+    def value(self, e: Expr) -> Array:
+        """One value per point, or a single one where all are the same."""
+        known = self.values.get(id(e))
+        if known is None:
+            known = self.values[id(e)] = np.asarray(self.operation(e))
+        return known
+
+    def operation(self, e: Expr) -> Array:
+        match e:
+            case ex.Const():
+                value = scalars.literal(e.value, e.dtype)
+                return np.asarray(np.float64(value) if e.dtype.is_float else np.asarray(value, e.dtype.numpy))
+            case Var():
+                if e not in self.points:
+                    raise self.error(f"variable {e.name!r} has no value; pass it in symbols=")
+                return self.points[e]
+            case ex.Read():
+                return self.read(e)
+            case ex.And():
+                return self.choose([self.value(e.a)], [e.b], ex.FALSE)
+            case ex.Or():
+                return self.choose([self.value(e.a)], [ex.TRUE], e.b)
+            case ex.Select():
+                return self.choose([self.value(e.condition)], [e.then], e.otherwise)
+            case ex.Piecewise():
+                return self.piecewise(e)
+            case ex.FloorDiv() | ex.FloorMod():
+                divisor = self.value(e.b)
+                if not np.all(divisor):
+                    raise self.error(f"division by zero in {e}", np.broadcast_to(divisor == 0, (self.count,)))
+                return _OPERATIONS[type(e)](self.value(e.a), divisor)
+            case ex.Binary():
+                return _OPERATIONS[type(e)](self.value(e.a), self.value(e.b))
+            case ex.Not():
+                return np.logical_not(self.value(e.value))
+            case ex.Cast():
+                return self.cast(self.value(e.value), e.value.dtype, e.dtype)
+            case ex.Call():
+                return self.call(e)
+            case _:
+                raise self.error(f"a tensor expression expects no {type(e).__name__}: {e}")
+
+    def choose(self, conditions: Sequence[Array], operands: Sequence[Expr], otherwise: Expr) -> Array:
+        """At each point the operand of the first condition that holds; each is evaluated only where it is taken."""
+        left = np.ones(self.count, bool)
+        result = np.zeros(self.count, np.float64 if otherwise.dtype.is_float else otherwise.dtype.numpy)
+        for condition, operand in [*zip(conditions, operands, strict=True), (np.asarray(True), otherwise)]:
+            taken = np.flatnonzero(left & condition)
+            if len(taken):
+                result[taken] = (self if len(taken) == self.count else self.only(taken)).value(operand)
+            left &= ~condition
+        return result
+
+    def piecewise(self, e: ex.Piecewise) -> Array:
+        index = self.value(e.index)
+        beyond = (index < 0) | (index >= len(e.branches))
+        if beyond.any():
+            raise self.error(
+                f"piecewise expects an index in [0, {len(e.branches)})", np.broadcast_to(beyond, (self.count,))
+            )
+        last = len(e.branches) - 1
+        return self.choose([index == i for i in range(last)], e.branches[:last], e.branches[last])
+
+    def read(self, e: ex.Read) -> Array:
+        array = self.definition.known[e.tensor]
+        indices = [self.value(i) for i in e.indices]
+        for d, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
+            beyond = (index < 0) | (index >= extent)
+            if beyond.any():
+                where = np.broadcast_to(beyond, (self.count,))
+                found = int(np.broadcast_to(index, (self.count,))[np.flatnonzero(where)[0]])
+                raise self.error(f"{e} reads dimension {d} of extent {extent} at {found}", where)
+        return np.asarray(array[tuple(indices)])
+
+    def error(self, message: str, where: Array | None = None) -> ExecutionError:
+        """The error, with the coordinates of the first point of `where`."""
+        op = self.definition.op
+        place = ""
+        if where is not None:
+            first = np.flatnonzero(where)[0]
+            axes = [v for v in (*op.axis, *op.reduce_axis) if v in self.points]
+            place = "".join(f"\n  {v.name} = {np.broadcast_to(self.points[v], (self.count,))[first]}" for v in axes)
+        span = f"\n  from {op.span}" if op.span is not None else ""
+        return ExecutionError(f"tensor {op.name!r}: {message}{place}{span}")
+
+    def cast(self, value: Array, source: DType, target: DType) -> Array:
+        if target.is_float:
+            return value.astype(np.float64)
+        if target.is_bool:
+            return np.not_equal(value, 0)
+        if source.is_float:
+            flat = [scalars.to_integer(x, target) for x in value.reshape(-1).tolist()]
+            return np.array(flat, target.numpy).reshape(value.shape)
+        return value.astype(target.numpy)
+
+    def call(self, e: ex.Call) -> Array:
+        args = [self.value(a) for a in e.args]
+        if e.name == "reinterpret":
+            narrow = args[0].astype(e.args[0].dtype.numpy).view(e.dtype.numpy)
+            return _widened(narrow, e.dtype)
+        meaning = meaning_of_arrays(e, self.definition.functions)
+        if meaning is None:
+            raise self.error(f"call of {e.name!r}, which is no native function; give its meaning in functions=")
+        self.check_domain(e, args)
+        return np.asarray(meaning(*args))
+
+    def check_domain(self, e: ex.Call, args: Sequence[Array]) -> None:
+        """Raise ExecutionError at a point where an operand is one for which the function has no result."""
+        function = function_of(e.name)
+        if function is None or function.domain is None:
+            return
+        within, operand = function.domain.range(e.dtype), args[function.domain.operand]
+        beyond = np.broadcast_to((operand < within.start) | (operand >= within.stop), (self.count,))
+        if beyond.any():
+            found = np.broadcast_to(operand, (self.count,))[np.flatnonzero(beyond)[0]]
+            raise self.error(function.domain.refusal(function.name, e.dtype, found), beyond)

@@ -1,0 +1,6 @@
+"""Instructions that te can't spell, each one value: operands, te definition, code per target."""
+
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.intrinsics.table import INTRINSICS
+
+__all__ = ["INTRINSICS", "TensorIntrinsic"]

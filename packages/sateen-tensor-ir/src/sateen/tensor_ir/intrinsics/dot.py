@@ -1,0 +1,49 @@
+"""Dot products of four unsigned with four signed bytes, added to int32: `vpdpbusd` of x86-64 (Intel SDM, volume 2)."""
+
+from __future__ import annotations
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.intrinsics.code import Statements, VectorCall, VectorType
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+
+
+def _dot(lanes: int, *alternatives: tuple[str, ...]) -> TensorIntrinsic:
+    """out[i] = sum[i] + Σ a[4i + k]·b[4i + k] over k in [0, 4), wrapped: no sum on the way is held within a range."""
+    total = te.placeholder((lanes,), "int32", name="sum")
+    a, b = te.placeholder((4 * lanes,), "uint8", name="a"), te.placeholder((4 * lanes,), "int8", name="b")
+    k = te.reduce_axis(4, "k")
+    products = te.compute(
+        (lanes,),
+        lambda i: te.sum(a[4 * i + k].astype("int32") * b[4 * i + k].astype("int32"), axis=k),
+        name="products",
+    )
+    out = te.compute((lanes,), lambda i: total[i] + products[i], name="out")
+    vector = VectorType("i32", lanes)
+    return TensorIntrinsic(
+        f"dot4_u8s8_x{lanes}",
+        (total, a, b),
+        (out,),
+        llvm=tuple(
+            VectorCall(f"x86.avx512.vpdpbusd.{32 * lanes}", (vector,) * 3, vector, features)
+            for features in alternatives
+        ),
+        c99=_statements(lanes),
+        opencl=_statements(lanes),
+    )
+
+
+def _statements(lanes: int) -> Statements:
+    return Statements(f"""
+$int32 sateen_result[{lanes}];
+for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) {{
+  $int32 sateen_dot = 0;
+  for ($int32 sateen_k = 0; sateen_k < 4; ++sateen_k) {{
+    sateen_dot += ($int32)$a[4 * sateen_i + sateen_k] * $b[4 * sateen_i + sateen_k];
+  }}
+  sateen_result[sateen_i] = ($int32)(($uint32)$sum[sateen_i] + ($uint32)sateen_dot);
+}}
+for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) $out[sateen_i] = sateen_result[sateen_i];""")
+
+
+dot4_u8s8_x8 = _dot(8, ("avxvnni",), ("avx512vnni", "avx512vl"))
+dot4_u8s8_x16 = _dot(16, ("avx512vnni",))

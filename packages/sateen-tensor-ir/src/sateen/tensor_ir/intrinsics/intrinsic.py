@@ -1,0 +1,79 @@
+"""An instruction on blocks of memory as one value: operands, what it computes by te, and its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.interpret.elements import ElementOracle
+from sateen.tensor_ir.intrinsics.code import Statements, VectorCall
+from sateen.tensor_ir.ir.expr import Const
+from sateen.tensor_ir.te.tensor import Operation, Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorIntrinsic:
+    """An instruction that reads `inputs`, placeholders of te, and writes `outputs`, which te computes from them.
+
+    `llvm` lists its code for processors, the first of which the processor has the feature for is taken; `c99` and
+    `opencl` are its code there. All operands have constant shapes. Raises ExpressionError for a definition that is not
+    made of te.compute, reads what is no input, or has a shape with a symbol.
+    """
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    llvm: tuple[VectorCall, ...] = ()
+    c99: Statements | None = None
+    opencl: Statements | None = None
+
+    def __post_init__(self) -> None:
+        for tensor in self.operands:
+            if not all(isinstance(extent, Const) for extent in tensor.shape):
+                raise ExpressionError(
+                    f"intrinsic {self.name!r} expects constant shapes, found {tensor.name}: {tensor.type}"
+                )
+        for op in self._operations():
+            if not op.body and op.data is None and not set(op.outputs) <= set(self.inputs):
+                raise ExpressionError(
+                    f"intrinsic {self.name!r} expects a definition by te.compute from its inputs, found {op.name!r}"
+                )
+
+    def __repr__(self) -> str:
+        return f"TensorIntrinsic({self.name})"
+
+    @staticmethod
+    def shape_of(operand: Tensor) -> tuple[int, ...]:
+        """The shape of an operand."""
+        return tuple(int(extent.value) for extent in operand.shape if isinstance(extent, Const))
+
+    @property
+    def operands(self) -> tuple[Tensor, ...]:
+        """The outputs, then the inputs."""
+        return (*self.outputs, *self.inputs)
+
+    def vector_call(self, features: frozenset[str]) -> VectorCall | None:
+        """The code for a processor with these features, by LLVM's names; None where it has too few for any."""
+        return next((code for code in self.llvm if features.issuperset(code.features)), None)
+
+    def evaluate(self, arrays: Mapping[Tensor, Array]) -> list[Array]:
+        """The outputs of these inputs by definition, in the types of the outputs."""
+        results = ElementOracle(arrays, {}, {}).values(self.outputs)
+        return [result.astype(t.dtype.numpy) for result, t in zip(results, self.outputs, strict=True)]
+
+    def _operations(self) -> list[Operation]:
+        """All that the outputs are computed from."""
+        found: dict[Operation, None] = {}
+        waiting = [t.op for t in self.outputs]
+        while waiting:
+            op = waiting.pop()
+            if op not in found:
+                found[op] = None
+                waiting += [t.op for t in op.inputs]
+        return list(found)

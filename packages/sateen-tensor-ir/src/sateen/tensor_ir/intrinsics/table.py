@@ -1,0 +1,13 @@
+"""All instructions that ship, by name: what a text of loop IR may name, and worker processes know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sateen.tensor_ir.intrinsics.dot import dot4_u8s8_x8, dot4_u8s8_x16
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+
+INTRINSICS: Mapping[str, TensorIntrinsic] = MappingProxyType(
+    {intrinsic.name: intrinsic for intrinsic in (dot4_u8s8_x8, dot4_u8s8_x16)}
+)

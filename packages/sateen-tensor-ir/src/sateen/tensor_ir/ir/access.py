@@ -1,0 +1,50 @@
+"""Which buffers a node itself reads and writes, without those of the nodes beneath it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Load
+from sateen.tensor_ir.ir.stmt import Intrinsic, Invoke, Store, Timestamp
+from sateen.tensor_ir.ir.visit import Node, walk
+
+Rules = Mapping[type[Node], Callable[[Any], tuple[Buffer, ...]]]
+
+_READ: Rules = {
+    Load: lambda node: (node.buffer,),
+    Invoke: lambda node: node.buffers,
+    Intrinsic: lambda node: node.buffers[len(node.instruction.outputs) :],
+}
+_WRITTEN: Rules = {
+    Store: lambda node: (node.buffer,),
+    Timestamp: lambda node: (node.buffer,),
+    Invoke: lambda node: node.buffers,
+    Intrinsic: lambda node: node.buffers[: len(node.instruction.outputs)],
+}
+
+
+def read_by(node: Node) -> tuple[Buffer, ...]:
+    """The buffers that a load reads, and that an instruction or a kernel may read through its operands."""
+    return _of(_READ, node)
+
+
+def written_by(node: Node) -> tuple[Buffer, ...]:
+    """The buffers that a statement may write."""
+    return _of(_WRITTEN, node)
+
+
+def all_read(*nodes: Node) -> set[Buffer]:
+    """The buffers that the nodes, or something beneath them, may read."""
+    return {buffer for node in nodes for n in walk(node) for buffer in _of(_READ, n)}
+
+
+def all_written(*nodes: Node) -> set[Buffer]:
+    """The buffers that the nodes, or something beneath them, may write."""
+    return {buffer for node in nodes for n in walk(node) for buffer in _of(_WRITTEN, n)}
+
+
+def _of(rules: Rules, node: Node) -> tuple[Buffer, ...]:
+    rule = rules.get(type(node))
+    return () if rule is None else rule(node)
