@@ -61,9 +61,9 @@ EXPRESSIONS: dict[type[Expr], Stmt] = {
     ex.Piecewise: st.For(I, ZERO, const(2), LoopKind.UNROLLED, put(ex.Piecewise((NUMBER, const(1.0)), I, FLOAT32))),
     Load: put(NUMBER),
     **{kind: put(kind(NUMBER, const(2.0))) for kind in (ex.Add, ex.Sub, ex.Mul, ex.Div, ex.Min, ex.Max)},
-    **{kind: put(kind(COUNT, const(3))) for kind in (ex.FloorDiv, ex.FloorMod)},
+    **{kind: put(kind(COUNT, const(3, INT64))) for kind in (ex.FloorDiv, ex.FloorMod)},
     **{kind: put(kind(NUMBER, const(2.0))) for kind in (ex.EQ, ex.NE, ex.LT, ex.LE, ex.GT, ex.GE)},
-    **{kind: put(kind(HOLDS, ex.GE(COUNT, ZERO))) for kind in (ex.And, ex.Or)},
+    **{kind: put(kind(HOLDS, ex.GE(COUNT, const(0, INT64)))) for kind in (ex.And, ex.Or)},
 }  # fmt: skip
 STATEMENTS: dict[type[Stmt], Stmt] = {
     st.For: st.For(I, ZERO, FOUR, LoopKind.PARALLEL, Store(Y, (I,), NUMBER)),

@@ -8,11 +8,12 @@ import pytest
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import BOOL, FLOAT32, Const, Var, as_expr, const
+from sateen.tensor_ir.ir.expr import BOOL, FLOAT32, INT64, Const, Var, as_expr, const
 
 x, y = Var("x"), Var("y")
 f = Var("f", FLOAT32)
 p = Var("p", BOOL)
+d32 = Var("d", ex.DType.of("int32"))
 
 
 def literal(e):
@@ -45,11 +46,11 @@ def test_a_number_takes_the_type_of_the_other_operand():
     assert str(f + 1) == "f + 1.0f"
     assert str(as_expr(np.float32(0.5)) + f) == "0.5f + f"
     refused("literal 300 is out of the range of uint8: [0, 255]", lambda: short + 300)
-    refused("expected an integer for a literal of type int64, found 0.5", lambda: x + 0.5)
+    refused("expected an integer for a literal of type index, found 0.5", lambda: x + 0.5)
 
 
 def test_literals():
-    assert [literal(const(v)) for v in (3, 0.5, True)] == [(3, "int64"), (0.5, "float32"), (True, "bool")]
+    assert [literal(const(v)) for v in (3, 0.5, True)] == [(3, "index"), (0.5, "float32"), (True, "bool")]
     assert literal(const(3, "float32")) == (3.0, "float32")
     for kind in ("uint8", "int32", "float16", "float32", "float64", "bool"):
         assert literal(const(np.dtype(kind).type(1))) == (1, kind)
@@ -69,17 +70,17 @@ def test_integers_fold_and_wrap():
     assert literal(const(-128, "int8") // const(-1, "int8")) == (-128, "int8")
     assert literal(-const(-128, "int8")) == (-128, "int8")
     assert literal(-const(1, "uint8")) == (255, "uint8")
-    assert literal(const(-7) // const(2)) == (-4, "int64")
-    assert literal(const(-7) % const(2)) == (1, "int64")
+    assert literal(const(-7) // const(2)) == (-4, "index")
+    assert literal(const(-7) % const(2)) == (1, "index")
     assert literal(ex.cast("int8", const(200))) == (-56, "int8")
-    assert literal(ex.minimum(const(3), const(4))) == (3, "int64")
-    assert literal(ex.maximum(const(3), const(4))) == (4, "int64")
+    assert literal(ex.minimum(const(3), const(4))) == (3, "index")
+    assert literal(ex.maximum(const(3), const(4))) == (4, "index")
     assert literal(const(3) < const(4)) == (True, "bool")
 
 
 def test_identities_fold_for_integers_only():
     assert all(e is x for e in (x + 0, 0 + x, x - 0, x * 1, 1 * x, x // 1))
-    assert literal(x * 0) == literal(0 * x) == literal(x % 1) == (0, "int64")
+    assert literal(x * 0) == literal(0 * x) == literal(x % 1) == (0, "index")
     assert str(f + 0.0) == "f + 0.0f"  # -0.0 + 0.0 is 0.0
     assert str(f * 1.0) == "f * 1.0f"
     assert str(const(0.5) + const(0.5)) == "0.5f + 0.5f"
@@ -104,29 +105,69 @@ def test_conditions_fold():
 
 
 def test_conversion_to_the_same_type_is_nothing():
-    assert x.astype("int64") is x
+    assert x.astype("index") is x
+    assert f.astype("float32") is f
     assert str(x.astype("float32")) == "float32(x)"
     assert te.isnan(f).dtype == BOOL
+
+
+def test_an_index_becomes_data_beside_data():
+    data = Var("d", INT64)
+    assert [str(e) for e in (x + data, data * x, x < data, te.select(p, data, x))] == [
+        "int64(x) + d", "d * int64(x)", "int64(x) < d", "select(p, d, int64(x))"
+    ]  # fmt: skip
+    assert (x + data).dtype == INT64
+    assert str(te.piecewise([x, data], y)) == "piecewise[y](int64(x), d)"
+    assert str(ex.call("f", [x, 1])) == "f(int64(x), int64(1))"
+    refused("operands of '+' have types index and int32; convert one with .astype(...)", lambda: x + d32)
+
+
+def test_a_literal_is_data_or_an_index_as_it_is_needed():
+    data, five = Var("d", INT64), const(5, "int64")
+    assert [str(e) for e in (x + five, five + x, data + const(5), data + 5)] == [
+        "x + 5", "5 + x", "d + int64(5)", "d + int64(5)"
+    ]  # fmt: skip
+    assert literal(five + const(3)) == (8, "int64")
+
+
+def test_conversions_between_an_index_and_int64_are_exact():
+    data = Var("d", INT64)
+    assert x.astype("int64").astype("index") is x
+    assert data.astype("index").astype("int64") is data
+    assert str(d32.astype("int64").astype("index")) == "index(d)"
+    assert literal(const(7, "int64").astype("index")) == (7, "index")
+    refused("expected an element type such as 'int64', found index", lambda: te.placeholder((4,), "index"))
+
+
+def test_a_subscript_of_data_is_converted_where_it_is_written():
+    data = Var("d", INT64)
+    array = te.placeholder((9,), name="A")
+    subscripts = [data, d32, data + x, x - data, data - x - 3, 2 - (data - x), data * 4 + x, te.minimum(data, 3)]
+    assert [str(array[e]) for e in subscripts] == [
+        "A[index(d)]", "A[index(d)]", "A[index(d) + x]", "A[x - index(d)]", "A[index(d) + (-3 - x)]",
+        "A[2 + x - index(d)]", "A[index(d * int64(4)) + x]", "A[index(min(d, int64(3)))]",
+    ]  # fmt: skip
+    assert str(te.piecewise([f, f], data)) == "piecewise[index(d)](f, f)"
 
 
 def test_pieces_of_a_constant_index():
     assert te.piecewise([x, y], const(1)) is y
     refused("piecewise expects at least one branch, found none", lambda: te.piecewise([], x))
-    refused("branches of piecewise have types int64 and float32", lambda: te.piecewise([x, f], x))
+    refused("branches of piecewise have types index and float32", lambda: te.piecewise([x, f], x))
     refused("piecewise expects an index in [0, 2), found 2", lambda: te.piecewise([x, y], const(2)))
 
 
 def test_types_that_do_not_fit():
-    refused("operands of '+' have types int64 and float32; convert one with .astype(...)", lambda: x + f)
-    refused("operands of 'select' have types int64 and float32", lambda: te.select(p, x, f))
+    refused("operands of '+' have types index and float32; convert one with .astype(...)", lambda: x + f)
+    refused("operands of 'select' have types index and float32", lambda: te.select(p, x, f))
     refused("'+' needs numbers, found bool; convert with .astype(...)", lambda: p + p)
-    refused("'/' is the division of floating-point numbers, found int64; use // for integers", lambda: x / y)
+    refused("'/' is the division of floating-point numbers, found index; use // for integers", lambda: x / y)
     refused("'//' is the floor division of integers, found float32", lambda: f // f)
     refused("'//' by the constant 0", lambda: x // 0)
     refused("'%' by the constant 0", lambda: x % 0)
-    refused("'and' expects a condition (bool), found int64; compare it with something first", lambda: p & x)
-    refused("'not' expects a condition (bool), found int64", lambda: ~x)
-    refused("select expects a condition (bool), found int64", lambda: te.select(x, x, y))
+    refused("'and' expects a condition (bool), found index; compare it with something first", lambda: p & x)
+    refused("'not' expects a condition (bool), found index", lambda: ~x)
+    refused("select expects a condition (bool), found index", lambda: te.select(x, x, y))
 
 
 def test_an_expression_has_no_truth_value():
@@ -148,7 +189,7 @@ def test_equality_builds_comparisons():
     assert type(x != y) is ex.NE
     refused("an expression (EQ, bool) has no truth value while it is being built", lambda: bool(x == y))
     refused("whether two are the same axis or expression is `a is b`", lambda: y in [x, y])
-    refused("operands of '==' have types int64 and float32", lambda: x == f)
+    refused("operands of '==' have types index and float32", lambda: x == f)
     refused("expected an expression or a number, found str: 'x'", lambda: x == "x")
 
 

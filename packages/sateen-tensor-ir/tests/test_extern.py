@@ -97,7 +97,7 @@ def test_loops_of_every_kind_and_other_statements():
         "    barrier shared",
         "    allocate buffer: shared float32[2]",
         "    copy[t + u] = buffer[u]",
-        "notify:int32(1)",
+        "notify:int32(int64(1))",
     ]
 
 
@@ -144,7 +144,7 @@ def test_misuse_of_the_builder_is_refused():
         lambda ib, source, result: ib.if_scope(source[0]).__enter__(),
     )
     refused(
-        "while_scope expects a condition (bool), found int64; compare it with something first",
+        "while_scope expects a condition (bool), found index; compare it with something first",
         lambda ib, source, result: ib.while_scope(1).__enter__(),
     )
     refused(

@@ -32,7 +32,7 @@ def memory() -> Buffer:
 
 
 def test_an_offset_may_be_an_expression(memory: Buffer) -> None:
-    i = Var("i", INT64)
+    i = Var("i")
     function = in_a_loop(i * 16 + 64, memory, i)
     assert "invoke slice(memory + 0, memory + i * 16 + 64)" in str(function)
     text, _ = emit_module([function], TRIPLE)
@@ -40,7 +40,7 @@ def test_an_offset_may_be_an_expression(memory: Buffer) -> None:
 
 
 def test_the_digest_tells_offsets_apart_and_ignores_names(memory: Buffer) -> None:
-    i, j = Var("i", INT64), Var("j", INT64)
+    i, j = Var("i"), Var("j")
     assert digest(in_a_loop(i * 16, memory, i)) == digest(in_a_loop(j * 16, block("other"), j))
     assert digest(in_a_loop(i * 16, memory, i)) != digest(in_a_loop(i * 32, memory, i))
     assert digest(in_a_loop(16, memory, i)) == digest(in_a_loop(const(16), memory, i))

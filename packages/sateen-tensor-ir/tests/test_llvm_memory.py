@@ -81,14 +81,14 @@ function f(a: float32[{size}], b: out {dtype}[{size + 1}])
     np.testing.assert_array_equal(b.astype("float32"), [*(a + 1), 99])
 
 
-@pytest.mark.parametrize("condition", ["i < n[0]", "i % 3 == 1", "i == 5", "i < 0"])
+@pytest.mark.parametrize("condition", ["i < index(n[0])", "i % 3 == 1", "i == 5", "i < 0"])
 def test_what_all_lanes_read_under_a_mask_is_one_element(condition):
     """An address made of such a load is a scalar; no element is read where no lane is active."""
     source = f"""\
 function f(n: int64[1], place: int64[4], table: float32[64], b: out float32[3, 16])
   for r in [0, 3):
     vectorized i in [0, 16):
-      b[r, i] = select({condition}, table[place[n[0] - 4 + r] * 16 + i], -1.0f)
+      b[r, i] = select({condition}, table[index(place[index(n[0]) - 4 + r]) * 16 + i], -1.0f)
 """
     table = np.arange(64, dtype="float32")
     for n in (4, 5):
@@ -134,13 +134,13 @@ def test_a_condition_on_loaded_data_guards_a_gather():
     source = """\
 function f(a: int32[4], p: int32[8], b: out int32[8])
   vectorized i in [0, 8):
-    b[i] = select(p[i] < int32(4), a[int64(p[i])], int32(-1))
+    b[i] = select(p[i] < int32(4), a[index(p[i])], int32(-1))
 """
     agree(source, np.arange(4, dtype="int32"), np.array([3, 9, 0, 1000000, 2, 1, 99, 3], "int32"), np.zeros(8, "int32"))
 
 
 @pytest.mark.parametrize("guard", ["", "if i != 3:\n      "])
-@pytest.mark.parametrize("index", ["i * 3", "23 - i", "(i * 5) % 24", "int64(p[i])", "i // 2", "7"])
+@pytest.mark.parametrize("index", ["i * 3", "23 - i", "(i * 5) % 24", "index(p[i])", "i // 2", "7"])
 def test_gathers_and_scatters_by_lane(index, guard):
     positions = np.array([5, 3, 0, 1, 22, 23, 11, 8], "int32")
     values = np.arange(24, dtype="float32")

@@ -74,7 +74,7 @@ BODIES = {
       r[1] = r[0] + r[2]
 """,
     "a loop that may have no iteration": """\
-    for k in [0, int64(a[7]) % 3):
+    for k in [0, index(a[7]) % 3):
       vectorized v in [0, 4):
         r[v + 4] = r[v] + int32(k)
 """,
@@ -172,7 +172,7 @@ def test_register_code_has_no_memory():
             "expected constant indices after unrolling, found an index that varies with loop 'k', 'l'",
         ),
         (
-            FILL + "    b[0] = r[int64(a[0])]\n",
+            FILL + "    b[0] = r[index(a[0])]\n",
             "expected constant indices after unrolling, found an index that varies with loaded data",
         ),
         (

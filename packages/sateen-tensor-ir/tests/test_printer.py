@@ -94,7 +94,7 @@ def test_every_statement():
         "if x < 1:",
         "  barrier shared",
         "else:",
-        "  f(x)",
+        "  f(int64(x))",
         "let y = x + 1",
         "pass",
     ]

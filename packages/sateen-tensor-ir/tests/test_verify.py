@@ -13,6 +13,7 @@ from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import (
     EMPTY,
     Allocate,
+    Evaluate,
     For,
     Function,
     If,
@@ -110,10 +111,14 @@ def test_calls_and_timestamps():
     unknown = Buffer("t", (FOUR,), FLOAT32)
     refused("buffer 't' is used outside of its allocation", invoke("kernel", (unknown, 0)))
     refused("variable 'i' is used where nothing binds it", invoke("kernel", (A, i)))
-    refused("the offset of buffer 'A' expects int64", invoke("kernel", (A, HALF)))
+    refused("the offset of buffer 'A' expects index", invoke("kernel", (A, HALF)))
     with pytest.raises(LoweringError, match="expects an offset for each buffer, found 0 offsets for 1 buffers"):
         Invoke("kernel", (A,), ())
     refused("buffer 't' is used outside of its allocation", Timestamp(unknown, 0))
+    index = Buffer("index", (const(4),), ex.INDEX)
+    refused("buffer 'index' has elements of index, which memory does not hold", Allocate(index, EMPTY))
+    refused("a call of 'f' takes and gives data, found index", Evaluate(ex.Call("f", (ZERO,), FLOAT32)))
+    refused("a call of 'f' takes and gives data, found index", Evaluate(ex.Call("f", (), ex.INDEX)))
     refused("a timestamp expects int64, found float32", Timestamp(A, 0))
 
 
@@ -137,32 +142,32 @@ def test_indices():
     refused("buffer 'A' has 1 dimensions, found 2 indices", Store(A, (ZERO, ZERO), HALF))
     refused("buffer 'A' has 1 dimensions, found 0 indices", put(ex.Load(A, (), FLOAT32)))
     narrow = const(0, "int32")
-    refused("an index of buffer 'A' expects int64, found int32(0) of int32", put(HALF, narrow))
+    refused("an index of buffer 'A' expects index, found int32(0) of int32", put(HALF, narrow))
 
 
 def test_types():
-    refused("buffer 'A' expects float32, found 1 of int64\n  in A[0] = 1", put(ONE))
+    refused("buffer 'A' expects float32, found 1 of index\n  in A[0] = 1", put(ONE))
     refused("a load from buffer 'A' expects float32, found A[0] of int64", put(ex.Load(A, (ZERO,), INT64)))
-    refused("variable 'i' expects int64, found 0.5f of float32", Let(i, HALF, store))
-    refused("a condition expects bool, found int64", If(ONE, store))
-    refused("a condition expects bool, found int64", While(ONE, store))
-    refused("'+' has operands of float32 and int64", put(ex.Add(HALF, ONE)))
+    refused("variable 'i' expects index, found 0.5f of float32", Let(i, HALF, store))
+    refused("a condition expects bool, found index", If(ONE, store))
+    refused("a condition expects bool, found index", While(ONE, store))
+    refused("'+' has operands of float32 and index", put(ex.Add(HALF, ONE)))
     refused("'*' has operands of bool and bool", put(ex.Mul(ex.TRUE, ex.TRUE)))
-    refused("'<' has operands of float32 and int64", If(ex.LT(HALF, ONE), store))
-    refused("'and' has operands of bool and int64", If(ex.And(ex.TRUE, ONE), store))
+    refused("'<' has operands of float32 and index", If(ex.LT(HALF, ONE), store))
+    refused("'and' has operands of bool and index", If(ex.And(ex.TRUE, ONE), store))
     refused("'//' has operands of float32 and float32", put(ex.FloorDiv(HALF, HALF)))
-    refused("'/' has operands of int64 and int64", put(ex.Cast(ex.Div(ONE, ONE), FLOAT32)))
-    refused("'not' expects bool, found 1 of int64", If(ex.Not(ONE), store))
-    refused("the condition of a select expects bool, found 1 of int64", put(ex.Select(ONE, HALF, HALF)))
-    refused("the second operand of a select expects float32, found 1 of int64", put(ex.Select(ex.TRUE, HALF, ONE)))
-    refused("the index of piecewise expects int64, found 0.5f of float32", put(ex.Piecewise((HALF,), HALF, FLOAT32)))
-    refused("a branch of piecewise expects float32, found 1 of int64", put(ex.Piecewise((HALF, ONE), ZERO, FLOAT32)))
+    refused("'/' has operands of index and index", put(ex.Cast(ex.Div(ONE, ONE), FLOAT32)))
+    refused("'not' expects bool, found 1 of index", If(ex.Not(ONE), store))
+    refused("the condition of a select expects bool, found 1 of index", put(ex.Select(ONE, HALF, HALF)))
+    refused("the second operand of a select expects float32, found 1 of index", put(ex.Select(ex.TRUE, HALF, ONE)))
+    refused("the index of piecewise expects index, found 0.5f of float32", put(ex.Piecewise((HALF,), HALF, FLOAT32)))
+    refused("a branch of piecewise expects float32, found 1 of index", put(ex.Piecewise((HALF, ONE), ZERO, FLOAT32)))
 
 
 def test_loops():
-    refused("the range of loop 'i' expects int64, found 0.5f of float32", loop(i, store, extent=HALF))
+    refused("the range of loop 'i' expects index, found 0.5f of float32", loop(i, store, extent=HALF))
     short = Var("s", ex.DType.of("int32"))
-    refused("loop variable 's' expects int64, found int32", loop(short, store))
+    refused("loop variable 's' expects index, found int32", loop(short, store))
     extent = j + 1
     for kind in (LoopKind.VECTORIZED, LoopKind.UNROLLED):
         message = (

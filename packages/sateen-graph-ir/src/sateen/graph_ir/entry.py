@@ -16,7 +16,7 @@ from sateen.graph_ir.types import TensorType
 from sateen.graph_ir.views import View
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Expr, Load, Var, const
+from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var, cast, const
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
     For,
@@ -31,7 +31,7 @@ from sateen.tensor_ir.ir.stmt import (
     sequence,
 )
 
-INT64, UINT8 = DType.of("int64"), DType.of("uint8")
+UINT8 = DType.of("uint8")
 
 Place = tuple[Buffer, Expr | int]
 """A buffer, and the byte in it at which a value begins."""
@@ -140,13 +140,13 @@ class _Writer:
         scratch: Sequence[Place],
     ) -> Stmt:
         workspace, *following = scratch
-        number, i = _variable("number", control.NUMBER), Var("i", INT64)
+        number, i = _variable("number", control.NUMBER), Var("i")
         state, captured = outputs[: op.carried], inputs[op.carried :]
         sizes = [v.type.bytes for v in op.body.outputs[op.carried :]]
         slices = [(b, start + i * size) for (b, start), size in zip(outputs[op.carried :], sizes, strict=True)]
         places = _places(op.body, [(number, 0), *state, *captured], [*following, *slices])
         steps = self.steps(op.body, plan.bodies[op.body], places, workspace)
-        iteration = sequence(Store(number, (), i), *steps, *self._hand_on(op, following, state))
+        iteration = sequence(Store(number, (), cast(INT64, i)), *steps, *self._hand_on(op, following, state))
         loop = For(i, const(0), const(op.count), LoopKind.SERIAL, iteration)
         return Allocate(number, sequence(*self._hand_on(op, inputs, state), loop))
 
@@ -170,7 +170,7 @@ class _Writer:
             self._copy(control.NUMBER, inputs[0], (most, 0)),
             self._copy(control.CONDITION, inputs[1], (goes_on, 0)),
             *self._hand_on(op, inputs[op.deciding :], outputs),
-            Store(number, (), const(0)),
+            Store(number, (), const(0, INT64)),
             While(_load(goes_on) & (_load(number) < _load(most)), iteration),
         )
         return Allocate(number, Allocate(most, Allocate(goes_on, body)))

@@ -29,8 +29,8 @@ from sateen.topi.operator import Computation
 
 def position(index: Expr, extent: int) -> Expr:
     """A place in [0, extent) from an index in [-extent, extent); the nearest to one that is out of range."""
-    wide = index.astype("int64")
-    return te.minimum(te.maximum(te.select(wide < 0, wide + extent, wide), 0), extent - 1)
+    place = index.astype("index")
+    return te.minimum(te.maximum(te.select(place < 0, place + extent, place), 0), extent - 1)
 
 
 def gather(data: View, indices: View, axis: int, layout: Layout | None = None) -> Computation:
@@ -108,7 +108,7 @@ def scatter_elements(data: View, indices: View, updates: View, axis: int, reduct
 
     def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
         with loops(ib, indices.shape) as index:
-            place = ib.let("place", chosen[tuple(index)].astype("int64"))
+            place = ib.let("place", chosen[tuple(index)].astype("index"))
             where = ib.let("where", te.select(place < 0, place + data.shape[axis], place))
             target = (*index[:axis], where, *index[axis + 1 :])
             with ib.if_scope(te.all(where >= 0, where < data.shape[axis])):
@@ -132,7 +132,7 @@ def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none"
         with loops(ib, indices.shape[:-1]) as index:
             places = []
             for d in range(depth):
-                place = ib.let(f"place{d}", chosen[(*index, d)].astype("int64"))
+                place = ib.let(f"place{d}", chosen[(*index, d)].astype("index"))
                 places.append(ib.let(f"where{d}", te.select(place < 0, place + data.shape[d], place)))
             inside = [c for p, extent in zip(places, data.shape, strict=False) for c in (p >= 0, p < extent)]
             with ib.if_scope(te.all(*inside)), loops(ib, data.shape[depth:], vector_of(data)) as rest:
@@ -160,8 +160,11 @@ def tensor_scatter(
     extent, length = cache.shape[axis], update.shape[axis]
 
     def element(*index: Expr) -> Expr:
-        start = te.const(0) if starts is None else starts(index[0]).astype("int64")
-        t = (index[axis] - start) % extent if circular else index[axis] - start
+        start = te.const(0) if starts is None else starts(index[0]).astype("index")
+        if circular:
+            t = (index[axis] - start % extent) % extent
+        else:
+            t = index[axis] - te.minimum(te.maximum(start, -length), extent)
         place = te.minimum(te.maximum(t, 0), max(length - 1, 0))
         old = cache(*index)
         if length == 0:

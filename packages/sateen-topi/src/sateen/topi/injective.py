@@ -11,7 +11,7 @@ from math import prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import INT64, Const, Expr, FloorMod, IterVar, Read, Var, is_among, position
+from sateen.tensor_ir.ir.expr import INDEX, Const, Expr, FloorMod, IterVar, Read, Var, is_among, position
 from sateen.tensor_ir.ir.visit import children, substitute, walk
 from sateen.tensor_ir.lower.inline_stages import Inliner
 from sateen.tensor_ir.te.tensor import Operation
@@ -138,6 +138,7 @@ class _Accesses:
             for node in walk(address)
             if isinstance(node, FloorMod)
             and isinstance(node.b, Const)
+            and node.dtype == INDEX
             and self.analyzer.form(node.a).terms.get(axis) == 1
         }
         periods = [p for p in found if p > lanes and p % lanes and _extent(axis) % p == 0 and p < _extent(axis)]
@@ -145,7 +146,7 @@ class _Accesses:
 
     def _step(self, address: Expr, axis: IterVar, block: int = 1) -> int | None:
         """How far the address moves with one step of the axis, within a block; None where that varies."""
-        inner, outer = Var("inner", INT64), Var("outer", INT64)
+        inner, outer = Var("inner"), Var("outer")
         self.analyzer.bind(inner, 0, block)
         self.analyzer.bind(outer, 0, -(-_extent(axis) // block))
         moved = outer if block == 1 else outer * block + inner

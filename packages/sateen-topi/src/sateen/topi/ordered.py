@@ -136,10 +136,10 @@ class _Heap:
         hole = ib.allocate("int64", (1,), name="hole")
         hole[0] = start
         with ib.while_scope(hole[0] * 2 + 1 < size):
-            parent = ib.let("parent", hole[0])
+            parent = ib.let("parent", hole[0].astype("index"))
             left = ib.let("left", parent * 2 + 1)
             right_is_worse = te.all(left + 1 < size, self.precedes(*self.element(left), *self.element(left + 1)))
-            child = ib.let("child", left + right_is_worse.astype("int64"))
+            child = ib.let("child", left + right_is_worse.astype("index"))
             with ib.if_scope(self.precedes(*self.element(parent), *self.element(child))):
                 self.swap(parent, child)
                 hole[0] = child

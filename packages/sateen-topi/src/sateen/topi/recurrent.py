@@ -275,7 +275,7 @@ class _Step:
             lengths = self.layer.inputs.lengths
             length: Expr | int = self.layer.time
             if lengths is not None:
-                given = _read(self.given, lengths, (b,)).astype("int64")
+                given = _read(self.given, lengths, (b,)).astype("index")
                 length = self.ib.let("length", te.minimum(te.maximum(given, 0), self.layer.time))
             backwards = self.layer.settings.backwards[self.d]
             yield b, self.ib.let("t", te.maximum(length - 1 - self.number, 0) if backwards else self.number), length

@@ -103,7 +103,7 @@ def _taps(at: Expr, extent: int, mode: str, padding: str, align_corners: bool) -
         before, weights = 0, [1.0 - part, part]
     else:
         before, weights = 1, [_outer(part + 1.0), _inner(part), _inner(1.0 - part), _outer(2.0 - part)]
-    base = te.minimum(te.maximum(first, -4.0), extent + 4.0).astype("int64") - before
+    base = te.minimum(te.maximum(first, -4.0), extent + 4.0).astype("index") - before
     return [_tap(base + k, w, extent, padding, align_corners) for k, w in enumerate(weights)]
 
 
@@ -202,7 +202,7 @@ def roi_align(
         parallel = "parallel" if prod(result_shape) >= SERIAL_ELEMENTS // 16 else "serial"
         with ib.for_range(0, count * channels, "row", parallel) as row:
             r, c = ib.let("r", row // channels), ib.let("c", row % channels)
-            n = ib.let("n", te.minimum(te.maximum(image[r].astype("int64"), 0), images - 1))
+            n = ib.let("n", te.minimum(te.maximum(image[r].astype("index"), 0), images - 1))
             start, size, points = [], [], []
             for d in range(2):
                 low, high = (regions[r, k].astype(real) * scale - (0.5 if half_pixel else 0.0) for k in (1 - d, 3 - d))
@@ -210,7 +210,7 @@ def roi_align(
                 start.append(ib.let("start", low))
                 size.append(ib.let("size", extent / float(shape[d])))
                 limit = float((height, width)[d] + 1)
-                own = te.minimum(te.maximum(te.ceil(size[d]), 0.0), limit).astype("int64")
+                own = te.minimum(te.maximum(te.ceil(size[d]), 0.0), limit).astype("index")
                 points.append(ib.let("points", own) if not samples else te.const(samples))
             total = ib.allocate(real, (1,), "register", "total")
             with ib.for_range(0, shape[0], "py") as py, ib.for_range(0, shape[1], "px") as px:
@@ -240,6 +240,6 @@ def roi_align(
 def _clamped_taps(at: Expr, extent: int) -> list[tuple[Expr, Expr]]:
     """The two elements around a position, which the border limits before it is split, and what they count."""
     at = te.minimum(te.maximum(at, 0.0), float(extent - 1))
-    first = te.minimum(at.astype("int64"), extent - 1)
+    first = te.minimum(at.astype("index"), extent - 1)
     part = at - first.astype(at.dtype)
     return [(first, 1.0 - part), (te.minimum(first + 1, extent - 1), part)]

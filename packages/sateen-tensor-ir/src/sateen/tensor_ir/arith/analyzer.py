@@ -1,10 +1,9 @@
 """Integer reasoning on index expressions: normal forms, ranges, divisibility, proofs.
 
-One Analyzer serves one lowering. It knows the ranges of variables and turns every int64 expression into a linear
-form over interned atoms; `simplify` writes that form back as an expression. Rules for floor division and remainder are
-in `division.py`. All of it holds for integers that do not overflow, which docs/semantics.md (indices) grants to int64
-expressions over loop variables and extents. What comes from memory, calls and conversions is data: it wraps, so nothing
-is concluded from a form of it unless its range is known and within int64.
+One Analyzer serves one lowering. It knows the ranges of variables and turns every expression of type `index` into a
+linear form over interned atoms; `simplify` writes that form back as an expression. Rules for floor division and
+remainder are in `division.py`. All of it holds for integers that do not overflow, which docs/semantics.md (indices)
+grants to an index. Nothing is concluded from data but the range of an index that was converted from it.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
 from sateen.tensor_ir.arith.linear import Linear, constant, term
 from sateen.tensor_ir.arith.structure import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import INT64, Expr, Var
-from sateen.tensor_ir.ir.visit import map_children, operands_first, walk
+from sateen.tensor_ir.ir.expr import INDEX, Expr, Var
+from sateen.tensor_ir.ir.visit import map_children, operands_first
 
 _DEEP = 40
-
-_SOURCES = (ex.Load, ex.Read, ex.Call, ex.Cast, Var)
+_CLAMPS = 8
+"""Operations within each other in which the range of data is looked for."""
 
 
 class Interval(NamedTuple):
@@ -31,6 +30,9 @@ class Interval(NamedTuple):
 
     low: int | None
     high: int | None
+
+
+_UNKNOWN = Interval(None, None)
 
 
 class Bound(NamedTuple):
@@ -55,10 +57,6 @@ class Analyzer:
         """Atoms that are `form // k`."""
         self.remainders: dict[Expr, tuple[Linear, int]] = {}
         """Atoms that are `form % k`."""
-        self._sources: dict[Expr, frozenset[Expr]] = {}
-        """What may make data of an atom: the loads, calls, conversions and variables in it."""
-        self._data: set[Expr] = set()
-        """Variables that hold data."""
         self.keys = StructuralKeys()
 
     # Ranges.
@@ -75,13 +73,10 @@ class Analyzer:
         self._forget()
 
     def bind_value(self, var: Var, value: Expr) -> None:
-        """Declare that `var` holds `value`: an index with the range of an index, data where `value` may wrap."""
-        if value.dtype != INT64:
+        """Declare that `var` holds `value`, an index or data."""
+        if not value.dtype.is_int:
             return
-        form = self.form(value)
-        low, high = self.interval(form)
-        if self.may_wrap(form):
-            self._data.add(var)
+        low, high = self.interval(self.form(value)) if value.dtype == INDEX else self.data_interval(value)
         self.bounds[var] = Bound(None if low is None else constant(low), None if high is None else constant(high))
         self._forget()
 
@@ -136,16 +131,15 @@ class Analyzer:
 
     def lower(self, form: Linear) -> int | None:
         """A lower bound of the form's value; None where none is known."""
-        return self._extreme(form, lowest=True) if not self._has_data(form) else self.interval(form).low
+        return self._extreme(form, lowest=True)
 
     def upper(self, form: Linear) -> int | None:
         """An upper bound of the form's value; None where none is known."""
-        return self._extreme(form, lowest=False) if not self._has_data(form) else self.interval(form).high
+        return self._extreme(form, lowest=False)
 
     def interval(self, form: Linear) -> Interval:
-        """Both bounds; none where the form may wrap."""
-        low, high = self._extreme(form, lowest=True), self._extreme(form, lowest=False)
-        return Interval(None, None) if self._has_data(form) and not _fits(low, high) else Interval(low, high)
+        """Both bounds."""
+        return Interval(self.lower(form), self.upper(form))
 
     def _extreme(self, form: Linear, *, lowest: bool) -> int | None:
         """Replace atoms by their bounds, symbolic ones first, so that `n - 1 - i` with `i < n` is seen to be >= 0."""
@@ -195,26 +189,33 @@ class Analyzer:
             top = divisor - 1 if low is None or high is None or low < 0 else min(high, divisor - 1)
             return Interval(0, top)
         if isinstance(atom, (ex.Min, ex.Max)):
-            pick: Callable[..., int] = min if isinstance(atom, ex.Min) else max
-            a, b = self.interval(self.form(atom.a)), self.interval(self.form(atom.b))
-            ends = []
-            for x, y, known_suffices in ((a.low, b.low, pick is max), (a.high, b.high, pick is min)):
-                if x is None or y is None:
-                    ends.append((x if x is not None else y) if known_suffices else None)
-                else:
-                    ends.append(pick(x, y))
-            return Interval(*ends)
+            return _extremum(atom, self.interval(self.form(atom.a)), self.interval(self.form(atom.b)))
         if isinstance(atom, ex.Select):
-            a, b = self.interval(self.form(atom.then)), self.interval(self.form(atom.otherwise))
-            return Interval(
-                None if a.low is None or b.low is None else min(a.low, b.low),
-                None if a.high is None or b.high is None else max(a.high, b.high),
-            )
-        if isinstance(atom, ex.Cast) and atom.value.dtype.is_bool:
-            return Interval(0, 1)
-        if isinstance(atom, ex.Cast) and atom.value.dtype.is_int and _fits(*ex.int_range(atom.value.dtype)):
-            return Interval(*ex.int_range(atom.value.dtype))
+            return _union(self.interval(self.form(atom.then)), self.interval(self.form(atom.otherwise)))
+        if isinstance(atom, ex.Cast):
+            return self.data_interval(atom.value)
         return Interval(None, None)
+
+    def data_interval(self, e: Expr, deep: int = _CLAMPS) -> Interval:
+        """The range of data as an index: that of its type where it is a short one, or what clamps it."""
+        if e.dtype.is_bool:
+            return Interval(0, 1)
+        if not e.dtype.is_int:
+            return _UNKNOWN
+        least, most = ex.int_range(e.dtype)
+        match e:
+            case ex.Const():
+                return Interval(int(e.value), int(e.value))
+            case Var() if e in self.bounds:
+                return self.atom_interval(e)
+            case ex.Min() | ex.Max() if deep:
+                return _extremum(e, self.data_interval(e.a, deep - 1), self.data_interval(e.b, deep - 1))
+            case ex.Cast() if deep:
+                is_index = e.value.dtype == INDEX
+                low, high = self.interval(self.form(e.value)) if is_index else self.data_interval(e.value, deep - 1)
+                if low is not None and high is not None and least <= low and high <= most:
+                    return Interval(low, high)
+        return Interval(least, most) if e.dtype.bits < INDEX.bits else _UNKNOWN
 
     def modulus(self, form: Linear) -> tuple[int, int]:
         """(m, r) such that the value is r modulo m, with the largest m that the coefficients show; m 0: constant."""
@@ -224,7 +225,7 @@ class Analyzer:
     # Normal forms.
 
     def form(self, e: Expr) -> Linear:
-        """The linear form of an int64 expression."""
+        """The linear form of an index."""
         known = self._forms.get(id(e))
         if known is not None:
             return known[1]
@@ -242,9 +243,10 @@ class Analyzer:
             for operand in operands_first(e, done):
                 done.add(id(operand))
                 if operand is not e:
-                    (self.form if operand.dtype == INT64 else self.simplify)(operand)
+                    (self.form if operand.dtype == INDEX else self.simplify)(operand)
 
     def _form(self, e: Expr) -> Linear:
+        assert e.dtype == INDEX, f"{e} is data"
         match e:
             case ex.Const():
                 return constant(int(e.value))
@@ -264,7 +266,7 @@ class Analyzer:
                 return self._product(a, b)
             case ex.FloorDiv() | ex.FloorMod():
                 a, b = self.form(e.a), self.form(e.b)
-                if b.is_constant and b.constant > 0 and not self.may_wrap(a):
+                if b.is_constant and b.constant > 0:
                     rule = divide_linear if isinstance(e, ex.FloorDiv) else modulo_linear
                     return rule(self, a, b.constant)
                 return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
@@ -280,17 +282,16 @@ class Analyzer:
         result = result + Linear(0, {x: c * a.constant for x, c in b.terms.items() if a.constant})
         for x, cx in a.terms.items():
             for y, cy in b.terms.items():
-                atom = self.intern(("*", frozenset((x, y))), partial(ex.Mul, x, y), (x, y))
+                atom = self.intern(("*", frozenset((x, y))), partial(ex.Mul, x, y))
                 result = result + term(atom, cx * cy)
         return result
 
     def _extremum(self, e: ex.Min | ex.Max, a: Linear, b: Linear) -> Linear:
-        if not self.may_wrap(a) and not self.may_wrap(b):
-            low, high = self.interval(a - b)
-            if low is not None and low >= 0:
-                return b if isinstance(e, ex.Min) else a
-            if high is not None and high <= 0:
-                return a if isinstance(e, ex.Min) else b
+        low, high = self.interval(a - b)
+        if low is not None and low >= 0:
+            return b if isinstance(e, ex.Min) else a
+        if high is not None and high <= 0:
+            return a if isinstance(e, ex.Min) else b
         return self._opaque(type(e)(self.expr(a), self.expr(b)), (a, b))
 
     def recombine(self, form: Linear) -> Linear:
@@ -303,27 +304,22 @@ class Analyzer:
                     return self.recombine(form.without(atom) - quotient + numerator * coefficient)
         return form
 
-    def intern(self, key: object, build: Callable[[], Expr], parts: tuple[Expr, ...] = ()) -> Expr:
-        """The atom of this key, built at first use; it is data if one of its parts is."""
+    def intern(self, key: object, build: Callable[[], Expr]) -> Expr:
+        """The atom of this key, built at first use."""
         atom = self._atoms.get(key)
         if atom is None:
             atom = self._atoms[key] = build()
-            self._sources[atom] = frozenset().union(*(self._sources_of(part) for part in parts))
         return atom
 
     def quotient(self, form: Linear, divisor: int) -> Linear:
         """The atom `form // divisor`, no rule applied."""
-        atom = self.intern(
-            ("//", form.key, divisor), lambda: ex.FloorDiv(self.expr(form), ex.const(divisor)), tuple(form.terms)
-        )
+        atom = self.intern(("//", form.key, divisor), lambda: ex.FloorDiv(self.expr(form), ex.const(divisor)))
         self.divisions[atom] = (form, divisor)
         return term(atom)
 
     def remainder(self, form: Linear, divisor: int) -> Linear:
         """The atom `form % divisor`, no rule applied."""
-        atom = self.intern(
-            ("%", form.key, divisor), lambda: ex.FloorMod(self.expr(form), ex.const(divisor)), tuple(form.terms)
-        )
+        atom = self.intern(("%", form.key, divisor), lambda: ex.FloorMod(self.expr(form), ex.const(divisor)))
         self.remainders[atom] = (form, divisor)
         return term(atom)
 
@@ -332,26 +328,7 @@ class Analyzer:
         if isinstance(e, (ex.Const, Var)):
             return self._form(e)
         key = (type(e), *(f.key for f in forms)) if forms is not None else self.keys.of(e)
-        new = key not in self._atoms
-        atom = self.intern(key, lambda: e)
-        if new:
-            self._sources[atom] = frozenset(n for n in walk(atom) if isinstance(n, _SOURCES))
-        return term(atom)
-
-    def _sources_of(self, atom: Expr) -> frozenset[Expr]:
-        return frozenset((atom,)) if isinstance(atom, Var) else self._sources.get(atom, frozenset())
-
-    def _has_data(self, form: Linear) -> bool:
-        """Whether the form depends on data: a load, call or conversion, or a variable that holds such."""
-        return any(
-            source in self._data if isinstance(source, Var) else True
-            for atom in form.terms
-            for source in self._sources_of(atom)
-        )
-
-    def may_wrap(self, form: Linear) -> bool:
-        """Whether the value may be another one than that of the form: it is of data, and not known to fit."""
-        return self._has_data(form) and self.interval(form).low is None
+        return term(self.intern(key, lambda: e))
 
     # Writing back.
 
@@ -360,15 +337,15 @@ class Analyzer:
         result: Expr | None = None
         for atom, coefficient in sorted(form.terms.items(), key=lambda item: item[1] < 0):
             if result is None:
-                result = ex.multiply(atom, ex.wrap(coefficient, INT64))
+                result = ex.multiply(atom, ex.wrap(coefficient, INDEX))
             elif coefficient < 0:
-                result = ex.subtract(result, ex.multiply(atom, ex.wrap(-coefficient, INT64)))
+                result = ex.subtract(result, ex.multiply(atom, ex.wrap(-coefficient, INDEX)))
             else:
-                result = ex.add(result, ex.multiply(atom, ex.wrap(coefficient, INT64)))
-        rest = ex.wrap(form.constant, INT64)
+                result = ex.add(result, ex.multiply(atom, ex.wrap(coefficient, INDEX)))
+        rest = ex.wrap(form.constant, INDEX)
         if result is None:
             return ex.const(rest)
-        return ex.subtract(result, ex.wrap(-rest, INT64)) if rest < 0 else ex.add(result, rest)
+        return ex.subtract(result, ex.wrap(-rest, INDEX)) if rest < 0 else ex.add(result, rest)
 
     def _forget(self) -> None:
         """Ranges have changed, and with them what expressions simplify to."""
@@ -377,7 +354,7 @@ class Analyzer:
         self._intervals.clear()
 
     def simplify(self, e: Expr) -> Expr:
-        """An equal expression in normal form: integers linear, provable comparisons folded."""
+        """An equal expression in normal form: indices linear, provable comparisons of them folded."""
         known = self._simplified.get(id(e))
         if known is None:
             self._enter(e)
@@ -388,11 +365,11 @@ class Analyzer:
     def _simplify(self, e: Expr) -> Expr:
         if isinstance(e, (ex.Const, Var)) and e not in self.bounds:
             return e
-        if e.dtype == INT64 and not isinstance(e, ex.Reduce):
+        if e.dtype == INDEX:
             form = self.form(e)
             written = self.expr(form)
             return e if self.keys.of(written) == self.keys.of(e) else written
-        if isinstance(e, ex.Compare) and e.a.dtype == INT64:
+        if isinstance(e, ex.Compare) and e.a.dtype == INDEX:
             return self._comparison(e)
         return map_children(e, self.simplify)
 
@@ -422,11 +399,8 @@ class Analyzer:
         return None
 
     def decide(self, e: ex.Compare) -> bool | None:
-        """Whether a comparison of int64 always holds (True), never holds (False) or may be either (None)."""
-        a, b = self.form(e.a), self.form(e.b)
-        if self.may_wrap(a) or self.may_wrap(b):
-            return None
-        difference = b - a
+        """Whether a comparison of indices always holds (True), never holds (False) or may be either (None)."""
+        difference = self.form(e.b) - self.form(e.a)
         low, high = self.interval(difference)
         if isinstance(e, (ex.EQ, ex.NE)):
             m, r = self.modulus(difference)
@@ -443,12 +417,10 @@ class Analyzer:
         return False if high is not None and high < least else None
 
     def slack(self, e: Expr) -> Linear | None:
-        """The form that is at least 0 exactly where `e`, an order of two int64, holds; None for all else."""
-        if not isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)) or e.a.dtype != INT64:
+        """The form that is at least 0 exactly where `e`, an order of two indices, holds; None for all else."""
+        if not isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)) or e.a.dtype != INDEX:
             return None
         a, b = self.form(e.a), self.form(e.b)
-        if self.may_wrap(a) or self.may_wrap(b):
-            return None
         difference = a - b if isinstance(e, (ex.GT, ex.GE)) else b - a
         return difference - 1 if isinstance(e, (ex.LT, ex.GT)) else difference
 
@@ -457,12 +429,25 @@ class Analyzer:
         return ex.is_const(self.simplify(condition), True)
 
     def constant(self, e: Expr) -> int | None:
-        """The value of an int64 expression where it is known, else None."""
+        """The value of an index where it is known, else None."""
         form = self.form(e)
         return form.constant if form.is_constant else None
 
 
-def _fits(low: int | None, high: int | None) -> bool:
-    """Whether a range is known and within int64."""
-    least, most = ex.int_range(INT64)
-    return low is not None and high is not None and least <= low and high <= most
+def _extremum(e: ex.Min | ex.Max, a: Interval, b: Interval) -> Interval:
+    """The range of the smaller or larger of two, of which one may limit what the other is not known to be."""
+    pick: Callable[..., int] = min if isinstance(e, ex.Min) else max
+    ends: list[int | None] = []
+    for x, y, known_suffices in ((a.low, b.low, pick is max), (a.high, b.high, pick is min)):
+        if x is None or y is None:
+            ends.append((x if x is not None else y) if known_suffices else None)
+        else:
+            ends.append(pick(x, y))
+    return Interval(*ends)
+
+
+def _union(a: Interval, b: Interval) -> Interval:
+    return Interval(
+        None if a.low is None or b.low is None else min(a.low, b.low),
+        None if a.high is None or b.high is None else max(a.high, b.high),
+    )

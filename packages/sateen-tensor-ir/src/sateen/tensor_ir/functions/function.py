@@ -12,7 +12,7 @@ import numpy as np
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.functions.spelling import CSpelling, LlvmSpelling
-from sateen.tensor_ir.ir.expr import FLOAT32, Call, Const, Expr, as_expr, call, cast
+from sateen.tensor_ir.ir.expr import FLOAT32, Call, Const, Expr, as_data, as_expr, call, cast
 
 Array = np.ndarray[Any, Any]
 FLOAT64 = DType.of("float64")
@@ -114,15 +114,15 @@ class MathFunction:
         return f"MathFunction({self.name})"
 
     def __call__(self, *operands: Any) -> Expr:
-        """The function of these operands; a Python number or a literal takes the type of the others.
+        """The function of these operands; a number or literal takes the type of the others, an index is an int64.
 
         Raises ExpressionError for operands of other types than it takes, or another number of them.
         """
         self.signature.check_number(self.name, len(operands))
-        given = [a if isinstance(a, (int, float)) else as_expr(a) for a in operands]
+        given = [a if isinstance(a, (int, float)) else as_data(as_expr(a)) for a in operands]
         shared = given[: self.signature.count]
         typed = [a.dtype for a in shared if isinstance(a, Expr) and not isinstance(a, Const)]
-        first = typed[0] if typed else as_expr(shared[0]).dtype
+        first = typed[0] if typed else as_data(as_expr(shared[0])).dtype
         types = (*(first for _ in shared), *self.signature.others)
         values = [as_expr(a.value if isinstance(a, Const) else a, t) for a, t in zip(given, types, strict=True)]
         self.signature.check(self.name, tuple(v.dtype for v in values))

@@ -45,7 +45,7 @@ from sateen.tensor_ir.ir.stmt import (
     Timestamp,
     While,
 )
-from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, unknown, walk
+from sateen.tensor_ir.ir.visit import children, free_vars, unknown, walk
 
 MAX_LOOPS = 15
 """Loops in one Python function, which CPython limits to 20; those inside are put into a function of their own."""
@@ -121,11 +121,9 @@ class _Writer:
         """Buffers that are stored to, so that concurrent accesses can be races."""
         self.owned_by: dict[Buffer, tuple[str, ...]] = {}
         """The worker that allocated each buffer."""
-        self.data_vars: set[Var] = set()
         self.shared_nodes: set[int] = set()
         self.texts: dict[int, str] = {}
         """The text of each expression, by id, that has one at this point of the statement."""
-        self.is_data: dict[int, bool] = {}
 
     # Lines and names.
 
@@ -166,7 +164,7 @@ class _Writer:
                 self.statement(child)
             return
         self.origin = s
-        self.texts, self.is_data = {}, {}
+        self.texts = {}
         self.shared_nodes = _shared_nodes(s)
         match s:
             case For():
@@ -183,10 +181,7 @@ class _Writer:
                     self.line(f"if not {self.expr(s.condition)}: break")
                 self.block(s.body)
             case Let():
-                value = self.expr(s.value)
-                if s.var.dtype == ex.INT64 and self.is_loaded(s.value):
-                    self.data_vars.add(s.var)
-                self.line(f"{self.name(s.var)} = {value}")
+                self.line(f"{self.name(s.var)} = {self.expr(s.value)}")
                 self.statement(s.body)
             case Allocate():
                 if s.scope is not Scope.SHARED or not self.threads:
@@ -393,17 +388,10 @@ class _Writer:
         raise unknown(e, "the interpreter")
 
     def wrapped(self, text: str, e: Expr) -> str:
-        """Integers wrap; int64 that come from no data do not overflow (docs/semantics.md 2.1, 3.1)."""
-        if isinstance(e, ex.FloorMod) or (e.dtype == ex.INT64 and not self.is_loaded(e)):
+        """Integers of data wrap, an index does not (docs/semantics.md 2.1, 3.1)."""
+        if isinstance(e, ex.FloorMod) or e.dtype == ex.INDEX:
             return text
         return f"{self.constant(partial(ex.wrap, dtype=e.dtype))}({text})"
-
-    def is_loaded(self, e: Expr) -> bool:
-        """Whether the value comes from memory, a call or a conversion."""
-        for node in operands_first(e, self.is_data):
-            is_data = isinstance(node, (ex.Load, ex.Call, ex.Cast)) or node in self.data_vars
-            self.is_data[id(node)] = is_data or any(self.is_data[id(c)] for c in children(node))
-        return self.is_data[id(e)]
 
     def choice(self, condition: Expr, then: Expr, otherwise: Expr) -> str:
         """One of two operands: only that one is evaluated."""

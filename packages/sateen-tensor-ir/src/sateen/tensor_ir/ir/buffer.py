@@ -10,7 +10,7 @@ import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError, ScheduleError
-from sateen.tensor_ir.ir.expr import INT64, Const, Expr, as_expr, cast, const, element_type
+from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type, subscript
 
 
 class Scope(Enum):
@@ -95,7 +95,7 @@ def shape_of(shape: Any) -> tuple[Expr, ...]:
     for extent in result:
         if not extent.dtype.is_int or (isinstance(extent, Const) and extent.value < 0):
             raise ExpressionError(f"a shape expects integers of at least 0, found {extent} ({extent.dtype})")
-    return tuple(cast(INT64, extent) for extent in result)
+    return tuple(subscript(extent) for extent in result)
 
 
 def decl_buffer(

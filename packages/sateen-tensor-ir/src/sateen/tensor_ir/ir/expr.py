@@ -20,14 +20,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
-from sateen.runtime.dtype import DType
+from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir.index_type import IndexType
 
 if TYPE_CHECKING:
     from sateen.tensor_ir.ir.buffer import Buffer
     from sateen.tensor_ir.te.reduction import Combiner
     from sateen.tensor_ir.te.tensor import Tensor
 
+INDEX = IndexType(TypeCode.INT, 64)
+"""Of loop variables, extents and subscripts."""
 INT64 = DType.of("int64")
 FLOAT32 = DType.of("float32")
 BOOL = DType.of("bool")
@@ -200,7 +203,7 @@ class Var(Expr):
     """A scalar with a name: a symbolic extent, a loop variable, a bound value. Identity is the node, not the name."""
 
     name: str
-    dtype: DType = INT64
+    dtype: DType = INDEX
 
 
 class AxisKind(Enum):
@@ -423,17 +426,29 @@ Operand = Expr | Scalar
 
 
 def element_type(dtype: DType | str) -> DType:
-    """The type of a single value. Raises ArgumentError for no type, ExpressionError for one of several lanes."""
+    """The type of an element of memory. Raises ArgumentError for no type, ExpressionError for one that memory has not:
+    an index, and several lanes."""
     if isinstance(dtype, Expr):
         raise ExpressionError(f"expected an element type such as 'float32', found an expression: {dtype}")
+    if _is_index(dtype):
+        raise ExpressionError("expected an element type such as 'int64', found index, which memory does not hold")
     kind = DType.of(dtype)
     if kind.lanes != 1:
         raise ExpressionError(f"expected an element type of one lane, found {kind}; vectorize a loop for vectors")
     return kind
 
 
+def value_type(dtype: DType | str) -> DType:
+    """The type of a single value: that of an element, or `index`. Raises as `element_type` does."""
+    return INDEX if _is_index(dtype) else element_type(dtype)
+
+
+def _is_index(dtype: object) -> bool:
+    return isinstance(dtype, IndexType) or (isinstance(dtype, str) and dtype == "index")
+
+
 def const(value: Any, dtype: DType | str | None = None) -> Const:
-    """A literal. Without `dtype`: int64 for an int, float32 for a float, bool for a bool, its own for one of NumPy.
+    """A literal. Without `dtype`: an index for an int, float32 for a float, bool for a bool, its own for one of NumPy.
 
     Raises ExpressionError where `value` is no number of Python or NumPy, or can't be represented: a fraction or NaN as
     an integer, an integer out of range.
@@ -441,11 +456,11 @@ def const(value: Any, dtype: DType | str | None = None) -> Const:
     if not isinstance(value, (int, float)) or isinstance(value, np.generic):  # np.float64 is a float
         value, dtype = _number(value), value.dtype if dtype is None else dtype
     if dtype is not None:
-        kind = element_type(dtype)
+        kind = value_type(dtype)
     elif isinstance(value, bool):
         kind = BOOL
     else:
-        kind = INT64 if isinstance(value, int) else FLOAT32
+        kind = INDEX if isinstance(value, int) else FLOAT32
     if kind.is_float:
         return Const(float(value), kind)
     if kind.is_bool:
@@ -494,11 +509,20 @@ def _operands(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
         a = as_expr(a, b.dtype)
     elif not isinstance(b, Expr):
         b = as_expr(b, a.dtype)
+    if a.dtype != b.dtype and {a.dtype, b.dtype} == {INDEX, INT64}:
+        a, b = _as_one_type(a, b)
     if a.dtype != b.dtype:
         raise ExpressionError(
             f"operands of '{symbol}' have types {a.dtype} and {b.dtype}; convert one with .astype(...)"
         )
     return a, b
+
+
+def _as_one_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """An index and an int64: both are data, but beside an index a literal is one (docs/semantics.md, 2.3)."""
+    index, data = (a, b) if a.dtype == INDEX else (b, a)
+    kind = INDEX if isinstance(data, Const) and not isinstance(index, Const) else INT64
+    return cast(kind, a), cast(kind, b)
 
 
 def _numeric(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
@@ -731,18 +755,52 @@ def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
 
 def cast(dtype: DType | str, value: Operand) -> Expr:
     """`value` converted to `dtype` (docs/semantics.md, conversions). Raises ArgumentError for no type."""
-    kind = element_type(dtype)
+    kind = value_type(dtype)
     value = as_expr(value)
     if value.dtype == kind:
         return value
     if isinstance(value, Const) and value.dtype.is_int and kind.is_int:
         return Const(wrap(int(value.value), kind), kind)
+    if isinstance(value, Cast) and {kind, value.dtype} == {INDEX, INT64}:  # what was exact on the way is left out
+        return cast(kind, value.value)
     return Cast(value, kind)
 
 
+def as_data(e: Expr) -> Expr:
+    """A value that memory, a call or a reduction can have: an index becomes an int64."""
+    return cast(INT64, e) if e.dtype == INDEX else e
+
+
+def subscript(e: Expr) -> Expr:
+    """An integer as the index of an element: data is converted.
+
+    Of a sum of data and an index the data alone is, so that lanes and loops still step through the elements. The two
+    differ where the sum leaves int64, and there neither is within an extent.
+    """
+    index: Expr = const(0)
+    is_negated = False
+    while e.dtype == INT64 and isinstance(e, (Add, Sub)) and (_was_index(e.a) or _was_index(e.b)):
+        is_first = _was_index(e.a)
+        known, rest = (e.a, e.b) if is_first else (e.b, e.a)
+        is_difference = isinstance(e, Sub)
+        operation = subtract if is_negated != (is_difference and not is_first) else add
+        index = operation(index, cast(INDEX, known))
+        is_negated = is_negated != (is_difference and is_first)
+        e = rest
+    data = cast(INDEX, e)
+    return subtract(index, data) if is_negated else add(data, index)
+
+
+def _was_index(e: Expr) -> bool:
+    return isinstance(e, Const) or (isinstance(e, Cast) and e.value.dtype == INDEX)
+
+
 def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
-    """A function by name; without `dtype`, of the first argument's type. Raises ExpressionError without either."""
-    operands = tuple(as_expr(a) for a in args)
+    """A function by name; without `dtype`, of the first argument's type. Raises ExpressionError without either.
+
+    An index among the arguments is an int64, and so is the result.
+    """
+    operands = tuple(as_data(as_expr(a)) for a in args)
     if dtype is None and not operands:
         raise ExpressionError(f"a call of {name!r} without arguments expects dtype=, found none")
     return Call(name, operands, dtype if dtype is not None else operands[0].dtype)
@@ -753,9 +811,12 @@ def piecewise(branches: Sequence[Any], index: Operand) -> Expr:
     if not branches:
         raise ExpressionError("piecewise expects at least one branch, found none")
     bodies = [as_expr(b) for b in branches]
+    if INT64 in (body.dtype for body in bodies):
+        bodies = [as_data(body) for body in bodies]
     index = as_expr(index)
     if not index.dtype.is_int:
         raise ExpressionError(f"piecewise expects an integer as index, found {index.dtype}")
+    index = subscript(index)
     for body in bodies:
         if body.dtype != bodies[0].dtype:
             raise ExpressionError(f"branches of piecewise have types {bodies[0].dtype} and {body.dtype}")

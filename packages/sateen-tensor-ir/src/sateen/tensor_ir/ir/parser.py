@@ -336,7 +336,7 @@ class _Parser:
             if token.text not in THREAD_TAGS:
                 self.fail(f"a thread axis ({', '.join(THREAD_TAGS)})", token)
             thread = token.text
-        var = self.bound(self.new_name(), ex.INT64)
+        var = self.bound(self.new_name(), ex.INDEX)
         self.expect("in")
         start, extent = self.domain()
         pragmas: list[tuple[str, object]] = []
@@ -534,7 +534,7 @@ class _Parser:
         return self.token.text == ":" and self.lines[self.row][self.position + 1].kind == "name"
 
     def literal(self, token: _Token) -> Expr:
-        """An int64 or, with the suffix f, a float32."""
+        """An index or, with the suffix f, a float32."""
         sign = ""
         if token.text == "-":
             sign, token = "-", self.next()
@@ -546,7 +546,7 @@ class _Parser:
             return ex.Const(float(sign + token.text[:-1]), ex.FLOAT32)
         if not token.text.isdigit():
             self.fail("an integer, or a number with a type: 1.0f, float64(1.0)", token)
-        return ex.Const(int(sign + token.text), ex.INT64)
+        return ex.Const(int(sign + token.text), ex.INDEX)
 
     def piecewise(self) -> Expr:
         self.expect("[")
@@ -609,6 +609,6 @@ def _tokens(text: str, line: int) -> list[_Token]:
 
 def _dtype(text: str) -> DType | None:
     try:
-        return DType.of(text)
+        return ex.INDEX if text == "index" else DType.of(text)
     except ArgumentError:
         return None

@@ -192,7 +192,7 @@ class _Printer:
         raise unknown(e, "the printer")
 
     def _literal(self, e: ex.Const) -> str:
-        if e.dtype == ex.INT64:
+        if e.dtype == ex.INDEX:
             return str(e.value)
         if e.dtype.is_bool:
             return "true" if e.value else "false"

@@ -40,7 +40,8 @@ def verify(function: Function, after: str | None = None) -> None:
     """Raise LoweringError where `function` is malformed, naming the pass `after` which it was found and the line.
 
     Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
-    constant; indices are int64, as many as dimensions; types agree; only outputs and allocated buffers are stored to;
+    constant; indices are as many as dimensions, of type index, which elements and what
+    calls take are not; types agree; only outputs and allocated buffers are stored to;
     no tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
     shapes; a vectorised loop holds no other and no intrinsic, whose regions have the types and extents of its operands
     and, as far as literals tell, are inside of their buffers; thread loops have a legal axis; inside a loop
@@ -75,6 +76,7 @@ class _Verifier:
             for buffer in buffers - self.buffers:
                 self.fail(f"{kind} {buffer.name!r} is no parameter")
         for parameter in f.parameters:
+            self.element(parameter)
             for e in (*parameter.shape, *(parameter.strides or ())):
                 self.variables |= free_vars(e)
                 self.expect_index(e, f"an extent of parameter {parameter.name!r}")
@@ -159,7 +161,7 @@ class _Verifier:
     def loop(self, s: For) -> None:
         for e in (s.start, s.extent):
             self.expect_index(e, f"the range of loop {s.var.name!r}")
-        self.expect(s.var.dtype == ex.INT64, f"loop variable {s.var.name!r} expects int64, found {s.var.dtype}")
+        self.expect(s.var.dtype == ex.INDEX, f"loop variable {s.var.name!r} expects index, found {s.var.dtype}")
         if s.kind in (LoopKind.VECTORIZED, LoopKind.UNROLLED) and not isinstance(s.extent, ex.Const):
             self.fail(f"the {s.kind.value} loop {s.var.name!r} expects a constant extent, found {s.extent}")
         for outer in self.loops:
@@ -192,6 +194,7 @@ class _Verifier:
             self.expect_index(e, f"an extent of buffer {buffer.name!r}")
             if buffer.scope is Scope.REGISTER and not isinstance(e, ex.Const):
                 self.fail(f"register buffer {buffer.name!r} expects a constant shape, found extent {e}")
+        self.element(buffer)
         self.buffers.add(buffer)
         self.statement(s.body)
         self.buffers.discard(buffer)
@@ -211,11 +214,15 @@ class _Verifier:
             self.fail(message)
 
     def expect_index(self, e: Expr, what: str) -> None:
-        self.expect_type(e, ex.INT64, what)
+        self.expect_type(e, ex.INDEX, what)
 
     def expect_type(self, e: Expr, dtype: DType, what: str) -> None:
         if e.dtype != dtype:
             self.fail(f"{what} expects {dtype}, found {e} of {e.dtype}")
+
+    def element(self, buffer: Buffer) -> None:
+        found = f"buffer {buffer.name!r} has elements of index, which memory does not hold"
+        self.expect(buffer.dtype != ex.INDEX, found)
 
     def declared(self, buffer: Buffer) -> None:
         if buffer not in self.buffers and buffer.data is None:
@@ -263,7 +270,10 @@ class _Verifier:
                 self.expect_index(e.index, "the index of piecewise")
                 for branch in e.branches:
                     self.expect_type(branch, e.dtype, "a branch of piecewise")
-            case ex.Const() | ex.Cast() | ex.Call():
+            case ex.Call():
+                for operand in (*e.args, e):
+                    self.expect(operand.dtype != ex.INDEX, f"a call of {e.name!r} takes and gives data, found index")
+            case ex.Const() | ex.Cast():
                 pass
             case _:
                 raise unknown(e, "the verifier")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import INT64, Expr, IterVar, Read, Var
+from sateen.tensor_ir.ir.expr import INDEX, Expr, IterVar, Read, Var
 from sateen.tensor_ir.ir.visit import children, substitute
 from sateen.tensor_ir.lower.regions import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
@@ -127,7 +127,7 @@ def guarded_reads(e: Expr) -> Iterator[Guarded]:
 def _joined(conditions: tuple[Expr, ...], more: Iterable[Expr]) -> tuple[Expr, ...]:
     """Conditions that hold together; one stands for all that say nothing of indices, so that values that share their
     operands are not visited once for every way through what they choose by."""
-    told = [c if isinstance(c, ex.Compare) and c.a.dtype == INT64 else OF_DATA for c in more]
+    told = [c if isinstance(c, ex.Compare) and c.a.dtype == INDEX else OF_DATA for c in more]
     return (*conditions, *(c for c in dict.fromkeys(told) if c is not OF_DATA or OF_DATA not in set(conditions)))
 
 

@@ -99,7 +99,7 @@ class IRBuilder:
 
     @contextmanager
     def for_range(self, begin: Any, end: Any, name: str = "i", kind: LoopKind | str = LoopKind.SERIAL) -> Iterator[Var]:
-        """A loop of an int64 variable over [begin, end).
+        """A loop of an index over [begin, end).
 
         `kind` is a LoopKind or its name (serial, parallel, unrolled, vectorized), or a thread axis such as
         `threadIdx.x`.
@@ -169,6 +169,7 @@ class IRBuilder:
         """buffer[indices] = value; a Python number takes the buffer's type."""
         target = buffer.buffer if isinstance(buffer, BufferPointer) else buffer
         value = as_expr(value, target.dtype)
+        value = ex.as_data(value) if target.dtype == ex.INT64 else value
         if value.dtype != target.dtype:
             raise ExpressionError(
                 f"buffer {target.name!r} holds {target.dtype}, found a value of {value.dtype}; "
@@ -227,10 +228,10 @@ def _loop_kind(kind: LoopKind | str) -> tuple[LoopKind, str | None]:
 
 
 def _index(value: Any, what: str) -> Expr:
-    e = as_expr(value, ex.INT64)
+    e = as_expr(value, ex.INDEX)
     if not e.dtype.is_int:
         raise ExpressionError(f"{what} expects an integer, found {e.dtype}")
-    return ex.cast(ex.INT64, e)
+    return ex.subscript(e)
 
 
 def _indices(buffer: Buffer, indices: Any) -> tuple[Expr, ...]:

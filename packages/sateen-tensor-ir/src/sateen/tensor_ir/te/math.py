@@ -36,7 +36,7 @@ def bitwise_not(x: Any) -> Expr:
 
 def reinterpret(dtype: DType | str, x: Any) -> Expr:
     """The bits of x as another type of the same width."""
-    x, kind = as_expr(x), ex.element_type(dtype)
+    x, kind = ex.as_data(as_expr(x)), ex.element_type(dtype)
     if kind.bits != x.dtype.bits or BOOL in (kind, x.dtype):
         raise ExpressionError(f"reinterpret expects types of equal width, found {x.dtype} as {kind}")
     return call("reinterpret", [x], kind)

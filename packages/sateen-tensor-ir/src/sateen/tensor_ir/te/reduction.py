@@ -9,7 +9,6 @@ from typing import Any
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir.expr import (
-    INT64,
     TRUE,
     AxisKind,
     Const,
@@ -19,14 +18,15 @@ from sateen.tensor_ir.ir.expr import (
     Var,
     add,
     as_condition,
+    as_data,
     as_expr,
     caller_span,
-    cast,
     const,
     int_range,
     maximum,
     minimum,
     multiply,
+    subscript,
 )
 from sateen.tensor_ir.ir.visit import substitute
 
@@ -62,7 +62,7 @@ def reduce_axis(domain: int | Expr | tuple[Any, Any], name: str = "r") -> IterVa
         raise ExpressionError(f"reduce_axis {name!r} expects an integer extent, found {extent.dtype}")
     if isinstance(extent, Const) and extent.value < 0:
         raise ExpressionError(f"reduce_axis {name!r} expects an extent of at least 0, found {extent}")
-    return IterVar(name=name, extent=cast(INT64, extent), kind=AxisKind.REDUCE, span=caller_span())
+    return IterVar(name=name, extent=subscript(extent), kind=AxisKind.REDUCE, span=caller_span())
 
 
 def min_value(dtype: DType | str) -> Expr:
@@ -92,7 +92,7 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
 
     def reducer(source: Any, axis: IterVar | Sequence[IterVar], where: Expr | None = None) -> Any:
         many = isinstance(source, tuple)
-        sources = tuple(as_expr(s) for s in (source if many else (source,)))
+        sources = tuple(as_data(as_expr(s)) for s in (source if many else (source,)))
         axes = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
         if not axes:
             raise ExpressionError(f"{name} expects at least one reduce axis, found none")
@@ -117,7 +117,7 @@ def _state(name: str, what: str, values: Any, kinds: Sequence[DType]) -> tuple[E
     if not isinstance(values, tuple) or len(values) != len(kinds):
         found = f"{len(values)}" if isinstance(values, tuple) else type(values).__name__
         raise ExpressionError(f"{name} expects a tuple of {len(kinds)} values from {what}, found {found}")
-    state = tuple(as_expr(value, kind) for value, kind in zip(values, kinds, strict=True))
+    state = tuple(as_data(as_expr(value, kind)) for value, kind in zip(values, kinds, strict=True))
     if (found_kinds := [value.dtype for value in state]) != list(kinds):
         expected, found = (", ".join(map(str, types)) for types in (kinds, found_kinds))
         raise ExpressionError(f"{name} expects values of {expected} from {what}, found {found}")

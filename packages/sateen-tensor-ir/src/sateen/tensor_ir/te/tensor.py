@@ -55,12 +55,11 @@ class Tensor:
             raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
         if len(indices) != self.ndim:
             raise ExpressionError(f"tensor {self.name!r} has {self.ndim} dimensions, found {len(indices)} indices")
-        exprs = tuple(as_expr(i, ex.INT64) for i in indices)
+        exprs = tuple(as_expr(i, ex.INDEX) for i in indices)
         for e in exprs:
             if not e.dtype.is_int:
                 raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, found {e.dtype}")
-        wide = tuple(ex.cast(ex.INT64, e) for e in exprs)
-        return Read(self, wide, self.dtype, caller_span())
+        return Read(self, tuple(map(ex.subscript, exprs)), self.dtype, caller_span())
 
     def as_expr(self) -> Expr:
         """A tensor without dimensions stands for its element. Raises ExpressionError for one with dimensions."""
@@ -236,11 +235,13 @@ def reads(e: Expr) -> Iterator[Read]:
     return (node for node in walk(e) if isinstance(node, Read))
 
 
-def var(name: str = "n", dtype: str = "int64") -> ex.Var:
-    """A symbolic extent, int64 unless `dtype` says. Raises ExpressionError where the name is no text."""
+def var(name: str = "n", dtype: str | DType = "index") -> ex.Var:
+    """A symbolic extent: an index, which int64 stands for here, or of another type. Raises ExpressionError where the
+    name is no text."""
     if not isinstance(name, str):
         raise ExpressionError(f"var expects a name, found {type(name).__name__}: {name!r:.80}")
-    return ex.Var(name, ex.element_type(dtype))
+    kind = ex.value_type(dtype)
+    return ex.Var(name, ex.INDEX if kind == ex.INT64 else kind)
 
 
 def placeholder(shape: Any, dtype: str | DType = "float32", name: str = "placeholder") -> Tensor:
@@ -271,7 +272,7 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
     axis = tuple(IterVar(name=n, extent=e, span=span) for n, e in zip(names, extents, strict=True))
     body = function(*axis)
     many = isinstance(body, tuple)
-    bodies = tuple(as_expr(b) for b in (body if many else (body,)))
+    bodies = tuple(ex.as_data(as_expr(b)) for b in (body if many else (body,)))
     if not bodies:
         raise ExpressionError(f"compute {name!r} expects an expression from its function, found an empty tuple")
     _check_body(name, bodies)

@@ -37,7 +37,7 @@ from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine, RoutineCall
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
+from sateen.tensor_ir.ir.expr import INDEX, INT64, Expr, Load, Var
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
@@ -71,6 +71,8 @@ class Expressions:
     """`code(e)` is the C text of an expression; what it needs beforehand is added to `lines`."""
 
     dialect: ClassVar[Dialect]
+    index: DType = INT64
+    """The type that an index is computed in."""
 
     def __init__(self, source: Source, taken: frozenset[str], name: str) -> None:
         self.source = source
@@ -81,8 +83,6 @@ class Expressions:
         self.mentioned: dict[Var | Buffer, None] = {}
         """The variables and buffers that the text refers to."""
         self.nonnegative: set[Var] = set()
-        self.data: set[Var] = set()
-        """int64 variables whose values depend on data, so that arithmetic on them wraps."""
         self._memo: dict[int, Code] = {}
         self._reused: set[int] = set()
 
@@ -119,8 +119,12 @@ class Expressions:
         return self.identifiers.of(node)
 
     def value_type(self, dtype: DType) -> str:
-        """The type that values are computed in: 16-bit floats are storage."""
-        return self._known(FLOAT32 if dtype.is_float and dtype.bits == 16 else dtype)
+        """The name of the type that values are computed in."""
+        return self._known(self.computed(dtype))
+
+    def computed(self, dtype: DType) -> DType:
+        """The type that values are computed in: 16-bit floats are storage, an index has the width that suffices."""
+        return self.index if dtype == INDEX else FLOAT32 if dtype.is_float and dtype.bits == 16 else dtype
 
     def storage_type(self, dtype: DType) -> str:
         """The type of an element in memory."""
@@ -147,7 +151,7 @@ class Expressions:
 
     def code(self, e: Expr) -> Code:
         """The text of an expression; one that the statement uses several times is the name of a constant."""
-        if id(e) not in self._reused or isinstance(e, (ex.Const, Var)) or self.is_index(e):
+        if id(e) not in self._reused or isinstance(e, (ex.Const, Var)) or self.is_repeatable(e):
             return self._operation(e)
         if id(e) not in self._memo:
             value = self._operation(e)
@@ -160,9 +164,9 @@ class Expressions:
         self.line(f"const {type_} {name} = {value.text};")
         return Code(name, NAME)
 
-    def is_index(self, e: Expr) -> bool:
-        """Whether e is arithmetic on loop variables and extents, which docs/semantics.md keeps from overflowing."""
-        return e.dtype == INT64 and not any(isinstance(n, (Load, ex.Call, ex.Cast)) or n in self.data for n in walk(e))
+    def is_repeatable(self, e: Expr) -> bool:
+        """Whether e is arithmetic on loop variables and extents, which needs no constant to be evaluated once."""
+        return e.dtype == INDEX and not any(isinstance(n, ex.Cast) for n in walk(e))
 
     def is_nonnegative(self, e: Expr) -> bool:
         """Whether an index is seen to be at least 0."""
@@ -193,8 +197,7 @@ class Expressions:
             case ex.FloorDiv() | ex.FloorMod():
                 return self._division(e)
             case ex.Min() | ex.Max():
-                extremum = routines.extremum(e.symbol, FLOAT32 if e.dtype.is_float and e.dtype.bits == 16 else e.dtype)
-                return self.call(extremum, e.a, e.b)
+                return self.call(routines.extremum(e.symbol, self.computed(e.dtype)), e.a, e.b)
             case ex.Compare():
                 return self._comparison(e)
             case ex.And() | ex.Or():
@@ -242,7 +245,7 @@ class Expressions:
 
     def _arithmetic(self, e: ex.Add | ex.Sub | ex.Mul) -> Code:
         symbol, level = _INFIX[type(e)]
-        wraps = e.dtype.is_int and not self.is_index(e)
+        wraps = e.dtype.is_int and e.dtype != INDEX
         if not wraps or str(e.dtype) in {"uint32", "uint64"}:
             # Only integers are regrouped: a + (b + c) is a + b + c where nothing rounds.
             right = level if e.dtype.is_int and not isinstance(e, ex.Sub) else level + 1
@@ -263,9 +266,10 @@ class Expressions:
     def _division(self, e: ex.FloorDiv | ex.FloorMod) -> Code:
         quotient = isinstance(e, ex.FloorDiv)
         known = isinstance(e.b, ex.Const) and e.b.value > 0
-        if known and (ex.int_range(e.dtype)[0] == 0 or (self.is_index(e) and self.is_nonnegative(e.a))):
+        if known and (ex.int_range(e.dtype)[0] == 0 or (e.dtype == INDEX and self.is_nonnegative(e.a))):
             return Code(f"{self.text(e.a, MULTIPLY)} {'/' if quotient else '%'} {self.text(e.b, UNARY)}", MULTIPLY)
-        return self.call(routines.floor_divide(e.dtype) if quotient else routines.floor_modulo(e.dtype), e.a, e.b)
+        routine = routines.floor_divide if quotient else routines.floor_modulo
+        return self.call(routine(self.computed(e.dtype)), e.a, e.b)
 
     def _comparison(self, e: ex.Compare) -> Code:
         decided = _decided(e)
@@ -318,13 +322,15 @@ class Expressions:
             return Code(f"{self.text(e.value, EQUAL + 1)} != 0", EQUAL)
         if target.is_int and source.is_float:
             computed = FLOAT64 if source == FLOAT64 else FLOAT32
-            return self.call(routines.saturate(computed, target), e.value)
+            return self.call(routines.saturate(computed, self.computed(target)), e.value)
         if target.is_float and target.bits == 16:
             value = self.code(e.value)
             if not source.is_float or source.bits > 32:
                 value = self.cast(FLOAT32, value)
             return Code(f"{self.source.require(routines.round_to(target))}({value.text})")
         if target.is_float and self.value_type(source) == self.value_type(target):
+            return self.code(e.value)
+        if target.is_int and self.computed(source) == self.computed(target):
             return self.code(e.value)
         return self.cast(target, self.code(e.value))
 

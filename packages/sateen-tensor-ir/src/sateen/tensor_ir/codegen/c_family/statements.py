@@ -122,7 +122,7 @@ class Statements(Expressions):
     def bound(self, var: Var, stop: Expr) -> str:
         """The end of a loop, as a constant of its own unless it is as simple as one."""
         code = self.code(stop)
-        if isinstance(stop, ex.Const) or (isinstance(stop, Var) and stop not in self.data):
+        if isinstance(stop, (ex.Const, Var)):
             return code.text
         return self.constant(f"{var.name}_end", self.value_type(stop.dtype), code).text
 
@@ -158,9 +158,7 @@ class Statements(Expressions):
         """A constant for each let of a chain; none where nothing refers to it."""
         chain, rest = lets(s)
         for let in chain:
-            if let.var.dtype == ex.INT64 and not self.is_index(let.value):
-                self.data.add(let.var)
-            elif self.is_nonnegative(let.value):
+            if let.var.dtype == ex.INDEX and self.is_nonnegative(let.value):
                 self.nonnegative.add(let.var)
         with self.captured() as body:
             self.statement(rest)

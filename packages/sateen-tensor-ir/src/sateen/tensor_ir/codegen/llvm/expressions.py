@@ -23,7 +23,7 @@ from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var
+from sateen.tensor_ir.ir.expr import INDEX, INT64, Expr, Load, Var
 from sateen.tensor_ir.ir.visit import unknown, walk
 
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
@@ -309,7 +309,7 @@ class Expressions(Conversions):
         return self.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
 
     def _is_nonnegative(self, e: Expr) -> bool:
-        if e.dtype != INT64:
+        if e.dtype != INDEX:
             return False
         low = self.analyzer.lower(self.analyzer.form(e))
         return low is not None and low >= 0
@@ -338,7 +338,7 @@ class Expressions(Conversions):
     # Conditions.
 
     def _compare(self, e: ex.Compare) -> Value:
-        if e.a.dtype == INT64 and self.lane is not None and isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)):
+        if e.a.dtype == INDEX and self.lane is not None and isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)):
             mask = self._lane_condition(e)
             if mask is not None:
                 return mask

@@ -21,6 +21,9 @@ from sateen.tensor_ir.ir.expr import Expr, Load, Scalar, Var
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
+_WIDE = (ex.INDEX, ex.INT64)
+"""The types whose arithmetic is that of NumPy's int64; shorter ones wrap."""
+
 
 class Windows(Registers, ABC):
     """Loads by windows."""
@@ -109,11 +112,11 @@ class Windows(Registers, ABC):
             known = self.env.get(e)
             return None if known is None or known.literal is None else np.full(self.width, int(known.literal), np.int64)
         if isinstance(e, ex.Cast):
-            return self._lane_numbers(e.value) if e.dtype == ex.INT64 and e.value.dtype.is_int else None
+            return self._lane_numbers(e.value) if e.dtype in _WIDE and e.value.dtype.is_int else None
         if isinstance(e, Load):
             return self._table_numbers(e)
         rule = _NUMBERS.get(type(e))
-        if rule is None or not isinstance(e, ex.Binary) or e.dtype != ex.INT64:  # shorter integers wrap
+        if rule is None or not isinstance(e, ex.Binary) or e.dtype not in _WIDE:
             return None
         a, b = self._lane_numbers(e.a), self._lane_numbers(e.b)
         if a is None or b is None or (rule in (np.floor_divide, np.remainder) and not np.all(b)):
