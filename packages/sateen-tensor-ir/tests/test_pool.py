@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -16,15 +17,15 @@ import pytest
 from sateen.runtime.abi import SateenHost
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
-from sateen.tensor_ir.codegen.pool import has_pool, pool_text
+from sateen.tensor_ir.host import has_host, host_text
 from sateen.tensor_ir.link import link_shared
 
 HOST, AARCH64 = Target.host().triple, "aarch64-unknown-linux-gnu"
 
-if not has_pool(HOST):
+if not has_host(HOST):
     pytest.skip(f"there is no thread pool for {HOST}", allow_module_level=True)
 
-PROCESSORS = """
+PROCESSORS = """\
 define internal i32 @sched_getaffinity(i32 %process, i64 %bytes, ptr %mask) {
   store i64 15, ptr %mask
   ret i32 0
@@ -50,14 +51,23 @@ created:
 
 OBSERVERS = """
 define i32 @pool_size() {
-  %at = getelementptr %sateen_pool, ptr @sateen_pool, i32 0, i32 2
+  %at = getelementptr %struct.pool, ptr @sateen_pool, i32 0, i32 2
   %size = load i32, ptr %at
   ret i32 %size
 }
 define i32 @pool_spins() {
-  %at = getelementptr %sateen_pool, ptr @sateen_pool, i32 0, i32 3
+  %at = getelementptr %struct.pool, ptr @sateen_pool, i32 0, i32 3
   %spins = load i32, ptr %at
   ret i32 %spins
+}
+define void @set_spins(i32 %spins) {
+  store i32 %spins, ptr @sateen_pool_spins
+  ret void
+}
+define void @set_groups(ptr %mount, ptr %membership) {
+  store ptr %mount, ptr @sateen_cgroup_mount
+  store ptr %membership, ptr @sateen_cgroup_membership
+  ret void
 }
 define i32 @increment(ptr %array, i64 %begin, i64 %end) {
 entry:
@@ -81,7 +91,7 @@ entry:
   br label %next
 next:
   %count = phi i64 [ 0, %entry ], [ %following, %next ]
-  call i32 @sateen_parallel_for(ptr %host, ptr @increment, ptr %array, i64 %extent)
+  call i32 @parallel_for(ptr %host, ptr @increment, ptr %array, i64 %extent)
   %following = add i64 %count, 1
   %is.more = icmp slt i64 %following, %times
   br i1 %is.more, label %next, label %done
@@ -89,7 +99,10 @@ done:
   ret void
 }
 """
-EXPORTS = ("sateen_abi_version", "sateen_default_host", "pool_size", "pool_spins", "increment_often")
+EXPORTS = (
+    "sateen_abi_version", "sateen_default_host", "pool_size", "pool_spins", "set_spins", "set_groups",
+    "increment_often",
+)  # fmt: skip
 
 Task = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 ParallelFor = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, Task, ctypes.c_void_p, ctypes.c_int64)
@@ -108,22 +121,14 @@ def compile_object(text: str, triple: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def pool_library(
-    processors: str = PROCESSORS,
-    triple: str = HOST,
-    cgroup: str = "/nowhere",
-    membership: str = "/nowhere",
-    spins: int = 4000,
-    most_started: int = 1000,
-) -> bytes:
+def pool_library(processors: str = PROCESSORS, triple: str = HOST, most_started: int = 1000) -> bytes:
     """A library of the pool and its observers; with `processors` "", it asks the C library how many there are.
 
     The system starts `most_started` threads, no more.
     """
-    text = pool_text(triple, cgroup, membership).replace("i32 4000", f"i32 {spins}")
+    text = host_text(triple).replace("call i32 @pthread_create(", "call i32 @start_thread(")
     if processors:
-        text = text.replace("declare i32 @sched_getaffinity(i32, i64, ptr)", processors)
-    text = text.replace("call i32 @pthread_create(", "call i32 @start_thread(")
+        text = re.sub(r"declare i32 @sched_getaffinity\(.*\n", processors, text)
     text += THREAD_LIMIT.replace("MOST", str(most_started))
     return link_shared(compile_object(text + OBSERVERS, triple), EXPORTS, "libpool.so")
 
@@ -154,10 +159,13 @@ class Pool:
         return list(array)
 
 
-def load(image: bytes, path: Path) -> Pool:
+def load(image: bytes, path: Path, *, cgroup: str = "/nowhere", membership: str = "/nowhere") -> Pool:
+    """The pool of a library, which finds control groups and their membership at these paths."""
     path.write_bytes(image)
     library = ctypes.CDLL(str(path))
     library.sateen_default_host.restype = ctypes.POINTER(SateenHost)
+    library.paths = [ctypes.create_string_buffer(place.encode()) for place in (cgroup, membership)]
+    library.set_groups(*library.paths)
     return Pool(library, library.sateen_default_host().contents)
 
 
@@ -212,7 +220,8 @@ def test_every_element_is_visited_once_in_each_of_many_regions(pool: Pool) -> No
 
 
 def test_workers_that_fall_asleep_at_once_lose_nothing(tmp_path: Path) -> None:
-    pool = load(pool_library(spins=0), tmp_path / "sleepy.so")
+    pool = load(pool_library(), tmp_path / "sleepy.so")
+    pool.library.set_spins(0)
     assert pool.increments(1000, 3000) == [3000] * 1000
     dlclose(pool.library._handle)
 
@@ -336,7 +345,7 @@ def test_a_quota_of_the_control_group_bounds_the_threads(files: dict[str, str], 
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content)
-    pool = load(pool_library(cgroup=str(tmp_path)), tmp_path / "pool.so")
+    pool = load(pool_library(), tmp_path / "pool.so", cgroup=str(tmp_path))
     assert len(chunks_of(pool, 100)) == pool.library.pool_size() == threads
     dlclose(pool.library._handle)
 
@@ -377,8 +386,8 @@ def test_the_least_quota_of_nested_control_groups_counts(
             for suffix, number in zip(("_quota_us", "_period_us"), content.split(), strict=True):
                 place.with_name(place.name + suffix).write_text(f"{number}\n")
     (tmp_path / "membership").write_text(membership)
-    library = pool_library(cgroup=str(mount), membership=str(tmp_path / "membership"))
-    pool = load(library, tmp_path / "pool.so")
+    paths = {"cgroup": str(mount), "membership": str(tmp_path / "membership")}
+    pool = load(pool_library(), tmp_path / "pool.so", **paths)
     assert len(chunks_of(pool, 100)) == pool.library.pool_size() == threads
     dlclose(pool.library._handle)
 
@@ -411,7 +420,7 @@ def test_messages_go_to_standard_error(pool: Pool, capfd: pytest.CaptureFixture[
 def test_other_triples_are_refused() -> None:
     for triple in ("riscv64-unknown-linux-gnu", "x86_64-pc-windows-msvc", "aarch64-linux-android"):
         with pytest.raises(CodegenError) as caught:
-            pool_text(triple)
+            host_text(triple)
         assert str(caught.value) == f"the thread pool is for x86_64 and aarch64 on Linux, not for {triple!r}"
 
 
@@ -421,6 +430,8 @@ from sateen.runtime.abi import SateenHost
 
 library = ctypes.CDLL(sys.argv[1])
 library.sateen_default_host.restype = ctypes.POINTER(SateenHost)
+nowhere = ctypes.create_string_buffer(b"/nowhere")
+library.set_groups(nowhere, nowhere)
 
 def increments(times=100):
     array = (ctypes.c_int64 * 1000)()
@@ -518,6 +529,7 @@ assert library.pool_spins() == 0
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
 def test_a_worker_that_is_woken_keeps_off_the_processor_of_its_caller(tmp_path: Path) -> None:
     program = """
+library.set_spins(0)
 allowed = set(sorted(os.sched_getaffinity(0))[:2])
 os.sched_setaffinity(0, allowed)
 threads = set(os.listdir("/proc/self/task"))
@@ -527,11 +539,11 @@ while os.sched_getaffinity(int(worker)) == allowed:
     assert increments()
 assert len(os.sched_getaffinity(int(worker)) & allowed) == 1
 """
-    run_in_process(program, pool_library(processors="", spins=0), tmp_path)
+    run_in_process(program, pool_library(processors=""), tmp_path)
 
 
 def test_a_jit_stops_the_pool_before_it_unmaps_the_code(tmp_path: Path) -> None:
-    content = compile_object(pool_text(HOST, "/nowhere", "/nowhere") + OBSERVERS, HOST)
+    content = compile_object(host_text(HOST) + OBSERVERS, HOST)
     (tmp_path / "pool.o").write_bytes(content)
     program = f"""
 import ctypes, gc
@@ -570,6 +582,7 @@ def test_the_aarch64_pool_runs(tmp_path: Path, run_on_aarch64: Callable[..., str
           void *library = dlopen("./pool.so", RTLD_NOW);
           if (!library) { puts(dlerror()); return 1; }
           static long array[1000];
+          ((void (*)(const char *, const char *))dlsym(library, "set_groups"))("/nowhere", "/nowhere");
           void *host = ((void *(*)(void))dlsym(library, "sateen_default_host"))();
           ((void (*)(void *, long *, long, long))dlsym(library, "increment_often"))(host, array, 1000, 200);
           for (int i = 0; i < 1000; ++i) if (array[i] != 200) return 2;

@@ -26,8 +26,8 @@ from sateen.tensor_ir.codegen.object_code import (
     generate,
     machine_of,
 )
-from sateen.tensor_ir.codegen.pool import pool_text
 from sateen.tensor_ir.codegen.signature import signature_of
+from sateen.tensor_ir.host import host_text
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.link import link
@@ -194,4 +194,4 @@ def process_pool() -> LoadedObject:
     host = Target.host()
     oldest = replace(host, cpu="", features=())  # whose code runs in this process as well
     symbols = ["sateen_default_host", *(HALF_SYMBOLS if needs_half(oldest) else ())]
-    return LoadedObject(compile_for(pool_text(host.triple) + half_text(oldest), host), symbols)
+    return LoadedObject(compile_for(host_text(host.triple) + half_text(oldest), host), symbols)

@@ -24,7 +24,7 @@ from sateen.graph_ir.op_set import OpSet
 from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir import Machine, build, te
-from sateen.tensor_ir.codegen.pool import has_pool
+from sateen.tensor_ir.host import has_host
 
 PACKAGES = (
     "sateen-runtime",
@@ -92,7 +92,7 @@ def _target(subject: str, text: str) -> Callable[[], Finding]:
         data, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
         try:
             module = build(te.create_schedule(B), [A, B], text, name="twice")
-            if not has_pool(module.target.triple):
+            if not has_host(module.target.triple):
                 return Finding(subject, False, NO_POOL)
             module.library()
             if text == "llvm":

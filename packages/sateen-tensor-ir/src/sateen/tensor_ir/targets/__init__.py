@@ -1,17 +1,19 @@
 """What code is made for: architectures, their processors, and the machine that a schedule asks."""
 
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
-from sateen.tensor_ir.targets.table import ARCHITECTURES, architecture_of, cpu_of, features_of
+from sateen.tensor_ir.targets.table import ARCHITECTURES, architecture_named, architecture_of, cpu_of, features_of
 
 __all__ = [
     "ARCHITECTURES",
     "CPU",
     "Architecture",
+    "Host",
     "Machine",
     "Rates",
     "Vectors",
+    "architecture_named",
     "architecture_of",
     "cpu_of",
     "features_of",

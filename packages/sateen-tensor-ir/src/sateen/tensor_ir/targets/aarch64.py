@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
 from sateen.tensor_ir.targets.rates import NARROW, ZEN_4
 
 NEOVERSE_N1 = replace(
@@ -49,6 +49,7 @@ _CPUS = (
 
 AARCH64 = Architecture(
     name="aarch64",
+    host=Host(page="0x10000", futex="98L", pause="__builtin_arm_isb(15)"),
     vectors=(Vectors(16, 32),),
     levels=(CPU("generic", frozenset(), (32 * _KB, 512 * _KB, 4 * _MB), NEOVERSE_N1),),
     cpus={cpu.name: cpu for cpu in _CPUS},

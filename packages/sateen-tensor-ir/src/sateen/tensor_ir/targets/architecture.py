@@ -32,14 +32,29 @@ class CPU:
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """What the C source of the default host has to know, on Linux, as C expressions.
+
+    The largest page in bytes, the number of the system call futex, and the instruction that lets a processor rest that
+    waits for another one.
+    """
+
+    page: str
+    futex: str
+    pause: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Architecture:
     """What code for processors of an architecture has to know.
 
-    `vectors` and `levels` begin with the most capable: of both the first counts whose features a target has. `levels`
-    are what is assumed of a processor that is not among `cpus`; the last one has no features.
+    `host` is None where there is no default host. `vectors` and `levels` begin with the most capable: of both the first
+    counts whose features a target has. `levels` are what is assumed of a processor that is not among `cpus`; the last
+    one has no features.
     """
 
     name: str
+    host: Host | None
     vectors: tuple[Vectors, ...]
     levels: tuple[CPU, ...]
     cpus: Mapping[str, CPU]

@@ -7,6 +7,7 @@ from sateen.tensor_ir.targets.rates import NARROW
 
 GENERIC = Architecture(
     name="generic",
+    host=None,
     vectors=(Vectors(16, 16),),
     levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
     cpus={},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sateen.runtime import processor
 from sateen.runtime.target import Target
 from sateen.tensor_ir.targets.aarch64 import AARCH64
 from sateen.tensor_ir.targets.architecture import CPU, Architecture
@@ -12,9 +13,14 @@ ARCHITECTURES = {architecture.name: architecture for architecture in (X86_64, AA
 """By the name that `Target.architecture` has."""
 
 
+def architecture_named(triple: str) -> Architecture:
+    """The architecture of a triple, or what is assumed of one that is not in the table."""
+    return ARCHITECTURES.get(processor.architecture_of(triple), GENERIC)
+
+
 def architecture_of(target: Target) -> Architecture:
-    """The architecture of a target, or what is assumed of one that is not in the table."""
-    return ARCHITECTURES.get(target.architecture, GENERIC)
+    """The architecture of a target."""
+    return architecture_named(target.triple)
 
 
 def features_of(target: Target) -> frozenset[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sateen.runtime.processor import X86_LEVELS
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
 from sateen.tensor_ir.targets.rates import ZEN_4
 
 ZEN_5 = replace(ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=48.0)
@@ -61,6 +61,7 @@ _CPUS = (
 
 X86_64 = Architecture(
     name="x86_64",
+    host=Host(page="0x1000", futex="202L", pause="__builtin_ia32_pause()"),
     vectors=(Vectors(64, 32, "avx512f"), Vectors(32, 16, "avx2"), Vectors(16, 16)),
     levels=(
         CPU("x86-64-v4", _V4, _TYPICAL, ZEN_4),

@@ -20,9 +20,9 @@ from sateen.tensor_ir.codegen.llvm.machine_code import REGISTER_TILE
 from sateen.tensor_ir.codegen.llvm.state import ModuleState, Report
 from sateen.tensor_ir.codegen.llvm.statements import Statements
 from sateen.tensor_ir.codegen.llvm.values import Value
-from sateen.tensor_ir.codegen.pool import pool_text
 from sateen.tensor_ir.codegen.signature import symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
+from sateen.tensor_ir.host import host_text
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.visit import walk
@@ -80,7 +80,7 @@ def companion_text(triple: str, metadata: Metadata) -> str:
     returns = "\n".join(f"case{code.value}:\n  ret ptr @message.{code.value}" for code in STATUS_MESSAGES)
     return "\n".join(
         [
-            pool_text(triple),
+            host_text(triple),
             half_text(Target.parse(metadata.target)),
             _string("sateen_metadata", metadata.to_json()),
             *strings,
