@@ -19,14 +19,14 @@ from sateen.tensor_ir import ObjectCache, te
 from sateen.tensor_ir.build import build, build_functions
 from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.llvm import LoadedObject
-from sateen.tensor_ir.codegen.llvm.float_mode import float_mode
 from sateen.tensor_ir.codegen.object_code import compile_for
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.targets import architecture_named
 
 HOST = Target.host()
-MODE = float_mode(HOST.triple)
+MODE = architecture_named(HOST.triple).float_mode
 pytestmark = pytest.mark.skipif(MODE is None, reason=f"code for {HOST.triple} leaves the mode as it is")
 
 SIZE = 4096

@@ -3,7 +3,10 @@
 import pytest
 
 from sateen.runtime.errors import LinkError
-from sateen.tensor_ir.link.architecture import AARCH64, X86_64, Value
+from sateen.tensor_ir.targets import ARCHITECTURES
+from sateen.tensor_ir.targets.relocation import Value
+
+AARCH64, X86_64 = ARCHITECTURES["aarch64"].linking, ARCHITECTURES["x86_64"].linking
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def refused(text: str, exports: Sequence[str] = ("f",), imports: Mapping[str, st
 
 def test_an_unknown_machine_is_named() -> None:
     message = refused("define void @f() { ret void }", triple=RISCV)
-    assert message == "expected an object for x86-64 (62), AArch64 (183), found ELF machine 243"
+    assert message == "expected an object for x86-64 (62), ARM64 (183), found ELF machine 243"
 
 
 def test_exports_must_exist_once() -> None:
@@ -361,7 +361,7 @@ def test_position_dependent_code_is_refused_by_relocation() -> None:
         "compile with reloc='pic' and codemodel='default'"
     )
     large = refused(text, triple=AARCH64, reloc="static", codemodel="large")
-    assert large.startswith("relocation type 264 (R_AARCH64_MOVW_UABS_G0_NC) of AArch64 in section '.text'")
+    assert large.startswith("relocation type 264 (R_AARCH64_MOVW_UABS_G0_NC) of ARM64 in section '.text'")
 
 
 def test_addresses_in_code_are_refused() -> None:

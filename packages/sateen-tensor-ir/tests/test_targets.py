@@ -1,11 +1,13 @@
 """Architectures, their processors, and the machine that schedules ask."""
 
+import llvmlite.binding as llvm
 import pytest
 
-from sateen.runtime import DeviceKind, Target
-from sateen.tensor_ir import Machine
+from sateen.runtime import DeviceKind, Target, TargetError
+from sateen.runtime.processor import PROCESSORS, architecture_of
+from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.codegen.llvm import machine_code
-from sateen.tensor_ir.targets import ARCHITECTURES, features_of
+from sateen.tensor_ir.targets import ARCHITECTURES, architecture_named, features_of
 
 X86 = "llvm -mtriple=x86_64-linux-gnu"
 ARM64 = "llvm -mtriple=aarch64-linux-gnu"
@@ -59,13 +61,48 @@ def test_features_are_those_of_the_processor_and_of_the_target():
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=lambda a: a.name)
 def test_llvm_knows_every_processor(architecture):
-    known = machine_code._names(f"{architecture.name}-linux-gnu", "processor")
-    assert set(architecture.cpus) <= set(known)
+    known = machine_code._names(architecture.triple, "processor")
+    assert {row.name for row in architecture.rows} - {"generic"} <= set(known)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=lambda a: a.name)
 def test_llvm_knows_every_feature(architecture):
-    known = machine_code._names(f"{architecture.name}-linux-gnu", "feature")
-    rows = (*architecture.cpus.values(), *architecture.levels)
-    named = {feature for row in rows for feature in row.features} | {v.feature for v in architecture.vectors}
-    assert named - {""} <= set(known)
+    known = machine_code._names(architecture.triple, "feature")
+    named = frozenset[str]().union(*(row.features for row in architecture.rows))
+    asked = {architecture.half_feature, *(v.feature for v in architecture.vectors)} - {""}
+    assert named | asked <= set(known)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=lambda a: a.name)
+def test_code_is_made_for_every_architecture(architecture):
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
+    s = te.create_schedule(B)
+    s[B].vectorize(B.op.axis[0])
+    module = build(s, [A, B], target=f"llvm -mtriple={architecture.triple}", name="f")
+    assert module.object_code
+    assert architecture_of(architecture.triple) == architecture.name
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES.values(), ids=lambda a: a.name)
+def test_pointers_are_as_wide_as_llvm_has_them(architecture):
+    machine = machine_code.target_machine(architecture.triple, "", "")
+    pointer = llvm.parse_assembly("@pointer = global ptr null").get_global_variable("pointer").type
+    assert machine.target_data.get_abi_size(pointer) == architecture.abi.pointer_bytes
+
+
+def test_what_the_linker_and_the_loader_know_agrees():
+    linked = {a.name: a.linking.machine for a in ARCHITECTURES.values() if a.linking}
+    assert linked == {name: PROCESSORS[name].elf_machine for name in linked}
+    assert set(linked) == {a.name for a in ARCHITECTURES.values() if a.host}
+
+
+def test_an_architecture_that_no_code_is_made_for_is_refused():
+    with pytest.raises(TargetError) as caught:
+        architecture_named("x86_65-linux-gnu")
+    assert str(caught.value) == (
+        "expected a triple of x86_64, aarch64, arm, riscv64, riscv32, wasm32, x86, such as x86_64-linux-gnu, "
+        "found 'x86_65-linux-gnu'; did you mean x86_64 or x86?"
+    )
+    with pytest.raises(TargetError, match="found 'sparc-unknown-linux-gnu'"):
+        Machine.of("llvm -mtriple=sparc-unknown-linux-gnu")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from sateen.runtime.errors import ArtifactError
 from sateen.runtime.files import replacing
-from sateen.runtime.processor import host_architecture
+from sateen.runtime.processor import PROCESSORS, host_architecture
 
-_MACHINES = {3: "x86", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+_MACHINES = {processor.elf_machine: processor.name for processor in PROCESSORS.values()}
 _SHARED_OBJECT, _LOAD = 3, 1
 
 

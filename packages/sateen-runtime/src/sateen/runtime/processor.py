@@ -1,7 +1,7 @@
-"""The features of processors under LLVM's names: what this machine has, and what each level of x86-64 implies.
+"""The architectures of processors and their features under LLVM's names, as far as loading code has to know them.
 
-The levels are those of the x86-64 psABI, section 3.1.1. Linux tells in /proc/cpuinfo, macOS through sysctl; elsewhere
-nothing but the architecture is known.
+A row of PROCESSORS tells how systems name an architecture and its features. Linux tells them in /proc/cpuinfo, macOS
+through sysctl; elsewhere nothing but the architecture is known. What a compiler has to know is in sateen.tensor_ir.
 """
 
 from __future__ import annotations
@@ -10,9 +10,32 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Processor:
+    """The processors of an architecture: the number that ELF has for it, and what systems call it and its features.
+
+    `linux` and `macos` map what these systems call a feature to LLVM's name. `levels` are names of processors that
+    stand for sets of features, each of which holds all of the one before.
+    """
+
+    name: str
+    elf_machine: int
+    aliases: Sequence[str] = ()
+    linux: Mapping[str, str] = field(default_factory=dict)
+    macos: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def level(self, features: Iterable[str]) -> str:
+        """The highest level that some features reach; '' where there is none."""
+        present = frozenset(features)
+        return next((name for name, needed in reversed([*self.levels.items()]) if needed <= present), "")
+
 
 X86_LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"sse", "sse2"}),
@@ -20,8 +43,7 @@ X86_LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}),
     frozenset({"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}),
 )
-"""What each of x86-64, x86-64-v2, x86-64-v3 and x86-64-v4 adds to the one before."""
-
+"""What each of x86-64, x86-64-v2, x86-64-v3 and x86-64-v4 adds to the one before (x86-64 psABI, section 3.1.1)."""
 _X86 = {
     **{
         flag: flag
@@ -81,15 +103,24 @@ _MAC_AARCH64 = {
     "FEAT_LSE": "lse",
     "FEAT_SME": "sme",
 }
-_ARCHITECTURES = {
-    "amd64": "x86_64",
-    "arm64": "aarch64",
-    "i386": "x86",
-    "i486": "x86",
-    "i586": "x86",
-    "i686": "x86",
-    "thumb": "arm",
+_LEVELS = {
+    name: frozenset[str]().union(*X86_LEVELS[: number + 1])
+    for number, name in enumerate(("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"))
 }
+
+PROCESSORS: Mapping[str, Processor] = {
+    row.name: row
+    for row in (
+        Processor("x86_64", 62, ("amd64",), _X86, _X86 | _MAC_X86, _LEVELS),
+        Processor("aarch64", 183, ("arm64",), _AARCH64, _MAC_AARCH64),
+        Processor("x86", 3, ("i386", "i486", "i586", "i686"), _X86),
+        Processor("arm", 40, ("thumb",), _ARM),
+        Processor("riscv64", 243, (), _RISCV),
+    )
+}
+"""By the name that `Target.architecture` has."""
+_NAMES = {alias: row.name for row in PROCESSORS.values() for alias in row.aliases}
+_IMPLIED = {level: features for row in PROCESSORS.values() for level, features in row.levels.items()}
 
 
 def architecture_of(name: str) -> str:
@@ -97,39 +128,41 @@ def architecture_of(name: str) -> str:
     name = name.partition("-")[0].lower()
     if re.match(r"(arm|thumb)(eb)?v\d", name):
         return "arm"
-    return _ARCHITECTURES.get(name, name)
+    return _NAMES.get(name, name)
+
+
+def implied_features(cpu: str) -> frozenset[str]:
+    """What a processor has that stands for a level of its architecture; of others only LLVM knows."""
+    return _IMPLIED.get(cpu, frozenset())
 
 
 def x86_level(features: Iterable[str]) -> int:
     """The level of x86-64, 1 to 4, that these features reach; 0 where SSE2 is missing."""
-    present = frozenset(features)
-    level = 0
-    while level < len(X86_LEVELS) and X86_LEVELS[level] <= present:
-        level += 1
-    return level
+    return [*_LEVELS].index(level) + 1 if (level := PROCESSORS["x86_64"].level(features)) else 0
 
 
 def features_from_cpuinfo(architecture: str, text: str) -> frozenset[str]:
     """The features that /proc/cpuinfo of Linux names; of several processors, what all have."""
     found: list[frozenset[str]] = []
+    names = PROCESSORS[architecture].linux if architecture in PROCESSORS else {}
     for key, value in re.findall(r"^(flags|Features|isa)\s*:\s*(.*)$", text, re.MULTILINE):
         if key == "isa":
             base, *extensions = value.lower().split("_")
             letters = base.removeprefix("rv64").removeprefix("rv32").replace("g", "imafd")
-            found.append(_translate(_RISCV, [*letters, *extensions]))
+            found.append(_translate(names, [*letters, *extensions]))
         else:
-            table = {"aarch64": _AARCH64, "arm": _ARM}.get(architecture, _X86)
-            found.append(_translate(table, value.split()))
+            found.append(_translate(names, value.split()))
     return frozenset.intersection(*found) if found else frozenset()
 
 
 def features_from_sysctl(architecture: str, text: str) -> frozenset[str]:
     """The features that `sysctl hw.optional machdep.cpu` of macOS names."""
+    names = PROCESSORS[architecture].macos if architecture in PROCESSORS else {}
     lines = [line.split(": ", 1) for line in text.splitlines() if ": " in line]
     if architecture == "aarch64":
-        return _translate(_MAC_AARCH64, [key.rpartition(".")[2] for key, value in lines if value.strip() == "1"])
+        return _translate(names, [key.rpartition(".")[2] for key, value in lines if value.strip() == "1"])
     flags = [flag for key, value in lines if key.endswith("features") for flag in value.lower().split()]
-    return _translate(_X86 | _MAC_X86, flags)
+    return _translate(names, flags)
 
 
 @cache
@@ -153,5 +186,5 @@ def host_features() -> frozenset[str]:
     return frozenset()
 
 
-def _translate(names: dict[str, str], flags: Iterable[str]) -> frozenset[str]:
+def _translate(names: Mapping[str, str], flags: Iterable[str]) -> frozenset[str]:
     return frozenset(names[flag] for flag in flags if flag in names)

@@ -13,27 +13,35 @@ from dataclasses import dataclass, replace
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.display import did_you_mean, shortened
 from sateen.runtime.errors import TargetError
-from sateen.runtime.processor import X86_LEVELS, architecture_of, host_architecture, host_features, x86_level
+from sateen.runtime.processor import (
+    PROCESSORS,
+    architecture_of,
+    host_architecture,
+    host_features,
+    implied_features,
+    x86_level,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of target: where its arrays live, and the options that its text may have."""
+
+    device: DeviceKind
+    options: tuple[str, ...] = ()
+
 
 KINDS = {
-    "llvm": DeviceKind.CPU,
-    "c": DeviceKind.CPU,
-    "opencl": DeviceKind.OPENCL,
-    "cuda": DeviceKind.CUDA,
-    "metal": DeviceKind.METAL,
+    "llvm": Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr", "mtune", "mfloat-abi", "mabi")),
+    "c": Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr")),
+    "opencl": Kind(DeviceKind.OPENCL),
+    "cuda": Kind(DeviceKind.CUDA, ("mcpu",)),
+    "metal": Kind(DeviceKind.METAL),
 }
-"""The kinds of targets and where their arrays live."""
+"""The kinds of targets by name."""
 
-_OPTIONS = {
-    "llvm": ("mtriple", "mcpu", "mattr", "mtune", "mfloat-abi", "mabi"),
-    "c": ("mtriple", "mcpu", "mattr"),
-    "opencl": (),
-    "cuda": ("mcpu",),
-    "metal": (),
-}
 _VALUE = re.compile(r"[A-Za-z0-9_.+-]+")
 _FEATURE = re.compile(r"[+-][A-Za-z0-9_.-]+")
-_X86_CPU = re.compile(r"x86-64(?:-v([234]))?")
 _SYSTEMS = {"linux": "unknown-linux-gnu", "darwin": "apple-macosx", "win32": "pc-windows-msvc"}
 
 
@@ -55,12 +63,11 @@ class Target:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise TargetError(_unknown("a kind of target", self.kind, KINDS))
+        options = KINDS[self.kind].options
         given = {"mtriple": self.triple, "mcpu": self.cpu, "mattr": ",".join(self.features)}
         for name, value in [*((name, value) for name, value in given.items() if value), *self.options]:
-            if name not in _OPTIONS[self.kind]:
-                raise TargetError(
-                    _unknown(f"an option of target {self.kind}", f"-{name}", [f"-{o}" for o in _OPTIONS[self.kind]])
-                )
+            if name not in options:
+                raise TargetError(_unknown(f"an option of target {self.kind}", f"-{name}", [f"-{o}" for o in options]))
             if name != "mattr" and not _VALUE.fullmatch(value):
                 raise TargetError(f"expected a value of letters, digits and ._+- for -{name}, found {value!r}")
         for feature in self.features:
@@ -111,10 +118,8 @@ class Target:
     def host() -> Target:
         """This machine: its level of x86-64 as cpu and the features beyond; of other architectures all features."""
         architecture, features = host_architecture(), host_features()
-        cpu = ""
-        if architecture == "x86_64" and (level := x86_level(features)):
-            cpu = "x86-64" if level == 1 else f"x86-64-v{level}"
-            features -= frozenset.union(*X86_LEVELS[:level])
+        cpu = PROCESSORS[architecture].level(features) if architecture in PROCESSORS else ""
+        features -= implied_features(cpu)
         triple = f"{architecture}-{_SYSTEMS.get(sys.platform, 'unknown-unknown')}"
         return Target("llvm", triple, cpu, tuple(f"+{feature}" for feature in features))
 
@@ -128,7 +133,7 @@ class Target:
     @property
     def device_kind(self) -> DeviceKind:
         """Where the arrays of this target live."""
-        return KINDS[self.kind]
+        return KINDS[self.kind].device
 
     @property
     def architecture(self) -> str:
@@ -141,10 +146,7 @@ class Target:
 
         What another cpu implies only LLVM knows, so code for one is checked by its named features alone.
         """
-        enabled: frozenset[str] = frozenset()
-        if level := _X86_CPU.fullmatch(self.cpu):
-            enabled = frozenset.union(*X86_LEVELS[: int(level[1] or 1)])
-        enabled |= {feature[1:] for feature in self.features if feature[0] == "+"}
+        enabled = implied_features(self.cpu) | {feature[1:] for feature in self.features if feature[0] == "+"}
         return enabled - {feature[1:] for feature in self.features if feature[0] == "-"}
 
     @property

@@ -25,6 +25,7 @@ from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.host import has_host
+from sateen.tensor_ir.targets import ARCHITECTURES, Architecture
 
 PACKAGES = (
     "sateen-runtime",
@@ -144,13 +145,14 @@ def _package(subject: str, module: str, distribution: str, install: str) -> Call
     return look
 
 
+def _name(architecture: Architecture) -> str:
+    """As people call it with its usual system."""
+    return f"{architecture.title} Linux" if "linux" in architecture.triple else architecture.title
+
+
 _CHECKS: tuple[Callable[[], Finding], ...] = (
     _target("this machine", "llvm"),
-    _target("x86-64 Linux", "llvm -mtriple=x86_64-linux-gnu"),
-    _target("ARM64 Linux", "llvm -mtriple=aarch64-linux-gnu"),
-    _target("ARM Linux", "llvm -mtriple=armv7-linux-gnueabihf"),
-    _target("RISC-V Linux", "llvm -mtriple=riscv64-linux-gnu"),
-    _target("WebAssembly", "llvm -mtriple=wasm32-unknown-unknown"),
+    *(_target(_name(architecture), f"llvm -mtriple={architecture.triple}") for architecture in ARCHITECTURES.values()),
     _opencl,
     _operators,
     _package("pictures as inputs", "PIL", "pillow", PILLOW),

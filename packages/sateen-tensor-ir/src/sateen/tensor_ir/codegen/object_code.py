@@ -15,6 +15,7 @@ from sateen.tensor_ir.codegen.llvm import Report, compile_text, emit_module, tar
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.targets import features_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,13 @@ def generate(
     own = rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target))
     bodies = [lower_intrinsics(f.body, rules, own) for f in functions]
     ready = [replace(f, body=body) for f, body in zip(functions, bodies, strict=True)]
-    return emit_module(ready, target.triple, internal=internal, features=target.enabled_features)
+    return emit_module(ready, target.triple, internal=internal, features=features_of(target))
 
 
 def _is_instruction(function: MathFunction, target: Target) -> bool:
     """Whether the processor has an instruction for a function that others compute by formulas."""
     spelling = function.llvm
-    return isinstance(spelling, LlvmIntrinsic) and bool(spelling.feature) and target.has_feature(spelling.feature)
+    return isinstance(spelling, LlvmIntrinsic) and bool(spelling.feature) and spelling.feature in features_of(target)
 
 
 def compile_functions(

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from sateen.runtime.errors import LinkError
-from sateen.tensor_ir.link.architecture import ARCHITECTURES, Architecture, Rule, Target, Value
 from sateen.tensor_ir.link.image import RELOCATION_SIZE, SYMBOL_SIZE, Image, Output
 from sateen.tensor_ir.link.merge import merge_objects
 from sateen.tensor_ir.link.object_file import (
@@ -28,6 +27,8 @@ from sateen.tensor_ir.link.object_file import (
     Symbol,
     read_object,
 )
+from sateen.tensor_ir.targets import ARCHITECTURES
+from sateen.tensor_ir.targets.relocation import Linking, Reference, Rule, Value
 
 _LIBC = (
     "aligned_alloc close free madvise malloc memcpy memmove memset mmap munmap open posix_memalign "
@@ -67,10 +68,11 @@ def link_shared(
         raise LinkError(f"expected a name for the library, found {soname!r}")
     objects = [object_code] if isinstance(object_code, bytes) else object_code
     source = merge_objects([read_object(content) for content in objects])
-    if source.machine not in ARCHITECTURES:
-        known = ", ".join(f"{entry.name} ({machine})" for machine, entry in ARCHITECTURES.items())
-        raise LinkError(f"expected an object for {known}, found ELF machine {source.machine}")
-    library = _Library(ARCHITECTURES[source.machine], source, imports)
+    known = {a.linking.machine: (a.title, a.linking) for a in ARCHITECTURES.values() if a.linking}
+    if source.machine not in known:
+        names = ", ".join(f"{title} ({machine})" for machine, (title, _) in known.items())
+        raise LinkError(f"expected an object for {names}, found ELF machine {source.machine}")
+    library = _Library(*known[source.machine], source, imports)
     library.place_sections()
     library.collect_references()
     library.collect_exports(exports)
@@ -84,11 +86,12 @@ def link_shared(
 class _Library:
     """The library under construction; `link_shared` calls the public methods in their order here."""
 
-    def __init__(self, architecture: Architecture, source: ObjectFile, importable: Mapping[str, str]) -> None:
-        self.architecture = architecture
+    def __init__(self, title: str, linking: Linking, source: ObjectFile, importable: Mapping[str, str]) -> None:
+        self.title = title
+        self.linking = linking
         self.source = source
         self.importable = importable
-        self.image = Image(architecture.machine, architecture.page)
+        self.image = Image(linking.machine, linking.page)
         self.places: dict[Section, tuple[Output, int]] = {}
         self.imports: dict[str, int] = {}  # name: number among the dynamic symbols, of which 0 is void
         self.exports: dict[str, Symbol] = {}
@@ -102,10 +105,10 @@ class _Library:
     def place_sections(self) -> None:
         """Give each loaded section of the object its place in an output section."""
         for section in sorted(self.source.relocations, key=_constructor_priority):
-            if section.alignment > self.architecture.page:
+            if section.alignment > self.linking.page:
                 raise LinkError(
                     f"section {section.name!r} is aligned to {section.alignment} bytes, "
-                    f"more than a page of {self.architecture.page}"
+                    f"more than a page of {self.linking.page}"
                 )
             output = self.image[_output_name(section)]
             start = output.reserve(section.size, section.alignment)
@@ -120,21 +123,21 @@ class _Library:
             is_import = symbol.section is None
             if is_import:
                 self.imports.setdefault(symbol.name, len(self.imports) + 1)
-            needs_stub = is_import and rule.target is Target.CALL
+            needs_stub = is_import and rule.reference is Reference.CALL
             if needs_stub and symbol not in self.stubs:
-                self.stubs[symbol] = self.image[".plt"].reserve(self.architecture.stub_size, 1)
-            if (needs_stub or rule.target is Target.SLOT) and symbol not in self.slots:
+                self.stubs[symbol] = self.image[".plt"].reserve(self.linking.stub_size, 1)
+            if (needs_stub or rule.reference is Reference.SLOT) and symbol not in self.slots:
                 self.slots[symbol] = self.image[".got"].reserve(8, 8)
             self.pointers += rule.value is Value.ABSOLUTE
 
     def _relocations(self) -> Iterator[tuple[Section, Relocation, Rule]]:
         for section, relocations in self.source.relocations.items():
             for relocation in relocations:
-                rule = self.architecture.rules.get(relocation.type)
+                rule = self.linking.rules.get(relocation.type)
                 if rule is None:
-                    name = self.architecture.refused.get(relocation.type, "unknown")
+                    name = self.linking.refused.get(relocation.type, "unknown")
                     raise LinkError(
-                        f"relocation type {relocation.type} ({name}) of {self.architecture.name} in section "
+                        f"relocation type {relocation.type} ({name}) of {self.title} in section "
                         f"{section.name!r} is not supported: compile with reloc='pic' and codemodel='default'"
                     )
                 if relocation.offset + rule.field.size > len(section.data):
@@ -146,7 +149,7 @@ class _Library:
             raise LinkError(f"{rule.name} in section {section.name!r} refers to {symbol.section.name!r}, not loaded")
         if symbol.section is None and symbol.name not in self.importable:
             raise LinkError(f"undefined symbol {symbol.name!r}: a library may import only {_list(self.importable)}")
-        if symbol.section is None and rule.target is Target.SYMBOL and rule.value is not Value.ABSOLUTE:
+        if symbol.section is None and rule.reference is Reference.SYMBOL and rule.value is not Value.ABSOLUTE:
             raise LinkError(f"{rule.name} reaches import {symbol.name!r} directly: compile with reloc='pic'")
         if rule.value is Value.ABSOLUTE and not section.flags & SHF_WRITE:
             raise LinkError(f"{rule.name} in read-only section {section.name!r}: compile with reloc='pic'")
@@ -193,7 +196,7 @@ class _Library:
             offset = start + relocation.offset
             place = output.address + offset
             if rule.value is Value.ABSOLUTE:
-                self._add_dynamic(place, relocation.symbol, relocation.addend, self.architecture.dynamic_pointer)
+                self._add_dynamic(place, relocation.symbol, relocation.addend, self.linking.dynamic_pointer)
                 continue
             target = self._target_address(rule, relocation.symbol) + relocation.addend
             try:
@@ -205,9 +208,9 @@ class _Library:
     def _fill_slots(self) -> None:
         got, plt = self.image[".got"], self.image[".plt"]
         for symbol, offset in self.slots.items():
-            self._add_dynamic(got.address + offset, symbol, 0, self.architecture.dynamic_slot)
+            self._add_dynamic(got.address + offset, symbol, 0, self.linking.dynamic_slot)
         for symbol, offset in self.stubs.items():
-            stub = self.architecture.stub(plt.address + offset, got.address + self.slots[symbol])
+            stub = self.linking.stub(plt.address + offset, got.address + self.slots[symbol])
             plt.data[offset : offset + len(stub)] = stub
 
     def _add_dynamic(self, place: int, symbol: Symbol, addend: int, import_type: int) -> None:
@@ -215,11 +218,11 @@ class _Library:
         if symbol.section is None:
             entry = self.imports[symbol.name], place, import_type, addend
         else:
-            entry = 0, place, self.architecture.dynamic_relative, self._address(symbol) + addend
+            entry = 0, place, self.linking.dynamic_relative, self._address(symbol) + addend
         self.dynamic_relocations.append(entry)
 
     def _target_address(self, rule: Rule, symbol: Symbol) -> int:
-        if rule.target is Target.SLOT:
+        if rule.reference is Reference.SLOT:
             return self.image[".got"].address + self.slots[symbol]
         if symbol in self.stubs:
             return self.image[".plt"].address + self.stubs[symbol]

@@ -1,15 +1,21 @@
 """What code is made for: architectures, their processors, and the machine that a schedule asks."""
 
+from sateen.tensor_ir.targets.abi_layout import AbiLayout
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
+from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
+from sateen.tensor_ir.targets.relocation import Linking
 from sateen.tensor_ir.targets.table import ARCHITECTURES, architecture_named, architecture_of, cpu_of, features_of
 
 __all__ = [
     "ARCHITECTURES",
     "CPU",
+    "AbiLayout",
     "Architecture",
+    "FloatMode",
     "Host",
+    "Linking",
     "Machine",
     "Rates",
     "Vectors",

@@ -1,15 +1,20 @@
-"""AArch64: the processors that LLVM names, and what is assumed of others.
+"""AArch64.
 
-Rates are those of Arm's software optimisation guides where these tell more than that a core is like Zen 4 with vectors
-of 16 bytes; nothing is fitted.
+Relocations are those of ELF for the Arm 64-bit Architecture, section 5.7. Rates are those of Arm's optimisation guides
+where these tell more than that a core is like Zen 4 with vectors of 16 bytes; none is measured.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
+from sateen.runtime.processor import PROCESSORS
+from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
+from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW, ZEN_4
+from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Field, Linking, Reference, Rule, Value
 
 NEOVERSE_N1 = replace(
     ZEN_4,
@@ -47,10 +52,82 @@ _CPUS = (
     CPU("apple-m2", _M1 | {"bf16", "i8mm"}, (128 * _KB, 4 * _MB, 8 * _MB), NEOVERSE_V1),
 )
 
+_FPCR = FloatMode(
+    bits=64,
+    keep=0,
+    flush=1 << 24,  # FZ (Arm Architecture Reference Manual, C5.2.8)
+    saving=["{place}.found = call i64 @llvm.aarch64.get.fpcr()", "store i64 {place}.found, ptr {place}"],
+    loading=["{place}.wanted = load i64, ptr {place}", "call void @llvm.aarch64.set.fpcr(i64 {place}.wanted)"],
+    declarations=["declare i64 @llvm.aarch64.get.fpcr()", "declare void @llvm.aarch64.set.fpcr(i64)"],
+)
+
+_ADR = Field(4, 21, position=5, split=True)
+_ADRP = Field(4, 21, scale=12, position=5, split=True)
+_BRANCH14, _BRANCH19, _BRANCH26 = Field(4, 14, 2, 5), Field(4, 19, 2, 5), Field(4, 26, 2)
+_LOW12 = tuple(Field(4, 12, scale, 10, signed=False) for scale in range(5))
+
+
+def _stub(address: int, slot: int) -> bytes:
+    """adrp x16, page(slot); ldr x17, [x16, #low(slot)]; br x17; nop"""
+    code = bytearray(struct.pack("<4I", 0x90000010, 0xF9400211, 0xD61F0220, 0xD503201F))
+    _ADRP.insert(code, 0, (slot & ~0xFFF) - (address & ~0xFFF))
+    _LOW12[3].insert(code, 4, slot & 0xFFF)
+    return bytes(code)
+
+
+_LINKING = Linking(
+    machine=PROCESSORS["aarch64"].elf_machine,
+    page=0x10000,
+    rules={
+        257: Rule("R_AARCH64_ABS64", Reference.SYMBOL, Value.ABSOLUTE, WORD64),
+        260: Rule("R_AARCH64_PREL64", Reference.SYMBOL, Value.RELATIVE, WORD64),
+        261: Rule("R_AARCH64_PREL32", Reference.SYMBOL, Value.RELATIVE, WORD32),
+        273: Rule("R_AARCH64_LD_PREL_LO19", Reference.SYMBOL, Value.RELATIVE, _BRANCH19),
+        274: Rule("R_AARCH64_ADR_PREL_LO21", Reference.SYMBOL, Value.RELATIVE, _ADR),
+        275: Rule("R_AARCH64_ADR_PREL_PG_HI21", Reference.SYMBOL, Value.PAGE, _ADRP),
+        277: Rule("R_AARCH64_ADD_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[0]),
+        278: Rule("R_AARCH64_LDST8_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[0]),
+        279: Rule("R_AARCH64_TSTBR14", Reference.SYMBOL, Value.RELATIVE, _BRANCH14),
+        280: Rule("R_AARCH64_CONDBR19", Reference.SYMBOL, Value.RELATIVE, _BRANCH19),
+        282: Rule("R_AARCH64_JUMP26", Reference.CALL, Value.RELATIVE, _BRANCH26),
+        283: Rule("R_AARCH64_CALL26", Reference.CALL, Value.RELATIVE, _BRANCH26),
+        284: Rule("R_AARCH64_LDST16_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[1]),
+        285: Rule("R_AARCH64_LDST32_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[2]),
+        286: Rule("R_AARCH64_LDST64_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[3]),
+        299: Rule("R_AARCH64_LDST128_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[4]),
+        311: Rule("R_AARCH64_ADR_GOT_PAGE", Reference.SLOT, Value.PAGE, _ADRP),
+        312: Rule("R_AARCH64_LD64_GOT_LO12_NC", Reference.SLOT, Value.LOW, _LOW12[3]),
+    },
+    refused={
+        258: "R_AARCH64_ABS32",
+        259: "R_AARCH64_ABS16",
+        263: "R_AARCH64_MOVW_UABS_G0",
+        264: "R_AARCH64_MOVW_UABS_G0_NC",
+        265: "R_AARCH64_MOVW_UABS_G1",
+        266: "R_AARCH64_MOVW_UABS_G1_NC",
+        267: "R_AARCH64_MOVW_UABS_G2",
+        268: "R_AARCH64_MOVW_UABS_G2_NC",
+        269: "R_AARCH64_MOVW_UABS_G3",
+        562: "R_AARCH64_TLSDESC_ADR_PAGE21",
+    },
+    dynamic_pointer=257,
+    dynamic_slot=1025,
+    dynamic_relative=1027,
+    stub_size=16,
+    stub=_stub,
+)
+
 AARCH64 = Architecture(
     name="aarch64",
-    host=Host(page="0x10000", futex="98L", pause="__builtin_arm_isb(15)"),
+    title="ARM64",
+    triple="aarch64-linux-gnu",
+    abi=POINTERS_OF_64_BITS,
     vectors=(Vectors(16, 32),),
     levels=(CPU("generic", frozenset(), (32 * _KB, 512 * _KB, 4 * _MB), NEOVERSE_N1),),
     cpus={cpu.name: cpu for cpu in _CPUS},
+    clock="llvm.readcyclecounter",  # CNTVCT_EL0, the virtual counter of the generic timer
+    float_mode=_FPCR,
+    widening_products=True,
+    linking=_LINKING,
+    host=Host(page="0x10000", futex="98L", pause="__builtin_arm_isb(15)"),
 )

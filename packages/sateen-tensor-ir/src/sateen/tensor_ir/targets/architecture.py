@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sateen.tensor_ir.targets.abi_layout import AbiLayout
+from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import Rates
+from sateen.tensor_ir.targets.relocation import Linking
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +51,42 @@ class Host:
 class Architecture:
     """What code for processors of an architecture has to know.
 
-    `host` is None where there is no default host. `vectors` and `levels` begin with the most capable: of both the first
-    counts whose features a target has. `levels` are what is assumed of a processor that is not among `cpus`; the last
-    one has no features.
+    `vectors` and `levels` begin with the most capable: of both the first counts whose features a target has. `levels`
+    are what is assumed of a processor that is not among `cpus`; the last one has no features.
     """
 
     name: str
-    host: Host | None
+    """As `Target.architecture` has it."""
+    title: str
+    """As people call it."""
+    triple: str
+    """LLVM's name of it with its usual system."""
+    abi: AbiLayout
+    """Where the fields of the ABI's structures are."""
     vectors: tuple[Vectors, ...]
     levels: tuple[CPU, ...]
-    cpus: Mapping[str, CPU]
+    cpus: Mapping[str, CPU] = field(default_factory=dict)
+    clock: str = ""
+    """LLVM's intrinsic that reads a clock of constant rate without a call; '' where programs have none."""
+    float_mode: FloatMode | None = None
+    """The register of a thread's mode of floating point; None where code leaves that as it finds it."""
+    widening_products: bool = False
+    """Whether instructions multiply narrow integers to wide ones."""
+    half_feature: str = ""
+    """The feature without which LLVM calls functions of ours to convert float16; '' where it calls none of them."""
+    attributes: str = ""
+    """What LLVM is told of each function."""
+    register_tile_bytes: int = 384
+    """Bytes of a buffer in registers from which on it needs so many of them that constants of other code have to go."""
+    linking: Linking | None = None
+    """What our linker has to know; None where it is LLVM's lld that links."""
+    host: Host | None = None
+    """What the source of the default host has to know; None where there is no default host."""
+
+    @property
+    def rows(self) -> tuple[CPU, ...]:
+        """All processors and levels that are known."""
+        return (*self.cpus.values(), *self.levels)
 
     def cpu_of(self, name: str, features: frozenset[str]) -> CPU:
         """The processor of a name, or the highest level that some features reach."""

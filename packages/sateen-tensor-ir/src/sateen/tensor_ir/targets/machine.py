@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.target import Target
-from sateen.tensor_ir.targets.rates import Rates
+from sateen.tensor_ir.targets.rates import NARROW, Rates
 from sateen.tensor_ir.targets.table import architecture_of, cpu_of, features_of
 
 _FLOAT32 = DType.of("float32")
@@ -33,8 +33,13 @@ class Machine:
 
     @staticmethod
     def of(target: Target | str = "llvm") -> Machine:
-        """The machine of a target. Caches are read from this machine when the target is it, else those of its CPU."""
+        """The machine of a target. Caches are read from this machine when the target is it, else those of its CPU.
+
+        Raises TargetError for an architecture that no code is made for.
+        """
         complete = Target.of(target)
+        if complete.device_kind is not DeviceKind.CPU:
+            return replace(_OTHER_DEVICE, kind=complete.device_kind)
         cpu, vectors = cpu_of(complete), architecture_of(complete).vectors_of(features_of(complete))
         found = _host_caches() if complete == Target.host() else {}
         l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
@@ -43,6 +48,10 @@ class Machine:
     def lanes(self, dtype: DType | str = _FLOAT32) -> int:
         """Elements of a type in one vector register."""
         return max(1, self.vector_bytes // DType.of(dtype).bytes)
+
+
+_OTHER_DEVICE = Machine(16, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL, 4)
+"""What is assumed of a device that is no processor, of which nothing is measured yet."""
 
 
 def _host_caches() -> dict[int, int]:

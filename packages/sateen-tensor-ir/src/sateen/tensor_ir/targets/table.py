@@ -1,25 +1,36 @@
-"""All architectures that more is known of than LLVM tells: a new one is a file and its line here."""
+"""All architectures that code is made for: a new one is a file and its line here."""
 
 from __future__ import annotations
 
 from sateen.runtime import processor
+from sateen.runtime.display import did_you_mean
+from sateen.runtime.errors import TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.targets.aarch64 import AARCH64
 from sateen.tensor_ir.targets.architecture import CPU, Architecture
-from sateen.tensor_ir.targets.generic import GENERIC
+from sateen.tensor_ir.targets.arm import ARM
+from sateen.tensor_ir.targets.riscv import RISCV32, RISCV64
+from sateen.tensor_ir.targets.wasm import WASM32
+from sateen.tensor_ir.targets.x86 import X86
 from sateen.tensor_ir.targets.x86_64 import X86_64
 
-ARCHITECTURES = {architecture.name: architecture for architecture in (X86_64, AARCH64)}
+ARCHITECTURES = {a.name: a for a in (X86_64, AARCH64, ARM, RISCV64, RISCV32, WASM32, X86)}
 """By the name that `Target.architecture` has."""
 
 
 def architecture_named(triple: str) -> Architecture:
-    """The architecture of a triple, or what is assumed of one that is not in the table."""
-    return ARCHITECTURES.get(processor.architecture_of(triple), GENERIC)
+    """The architecture of a triple. Raises TargetError for one that no code is made for."""
+    name = processor.architecture_of(triple)
+    if name not in ARCHITECTURES:
+        close = did_you_mean(name, [*ARCHITECTURES])
+        raise TargetError(
+            f"expected a triple of {', '.join(ARCHITECTURES)}, such as {X86_64.triple}, found {triple!r}{close}"
+        )
+    return ARCHITECTURES[name]
 
 
 def architecture_of(target: Target) -> Architecture:
-    """The architecture of a target."""
+    """The architecture of a target. Raises TargetError for one that no code is made for."""
     return architecture_named(target.triple)
 
 

@@ -1,16 +1,21 @@
-"""x86-64: the processors that LLVM names, and what is assumed of others.
+"""x86-64.
 
-SAPPHIRE_RAPIDS is measured. The other rates are those of the makers' optimisation manuals where these tell more than
-that a core is like Zen 4 with vectors of 16, 32 or 64 bytes.
+Relocations are those of the System V ABI, AMD64 supplement, section 4.4. The rates of Sapphire Rapids are measured;
+others are those of the makers' optimisation manuals where these tell more than that a core is like Zen 4 with vectors
+of 16, 32 or 64 bytes.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
-from sateen.runtime.processor import X86_LEVELS
+from sateen.runtime.processor import PROCESSORS
+from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
+from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import ZEN_4
+from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Linking, Reference, Rule, Value
 
 ZEN_5 = replace(ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=48.0)
 SAPPHIRE_RAPIDS = replace(
@@ -33,8 +38,7 @@ WITHOUT_FMA = replace(ZEN_1, multiply_add_latency=8)
 
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)
-_FEATURES = tuple(frozenset[str]().union(*X86_LEVELS[: level + 1]) for level in range(len(X86_LEVELS)))
-_V1, _V2, _V3, _V4 = _FEATURES
+_V2, _V3, _V4 = (PROCESSORS["x86_64"].levels[f"x86-64-v{level}"] for level in (2, 3, 4))
 _VNNI = frozenset({"avx512vnni"})
 _ICE_LAKE = _V4 | _VNNI | {"avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq", "gfni"}
 _SAPPHIRE_RAPIDS = _ICE_LAKE | {"amx-bf16", "amx-int8", "amx-tile", "avx512bf16", "avx512fp16", "avxvnni"}
@@ -59,9 +63,55 @@ _CPUS = (
     CPU("znver5", _ZEN_4 | {"avxvnni"}, (48 * _KB, 1 * _MB, 32 * _MB), ZEN_5),
 )
 
+_MXCSR = FloatMode(
+    bits=32,
+    keep=0x1F80,  # all exceptions masked
+    flush=0x9FC0,  # and FTZ and DAZ (Intel 64 and IA-32 Architectures SDM, volume 1, 10.2.3)
+    saving=["call void @llvm.x86.sse.stmxcsr(ptr {place})"],
+    loading=["call void @llvm.x86.sse.ldmxcsr(ptr {place})"],
+    declarations=["declare void @llvm.x86.sse.stmxcsr(ptr)", "declare void @llvm.x86.sse.ldmxcsr(ptr)"],
+)
+
+
+def _stub(address: int, slot: int) -> bytes:
+    """jmp *slot(%rip)"""
+    return b"\xff\x25" + struct.pack("<i", slot - address - 6) + b"\xcc\xcc"
+
+
+_LINKING = Linking(
+    machine=PROCESSORS["x86_64"].elf_machine,
+    page=0x1000,
+    rules={
+        1: Rule("R_X86_64_64", Reference.SYMBOL, Value.ABSOLUTE, WORD64),
+        2: Rule("R_X86_64_PC32", Reference.SYMBOL, Value.RELATIVE, WORD32),
+        4: Rule("R_X86_64_PLT32", Reference.CALL, Value.RELATIVE, WORD32),
+        9: Rule("R_X86_64_GOTPCREL", Reference.SLOT, Value.RELATIVE, WORD32),
+        24: Rule("R_X86_64_PC64", Reference.SYMBOL, Value.RELATIVE, WORD64),
+        41: Rule("R_X86_64_GOTPCRELX", Reference.SLOT, Value.RELATIVE, WORD32),
+        42: Rule("R_X86_64_REX_GOTPCRELX", Reference.SLOT, Value.RELATIVE, WORD32),
+    },
+    refused={
+        10: "R_X86_64_32",
+        11: "R_X86_64_32S",
+        19: "R_X86_64_TLSGD",
+        20: "R_X86_64_TLSLD",
+        22: "R_X86_64_GOTTPOFF",
+        23: "R_X86_64_TPOFF32",
+        25: "R_X86_64_GOTOFF64",
+        29: "R_X86_64_GOTPC64",
+    },
+    dynamic_pointer=1,
+    dynamic_slot=6,
+    dynamic_relative=8,
+    stub_size=8,
+    stub=_stub,
+)
+
 X86_64 = Architecture(
     name="x86_64",
-    host=Host(page="0x1000", futex="202L", pause="__builtin_ia32_pause()"),
+    title="x86-64",
+    triple="x86_64-linux-gnu",
+    abi=POINTERS_OF_64_BITS,
     vectors=(Vectors(64, 32, "avx512f"), Vectors(32, 16, "avx2"), Vectors(16, 16)),
     levels=(
         CPU("x86-64-v4", _V4, _TYPICAL, ZEN_4),
@@ -70,4 +120,12 @@ X86_64 = Architecture(
         CPU("x86-64", frozenset(), _TYPICAL, WITHOUT_FMA),
     ),
     cpus={cpu.name: cpu for cpu in _CPUS},
+    clock="llvm.readcyclecounter",  # rdtsc, of constant rate on every processor that has level x86-64-v2
+    float_mode=_MXCSR,
+    half_feature="f16c",
+    # Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons.
+    attributes='"min-legal-vector-width"="512" "prefer-vector-width"="512"',
+    register_tile_bytes=384,  # 12 of AVX2's 16 registers, 6 of AVX-512's 32
+    linking=_LINKING,
+    host=Host(page="0x1000", futex="202L", pause="__builtin_ia32_pause()"),
 )

@@ -13,13 +13,12 @@ from typing import NamedTuple
 from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.codegen.llvm.float_mode import FloatMode
-from sateen.tensor_ir.codegen.llvm.layout import AbiLayout
 from sateen.tensor_ir.codegen.signature import symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.targets import AbiLayout, Architecture, FloatMode
 
 
 class _Writer:
@@ -48,18 +47,19 @@ class _Writer:
         ]
 
 
-def public_function(function: Function, layout: AbiLayout, mode: FloatMode | None) -> str:
+def public_function(function: Function, architecture: Architecture) -> str:
     """LLVM text of `int32_t NAME(const sateen_host*, DLTensor* const*, int32_t)`.
 
     Raises CodegenError for an extent that is not simple arithmetic, a symbol that no argument gives, and denormals
     to be flushed where there is no mode for that.
     """
+    mode = architecture.float_mode
     if function.denormals == "flush" and mode is None:
         raise CodegenError(
             f"{function.name}: expected denormals to be kept, found denormals flush, which code for x86-64 and "
             "AArch64 can do"
         )
-    w = _Writer(layout)
+    w = _Writer(architecture.abi)
     count = len(function.parameters)
     w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
     if count:

@@ -234,7 +234,7 @@ class Expressions(Conversions):
         if not e.dtype.is_float:
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
                 return literal(ex.wrap(int(a.literal) * int(b.literal), e.dtype), a.kind)
-            if self.module.widening_products and bool(a.lanes) != bool(b.lanes):
+            if self.module.architecture.widening_products and bool(a.lanes) != bool(b.lanes):
                 a, b = self._wide_factor(e.a, a, b.lanes), self._wide_factor(e.b, b, a.lanes)
             return self._binary("mul", a, b)
         for x, y in ((a, b), (b, a)):

@@ -7,6 +7,7 @@ to zero changes nothing. The names are those of compiler-rt and libgcc, which a 
 from __future__ import annotations
 
 from sateen.runtime.target import Target
+from sateen.tensor_ir.targets import architecture_of, features_of
 
 HALF_SYMBOLS = ("__extendhfsf2", "__truncsfhf2")
 
@@ -68,7 +69,8 @@ define hidden half @__truncsfhf2(float %x) nounwind {
 
 def needs_half(target: Target) -> bool:
     """Whether LLVM calls these functions in code for a target."""
-    return target.architecture == "x86_64" and not target.has_feature("f16c")
+    feature = architecture_of(target).half_feature
+    return bool(feature) and feature not in features_of(target)
 
 
 def half_text(target: Target) -> str:

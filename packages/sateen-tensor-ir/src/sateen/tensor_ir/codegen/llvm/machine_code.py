@@ -12,8 +12,9 @@ import llvmlite.binding as llvm
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.isolation import isolated_program
-from sateen.runtime.processor import X86_LEVELS, host_features
+from sateen.runtime.processor import host_features
 from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
+from sateen.tensor_ir.targets import architecture_named
 
 REGISTER_TILE = "!sateen.register_tile = !{}"
 """Tells of a module that a function in it has a tile in registers."""
@@ -40,8 +41,9 @@ def check_processor(triple: str, cpu: str, features: str) -> None:
     LLVM ends the process that asks for an unknown processor and only warns of an unknown feature, so what is not known
     to exist is first tried in a child.
     """
-    known_cpus = ("", "generic", *(f"x86-64{level}" for level in ("", "-v2", "-v3", "-v4")), llvm.get_host_cpu_name())
-    known_features = {feature for level in X86_LEVELS for feature in level} | host_features()
+    rows = architecture_named(triple).rows
+    known_cpus = {"", "generic", llvm.get_host_cpu_name(), *(row.name for row in rows)}
+    known_features = host_features().union(*(row.features for row in rows))
     if cpu in known_cpus and {feature[1:] for feature in features.split(",") if feature} <= known_features:
         return
     command = isolated_program(_PROBE, [triple, cpu, features])
@@ -64,7 +66,8 @@ def _names(triple: str, what: str) -> list[str]:
 
 
 def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
-    """LLVM's description of a machine. Raises TargetError for a triple that this LLVM does not know."""
+    """LLVM's description of a machine. Raises TargetError for a triple that sateen makes no code for, or LLVM."""
+    architecture_named(triple)
     initialise()
     try:
         target = llvm.Target.from_triple(triple)

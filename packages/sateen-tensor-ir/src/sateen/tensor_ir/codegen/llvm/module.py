@@ -6,16 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sateen.runtime.processor import architecture_of
 from sateen.runtime.signature import Metadata
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer, constant
 from sateen.tensor_ir.codegen.expansion import check_expansion
 from sateen.tensor_ir.codegen.llvm.checks import public_function
-from sateen.tensor_ir.codegen.llvm.clock import clock_intrinsic
-from sateen.tensor_ir.codegen.llvm.float_mode import float_mode
 from sateen.tensor_ir.codegen.llvm.half import half_text
-from sateen.tensor_ir.codegen.llvm.layout import abi_layout
 from sateen.tensor_ir.codegen.llvm.machine_code import REGISTER_TILE
 from sateen.tensor_ir.codegen.llvm.state import ModuleState, Report
 from sateen.tensor_ir.codegen.llvm.statements import Statements
@@ -26,11 +22,7 @@ from sateen.tensor_ir.host import host_text
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.visit import walk
-
-_ATTRIBUTES = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
-"""Vectors are as wide as the schedule says; LLVM is not to split them for its own reasons."""
-LEAST_TILE_BYTES = 384
-"""Of a buffer in registers: 12 of AVX2's 16, 6 of AVX-512's 32."""
+from sateen.tensor_ir.targets import architecture_named
 
 
 def emit_module(
@@ -40,37 +32,36 @@ def emit_module(
 
     With `internal` there are kernels alone, which other functions call (`Invoke`) and nothing else. `features` are what
     the processor has, by LLVM's names: intrinsics ask for them.
+    Raises TargetError for an architecture that is not in sateen.tensor_ir.targets.
     Raises CodegenError for what the target can't express: thread loops, intrinsics without code, register indices that
     vary, nested vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written
     out, denormals to be flushed on an architecture other than x86-64 and AArch64.
     """
-    arm = architecture_of(triple) in {"arm", "aarch64"}
-    module = ModuleState(
-        abi_layout(triple), clock_intrinsic(triple), float_mode(triple), triple, features, widening_products=arm
-    )
+    architecture = architecture_named(triple)
+    module = ModuleState(architecture, triple, features)
     text: list[str] = []
     for function in functions:
         check_expansion(function)
         text.append(_kernel(module, function))
         if not internal:
-            text.append(public_function(function, module.layout, module.mode))
+            text.append(public_function(function, architecture))
     constants = [_constant(b, name) for b, name in module.constants.items()]
-    modes = module.mode.declarations if module.mode else ()
+    modes = architecture.float_mode.declarations if architecture.float_mode else ()
     head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants]
-    tail = [f"attributes #0 = {{ nounwind {_ATTRIBUTES} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
-    if any(map(_has_register_tile, functions)):
+    tail = [f"attributes #0 = {{ nounwind {architecture.attributes} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
+    if any(_largest_tile(function) >= architecture.register_tile_bytes for function in functions):
         tail.append(REGISTER_TILE)
     return "\n".join([*head, *module.functions, *text, *tail, ""]), module.report
 
 
-def _has_register_tile(function: Function) -> bool:
-    """Whether a buffer in registers takes many of them."""
+def _largest_tile(function: Function) -> int:
+    """The bytes of the largest buffer in registers."""
     sizes = (
         (n.buffer.size() or 0) * n.buffer.dtype.bytes
         for n in walk(function.body)
         if isinstance(n, Allocate) and n.buffer.scope is Scope.REGISTER
     )
-    return max(sizes, default=0) >= LEAST_TILE_BYTES
+    return max(sizes, default=0)
 
 
 def companion_text(triple: str, metadata: Metadata) -> str:

@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sateen.tensor_ir.codegen.llvm.float_mode import FloatMode
-from sateen.tensor_ir.codegen.llvm.layout import AbiLayout
 from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal, splat_literal
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Var
+from sateen.tensor_ir.targets import Architecture
 
 Lines = list[Any]
 """Lines of text, and nested Lines."""
@@ -54,26 +53,11 @@ class Report:
 class ModuleState:
     """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
 
-    def __init__(
-        self,
-        layout: AbiLayout,
-        clock: str,
-        mode: FloatMode | None,
-        triple: str,
-        features: frozenset[str],
-        *,
-        widening_products: bool,
-    ) -> None:
-        self.layout = layout
-        self.clock = clock
-        """LLVM's intrinsic that reads the processor's clock; '' where there is none."""
-        self.mode = mode
-        """A thread's mode of floating point; None where code leaves it as it is."""
+    def __init__(self, architecture: Architecture, triple: str, features: frozenset[str]) -> None:
+        self.architecture = architecture
         self.triple = triple
         self.features = features
         """What the processor has, by LLVM's names."""
-        self.widening_products = widening_products
-        """Whether the processor multiplies narrow integers to wide ones."""
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []

@@ -317,7 +317,7 @@ class Statements(Instructions):
         total = (last + 1) * s.buffer.dtype.bytes
         self.memo.clear()
         size = self.value(ex.maximum(total, 64))
-        memory = self._host_call(self.module.layout.alloc, "ptr", f"i64 {size.text}, i64 64")
+        memory = self._host_call(self.module.architecture.abi.alloc, "ptr", f"i64 {size.text}, i64 64")
         taken, failed = self.label("taken"), self.label("failed")
         null = self.emit(f"icmp eq ptr {memory.text}, null", "i1")
         self.branch_if(null, failed, taken)
@@ -329,12 +329,12 @@ class Statements(Instructions):
         self.statement(s.body)
         self.taken.pop()
         del self.base[s.buffer]
-        self._host_call(self.module.layout.free, "void", f"ptr {memory.text}")
+        self._host_call(self.module.architecture.abi.free, "void", f"ptr {memory.text}")
 
     def fail(self, status: str) -> None:
         """End the function with a status; memory taken so far is given back."""
         for memory in self.taken:
-            self._host_call(self.module.layout.free, "void", f"ptr {memory.text}")
+            self._host_call(self.module.architecture.abi.free, "void", f"ptr {memory.text}")
         self.lines.append(f"  store i32 {status}, ptr %status")
         self.branch("exit")
 
@@ -430,10 +430,10 @@ class Statements(Instructions):
 
     def _timestamp(self, s: Timestamp) -> None:
         """Store the processor's clock. Raises CodegenError for an architecture without one that programs can read."""
-        if not self.module.clock:
+        if not self.module.architecture.clock:
             raise CodegenError("the target has no clock that a program can read, so a function for it can't be timed")
-        self.module.declarations[f"declare i64 @{self.module.clock}()"] = None
-        now = self.emit(f"call i64 @{self.module.clock}()", "i64")
+        self.module.declarations[f"declare i64 @{self.module.architecture.clock}()"] = None
+        now = self.emit(f"call i64 @{self.module.architecture.clock}()", "i64")
         place = self.emit(f"getelementptr i64, ptr {self.base_pointer(s.buffer).text}, i64 {s.index}", "ptr")
         self.lines.append(f"  store {now.typed}, ptr {place.text}, align 8")
         self.forget_loads({s.buffer})
@@ -469,7 +469,7 @@ class Statements(Instructions):
         first = task.capture(start)
         self.module.functions[place] = task.write_task(s, first)
         closure = self.fresh("closure")
-        mode = self.module.mode
+        mode = self.module.architecture.float_mode
         count = len(task.captured) + (2 if mode else 1)
         self.stack.append(f"  {closure} = alloca [{count} x i64], align 8")
         self.lines.append(f"  store ptr %host, ptr {closure}")
@@ -479,7 +479,8 @@ class Statements(Instructions):
         if mode:
             last = self.emit(f"getelementptr i64, ptr {closure}, i64 {count - 1}", "ptr")
             self.lines += mode.save(last.text)
-        status = self._host_call(self.module.layout.parallel_for, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
+        parallel_for = self.module.architecture.abi.parallel_for
+        status = self._host_call(parallel_for, "i32", f"ptr @{name}, ptr {closure}, {extent.typed}")
         if task.can_fail:
             self.can_fail = True
             self._stop_on(status)
@@ -510,7 +511,7 @@ class Statements(Instructions):
             thunk.append(f"  {v.text} = load {v.kind}, ptr %p{i}")
         arguments = ", ".join(["ptr %host", *(v.typed for v in own), "i64 %begin", "i64 %end"])
         call = f"  %result = call i32 @{self.name}.body({arguments})"
-        if mode := self.module.mode:
+        if mode := self.module.architecture.float_mode:
             thunk += [
                 f"  %mode.of.thread = alloca i{mode.bits}",
                 *mode.save("%mode.of.thread"),
@@ -539,7 +540,7 @@ class Statements(Instructions):
         tail = ["  br label %exit", "exit:"]
         if self.arena_bytes:
             head += [
-                f"  %host.alloc = getelementptr i8, ptr %host, i64 {self.module.layout.alloc}",
+                f"  %host.alloc = getelementptr i8, ptr %host, i64 {self.module.architecture.abi.alloc}",
                 "  %alloc = load ptr, ptr %host.alloc",
                 f"  %arena = call noalias ptr %alloc(ptr %host, i64 {self.arena_bytes}, i64 64)",
                 "  %no.arena = icmp eq ptr %arena, null",
@@ -551,7 +552,7 @@ class Statements(Instructions):
             ]
             body = [line.replace("%entry ]", "%work ]") for line in body]
             tail += [
-                f"  %host.free = getelementptr i8, ptr %host, i64 {self.module.layout.free}",
+                f"  %host.free = getelementptr i8, ptr %host, i64 {self.module.architecture.abi.free}",
                 "  %free = load ptr, ptr %host.free",
                 "  call void %free(ptr %host, ptr %arena)",
             ]

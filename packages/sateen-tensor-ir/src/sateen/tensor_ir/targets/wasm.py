@@ -1,14 +1,16 @@
-"""What is assumed of architectures that code is made for, but about which nothing more is known."""
+"""WebAssembly with vectors of 16 bytes: object code of kernels; lld links."""
 
 from __future__ import annotations
 
+from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_32_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Vectors
 from sateen.tensor_ir.targets.rates import NARROW
 
-GENERIC = Architecture(
-    name="generic",
-    host=None,
+WASM32 = Architecture(
+    name="wasm32",
+    title="WebAssembly",
+    triple="wasm32-unknown-unknown",
+    abi=POINTERS_OF_32_BITS,
     vectors=(Vectors(16, 16),),
     levels=(CPU("generic", frozenset(), (32 << 10, 512 << 10, 4 << 20), NARROW),),
-    cpus={},
 )

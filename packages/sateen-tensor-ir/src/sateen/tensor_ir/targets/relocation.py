@@ -1,0 +1,103 @@
+"""Relocations: what is computed, and where in an instruction it lies; what our linker knows of an architecture."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from sateen.runtime.errors import LinkError
+
+
+class Reference(Enum):
+    """Whose address a relocated field speaks of."""
+
+    SYMBOL = auto()
+    CALL = auto()  # the symbol, or the stub that jumps to it where another library defines it
+    SLOT = auto()  # the symbol's entry in the global offset table
+
+
+class Value(Enum):
+    """What is computed from the target's address plus addend (T) and the address of the field (P)."""
+
+    ABSOLUTE = auto()  # T
+    RELATIVE = auto()  # T - P
+    PAGE = auto()  # page(T) - page(P), pages of 4 KiB
+    LOW = auto()  # T mod 4 KiB
+
+    def compute(self, target: int, place: int) -> int:
+        """The value to insert, of T and P; ABSOLUTE values are written by the dynamic loader instead."""
+        match self:
+            case Value.RELATIVE:
+                return target - place
+            case Value.PAGE:
+                return (target & ~0xFFF) - (place & ~0xFFF)
+            case Value.LOW:
+                return target & 0xFFF
+        return target
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Where a value lies in a little-endian word of `size` bytes: value / 2^scale, in `bits` bits from `position`.
+
+    `split` is the immediate of AArch64's ADR and ADRP: the two lowest bits lie apart, from bit 29.
+    """
+
+    size: int
+    bits: int
+    scale: int = 0
+    position: int = 0
+    signed: bool = True
+    split: bool = False
+
+    def insert(self, data: bytearray, offset: int, value: int) -> None:
+        """Put `value` into the word at data[offset]; LinkError where it is too large or not a multiple of 2^scale."""
+        scaled = value >> self.scale
+        if scaled << self.scale != value:
+            raise LinkError(f"the value {value:#x} is not a multiple of {1 << self.scale}")
+        lowest, end = (-(1 << self.bits - 1), 1 << self.bits - 1) if self.signed else (0, 1 << self.bits)
+        if self.bits < 64 and not lowest <= scaled < end:
+            raise LinkError(f"the value {value:#x} does not fit {self.bits} bits")
+        word = int.from_bytes(data[offset : offset + self.size], "little")
+        if self.split:
+            word = _replace_bits(word, scaled, 2, 29)
+            word = _replace_bits(word, scaled >> 2, self.bits - 2, self.position)
+        else:
+            word = _replace_bits(word, scaled, self.bits, self.position)
+        data[offset : offset + self.size] = word.to_bytes(self.size, "little")
+
+
+def _replace_bits(word: int, value: int, bits: int, position: int) -> int:
+    mask = (1 << bits) - 1
+    return word & ~(mask << position) | (value & mask) << position
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one type of relocation is resolved."""
+
+    name: str
+    reference: Reference
+    value: Value
+    field: Field
+
+
+@dataclass(frozen=True, slots=True)
+class Linking:
+    """Largest page size, relocation rules, names of refused relocations, types of dynamic ones, the stub of a call.
+
+    `machine` is the number that ELF has for the architecture. `stub` gives the code at an address that jumps to where
+    a slot points.
+    """
+
+    machine: int
+    page: int
+    rules: Mapping[int, Rule]
+    refused: Mapping[int, str]
+    dynamic_pointer: int
+    dynamic_slot: int
+    dynamic_relative: int
+    stub_size: int
+    stub: Callable[[int, int], bytes]
+
+
+WORD32, WORD64 = Field(4, 32), Field(8, 64)
