@@ -18,8 +18,8 @@ ARM64 = "llvm -mtriple=aarch64-linux-gnu"
     [
         (f"{X86} -mcpu=x86-64-v4", 64, 32),
         (f"{X86} -mcpu=x86-64-v3", 32, 16),
-        (f"{X86} -mcpu=x86-64-v2", 16, 16),
-        (X86, 16, 16),
+        (f"{X86} -mcpu=x86-64-v2", 16, 14),
+        (X86, 16, 14),
         (f"{X86} -mcpu=znver4", 64, 32),
         (f"{X86} -mcpu=znver4 -mattr=-avx512f", 32, 16),
         (f"{X86} -mcpu=haswell", 32, 16),

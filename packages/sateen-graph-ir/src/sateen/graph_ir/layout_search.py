@@ -11,13 +11,9 @@ from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi.layout import Layout
 from sateen.topi.operator import LayoutChoice
+from sateen.topi.tiling import FLOAT32
 
 Choices = Mapping[Node, LayoutChoice]
-
-BYTES_PER_CYCLE = 8.0
-"""What a conversion, or an operator that only moves data, reads or writes."""
-CONVERSION_CYCLES = 500.0
-"""What a conversion takes beside the bytes it moves."""
 
 
 def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine) -> Iterable[LayoutChoice]:
@@ -55,14 +51,16 @@ class Costs:
         types = [v.type for v in node.inputs if v is not None]
         results = [v.type for v in node.outputs]
         moved = sum(_bytes(v) for v in node.outputs)
-        work = max(node.op.operations(types, results) / (2 * self.machine.lanes()), moved / BYTES_PER_CYCLE)
+        rates = self.machine.rates
+        multiply_adds = node.op.operations(types, results) / 2
+        work = max(FLOAT32.bytes * multiply_adds / rates.multiply_add_bytes, moved / rates.moved)
         return work * choice.slowdown
 
     def conversion(self, value: Value, given: Layout | None, needed: Layout | None) -> float:
         """Of bringing a value from one layout into another; parameters are converted beforehand."""
         if given == needed or value in self.graph.parameters:
             return 0.0
-        return 2 * _bytes(value) / BYTES_PER_CYCLE + CONVERSION_CYCLES
+        return 2 * _bytes(value) / self.machine.rates.moved + self.machine.rates.conversion_cycles
 
     def total(self, choices: Choices) -> float:
         """Of the whole graph."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -44,25 +44,26 @@ def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return (*broadcast_shape(a[:-2], b[:-2]), a[-2], b[-1])
 
 
-def weight_layout(rows: int, columns: int, rank: int, lanes: int) -> Layout | None:
+def weight_layout(rows: int, columns: int, rank: int, lanes: int, registers: int) -> Layout | None:
     """The layout of a constant right operand: panels of as many columns as a register tile has. None: row-major.
 
-    `rows` are those of the left operand, `columns` those of the right one.
+    `rows` are those of the left operand, `columns` those of the right one. The machine has `registers` of `lanes`.
     """
     if rows == 0 or columns <= 1 or lanes == 1:
         return None
-    panel = lanes * _vectors(rows, -(-columns // lanes), registers=32)
+    blocks = -(-columns // lanes)
+    panel = lanes * _vectors(rows, blocks, [n for n in (2, 3, 4, 6, 8, 1) if n <= blocks], registers)
     return Layout((*range(rank - 2), rank - 1, rank - 2, Block(rank - 1, panel)))
 
 
-def _vectors(rows: int, blocks: int, registers: int) -> int:
+def _vectors(rows: int, blocks: int, possible: Iterable[int], registers: int) -> int:
     """Vectors per row of a register tile: where a load serves most multiply-adds, and little of a panel is empty."""
 
     def value(vectors: int) -> float:
         tile = tile_rows(rows, vectors, registers)
         return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
-    return max((n for n in (2, 3, 4, 6, 8, 1) if n <= blocks), key=value)
+    return max(possible, key=value)
 
 
 def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
@@ -167,8 +168,8 @@ class _Plan:
         if self.columns == 1:
             self._schedule_dot_products(s, output, machine)
             return
-        width = self.right.width
-        lanes = gcd(machine.lanes(self.master.dtype), width)
+        lanes = gcd(machine.lanes(self.master.dtype), self.right.width)
+        width = lanes * self._vectors(lanes, machine.vector_registers)
         whole = self.right.schedule(s, self.rows, lanes)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
@@ -190,6 +191,14 @@ class _Plan:
             share_among_threads(stage, loops[:-1], work)
             s[tile].compute_at(stage, io)
             stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
+
+    def _vectors(self, lanes: int, registers: int) -> int:
+        """Vectors per row of a register tile: a panel that was packed beforehand is as wide as one."""
+        widest = self.right.width // lanes
+        if self.right.is_packed:
+            return widest
+        divisors = [n for n in range(widest, 0, -1) if widest % n == 0]
+        return _vectors(self.rows, widest, divisors, registers)
 
     def _axes(self, stage: te.Stage) -> tuple[list[IterVar], IterVar, IterVar]:
         """The loops over batches, rows and columns."""

@@ -49,9 +49,8 @@ class MatMul(Operator):
         a, b = inputs
         if b.rank == 2:
             *rows, _ = a.static_shape
-            packed = matmul.weight_layout(
-                prod(rows), b.static_shape[1], b.rank, machine.lanes(accumulator_type(b.dtype))
-            )
+            lanes = machine.lanes(accumulator_type(b.dtype))
+            packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.rank, lanes, machine.vector_registers)
             yield LayoutChoice((None, packed), (None,))
             yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)
         else:
