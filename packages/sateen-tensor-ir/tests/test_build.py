@@ -246,7 +246,7 @@ def test_what_is_no_schedule_or_function_is_refused() -> None:
             "LLVM knows no feature '+avx51f' for x86_64; did you mean avx512f",
         ),
         ("llvm -mtripl=x86_64-unknown-linux-gnu", "found '-mtripl'; did you mean -mtriple or -mattr?"),
-        ("cuda", "build compiles for kind llvm; C comes from emit_c, OpenCL from emit_opencl; found 'cuda'"),
+        ("cuda", "expected a target of kind llvm, c, opencl, for which code is made, found 'cuda'"),
         (f"llvm -mtriple={HERE.triple} -mtune=znver4", "expected no option -mtune, which LLVM is not told of"),
     ],
 )

@@ -54,6 +54,7 @@ from sateen.graph_ir.views import find_views
 from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir import Machine, ObjectCache
+from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
 from sateen.tensor_ir.codegen.llvm import companion_text
 from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
 from sateen.tensor_ir.codegen.object_code import compile_for, compile_functions, machine_of
@@ -219,8 +220,11 @@ def network_target(value: Target | str) -> Target:
     Raises TargetError for a kind that networks can't be compiled for, and a processor or feature that LLVM lacks.
     """
     target = Target.of(value)
-    if target.kind != "llvm":
-        raise TargetError(f"expected a target of kind llvm, for which networks are compiled, found {target.kind!r}")
+    able = [kind.name for kind in TARGET_KINDS.values() if kind.has_libraries]
+    if target.kind not in able:
+        raise TargetError(
+            f"expected a target of kind {' or '.join(able)}, for which networks are compiled, found {target.kind!r}"
+        )
     machine_of(target)
     return target
 

@@ -7,8 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from sateen.runtime.device import DeviceKind
 from sateen.runtime.display import named
 from sateen.runtime.errors import ArtifactError, CodegenError, TargetError
+from sateen.runtime.files import replacing
 from sateen.runtime.library import write_library
 from sateen.runtime.module import Argument, Module
 from sateen.runtime.module import Function as LoadedFunction
@@ -16,6 +18,7 @@ from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_header import c_header
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text, once
 from sateen.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
@@ -32,23 +35,73 @@ from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lower.split_host_device import DeviceProgram
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.te.tensor import Tensor
-from sateen.tensor_ir.version import __version__
 
 
 class CompiledModule:
     """Functions compiled for one target.
 
-    On the machine that it was compiled for, call it (`module(a, b, c)`, or `module["name"](…)` where it holds several
-    functions); for any target, `export_library` writes a self-contained library and `c_header` declares its functions.
+    For kind llvm it is object code: on the machine that it was compiled for, call it (`module(a, b, c)`, or
+    `module["name"](…)` where it holds several functions); for any, `export_library` writes a self-contained library and
+    `c_header` declares its functions. For other kinds it is `source`, which `export_source` writes. What a kind does
+    not give raises TargetError.
     """
 
-    def __init__(self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, code: ObjectCode) -> None:
+    def __init__(
+        self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, code: ObjectCode | SourceCode
+    ) -> None:
         self.functions = tuple(functions)
         self.target = target
         self._rules = rules
-        self._code = code
+        self._made = code
+
+    @property
+    def _code(self) -> ObjectCode:
+        """The object code. Raises TargetError where the target's kind gives a source."""
+        if isinstance(self._made, SourceCode):
+            raise TargetError(
+                f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not object code: see "
+                "source and export_source"
+            )
+        return self._made
+
+    @property
+    def source(self) -> str:
+        """The text for another compiler: C99, which defines what a library does, or OpenCL C."""
+        return self._source.text
+
+    @property
+    def program(self) -> DeviceProgram:
+        """The kernels of a device's source: names, arguments, grids and blocks. TargetError where a host runs it."""
+        if self._source.program is None:
+            raise TargetError(f"compiled for {self.target}, which launches no kernels")
+        return self._source.program
+
+    @property
+    def _source(self) -> SourceCode:
+        if not isinstance(self._made, SourceCode):
+            raise TargetError(
+                f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not a source: see "
+                "object_code, library and llvm_text"
+            )
+        return self._made
+
+    def export_source(self, path: str | Path) -> None:
+        """Write the source to `path`, and of C its header beside it (the same name, ending in .h).
+
+        Raises ArtifactError where they can't be written.
+        """
+        place, text = _place(path, "source"), self.source.encode()
+        if self._source.program is None:
+            write_library(place, text, self.c_header())
+            return
+        try:
+            with replacing(place) as file:
+                file.write(text)
+        except OSError as error:
+            raise ArtifactError(f"{place}: expected a place to write the source to: {error.strerror}") from None
 
     @property
     def signatures(self) -> tuple[Signature, ...]:
@@ -68,14 +121,14 @@ class CompiledModule:
     @cached_property
     def module(self) -> Module:
         """The functions, loaded into this process. Raises TargetError where this machine can't run them."""
-        host = Target.host()
+        code, host = self._code, Target.host()
         missing = host.missing_features(self.target)
         if self.target.architecture != host.architecture or _system(self.target) != _system(host):
             raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
         if missing:
             raise TargetError(f"compiled for {self.target}, but this machine lacks {', '.join(missing)}")
         pool = process_pool()
-        loaded = LoadedObject(self._code.code, self._code.symbols, pool.addresses)
+        loaded = LoadedObject(code.code, code.symbols, pool.addresses)
         default_host = pool.addresses["sateen_default_host"]
         return Module(self.signatures, loaded.addresses, owner=loaded, default_host=default_host)
 
@@ -92,6 +145,7 @@ class CompiledModule:
 
     def llvm_text(self) -> str:
         """The LLVM text that was generated."""
+        _ = self._code
         return generate(self.functions, self.target, self._rules)[0]
 
     def assembly(self) -> str:
@@ -100,6 +154,8 @@ class CompiledModule:
 
     def c_header(self) -> str:
         """Declarations of the functions for C, to be used with `sateen.h` of sateen-runtime."""
+        if self.target.device_kind is not DeviceKind.CPU:
+            raise TargetError(f"compiled for {self.target}, whose kernels C does not call")
         return c_header(self.signatures)
 
     def library(self, soname: str = "libsateen.so") -> bytes:
@@ -108,27 +164,34 @@ class CompiledModule:
         Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for, and
         for names that metadata can't hold.
         """
-        metadata = Metadata(f"sateen-tensor-ir {__version__}", str(self.target), self.signatures)
+        code = self._code
+        metadata = Metadata(PRODUCER, str(self.target), self.signatures)
         try:
             metadata.check()
         except ArtifactError as error:
             raise CodegenError(f"{error}; give it another name") from None
         companion = compile_for(companion_text(self.target.triple, metadata), self.target)
         exports = [
-            *self._code.symbols,
+            *code.symbols,
             "sateen_abi_version", "sateen_default_host", "sateen_status_message", "sateen_metadata",
         ]  # fmt: skip
-        return link([self._code.code, companion], self.target.triple, exports, soname)
+        return link([code.code, companion], self.target.triple, exports, soname)
 
     def export_library(self, path: str | Path) -> None:
         """Write the library to `path`, and its C header beside it (the same name, ending in .h).
 
         Files that are there are replaced, both or none. Raises ArtifactError where they can't be written.
         """
-        place = Path(path)
-        if not place.parent.is_dir():
-            raise ArtifactError(f"{place}: expected a folder to write the library to, found no {place.parent}")
+        place = _place(path, "library")
         write_library(place, self.library(place.name), self.c_header())
+
+
+def _place(path: str | Path, what: str) -> Path:
+    """A path in a folder that exists. Raises ArtifactError for another one."""
+    place = Path(path)
+    if not place.parent.is_dir():
+        raise ArtifactError(f"{place}: expected a folder to write the {what} to, found no {place.parent}")
+    return place
 
 
 def build(
@@ -145,11 +208,11 @@ def build(
 ) -> CompiledModule:
     """Compile a schedule to one function over `arguments`, in their order.
 
-    `target` is a Target or its text; plain "llvm" is this machine with all that its processor has. `buffers` declares
-    storage other than compact row-major for some arguments; those in `aliased` may overlap each other. With
-    `denormals` flush subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules` expand intrinsics, the
-    user's own among them. `cache` keeps object code from process to process. Raises ScheduleError, LoweringError,
-    CodegenError, TargetError.
+    `target` is a Target or its text; plain "llvm" is this machine with all that its processor has, "c" and "opencl"
+    give a source. `buffers` declares storage other than compact row-major for some arguments; those in `aliased` may
+    overlap each other. With `denormals` flush subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules`
+    expand intrinsics, the user's own among them. `cache` keeps object code from process to process.
+    Raises ScheduleError, LoweringError, CodegenError, TargetError.
     """
     if denormals not in DENORMALS:
         raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
@@ -177,8 +240,9 @@ def build_functions(
     if cache is not None and not isinstance(cache, ObjectCache):
         raise CodegenError(f"expected a cache such as ObjectCache(folder), found {type(cache).__name__}")
     complete = Target.of(target)
-    if cache is None:
-        return CompiledModule(functions, complete, rules, compile_functions(functions, complete, rules))
+    kind = kind_of(complete)
+    if cache is None or not kind.has_libraries:
+        return CompiledModule(functions, complete, rules, kind.make(functions, complete, rules))
     code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
     return CompiledModule(functions, complete, rules, code)
 

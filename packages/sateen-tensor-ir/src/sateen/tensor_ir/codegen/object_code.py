@@ -32,9 +32,7 @@ def generate(
 ) -> tuple[str, Report]:
     """LLVM text of the functions, and what was counted. Raises CodegenError for what the target can't express."""
     if target.kind != "llvm":
-        raise TargetError(
-            f"build compiles for kind llvm; C comes from emit_c, OpenCL from emit_opencl; found {target.kind!r}"
-        )
+        raise TargetError(f"expected a target of kind llvm, which LLVM makes code for, found {target.kind!r}")
     names = [f.name for f in functions]
     for name in names:
         check_public(name)

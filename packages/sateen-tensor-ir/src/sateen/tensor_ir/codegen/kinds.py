@@ -1,0 +1,71 @@
+"""The kinds of targets that code is made for: what each gives, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sateen.runtime.errors import CodegenError, TargetError
+from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
+from sateen.tensor_ir.codegen.intrinsics import IntrinsicRules
+from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
+from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lower.split_host_device import DeviceProgram
+from sateen.tensor_ir.version import __version__
+
+PRODUCER = f"sateen-tensor-ir {__version__}"
+"""Who made code, as its metadata tell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceCode:
+    """The text of functions for another compiler, and the kernels that a host launches, where it is a device's."""
+
+    text: str
+    program: DeviceProgram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetKind:
+    """A kind of target: its name in the text of one, what is made for it, and the function that does.
+
+    `has_libraries` where that is object code, which sateen links.
+    """
+
+    name: str
+    gives: str
+    make: Callable[[Sequence[Function], Target, IntrinsicRules], ObjectCode | SourceCode]
+    has_libraries: bool = False
+
+
+def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
+    """C for the architecture of a target: which of its processors run the library is for the C compiler to say."""
+    return SourceCode(emit_c(functions, str(replace(target, cpu="", features=())), PRODUCER, rules))
+
+
+def _opencl(functions: Sequence[Function], _target: Target, rules: IntrinsicRules) -> SourceCode:
+    if len(functions) != 1:
+        raise CodegenError(f"expected one function for OpenCL C, found {', '.join(f.name for f in functions)}")
+    source = emit_opencl(functions[0], rules)
+    return SourceCode(source.text, source.program)
+
+
+TARGET_KINDS = {
+    kind.name: kind
+    for kind in (
+        TargetKind("llvm", "object code", compile_functions, has_libraries=True),
+        TargetKind("c", "C99", _c),
+        TargetKind("opencl", "OpenCL C", _opencl),
+    )
+}
+"""By the name that `Target.kind` has."""
+
+
+def kind_of(target: Target) -> TargetKind:
+    """The kind of a target. Raises TargetError for one that no code is made for yet."""
+    if target.kind not in TARGET_KINDS:
+        raise TargetError(
+            f"expected a target of kind {', '.join(TARGET_KINDS)}, for which code is made, found {target.kind!r}"
+        )
+    return TARGET_KINDS[target.kind]
