@@ -7,7 +7,7 @@ from sateen.runtime import DeviceKind, Target, TargetError
 from sateen.runtime.processor import PROCESSORS, architecture_of
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.codegen.llvm import machine_code
-from sateen.tensor_ir.targets import ARCHITECTURES, architecture_named, features_of
+from sateen.tensor_ir.targets import ARCHITECTURES, architecture_named, features_of, with_features
 
 X86 = "llvm -mtriple=x86_64-linux-gnu"
 ARM64 = "llvm -mtriple=aarch64-linux-gnu"
@@ -106,3 +106,20 @@ def test_an_architecture_that_no_code_is_made_for_is_refused():
     )
     with pytest.raises(TargetError, match="found 'sparc-unknown-linux-gnu'"):
         Machine.of("llvm -mtriple=sparc-unknown-linux-gnu")
+
+
+def test_the_features_of_a_processor_are_written_out_for_those_who_load_its_code():
+    told = with_features(Target.parse(f"{X86} -mcpu=haswell -mattr=-movbe"))
+    assert str(told).startswith(f"{X86} -mcpu=haswell -mattr=+avx,+avx2,+bmi,+bmi2,+cx16,+f16c,+fma,+lzcnt,-movbe,")
+    assert with_features(told) == told
+    level = Target.parse(f"{X86} -mcpu=x86-64-v3 -mattr=+avx512f")
+    assert with_features(level) == level
+    older = Target.parse(f"{X86} -mcpu=x86-64-v2")
+    assert older.missing_features(told) == ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "xsave")
+
+
+def test_a_library_for_a_processor_tells_its_features():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
+    module = build(te.create_schedule(B), [A, B], target=f"{X86} -mcpu=sapphirerapids", name="f")
+    assert b"+amx-bf16,+amx-int8,+amx-tile,+avx,+avx2,+avx512bf16" in module.library()

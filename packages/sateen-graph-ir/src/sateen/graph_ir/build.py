@@ -63,6 +63,7 @@ from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.link import link
+from sateen.tensor_ir.targets import with_features
 from sateen.topi.operator import Operator
 
 EXPORTS = (
@@ -280,13 +281,14 @@ def build(
         denormals=denormals,
     )
     codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
-    metadata = Metadata(_producer(), str(complete), (signature_of(network.entry),))
+    told = str(with_features(complete))
+    metadata = Metadata(_producer(), told, (signature_of(network.entry),))
     companion = compile_for(companion_text(complete.triple, metadata) + PARAMETERS_TEXT, complete)
     library = link([*codes, companion], complete.triple, EXPORTS, _soname(graph.name))
     names = {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
     return Artifact(
         _producer(),
-        str(complete),
+        told,
         tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs),
         tuple(_parameter(name, v.type, True) for v, name in names.items()),
         network.plan.workspace_bytes,

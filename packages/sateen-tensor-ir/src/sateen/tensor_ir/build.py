@@ -37,6 +37,7 @@ from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram
 from sateen.tensor_ir.schedule import Schedule
+from sateen.tensor_ir.targets import with_features
 from sateen.tensor_ir.te.tensor import Tensor
 
 
@@ -122,7 +123,7 @@ class CompiledModule:
     def module(self) -> Module:
         """The functions, loaded into this process. Raises TargetError where this machine can't run them."""
         code, host = self._code, Target.host()
-        missing = host.missing_features(self.target)
+        missing = host.missing_features(with_features(self.target))
         if self.target.architecture != host.architecture or _system(self.target) != _system(host):
             raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
         if missing:
@@ -165,7 +166,7 @@ class CompiledModule:
         for names that metadata can't hold.
         """
         code = self._code
-        metadata = Metadata(PRODUCER, str(self.target), self.signatures)
+        metadata = Metadata(PRODUCER, str(with_features(self.target)), self.signatures)
         try:
             metadata.check()
         except ArtifactError as error:

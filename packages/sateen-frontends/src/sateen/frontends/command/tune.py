@@ -19,6 +19,7 @@ from sateen.graph_ir.records import Record, Records
 from sateen.graph_ir.tuning import Tuning, convolutions_of, tuning_of
 from sateen.runtime import Target, TargetError
 from sateen.runtime.display import counted
+from sateen.tensor_ir.targets import with_features
 
 
 @click.command(short_help="Measure ways to compute a model's convolutions.")
@@ -79,7 +80,7 @@ def tune(
 def _target_here(text: str) -> Target:
     """The target. Raises TargetError where this machine does not run its code."""
     target, host = Target.of(text), Target.host()
-    missing = host.missing_features(target)
+    missing = host.missing_features(with_features(target))
     if target.kind != host.kind or target.triple != host.triple or missing:
         lacks = f", which lacks {', '.join(missing)}" if missing else ""
         raise TargetError(f"tuning measures on this machine, {host.triple}{lacks}; it can't run code for {target}")

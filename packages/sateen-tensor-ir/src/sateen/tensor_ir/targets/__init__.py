@@ -6,7 +6,14 @@ from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
 from sateen.tensor_ir.targets.relocation import Linking
-from sateen.tensor_ir.targets.table import ARCHITECTURES, architecture_named, architecture_of, cpu_of, features_of
+from sateen.tensor_ir.targets.table import (
+    ARCHITECTURES,
+    architecture_named,
+    architecture_of,
+    cpu_of,
+    features_of,
+    with_features,
+)
 
 __all__ = [
     "ARCHITECTURES",
@@ -23,4 +30,5 @@ __all__ = [
     "architecture_of",
     "cpu_of",
     "features_of",
+    "with_features",
 ]

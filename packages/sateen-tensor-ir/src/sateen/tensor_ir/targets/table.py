@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sateen.runtime import processor
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import TargetError
@@ -39,6 +41,12 @@ def features_of(target: Target) -> frozenset[str]:
     implied = architecture_of(target).cpus.get(target.cpu)
     removed = {feature[1:] for feature in target.features if feature[0] == "-"}
     return ((implied.features if implied else frozenset()) | target.enabled_features) - removed
+
+
+def with_features(target: Target) -> Target:
+    """The target with the features of its processor written out, so that who loads code for it can check them."""
+    implied = features_of(target) - target.enabled_features
+    return replace(target, features=(*target.features, *(f"+{feature}" for feature in implied)))
 
 
 def cpu_of(target: Target) -> CPU:
