@@ -39,7 +39,9 @@ RESULT = ((1, 1, 0, 0, 0, 0, 0), (1, 0, 1, 0, 1, 1, 0), (1, 0, 0, -1, 0, 1, 1), 
 
 UNROLLED_TERMS = 4
 VECTORS = (3, 4, 2, 1)
-"""Per row of a register tile, as long as that divides the columns: the first that does."""
+"""Per row of a register tile: the first that divides the columns and leaves registers for LEAST_ROWS."""
+LEAST_ROWS = 3
+"""With fewer rows in a tile, loads take longer than multiply-adds."""
 
 WORTHWHILE = 2.0
 """How much is to be saved for each cycle that is spent."""
@@ -53,7 +55,8 @@ def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
     """
     batch, *matrix, depth = a
     lanes = machine.lanes()
-    vectors = next((n for n in VECTORS if columns % (2 * n * lanes) == 0), 0)
+    fitting = (n for n in VECTORS if (machine.vector_registers - 1 - n) // n >= LEAST_ROWS)
+    vectors = next((n for n in fitting if columns % (2 * n * lanes) == 0), 0)
     if lanes == 1 or not matrix or prod(matrix) < 2 or depth % (2 * UNROLLED_TERMS):
         return 0
     rows = batch * prod(matrix)
