@@ -211,12 +211,24 @@ def test_opencl_spells_it_out_for_the_memory_of_blocks_and_threads() -> None:
     assert "sateen_dot += (int)(&four[0])[4 * sateen_i + sateen_k] * (&B[" in source.text
 
 
-def test_worker_processes_know_those_that_ship() -> None:
+@pytest.mark.parametrize("lanes", [8, 16])
+def test_opencl_computes_what_the_definition_says(launch: Callable[..., object], lanes: int) -> None:
+    s, (a, b, c) = product(lanes, kind="threadIdx.x")
+    x, y, expected = operands(lanes)
+    result = np.zeros((M, N), np.int32)
+    launch(lower(s, [a, b, c], "f"), x, y, result)
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_worker_processes_know_those_that_ship_and_no_others() -> None:
     s, arguments = product()
     function = lower(s, arguments, "f")
+    foreign = parse_function(statement(PLAIN), {DOT.name: replace(DOT)})
+    message = "f: worker processes know the intrinsics dot4_u8s8_x8, dot4_u8s8_x16, found 'dot4_u8s8_x16' of another"
     with CompilerPool(1) as pool:
-        code = pool.submit(function, SERVER).result()
-    assert code.symbols == ("f",)
+        assert pool.submit(function, SERVER).result().symbols == ("f",)
+        with pytest.raises(CodegenError, match=message):
+            pool.submit(foreign, SERVER)
 
 
 # Text, digest, structure.
@@ -243,6 +255,11 @@ def test_digests_and_comparison_tell_others_apart(other: str) -> None:
     f, g = parsed(PLAIN), parsed(other)
     assert digest(f) != digest(g)
     assert why_different(f, g) is not None
+
+
+def test_instructions_of_one_name_and_other_code_have_other_digests() -> None:
+    other = replace(DOT, llvm=DOT.llvm[:0])
+    assert digest(parsed(PLAIN)) != digest(parse_function(statement(PLAIN), {DOT.name: other}))
 
 
 def test_what_it_reads_and_writes_is_known() -> None:

@@ -132,6 +132,16 @@ def test_a_call_on_a_type_that_no_rule_serves_is_refused() -> None:
         lower_intrinsics(store(ex.call("exp", [ex.Var("i", DType.of("int32"))])))
 
 
+def test_a_native_call_on_types_that_its_function_does_not_take_is_refused() -> None:
+    n = ex.Var("n", DType.of("int32"))
+    with pytest.raises(CodegenError, match="sqrt expects floating-point operands of one type, found int32"):
+        lower_intrinsics(store(ex.call("sqrt", [n])))
+    with pytest.raises(CodegenError, match="bitwise_and expects 2 operands, found 1"):
+        lower_intrinsics(store(ex.call("bitwise_and", [n])))
+    with pytest.raises(CodegenError, match="pow expects floating-point operands of one type, found float32, int32"):
+        lower_intrinsics(store(ex.call("pow", [X, n])), keep=frozenset({"pow"}))
+
+
 def test_a_rule_that_leads_to_itself_is_refused() -> None:
     rules = IntrinsicRules({}).with_rule("loop", lambda e: ex.call("loop", [e.args[0] + 1.0]))
     with pytest.raises(CodegenError, match="the rule of 'loop' on float32 to lead to native calls, found itself"):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import CodegenError
+from sateen.runtime.errors import CodegenError, ExpressionError
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.functions import FUNCTIONS, MathFunction, library_function
+from sateen.tensor_ir.functions import FUNCTIONS, MathFunction, function_of, library_function
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
 from sateen.tensor_ir.ir.visit import N, SharingRewriter, map_children
@@ -79,7 +79,8 @@ def lower_intrinsics(
     Expressions that this makes too deep are cut. One that is used several times stays one object (a graph, no tree), so
     passes that follow must remember what they have visited. A call as a statement of its own is for effect and stays;
     its operands are rewritten.
-    Raises CodegenError on a call that no rule serves or that expands into itself.
+    Raises CodegenError on a call that no rule serves or that expands into itself, and on operands of other types than a
+    function takes.
     """
     return cut_expressions(_Lowering(rules, keep).rewrite(statement), Analyzer())
 
@@ -100,6 +101,7 @@ class _Lowering(SharingRewriter):
     def rewrite_Call(self, e: Call) -> Expr:
         call = self.descend(e)
         if is_native(e.name) or e.name in self.keep:
+            self._check_types(e)
             return call
         signature = e.name, e.dtype
         if signature in self.expanding:
@@ -108,6 +110,15 @@ class _Lowering(SharingRewriter):
         result = self.rewrite(self.rules.expand(call))
         self.expanding.pop()
         return result
+
+    def _check_types(self, e: Call) -> None:
+        """A call that no rule is asked for has the types that its function takes."""
+        function = function_of(e.name)
+        if function is not None:
+            try:
+                function.signature.check(e.name, tuple(operand.dtype for operand in e.args))
+            except ExpressionError as error:
+                raise CodegenError(str(error)) from None
 
     def rewrite_Store(self, s: Store) -> Stmt:
         try:

@@ -23,7 +23,9 @@ from sateen.runtime.target import Target
 from sateen.runtime.threads import Threads
 from sateen.tensor_ir.codegen.llvm import Report
 from sateen.tensor_ir.codegen.object_code import ObjectCode
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.intrinsics import INTRINSICS
+from sateen.tensor_ir.ir.stmt import Function, Intrinsic
+from sateen.tensor_ir.ir.visit import walk
 
 MOST_MESSAGE_BYTES = 1 << 30
 """Of one message; the object code of a function takes thousands."""
@@ -159,8 +161,15 @@ class CompilerPool:
     ) -> Future[ObjectCode]:
         """The object code that a worker will have made of a function; its result raises as `compile` does.
 
-        With `internal` it is for functions that only `Invoke` calls (`compile_functions`).
+        With `internal` it is for functions that only `Invoke` calls (`compile_functions`). Raises CodegenError for an
+        intrinsic that does not ship: workers know no others.
         """
+        for node in walk(function.body):
+            if isinstance(node, Intrinsic) and INTRINSICS.get(node.instruction.name) is not node.instruction:
+                raise CodegenError(
+                    f"{function.name}: worker processes know the intrinsics {', '.join(INTRINSICS)}, found "
+                    f"{node.instruction.name!r} of another definition; compile it in this process"
+                )
         return self._threads.submit(self._one, function, str(Target.of(target)), internal)
 
     def _one(self, function: Function, target: str, internal: bool) -> ObjectCode:

@@ -93,7 +93,8 @@ class _Writer:
             case Invoke():
                 yield repr([node.callee, *map(self.buffer, node.buffers)])
             case Intrinsic():
-                yield repr([node.instruction.name, node.extents, *map(self.buffer, node.buffers)])
+                code = node.instruction
+                yield repr([code.name, code.llvm, code.c99, code.opencl, node.extents, *map(self.buffer, node.buffers)])
             case Timestamp():
                 yield f"{self.buffer(node.buffer)}[{node.index}]"
             case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise() | Seq() | If() | While() | Evaluate():
