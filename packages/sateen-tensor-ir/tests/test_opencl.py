@@ -92,11 +92,54 @@ def test_a_tile_is_loaded_by_all_threads_between_two_barriers():
     marks = re.findall(r"__local float \w+\[\d+\]|barrier|for \(\w+ \w+|\w+\[[^=]*\](?= =)", source.text)
     assert [re.sub(r"\[.*", "", mark) for mark in marks] == [
         "__local float A_shared", "__local float B_shared",
-        "for (long i", "for (long j", "C_register",
-        "for (long ro", "barrier", "for (long ax0_ax1oo", "A_shared", "for (long ax0_ax1oo_1", "B_shared", "barrier",
-        "for (long ri", "for (long i_1", "for (long j_1", "C_register",
-        "for (long iii", "for (long jii", "C",
+        "for (int i", "for (int j", "C_register",
+        "for (int ro", "barrier", "for (int ax0_ax1oo", "A_shared", "for (int ax0_ax1oo_1", "B_shared", "barrier",
+        "for (int ri", "for (int i_1", "for (int j_1", "C_register",
+        "for (int iii", "for (int jii", "C",
     ]  # fmt: skip
+
+
+def threads_of(value, *inputs, extent=32):
+    """C[i] = value(i) by a thread for each element."""
+    c = te.compute((extent,), value, name="C")
+    s = te.create_schedule(c)
+    block, thread = s[c].split(c.op.axis[0], 8)
+    s[c].bind(block, BLOCK_X)
+    s[c].bind(thread, X)
+    return lower(s, [*inputs, c], "run")
+
+
+def index_types(function):
+    return set(re.findall(r"const (\w+) (?:blockIdx|threadIdx)", emit_opencl(function).text))
+
+
+def test_an_index_has_32_bits_where_that_is_known_to_suffice():
+    n, size = te.var("n"), 1 << 17
+    small, open_, large = (te.placeholder((m, m), name="A") for m in (64, n, size))
+    assert index_types(threads_of(lambda i: small[i, i] + small[i, 3], small)) == {"int"}
+    assert index_types(threads_of(lambda i: open_[i, i], open_, extent=n)) == {"long"}
+    assert index_types(threads_of(lambda i: large[i, 0], large, extent=1 << 13)) == {"int"}
+    assert index_types(threads_of(lambda i: large[i, 0], large, extent=size)) == {"long"}
+    place = te.placeholder((32,), "int64", name="place")
+    assert index_types(threads_of(lambda i: small[place[i], i], small, place)) == {"long"}
+    inside = te.minimum(te.maximum(place[0], 0), 63)
+    assert index_types(threads_of(lambda i: small[inside, i], small, place)) == {"int"}
+
+
+def test_data_has_64_bits_beside_an_index_of_32(queue):
+    place, a = te.placeholder((32,), "int64", name="place"), te.placeholder((32,), "int64", name="A")
+    index = te.minimum(te.maximum(place[0] - 7, 0), 31)
+
+    def value(i):
+        return a[index] + i.astype("int64") * (1 << 40) + (i % 5).astype("int64") * -(1 << 63)
+
+    function = threads_of(value, place, a)
+    assert index_types(function) == {"int"}
+    places = RNG.integers(-(2**62), 2**62, 32)
+    places[0], i = 19, np.arange(32)
+    values, found = RNG.integers(-(2**62), 2**62, 32), np.zeros(32, "int64")
+    launch(queue, function, places, values, found)
+    np.testing.assert_array_equal(found, values[12] + (i << 40) + (i % 5 << 63))
 
 
 @pytest.mark.parametrize("factored", [False, True])

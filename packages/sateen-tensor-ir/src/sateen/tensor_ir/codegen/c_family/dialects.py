@@ -15,7 +15,8 @@ from sateen.tensor_ir.intrinsics.code import Statements
 class Dialect:
     """A language: its names of sateen's types, and how it writes functions and instructions (None: not at all).
 
-    `float_suffix` tells the float32 function of its library from the one of float64.
+    `float_suffix` tells the float32 function of its library from the one of float64. An index has `index_bits` where
+    all that a function computes of indices is known to fit, else 64.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Dialect:
     spelling: Callable[[MathFunction], CSpelling | None]
     instruction: Callable[[TensorIntrinsic], Statements | None]
     float_suffix: str = ""
+    index_bits: int = 64
 
 
 C99 = Dialect(
@@ -44,5 +46,6 @@ OPENCL_C = Dialect(
         "float32": "float", "float64": "double", "bool": "bool",
     },
     spelling=lambda function: function.opencl,
+    index_bits=32,
     instruction=lambda intrinsic: intrinsic.opencl,
 )  # fmt: skip

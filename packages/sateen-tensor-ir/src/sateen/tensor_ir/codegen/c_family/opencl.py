@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sateen.runtime.dtype import DType, TypeCode
+from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.c_family.dialects import OPENCL_C
 from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
@@ -11,8 +13,9 @@ from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Var
+from sateen.tensor_ir.ir.expr import INT64, Expr, Var
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
+from sateen.tensor_ir.lower.index_width import indices_fit
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, split_host_device
 
 
@@ -20,7 +23,8 @@ from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, spli
 class OpenCLSource:
     """The text of all kernels, and the program whose kernels they are: their names, arguments, grids and blocks.
 
-    An argument is a buffer of global memory, or after those a scalar of 64 bits.
+    An argument is a buffer of global memory, or after those a scalar of 64 bits. A kernel without scalars computes its
+    indices in 32 bits where they fit, which processors of graphics are made for.
     """
 
     text: str
@@ -57,6 +61,7 @@ class OpenCLKernel(Statements):
         super().__init__(source, frozenset(), kernel.name)
         self.kernel = kernel
         self.nonnegative.update(kernel.axes.values(), kernel.scalars)
+        self.index = _index_type(kernel)
 
     def define(self) -> None:
         """Add the kernel to the functions of the source."""
@@ -85,7 +90,7 @@ class OpenCLKernel(Statements):
 
     def _index(self, tag: str, var: Var) -> str:
         function = "get_group_id" if tag in BLOCKS else "get_local_id"
-        return f"  const long {self.name(var)} = {function}({THREAD_TAGS.index(tag) % 3});"
+        return f"  const {self.value_type(var.dtype)} {self.name(var)} = {function}({THREAD_TAGS.index(tag) % 3});"
 
     def serial_loop(self, s: For) -> None:
         if s.kind is LoopKind.UNROLLED:
@@ -101,3 +106,13 @@ class OpenCLKernel(Statements):
     def barrier(self, s: Barrier) -> None:
         fence = "CLK_LOCAL_MEM_FENCE" if s.scope is Scope.SHARED else "CLK_GLOBAL_MEM_FENCE"
         self.line(f"barrier({fence});")
+
+
+def _index_type(kernel: Kernel) -> DType:
+    """The type that the kernel's indices are computed in: the dialect's short one, if that is known to suffice."""
+    analyzer = Analyzer()
+    extents: tuple[Expr | int, ...] = (*kernel.grid, *kernel.block)
+    for tag, var in kernel.axes.items():
+        analyzer.bind(var, 0, extents[THREAD_TAGS.index(tag)])
+    short = DType(TypeCode.INT, OPENCL_C.index_bits)
+    return short if indices_fit(kernel.body, analyzer, short.bits) else INT64

@@ -1,0 +1,67 @@
+"""Whether the indices of a statement fit into fewer bits than 64 (docs/semantics.md, 2.5)."""
+
+from __future__ import annotations
+
+from sateen.tensor_ir.arith import Analyzer, Linear
+from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.expr import INDEX, Expr, Load
+from sateen.tensor_ir.ir.stmt import For, If, Intrinsic, Let, Prefetch, Stmt, Store, lets
+from sateen.tensor_ir.ir.visit import children, walk
+
+
+def indices_fit(statement: Stmt, analyzer: Analyzer, bits: int) -> bool:
+    """Whether all that a statement computes of indices is known to be within `bits` signed bits.
+
+    These are all expressions of type index, the ends of loops, and the offsets of elements with what they are summed
+    from. `analyzer` has the ranges of the variables that the statement doesn't bind; without one there is no answer but
+    no.
+    """
+    return _Widths(analyzer, bits).fits(statement)
+
+
+class _Widths:
+    def __init__(self, analyzer: Analyzer, bits: int) -> None:
+        self.analyzer = analyzer
+        self.least, self.most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+    def fits(self, s: Stmt) -> bool:
+        if isinstance(s, Let):
+            return self._chain(s)
+        if not all(self._expression(e) for e in children(s) if isinstance(e, Expr)):
+            return False
+        accesses = (s,) if isinstance(s, (Store, Prefetch)) else s.regions if isinstance(s, Intrinsic) else ()
+        if not all(self._expression(access.buffer.offset(access.indices)) for access in accesses):
+            return False
+        inner = [child for child in children(s) if isinstance(child, Stmt)]
+        match s:
+            case For():
+                if not self._expression(ex.add(s.start, s.extent)):
+                    return False
+                with self.analyzer.bound(s.var, s.start, s.extent):
+                    return all(map(self.fits, inner))
+            case If():
+                with self.analyzer.assuming(s.condition):
+                    then = self.fits(s.then)
+                return then and (s.otherwise is None or self.fits(s.otherwise))
+        return all(map(self.fits, inner))
+
+    def _chain(self, s: Let) -> bool:
+        chain, body = lets(s)
+        for let in chain:
+            if not self._expression(let.value):
+                return False
+            self.analyzer.bind_value(let.var, let.value)
+        return self.fits(body)
+
+    def _expression(self, e: Expr) -> bool:
+        for node in walk(e):
+            assert isinstance(node, Expr)
+            if node.dtype == INDEX and not self._form(self.analyzer.form(node)):
+                return False
+            if isinstance(node, Load) and not self._expression(node.buffer.offset(node.indices)):
+                return False
+        return True
+
+    def _form(self, form: Linear) -> bool:
+        low, high = self.analyzer.interval(form)
+        return low is not None and high is not None and self.least <= low and high <= self.most

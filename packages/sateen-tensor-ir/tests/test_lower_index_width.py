@@ -1,0 +1,60 @@
+"""Whether the indices of a function fit into fewer bits: all that it computes of them counts, offsets too."""
+
+import pytest
+
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.lower.index_width import indices_fit
+
+SMALL = "function f(x: float32[1000], p: int64[8], q: uint8[8], y: out float32[1000])\n  "
+LARGE = "function f(x: float32[50000, 50000], y: out float32[50000])\n  "
+
+
+def fits(text, bits=32):
+    return indices_fit(parse_function(text).body, Analyzer(), bits)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in [0, 1000):\n    y[i] = x[i]",
+        "for i in [0, 8):\n    y[index(q[i]) * 2] = x[index(min(max(p[i], int64(0)), int64(999)))]",
+        "for i in [0, 8):\n    let k = i * 100\n    y[k] = x[k + 99]",
+        "for i in [0, 40):\n    if i < 30:\n      y[i * 70000000 // 70000000] = 1.0f",
+        "for i in [0, 8):\n    y[i] = float32(p[i] + int64(i) * int64(1000000000000))",
+    ],
+)
+def test_what_is_small_fits(body):
+    assert fits(SMALL + body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in [0, 8):\n    y[index(p[i])] = x[i]",
+        "for i in [0, 8):\n    y[i] = select(i * 400000000 > 5, 1.0f, 2.0f)",
+        "for i in [0, 8):\n    y[i * 400000000 // 400000000] = x[i]",
+        "for i in [0, 8):\n    prefetch x[i * 400000000]",
+        "for i in [0, 8) + 2147483645:\n    y[0] = x[0]",
+        "let k = 3000000000\n  y[0] = x[0]",
+        "while x[1500000000 * 2] > 0.0f:\n    y[0] = x[0]",
+    ],
+)
+def test_what_may_be_large_does_not(body):
+    assert not fits(SMALL + body)
+
+
+def test_an_offset_may_be_large_where_no_index_is():
+    assert not fits(LARGE + "for i in [0, 50000):\n    y[i] = x[i, i]")
+    assert not fits(LARGE + "for i in [0, 50000):\n    y[i] = x[0, 0] + x[i, 0]")
+    assert fits(LARGE + "for i in [0, 40000):\n    y[i] = x[i, 0]")
+
+
+def test_without_a_range_nothing_is_known():
+    assert not fits("function f[n](x: float32[n], y: out float32[n])\n  for i in [0, n):\n    y[i] = x[i]")
+
+
+def test_the_ends_of_the_range_fit():
+    loop = "function f(y: out float32[200])\n  for i in [0, {}):\n    y[i] = 0.0f"
+    assert fits(loop.format(127), bits=8)
+    assert not fits(loop.format(128), bits=8)
