@@ -126,7 +126,7 @@ def test_an_index_has_32_bits_where_that_is_known_to_suffice():
     assert index_types(threads_of(lambda i: small[inside, i], small, place)) == {"int"}
 
 
-def test_data_has_64_bits_beside_an_index_of_32(queue):
+def test_data_has_64_bits_beside_an_index_of_32(launch):
     place, a = te.placeholder((32,), "int64", name="place"), te.placeholder((32,), "int64", name="A")
     index = te.minimum(te.maximum(place[0] - 7, 0), 31)
 
@@ -138,7 +138,7 @@ def test_data_has_64_bits_beside_an_index_of_32(queue):
     places = RNG.integers(-(2**62), 2**62, 32)
     places[0], i = 19, np.arange(32)
     values, found = RNG.integers(-(2**62), 2**62, 32), np.zeros(32, "int64")
-    launch(queue, function, places, values, found)
+    launch(function, places, values, found)
     np.testing.assert_array_equal(found, values[12] + (i << 40) + (i % 5 << 63))
 
 
