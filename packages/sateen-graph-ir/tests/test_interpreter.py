@@ -7,10 +7,11 @@ from sateen.graph_ir.graph import GraphBuilder
 from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.native import NativeEvaluator, work_of
 from sateen.graph_ir.ops.broadcast import Add
+from sateen.graph_ir.ops.shape import Concat, Slice
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.graph_ir.passes.precompute_parameters import precompute_parameters
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.types import Symbol, TensorType
 from sateen.runtime.errors import ArgumentError
 from sateen.topi.layout import Layout
 from sateen.topi.layout_conversion import pack
@@ -97,3 +98,13 @@ def test_a_network_of_blocked_layouts_gives_the_values_of_the_plain_one(parse, o
     blocked = precompute_parameters(choose_layouts(graph, of_lanes(16)))
     x = np.random.default_rng(0).standard_normal((1, 16, 5, 5)).astype(np.float32)
     assert np.array_equal(interpret(graph, {"x": x})["y"], interpret(blocked, {"x": x})["y"])
+
+
+def test_dimensions_without_a_number_are_moved():
+    g = GraphBuilder()
+    turned = g.add(Slice(starts=(2,), ends=(-1,), steps=(-2,)), g.input("x", "int64", (3,)))
+    g.output(g.add(Concat(axis=0), turned, g.parameter("c", np.array([4])), name="y"))
+    graph, n = g.finish(), Symbol("n")
+    assert interpret(graph, {"x": np.array([n, 2, 3], object)})["y"].tolist() == [3, n, 4]
+    with pytest.raises(ArgumentError, match=r"input 'x' expects int64\[3\], found object\[2\]"):
+        interpret(graph, {"x": np.array([n, 2], object)})

@@ -214,3 +214,49 @@ def test_arrays_that_are_missing_or_do_not_fit():
     refused("no array is given for placeholder 'a'", b, {}, ArgumentError)
     refused("argument 'a' expects elements of int32, found float64", b, {a: np.zeros(2)}, ArgumentError)
     refused("argument 'a' expects shape [2], found [3]", b, {a: np.zeros(3, "int32")}, ArgumentError)
+
+
+class Unknown:
+    """A number that is not known: it can be moved, and added to another; it is above all numbers."""
+
+    def __add__(self, other):
+        return (self, other)
+
+    def __lt__(self, other):
+        if isinstance(other, Unknown):
+            raise ExecutionError("which is less?")
+        return False
+
+
+def test_numbers_that_are_not_known_are_moved_and_computed_with_as_far_as_they_can():
+    n = Unknown()
+    x = te.placeholder((2,), "int64", "x")
+    given = {x: np.array([n, 7], object)}
+    turned = te.compute((3,), lambda i: te.if_then_else(i < 2, x[1 - i], 5))
+    assert of(turned, given).tolist() == [7, n, 5]
+    more = te.compute((2,), lambda i: te.if_then_else(x[i] < 9, x[i], x[i] + 1))
+    assert of(more, given).tolist() == [(n, 1), 7]
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        (lambda x, i: x[i] * x[i], "of numbers that are not known: unsupported operand"),
+        (lambda x, i: te.if_then_else(x[i] < x[0], 1, 0), "of numbers that are not known: which is less"),
+        (lambda x, i: te.if_then_else(x[i].equal(7), 1, 0), "of numbers that are not known: unsupported operand"),
+        (lambda x, i: x[i].astype("float32"), "a number that is not known does not become float32"),
+        (lambda x, i: x[x[i]], "a number that is not known does not become index"),
+        (lambda x, i: te.popcount(x[i]), "popcount asks for a number that is not known"),
+    ],
+)
+def test_what_needs_a_number_that_is_not_known_is_refused(element, message):
+    x = te.placeholder((2,), "int64", "x")
+    y = te.compute((2,), lambda i: element(x, i))
+    with pytest.raises(ExecutionError, match=message):
+        of(y, {x: np.array([Unknown(), Unknown()], object)})
+
+
+def test_only_integers_may_be_unknown():
+    x = te.placeholder((1,), "float32", "x")
+    with pytest.raises(ArgumentError, match="found 'object'"):
+        evaluate([te.compute((1,), lambda i: x[i])], {x: np.array([Unknown()], object)})

@@ -1,6 +1,7 @@
 """The graph interpreter: the judge of passes. Every node is evaluated from the definition of its operator.
 
-Values are row-major whatever their layout, sums are in float64, and each value is rounded to its element type.
+Values are row-major whatever their layout, sums are in float64, and each value is rounded to its element type. An array
+of objects stands for integers that are not known yet, such as dimensions without a number (`te_oracle`).
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
 
 
 def round_to(array: Array, dtype: DType) -> Array:
-    """The array in an element type; values beyond its range become infinite."""
+    """The array in an element type; values beyond its range become infinite, numbers that are not known stay."""
+    if array.dtype == object:
+        return array
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(dtype.numpy)
 
@@ -86,7 +89,8 @@ def _check(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, int]:
                 dims.setdefault(dim.name, size)
     for name, type_ in expected.items():
         array = inputs[name]
-        if DType.of(array.dtype) != type_.dtype or type_.bind(dims).shape != array.shape:
+        is_held = type_.dtype.is_int if array.dtype == object else DType.of(array.dtype) == type_.dtype
+        if not is_held or type_.bind(dims).shape != array.shape:
             raise ArgumentError(f"input {name!r} expects {type_}, found {array.dtype}{list(array.shape)}")
     return dims
 

@@ -1,7 +1,8 @@
 """Values of tensors that te defines element by element.
 
-Real numbers are float64 throughout, whatever the type of a tensor; integers are exact in their type and wrap. Each
-expression is evaluated for many points at once, an operand that not every point takes only for those that do.
+Real numbers are float64 throughout, whatever the type of a tensor; integers are exact in their type and wrap, or are
+numbers that are not known (`unknown`). Each expression is evaluated for many points at once, an operand that not every
+point takes only for those that do.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ExecutionError
+from sateen.runtime.errors import ExecutionError, SateenError
 from sateen.tensor_ir.functions import function_of
 from sateen.tensor_ir.interpret import scalars
 from sateen.tensor_ir.interpret.calls import Meanings, meaning_of_arrays
 from sateen.tensor_ir.interpret.symbols import evaluate_shape
+from sateen.tensor_ir.interpret.unknown import differ, equal, is_unknown
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, IterVar, Reduce, Var
@@ -87,11 +89,13 @@ class _Definition:
         self.known = oracle.known
         self.symbols = oracle.symbols
         self.functions = oracle.functions
+        self.has_unknown = is_unknown(*(oracle.known[t] for t in op.inputs))
         self.symbol_points: dict[Var, Array] = {v: np.asarray(size, np.int64) for v, size in oracle.symbols.items()}
 
     def evaluate(self) -> list[Array]:
         shape = evaluate_shape([a.extent for a in self.op.axis], self.symbols)
-        kinds = [np.float64 if t.dtype.is_float else t.dtype.numpy for t in self.op.outputs]
+        integers = [np.dtype(object) if self.has_unknown else t.dtype.numpy for t in self.op.outputs]
+        kinds = [np.float64 if t.dtype.is_float else kind for t, kind in zip(self.op.outputs, integers, strict=True)]
         outputs = [np.empty(shape, kind) for kind in kinds]
         first = self.op.body[0]
         reduced = evaluate_shape([a.extent for a in self.op.reduce_axis], self.symbols)
@@ -188,6 +192,8 @@ _OPERATIONS: dict[type[Expr], Callable[[Array, Array], Array]] = {
     ex.EQ: np.equal, ex.NE: np.not_equal, ex.LT: np.less, ex.LE: np.less_equal, ex.GT: np.greater,
     ex.GE: np.greater_equal,
 }  # fmt: skip
+_OF_UNKNOWN = {**_OPERATIONS, ex.EQ: equal, ex.NE: differ}
+"""The operations of numbers that are not known."""
 
 
 class _Evaluator:
@@ -232,11 +238,11 @@ class _Evaluator:
                 return self.piecewise(e)
             case ex.FloorDiv() | ex.FloorMod():
                 divisor = self.value(e.b)
-                if not np.all(divisor):
+                if not is_unknown(divisor) and not np.all(divisor):
                     raise self.error(f"division by zero in {e}", np.broadcast_to(divisor == 0, (self.count,)))
-                return _OPERATIONS[type(e)](self.value(e.a), divisor)
+                return self.binary(e, self.value(e.a), divisor)
             case ex.Binary():
-                return _OPERATIONS[type(e)](self.value(e.a), self.value(e.b))
+                return self.binary(e, self.value(e.a), self.value(e.b))
             case ex.Not():
                 return np.logical_not(self.value(e.value))
             case ex.Cast():
@@ -246,6 +252,14 @@ class _Evaluator:
             case _:
                 raise self.error(f"a tensor expression expects no {type(e).__name__}: {e}")
 
+    def binary(self, e: ex.Binary, a: Array, b: Array) -> Array:
+        if not is_unknown(a, b):
+            return _OPERATIONS[type(e)](a, b)
+        try:
+            return np.asarray(_OF_UNKNOWN[type(e)](a, b))
+        except (TypeError, SateenError) as error:
+            raise self.error(f"{e} of numbers that are not known: {error}") from error
+
     def choose(self, conditions: Sequence[Array], operands: Sequence[Expr], otherwise: Expr) -> Array:
         """At each point the operand of the first condition that holds; each is evaluated only where it is taken."""
         left = np.ones(self.count, bool)
@@ -253,7 +267,9 @@ class _Evaluator:
         for condition, operand in [*zip(conditions, operands, strict=True), (np.asarray(True), otherwise)]:
             taken = np.flatnonzero(left & condition)
             if len(taken):
-                result[taken] = (self if len(taken) == self.count else self.only(taken)).value(operand)
+                value = (self if len(taken) == self.count else self.only(taken)).value(operand)
+                result = result.astype(object) if is_unknown(value) else result
+                result[taken] = value
             left &= ~condition
         return result
 
@@ -290,6 +306,8 @@ class _Evaluator:
         return ExecutionError(f"tensor {op.name!r}: {message}{place}{span}")
 
     def cast(self, value: Array, source: DType, target: DType) -> Array:
+        if is_unknown(value):
+            raise self.error(f"a number that is not known does not become {target}")
         if target.is_float:
             return value.astype(np.float64)
         if target.is_bool:
@@ -301,6 +319,8 @@ class _Evaluator:
 
     def call(self, e: ex.Call) -> Array:
         args = [self.value(a) for a in e.args]
+        if is_unknown(*args):
+            raise self.error(f"{e.name} asks for a number that is not known")
         if e.name == "reinterpret":
             narrow = args[0].astype(e.args[0].dtype.numpy).view(e.dtype.numpy)
             return _widened(narrow, e.dtype)

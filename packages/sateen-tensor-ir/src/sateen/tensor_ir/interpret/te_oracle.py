@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.interpret.elements import Array, ElementOracle
 from sateen.tensor_ir.interpret.symbols import bind_symbols, evaluate_shape
+from sateen.tensor_ir.interpret.unknown import in_place_of, is_unknown
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import Function, Stmt
@@ -26,9 +28,10 @@ def evaluate(
 
     `inputs` gives the placeholders, in their own types; any other tensor that it holds is taken from it, not computed.
     `symbols` and `functions` are those of `loop_oracle.run`. Raises ArgumentError on an array that does not fit or is
-    missing, and ExecutionError where a tensor is read out of its bounds or an operation has no result.
+    missing, and ExecutionError where a tensor is read out of its bounds or an operation has no result. Integers may be
+    numbers that are not known yet (`unknown`), in an array of objects.
     """
-    arguments = [(t.name, t.shape, t.dtype, a) for t, a in inputs.items()]
+    arguments = [(t.name, t.shape, t.dtype, in_place_of(a, t.dtype)) for t, a in inputs.items()]
     return _Oracle(inputs, bind_symbols(arguments, symbols), functions or {}).values(tensors)
 
 
@@ -39,6 +42,8 @@ class _Oracle(ElementOracle):
         self, name: str, statement: Stmt, inputs: Sequence[tuple[Buffer, Tensor]], outputs: Sequence[Buffer]
     ) -> list[Array]:
         """The statement's effect, in the types of its buffers."""
+        if is_unknown(*(self.known[t] for _, t in inputs)):
+            raise ExecutionError(f"tensor {name!r} asks for numbers that are not known")
         results = [np.zeros(evaluate_shape(b.shape, self.symbols), b.dtype.numpy) for b in outputs]
         arrays = [*(self.known[t].astype(t.dtype.numpy) for _, t in inputs), *results]
         parameters = (*(b for b, _ in inputs), *outputs)

@@ -1,0 +1,33 @@
+"""Numbers that are not known yet, such as dimensions over symbols: elements of an array of objects.
+
+They are moved as numbers are, and computed with and compared as far as they have operators for it. Two are equal where
+their difference is not true.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sateen.runtime.dtype import DType
+
+Array = np.ndarray[Any, Any]
+
+
+def is_unknown(*arrays: Array) -> bool:
+    """Whether there are numbers among the elements that are not known yet."""
+    return any(array.dtype == object for array in arrays)
+
+
+def in_place_of(array: Array, dtype: DType) -> Array:
+    """The array; for integers that are not known, zeros in their place, without memory of their own."""
+    return np.broadcast_to(np.zeros((), dtype.numpy), array.shape) if dtype.is_int and is_unknown(array) else array
+
+
+def equal(a: Array, b: Array) -> Array:
+    return ~differ(a, b)
+
+
+def differ(a: Array, b: Array) -> Array:
+    return np.asarray(a - b).astype(bool)
