@@ -26,9 +26,9 @@ from workload_files import unseen_files
 from sateen import runtime
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.comparison import TOLERANCE
-from sateen.frontends.command.double import outputs_in_double
-from sateen.frontends.command.peers import PEERS, require, write_for_peers
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.frontends.onnx.double import outputs_in_double
+from sateen.frontends.onnx.peers import PEERS, write_for_peers
 from sateen.graph_ir.accuracy import Difference, difference
 from sateen.graph_ir.build import NUMERICS
 from sateen.graph_ir.graph import Array
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--numerics", choices=NUMERICS, default="default", help="of ours")
     given = parser.parse_args()
     for peer in PEERS:
-        require(peer)
+        PEERS[peer].require()
     with TemporaryDirectory() as written:
         folder = given.models or unseen_files(Path(written))
         files = {path.stem: path for path in sorted(folder.glob("*.onnx"))}

@@ -17,8 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from page import table, write_part
 
 from sateen import frontends, graph_ir, runtime
-from sateen.frontends.command.double import layers_in_double
-from sateen.frontends.command.peers import onnxruntime
+from sateen.frontends.onnx.double import layers_in_double
+from sateen.frontends.onnx.peers import onnxruntime
 from sateen.graph_ir.accuracy import difference, element_difference
 from sateen.graph_ir.build import NUMERICS
 from sateen.graph_ir.graph import Array

@@ -20,10 +20,10 @@ from process_memory import PeakMemory
 
 from sateen import runtime
 from sateen.frontends import from_onnx
-from sateen.frontends.command import peers
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.comparison import TOLERANCE, tolerance_of
-from sateen.frontends.command.double import outputs_in_double
+from sateen.frontends.onnx.double import outputs_in_double
+from sateen.frontends.onnx.peers import onnxruntime
 from sateen.graph_ir.accuracy import difference
 from sateen.graph_ir.build import build, default_pipeline, lower_network
 from sateen.graph_ir.graph import Array, Graph
@@ -71,7 +71,7 @@ def examine(case: Case) -> Record:
     inputs = {p.name: inputs[p.name] for p in artifact.inputs} if inputs else _random_inputs(case, artifact)
     found = {name: array.numpy() for name, array in runtime.load(artifact, threads=WORKERS).run(inputs).items()}
     judge = "golden file" if expected else "onnxruntime"
-    _compare(case, found, expected or peers.onnxruntime(case.model, WORKERS)(inputs), record)
+    _compare(case, found, expected or onnxruntime(case.model, WORKERS)(inputs), record)
     if not record.is_right and record.error > TOLERANCE and case.finding is None:
         note = f"float64 is the judge; {judge} is {record.error:.1e} from us"
         exact = {name: array.astype(found[name].dtype) for name, array in outputs_in_double(case.model, inputs).items()}

@@ -11,8 +11,8 @@ import signal
 from importlib import import_module
 from types import FrameType
 
-INTERRUPTED = 130
-"""The status that shells give to what an interrupt ended."""
+SIGNALLED = 128
+"""What shells add the number of a signal to for the status of what it ended."""
 
 
 def main() -> int:
@@ -29,4 +29,4 @@ def main() -> int:
 
 def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # what a handler of signals is given
     """End at once. An exception could be lost: extension modules turn those of an import into errors of their own."""
-    os._exit(INTERRUPTED)
+    os._exit(SIGNALLED + number)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from sateen.frontends.command import peers
 from sateen.frontends.command.bench import spread_warning
+from sateen.frontends.core import peers
 from sateen.runtime import TimeResult
 
 
@@ -85,14 +85,14 @@ def test_peers_are_named_with_commas_between(sateen, dense):
 
 
 def test_a_peer_that_is_not_installed_is_told_before_anything_is_compiled(sateen, dense, monkeypatch):
-    monkeypatch.setattr(peers, "find_spec", lambda package: None)
+    monkeypatch.setattr(peers, "is_installed", lambda package: False)
     ran = sateen("bench", dense, "--against", "openvino", "--no-cache")
     assert ran.status == 1
     assert "openvino is not installed: pip install openvino" in ran.err
 
 
 def test_who_is_installed_is_measured_and_who_is_not_is_told(sateen, dense, artifact, monkeypatch):
-    monkeypatch.setattr(peers, "find_spec", lambda package: None)
+    monkeypatch.setattr(peers, "is_installed", lambda package: False)
     given = ("bench", dense, "--against", f"openvino,{artifact}", "--samples", 1)
     ran = sateen(*given)
     assert ran.status == 0

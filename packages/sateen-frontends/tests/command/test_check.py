@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from sateen.frontends.command import compilation
+from sateen.frontends.command import artifacts
 from sateen.runtime.errors import LoweringError
 
 FLOAT = TensorProto.FLOAT
@@ -131,7 +131,7 @@ def test_what_compiling_refuses_behind_reading_is_told(sateen, dense, monkeypatc
     def refuse(*_, **__):
         raise LoweringError("no way")
 
-    monkeypatch.setattr(compilation, "lowered", refuse)
+    monkeypatch.setattr(artifacts, "lowered", refuse)
     ran = sateen("check", dense)
     assert ran.status == 1
     head = "model 'dense.onnx', 3 nodes, operator sets ai.onnx 18: it can be read, but not compiled"

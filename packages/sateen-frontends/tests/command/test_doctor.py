@@ -25,7 +25,7 @@ def test_targets_without_a_thread_pool_say_what_they_give(sateen):
 
 
 def test_what_is_missing_is_told_with_the_command_that_brings_it(sateen, monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "is_installed", lambda name: False)
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     ran = sateen("doctor")
     for remedy in ("pillow", "onnxruntime", "pyopencl pocl-binary-distribution"):

@@ -132,7 +132,6 @@ assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         (b"", "an empty file"),
         (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model; tf2onnx makes an ONNX model of it"),
         (b"\x89PNG\r\n\x1a\nrest", "a picture (PNG)"),
-        (b"\x08\x08\x3a\x7fcut", "one that is cut short: 7 bytes where 131 are announced; copy it again"),
         (b"neither\n", "text"),
         (b'{"nodes": []}', "JSON, as MXNet and TensorFlow.js write"),
     ],
@@ -143,6 +142,15 @@ def test_a_file_is_known_by_its_content_whatever_its_name(sateen, tmp_path, verb
     ran = sateen(verb, "model.onnx")
     assert ran.status == 1
     assert ran.err == f"FrontendError: model.onnx: expected an ONNX model or an artifact of sateen, found {found}\n"
+
+
+@pytest.mark.parametrize("verb", ["check", "run", "inspect", "verify"])
+def test_a_model_that_is_cut_short_is_told_by_its_reader(sateen, tmp_path, verb):
+    (tmp_path / "net").write_bytes(b"\x08\x08\x3a\x7fcut")
+    ran = sateen(verb, "net")
+    assert ran.status == 1
+    found = "found one that is cut short: 7 bytes where 131 are announced; copy it again"
+    assert ran.err == f"FrontendError: net: expected an ONNX model, {found}\n"
 
 
 @pytest.mark.parametrize("verb", ["bench", "check", "inspect", "profile", "run", "verify"])

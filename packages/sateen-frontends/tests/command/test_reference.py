@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from sateen.frontends.command.reference import reference
+from sateen.frontends.onnx.reference import reference
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 

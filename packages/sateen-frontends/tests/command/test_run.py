@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from sateen.frontends.command import compilation
+from sateen.frontends.command import artifacts
 from sateen.frontends.command.labels import largest
 from sateen.runtime import ArgumentError, Target
 
@@ -60,7 +60,7 @@ def test_labels_must_be_one_per_element():
 @pytest.mark.usefixtures("artifact")
 def test_an_extra_first_label_is_told_before_anything_runs(sateen, dense, tmp_path, name, monkeypatch):
     (tmp_path / "labels.txt").write_text("background\nant\nbee\ncat\ndog\n")
-    monkeypatch.setattr(compilation, "build", None)  # nothing is compiled either
+    monkeypatch.setattr(artifacts, "build", None)  # nothing is compiled either
     ran = sateen("run", dense.with_name(name), "--labels", "labels.txt")
     assert ran.status == 1
     assert ran.err.startswith(

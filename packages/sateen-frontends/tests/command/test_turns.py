@@ -10,8 +10,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends.command import contender
 from sateen.frontends.command.contender import LONGEST_REST, REST, rest
-from sateen.frontends.command.peers import PEERS, require, write_for_peers
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.frontends.onnx.peers import PEERS, write_for_peers
 from sateen.runtime import ArgumentError
 
 SHAPE = (1, 3, 8, 8)
@@ -64,7 +64,7 @@ def compiled(sateen, tmp_path: Path) -> Path:
 
 def _installed(name: str) -> str:
     try:
-        require(name)
+        PEERS[name].require()
     except ArgumentError as error:
         pytest.skip(str(error))
     return name
@@ -126,15 +126,15 @@ def test_outputs_may_differ_by_what_their_element_type_may(compiled, inputs):
 
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_what_a_peer_needs_is_told(monkeypatch, name):
-    monkeypatch.setattr("sateen.frontends.command.peers.find_spec", lambda package: None)
+    monkeypatch.setattr("sateen.frontends.core.peers.is_installed", lambda package: False)
     with pytest.raises(ArgumentError, match=f"{name} is not installed: pip install {name}"):
-        require(name)
+        PEERS[name].require()
 
 
 def test_all_that_a_peer_needs_is_told_at_once(monkeypatch):
-    monkeypatch.setattr("sateen.frontends.command.peers.find_spec", lambda package: None)
+    monkeypatch.setattr("sateen.frontends.core.peers.is_installed", lambda package: False)
     with pytest.raises(ArgumentError, match="ncnn and pnnx are not installed: pip install ncnn && pip"):
-        require("ncnn")
+        PEERS["ncnn"].require()
 
 
 def test_peers_get_a_model_whose_weights_are_no_inputs_and_whose_inputs_have_shapes(model):

@@ -10,9 +10,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from sateen.frontends.command import peers, verification
+from sateen.frontends.command import verification
 from sateen.frontends.command.comparison import Comparison, compare, tolerance_of
-from sateen.frontends.command.double import layers_in_double, outputs_in_double
+from sateen.frontends.onnx.double import layers_in_double, outputs_in_double
+from sateen.frontends.onnx.judges import JUDGES
+from sateen.frontends.onnx.peers import onnxruntime
+from sateen.frontends.onnx.reference import reference
 from sateen.graph_ir import installed
 from sateen.graph_ir.accuracy import Difference
 from sateen.runtime import DType
@@ -47,29 +50,31 @@ def test_layers_are_told_with_their_nodes(sateen, dense):
 
 
 def test_the_first_wrong_layer_is_named(sateen, dense, monkeypatch):
-    judge = verification.reference
+    def doubting(path, keep):
+        return lambda inputs: {k: v + 1 if k in ("sum", "out") else v for k, v in reference(path, keep)(inputs).items()}
 
-    def doubting(path, keep=()):
-        return lambda inputs: {k: v + 1 if k in ("sum", "out") else v for k, v in judge(path, keep)(inputs).items()}
-
-    monkeypatch.setattr(verification, "reference", doubting)
+    _judged(monkeypatch, by_name={"reference": doubting})
     ran = sateen("verify", dense, "--against", "reference")
     assert ran.status == 1
     assert "first wrong layer: node 'sum' (Add) of model 'dense.onnx', value sum" in ran.out
     assert ran.out.endswith("wrong against reference\n")
 
 
-def _judge_that_adds(monkeypatch, amount):
-    judge = verification.reference
+def _judged(monkeypatch, **changes):
+    """Other judges than those of ONNX models."""
+    judges = replace(JUDGES, **changes)
+    monkeypatch.setattr(verification, "judges_of", lambda model: judges)
 
-    def inexact(path, keep=()):
-        return lambda inputs: {k: v + np.float32(amount) for k, v in judge(path, keep)(inputs).items()}
 
-    monkeypatch.setattr(verification, "reference", inexact)
+def _inexact(amount):
+    def start(path, keep):
+        return lambda inputs: {k: v + np.float32(amount) for k, v in reference(path, keep)(inputs).items()}
+
+    return {"reference": start}
 
 
 def test_where_the_judge_is_inexact_float64_says_that_we_are_right(sateen, dense, monkeypatch):
-    _judge_that_adds(monkeypatch, 1e-3)
+    _judged(monkeypatch, by_name=_inexact(1e-3))
     ran = sateen("verify", dense, "--against", "reference", "--layers")
     assert ran.status == 0
     assert re.fullmatch(r"right by float64; sateen is \S+ off, reference \S+e-0[34]", ran.out.splitlines()[-1])
@@ -93,11 +98,10 @@ def test_what_float64_can_not_run_is_told_and_the_judge_decides(sateen, dense, m
     def fail(*_):
         raise NotImplementedError("no such operator\n" + "0. " * 1000)
 
-    _judge_that_adds(monkeypatch, 1e-3)
-    monkeypatch.setattr(verification, "layers_in_double", fail)
+    _judged(monkeypatch, by_name=_inexact(1e-3), in_double=fail)
     ran = sateen("verify", dense, "--against", "reference")
     assert ran.status == 1
-    words = "float64 can't tell who is right: the evaluator of the onnx package fails (no such operator 0. 0. 0. 0. "
+    words = "float64 can't tell who is right: its evaluator fails (no such operator 0. 0. 0. 0. "
     assert all(line.startswith(words) and len(line) < 220 for line in ran.err.splitlines())
     assert ran.out.endswith("wrong against reference\n")
 
@@ -122,8 +126,7 @@ def test_a_judge_that_fails_while_it_runs_is_told_with_its_message(sateen, tmp_p
 
         return run
 
-    monkeypatch.setattr(verification, "reference", fail)
-    monkeypatch.setattr(verification.peers, "onnxruntime", fail)
+    _judged(monkeypatch, by_name={judge: fail})
     model = _one_node(tmp_path / "net.onnx", helper.make_node("Add", ["x", "w"], ["y"]), (3,), np.ones(3, "f"))
     ran = sateen("verify", model, "--against", judge)
     assert ran.status == 1
@@ -156,7 +159,7 @@ def test_convolutions_in_float64_are_those_of_the_reference(tmp_path, operator, 
     generator = np.random.default_rng(0)
     x, w = generator.standard_normal((1, 4, 9, 9), "f"), generator.standard_normal((4, 4, 3, 3), "f")
     model = _one_node(tmp_path / "net.onnx", helper.make_node(operator, ["x", "w"], ["y"], **attributes), x.shape, w)
-    exact, expected = outputs_in_double(model, {"x": x})["y"], verification.reference(model)({"x": x})["y"]
+    exact, expected = outputs_in_double(model, {"x": x})["y"], reference(model)({"x": x})["y"]
     assert exact.dtype == np.float64
     np.testing.assert_allclose(exact, expected, rtol=1e-4, atol=1e-4)
 
@@ -182,7 +185,7 @@ def test_quantisation_in_float64_is_that_of_onnxruntime(tmp_path, opset, axis, d
     )
     x = np.random.default_rng(0).standard_normal((3, 5), "f") * 3
     exact = outputs_in_double(tmp_path / "net.onnx", {"x": x})["y"]
-    expected = peers.onnxruntime(tmp_path / "net.onnx")({"x": x})["y"]
+    expected = onnxruntime(tmp_path / "net.onnx")({"x": x})["y"]
     assert exact.dtype == np.float64
     np.testing.assert_allclose(exact, expected, rtol=1e-6)
     assert len(np.unique(exact)) > 5

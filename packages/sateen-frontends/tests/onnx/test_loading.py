@@ -8,7 +8,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from sateen.frontends import from_onnx
-from sateen.frontends.onnx.loading import Limits, load
+from sateen.frontends.core.source import Limits
+from sateen.frontends.onnx.loading import load
 from sateen.runtime.errors import FrontendError
 
 FLOAT = TensorProto.FLOAT

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends import from_onnx
-from sateen.frontends.onnx import wire_format
+from sateen.frontends.core import wire_format
 from sateen.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 
 FLOAT = TensorProto.FLOAT

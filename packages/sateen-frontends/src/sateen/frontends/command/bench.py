@@ -12,19 +12,15 @@ import click
 
 from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.compilation import (
-    Compilation,
-    compilation_options,
-    constants_of,
-    load_model,
-    read_graph,
-    require_model,
-)
+from sateen.frontends.command.artifacts import load_model
+from sateen.frontends.command.bindings import constants_of
+from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import is_artifact
 from sateen.frontends.command.output import decimal, finite, say, show_json, show_table
-from sateen.frontends.command.peers import PEERS, missing_peers, write_for_peers
 from sateen.frontends.command.progress import step
+from sateen.frontends.command.reading import read_graph, require_model
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
+from sateen.frontends.readers import PEERS, reader_of
 from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError, Artifact, TimeResult, read_artifact
 from sateen.runtime.display import counted, did_you_mean, size
@@ -70,13 +66,13 @@ def bench(
     Each engine has a process of its own, and waits while another runs. GFLOP/s count what convolutions, matrix products
     and recurrent layers of a MODEL take by definition. The peak is that of float32 multiply-adds in registers, measured
     on one core in the same turns, times the threads. Memory is what engine and network add to a process of Python.
-    Where two differ by less than their times spread, that is told: the run does not say which is faster.
+    Where two differ by less than their times spread, it says so: the run does not tell which is faster.
     """
     names = list(dict.fromkeys(name for given in against for name in given))
     peers = [name for name in names if name in PEERS]
     if peers:
         require_model(model)
-    missing = missing_peers(peers)
+    missing = _missing(model, peers)
     if missing and len(missing) == len(names):
         raise ArgumentError("; ".join(missing.values()))
     names = [name for name in names if name not in missing]
@@ -90,16 +86,14 @@ def bench(
     peaks: list[float] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        compiled, readable = folder / "network.sateen", folder / "network.onnx"
+        compiled = folder / "network.sateen"
         artifact.save(compiled)
-        if peers:
-            shapes = {given: array.shape for given, array in inputs.items()}
-            write_for_peers(model, readable, shapes, constants_of(model, compilation))
+        files = {ours: compiled, **{name: Path(name) for name in names if name not in peers}}
+        files |= _files_for([name for name in names if name in peers], model, compilation, inputs, folder)
         contenders = []
-        files = {ours: compiled, **{name: readable if name in peers else Path(name) for name in names}}
-        for name, file in files.items():
+        for name in (ours, *names):
             with step(f"loading {model.name} in {name}"):
-                contender = Contender(name, file, threads, inputs)
+                contender = Contender(name, files[name], threads, inputs)
             contenders.append(stack.enter_context(contender))
         if contenders[0].refusal:
             raise ArgumentError(f"{model.name} does not run here: {contenders[0].refusal}")
@@ -109,6 +103,27 @@ def bench(
     count = 0 if is_artifact(model) else read_graph(model, compilation)[0].operations()
     peak = median(peaks) * min(threads, allowed_processors())
     _show(model, threads, contenders, missing, count, peak, as_json)
+
+
+def _missing(model: Path, names: Sequence[str]) -> dict[str, str]:
+    """What is said of the peers that can't run the model, as its format or what is installed has it."""
+    if not names:
+        return {}
+    reader, _ = reader_of(model)
+    other = f"it does not run {reader.described}"
+    told = {name: PEERS[name].missing if name in reader.peers else other for name in names}
+    return {name: reason for name, reason in told.items() if reason}
+
+
+def _files_for(
+    names: Sequence[str], model: Path, compilation: Compilation, inputs: Mapping[str, Array], folder: Path
+) -> dict[str, Path]:
+    """The file of each peer, which knows as much of the model as our compiler; peers that take the same share one."""
+    shapes = {name: array.shape for name, array in inputs.items()}
+    files = {name: folder / PEERS[name].file for name in names}
+    for file, name in {file: name for name, file in files.items()}.items():
+        PEERS[name].write(model, file, shapes, constants_of(model, compilation))
+    return files
 
 
 def _require_same_inputs(name: str, artifact: Artifact) -> None:

@@ -7,15 +7,11 @@ from pathlib import Path
 import click
 
 from sateen.frontends.command.arguments import MODEL, json_option
-from sateen.frontends.command.compilation import (
-    Compilation,
-    check_target,
-    compilation_options,
-    read_model,
-    refusal_of,
-)
+from sateen.frontends.command.artifacts import refusal_of
+from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.progress import step
+from sateen.frontends.command.reading import read_model
 
 
 @click.command(short_help="Every operator of a model that can't be compiled.")

@@ -8,9 +8,11 @@ from time import perf_counter
 import click
 
 from sateen.frontends.command.arguments import MODEL, NEW_FILE, json_option
-from sateen.frontends.command.compilation import Compilation, compilation_options, compile_model, sources_of
+from sateen.frontends.command.artifacts import compile_model
+from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json
+from sateen.frontends.command.reading import sources_of
 from sateen.runtime.display import size
 
 

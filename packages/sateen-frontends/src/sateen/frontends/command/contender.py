@@ -11,7 +11,8 @@ from time import monotonic, process_time, sleep
 import numpy as np
 
 from sateen import runtime
-from sateen.frontends.command.peers import PEERS, Call
+from sateen.frontends.core.peers import Call
+from sateen.frontends.readers import PEERS
 from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError, NDArray, framing, time_evaluator
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sateen.frontends.onnx.report import Report
+from sateen.frontends.core.report import Report
 from sateen.graph_ir.graph import Graph
 from sateen.graph_ir.types import Dim, Symbol, TensorType
 
 MOST_TRIALS = 32
 MOST_NODES = 20_000
-"""That trials read in all, but for the first ones."""
+"""That trials read in all, those beyond the first LEAST_TRIALS."""
 LEAST_TRIALS = 3
 
 _BATCHES = (1, 2)

@@ -6,10 +6,7 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
-from typing import Any
 
 import click
 import llvmlite.binding as llvm
@@ -17,8 +14,9 @@ import numpy as np
 
 from sateen.frontends.command.arguments import allowed_processors, json_option
 from sateen.frontends.command.output import say, show_json, show_table
-from sateen.frontends.command.peers import PEERS
 from sateen.frontends.command.pictures import PILLOW
+from sateen.frontends.core.packages import imported, is_installed
+from sateen.frontends.readers import PEERS
 from sateen.graph_ir.installed import installed_operators
 from sateen.graph_ir.op_set import OpSet
 from sateen.runtime import ArgumentError, LinkError, SateenError, Target
@@ -112,9 +110,9 @@ def _target(subject: str, text: str) -> Callable[[], Finding]:
 
 def _opencl() -> Finding:
     try:
-        opencl: Any = import_module("pyopencl")
-    except ImportError:
-        return Finding("OpenCL kernels", False, "pyopencl is not installed", OPENCL)
+        opencl = imported("pyopencl", "pyopencl is not installed")
+    except ArgumentError as error:
+        return Finding("OpenCL kernels", False, str(error), OPENCL)
     try:
         devices = [d.name.strip() for platform_ in opencl.get_platforms() for d in platform_.get_devices()]
     except opencl.Error as error:
@@ -138,7 +136,7 @@ def _operators() -> Finding:
 
 def _package(subject: str, module: str, distribution: str, install: str) -> Callable[[], Finding]:
     def look() -> Finding:
-        if find_spec(module):
+        if is_installed(module):
             return Finding(subject, True, f"{distribution} {_version(distribution)}")
         return Finding(subject, False, f"{distribution} is not installed", install)
 

@@ -8,35 +8,26 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.onnx.formats import HEAD_BYTES, NO_FILE, format_of_folder, format_of_head
-from sateen.frontends.onnx.loading import Model, load
-from sateen.runtime import ArgumentError, FrontendError
+from sateen.frontends.core.reader import Model
+from sateen.frontends.readers import EXPECTED, open_model
+from sateen.runtime import ArgumentError
 from sateen.runtime.artifact import MAGIC
 
-MODEL_OR_ARTIFACT = "an ONNX model or an artifact of sateen"
+MODEL_OR_ARTIFACT = f"{EXPECTED} or an artifact of sateen"
 """What verbs are given."""
 
 
 def read_model_file(path: Path) -> Model:
-    """The parsed model in a file that is no artifact. Raises FrontendError where it is no model."""
-    return load(path, expected=MODEL_OR_ARTIFACT)
+    """The loaded model in a file that is no artifact. Raises FrontendError where it is no model."""
+    return open_model(path, MODEL_OR_ARTIFACT)
 
 
 def is_artifact(path: Path) -> bool:
-    """Whether the file is an artifact of sateen; else it may be a model.
-
-    Raises FrontendError for what is no file of data, for an empty file and for one that is known to be neither.
-    """
+    """Whether the file is an artifact of sateen; else it may be a model."""
     if not path.is_file():
-        found = format_of_folder(path) if path.is_dir() else NO_FILE
-        raise FrontendError(f"{path}: expected {MODEL_OR_ARTIFACT}, found {found}")
+        return False
     with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-    if head.startswith(MAGIC):
-        return True
-    if found := format_of_head(head):
-        raise FrontendError(f"{path}: expected {MODEL_OR_ARTIFACT}, found {found}")
-    return False
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def keep_sources(option: str, outputs: Iterable[Path], sources: Iterable[Path]) -> None:

@@ -10,13 +10,8 @@ from pathlib import Path
 import click
 
 from sateen.frontends.command.arguments import MODEL, NEW_FILE, NEW_FOLDER, json_option
-from sateen.frontends.command.compilation import (
-    Compilation,
-    check_target,
-    compilation_options,
-    open_artifact,
-    sources_of,
-)
+from sateen.frontends.command.artifacts import open_artifact
+from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
 from sateen.frontends.command.files import is_artifact, keep_sources, writing
 from sateen.frontends.command.inspection import (
     ChosenConvolution,
@@ -28,6 +23,7 @@ from sateen.frontends.command.inspection import (
 )
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.page import drawing, page, table
+from sateen.frontends.command.reading import sources_of
 from sateen.graph_ir.drawing import draw
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.passes.fuse import separations

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from sateen.frontends.command.compilation import (
-    WORKERS,
-    Compilation,
-    object_cache,
-    read_graph,
-    records_of,
-    tell_refusal,
-)
+from sateen.frontends.command.artifacts import WORKERS
+from sateen.frontends.command.caches import object_cache, tell_refusal
+from sateen.frontends.command.compilation import Compilation, records_of
 from sateen.frontends.command.progress import step
+from sateen.frontends.command.reading import read_graph
 from sateen.graph_ir.build import LoweredNetwork, bind_parameters, default_pipeline, lower_network
 from sateen.graph_ir.graph import Graph, Node
 from sateen.graph_ir.kernel_compiler import KernelCompiler

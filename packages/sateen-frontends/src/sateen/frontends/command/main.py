@@ -7,6 +7,7 @@ sateen itself.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,7 +15,6 @@ from io import StringIO
 
 import click
 
-from sateen.console import INTERRUPTED
 from sateen.frontends.command.bench import bench
 from sateen.frontends.command.check import check
 from sateen.frontends.command.compile import compile_
@@ -27,6 +27,9 @@ from sateen.frontends.command.tune import tune
 from sateen.frontends.command.verify import verify
 from sateen.frontends.version import __version__
 from sateen.runtime import SateenError
+
+INTERRUPTED = 128 + signal.SIGINT
+"""The status that shells give to what an interrupt ended."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

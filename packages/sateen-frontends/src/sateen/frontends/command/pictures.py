@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sateen.frontends.core.packages import imported
 from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.files import open_regular
@@ -18,6 +18,7 @@ FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 """Of pictures."""
 PILLOW = "pip install pillow"
 """The command that brings what reads pictures."""
+NO_PILLOW = f"a picture as input needs Pillow: {PILLOW}"
 BRIGHTEST = 255
 """What the brightest pixel is if nothing else is said."""
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
@@ -148,7 +149,7 @@ def _open(path: Path, channels: int) -> Any:
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
             picture = pillow.open(file, formats=FORMATS)
             is_png = picture.format == "PNG"
-            upright = import_module("PIL.ImageOps").exif_transpose(picture)
+            upright = imported("PIL.ImageOps", NO_PILLOW).exif_transpose(picture)
             return _flat(_eight_bits(upright, is_png=is_png)).convert("RGB" if channels == 3 else "L")
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         most = pillow.MAX_IMAGE_PIXELS
@@ -178,7 +179,4 @@ def _flat(picture: Any) -> Any:
 
 
 def _pillow() -> Any:
-    try:
-        return import_module("PIL.Image")
-    except ImportError:
-        raise ArgumentError(f"a picture as input needs Pillow: {PILLOW}") from None
+    return imported("PIL.Image", NO_PILLOW)

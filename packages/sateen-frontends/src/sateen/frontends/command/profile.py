@@ -10,7 +10,8 @@ import click
 
 from sateen.frontends.command.arguments import MODEL, MOST_THREADS, allowed_processors, json_option
 from sateen.frontends.command.arrays import random_inputs
-from sateen.frontends.command.compilation import Compilation, compilation_options, load_model
+from sateen.frontends.command.artifacts import load_model
+from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.output import decimal, say, show_json, show_table
 from sateen.frontends.command.progress import step
 from sateen.runtime import Step, TimeResult, time_steps

@@ -29,11 +29,13 @@ from sateen.frontends.command.arrays import (
     split_key,
     write_arrays,
 )
-from sateen.frontends.command.compilation import Compilation, compilation_options, load_model, sources_of
+from sateen.frontends.command.artifacts import load_model
+from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.labels import Ranked, largest, read_labels, require_labels
 from sateen.frontends.command.output import finite, show_json, show_table
 from sateen.frontends.command.pictures import Recipe, read_picture
+from sateen.frontends.command.reading import sources_of
 from sateen.graph_ir.graph import Array, Graph
 from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.display import did_you_mean

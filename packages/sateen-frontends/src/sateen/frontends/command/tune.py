@@ -9,10 +9,11 @@ from statistics import geometric_mean
 import click
 
 from sateen.frontends.command.arguments import LOG_FILE, MODEL, json_option
-from sateen.frontends.command.compilation import Compilation, compilation_options, read_graph, require_model, sources_of
+from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.progress import step, steps
+from sateen.frontends.command.reading import read_graph, require_model, sources_of
 from sateen.graph_ir.build import bind_parameters
 from sateen.graph_ir.measuring import MeasuringProcess
 from sateen.graph_ir.records import Record, Records

@@ -24,7 +24,7 @@ OURS = "sateen"
 
 
 class Contender:
-    """An engine with a network: a peer with a model of `write_for_peers`; by any other name, ours with an artifact.
+    """An engine with a network: a peer with a model that was written for it; by any other name, ours with an artifact.
 
     `refusal` says why it does not run, '' if it does; `outputs` are those of its first run. `memory_bytes` is what
     engine and network have added to a process of Python at most, 0 where the system does not tell.

@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import onnx
 
 from sateen import runtime
-from sateen.frontends.command import peers
+from sateen.frontends.command.artifacts import compile_model
+from sateen.frontends.command.bindings import constants_of
 from sateen.frontends.command.comparison import Comparison, compare
-from sateen.frontends.command.compilation import Compilation, compile_model, constants_of
-from sateen.frontends.command.double import layers_in_double
+from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
-from sateen.frontends.command.reference import reference
+from sateen.frontends.judges import judges_of
 from sateen.graph_ir.accuracy import difference, element_difference
 from sateen.graph_ir.graph import Array, Graph
 from sateen.runtime import ArgumentError, Artifact, SateenError
@@ -29,7 +28,7 @@ MOST_REASON = 120
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A model, the judge of its values (onnxruntime, the reference, or a file of outputs), and what both are given."""
+    """A model, the judge of its values (one of its format, or a file of outputs), and what both are given."""
 
     model: Path
     compilation: Compilation
@@ -48,7 +47,7 @@ class Verification:
 
     def compare_layers(self) -> list[Comparison]:
         """Every value that the model and our graph both name, in order: the network compiled with them as outputs."""
-        names = set(peers.value_names(onnx.load(self.model, load_external_data=False)))
+        names = set(judges_of(self.model).value_names(self.model))
         layers: dict[str, str] = {}
 
         def keep(graph: Graph) -> Graph:
@@ -72,9 +71,7 @@ class Verification:
         """The judge's outputs, and the values within that `keep` names. Raises ArgumentError where it fails."""
         try:
             with step(f"running {self.judge}"):
-                if self.judge == "onnxruntime":
-                    return peers.onnxruntime(self.model, keep=keep)(self._all_inputs())
-                return reference(self.model, keep)(self._all_inputs())
+                return judges_of(self.model).by_name[self.judge](self.model, keep)(self._all_inputs())
         except SateenError:
             raise
         except Exception as error:  # the judges' classes of errors have no other base
@@ -101,14 +98,14 @@ class Verification:
     def _in_double(self, values: Sequence[str]) -> tuple[dict[str, Array], dict[str, Array]]:
         """Values in float64, and the magnitudes of those that sum products.
 
-        Where float64 can't be had, which is told on stderr, there are none: then the judge's word stands.
+        Where the model can't be run in float64, there are none, and the judge's word stands; stderr says why.
         """
         try:
             with step("running the model in float64"):
-                return layers_in_double(self.model, self._all_inputs(), values)
+                return judges_of(self.model).in_double(self.model, self._all_inputs(), values)
         except Exception as error:  # noqa: BLE001  # the evaluator's classes of errors have no other base
             reason = shortened(_text(error), MOST_REASON)
-            say(f"float64 can't tell who is right: the evaluator of the onnx package fails ({reason})", err=True)
+            say(f"float64 can't tell who is right: its evaluator fails ({reason})", err=True)
             return {}, {}
 
     def _all_inputs(self) -> dict[str, Array]:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.command import peers
 from sateen.frontends.command.arguments import FILE, MODEL, json_option, threads_option
 from sateen.frontends.command.arrays import named_inputs, open_arrays, random_inputs, recorded_outputs, with_outliers
+from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.comparison import Comparison
-from sateen.frontends.command.compilation import Compilation, compilation_options, open_artifact
-from sateen.frontends.command.files import is_artifact, read_model_file
+from sateen.frontends.command.compilation import Compilation, compilation_options
+from sateen.frontends.command.files import MODEL_OR_ARTIFACT, is_artifact
 from sateen.frontends.command.output import finite, say, show_json, show_table
-from sateen.frontends.command.reference import has_brought_operators
 from sateen.frontends.command.verification import Verification, compare_outputs, run_artifact
+from sateen.frontends.judges import NAMES, judges_of
 from sateen.graph_ir.graph import Array
 from sateen.runtime import Artifact
 from sateen.runtime.errors import printable
@@ -26,7 +26,7 @@ from sateen.runtime.errors import printable
 @click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
 @click.option(
     "--against",
-    type=click.Choice(["onnxruntime", "reference", "recorded"]),
+    type=click.Choice([*NAMES, "recorded"]),
     show_default="onnxruntime if installed and able, else reference",
     help="The judge: onnxruntime, the evaluator of the onnx package, or arrays out/NAME of --inputs.",
 )
@@ -60,9 +60,9 @@ def verify(
     Where an output is wrong, every layer is compared and the first wrong one named; the exit status is 1.
     OUT.sateen can be compared with recorded outputs, without float64, which needs the MODEL.
     """
-    judge = against or _judge_of(model)
     found: list[Comparison] = []
-    if judge == "recorded":
+    if against == "recorded":
+        judge = against
         if inputs is None or layers:
             raise click.UsageError("--against recorded needs --inputs FILE.npz, and has no layers")
         outputs = _compare_recorded(model, compilation, inputs, threads, tolerance)
@@ -72,6 +72,7 @@ def verify(
                 f"{model} is compiled already; give the model that it was compiled from, or outputs to compare with by "
                 "--against recorded --inputs FILE.npz"
             )
+        judge = against or judges_of(model, MODEL_OR_ARTIFACT).default(model)
         artifact = open_artifact(model, compilation)
         outputs = []
         for kind, given in _inputs_of(artifact, inputs).items():
@@ -92,13 +93,6 @@ def verify(
     else:
         _show(judge, outputs, found)
     return 0 if _all_right([*outputs, *found]) else 1
-
-
-def _judge_of(model: Path) -> str:
-    """The judge that is asked where none is named: one that runs the model."""
-    if not peers.has_onnxruntime() or is_artifact(model):
-        return "reference"
-    return "reference" if has_brought_operators(read_model_file(model).proto) else "onnxruntime"
 
 
 def _inputs_of(artifact: Artifact, file: Path | None) -> dict[str, dict[str, Array]]:

@@ -12,8 +12,8 @@ from functools import cache
 import onnx
 from onnx import parser
 
+from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.loading import text
-from sateen.frontends.onnx.node import UnsupportedError
 from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 
 DOMAIN = "com.microsoft"

@@ -14,7 +14,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from onnx.defs import OpSchema
 
-from sateen.frontends.onnx.node import ImportedNode
+from sateen.frontends.onnx.node import OnnxNode
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
 from sateen.graph_ir.graph import Value, infer
 from sateen.graph_ir.op_set import OpSet
@@ -54,7 +54,7 @@ def schema_of_operator(operator: type[Operator]) -> OpSchema:
     )  # fmt: skip
 
 
-def convert_custom(node: ImportedNode, operator: type[Operator]) -> Sequence[Value]:
+def convert_custom(node: OnnxNode, operator: type[Operator]) -> Sequence[Value]:
     """The outputs of a node. Raises FrontendError where it has more of them than the operator."""
     kinds = get_type_hints(operator)
     attributes = {a.name: _field_value(node.attribute(a.name), kinds[a.name], a.name) for a in node.proto.attribute}

@@ -8,15 +8,16 @@ from typing import Any
 import onnx
 from onnx.defs import OpSchema
 
-from sateen.frontends.onnx.emitter import Operand, type_of
+from sateen.frontends.core.operands import Operand, type_of
+from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.loading import subgraphs
-from sateen.frontends.onnx.node import ImportedNode, UnsupportedError
+from sateen.frontends.onnx.node import OnnxNode
 from sateen.frontends.onnx.tensors import ELEMENT_TYPES
 
 _NORMALIZATIONS = frozenset({"LayerNormalization", "RMSNormalization"})
 
 
-def standard_body(node: ImportedNode) -> onnx.FunctionProto | None:
+def standard_body(node: OnnxNode) -> onnx.FunctionProto | None:
     """The body that ONNX gives for the operator, for these types and attributes; None where it gives none.
 
     Raises FrontendError where the attribute `axis` is none of the first input, which bodies take for granted.

@@ -13,29 +13,16 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from sateen.frontends.onnx.formats import NO_FILE, format_of, format_of_folder
+from sateen.frontends.core.source import LIMITS, Limits, Source, read_source
+from sateen.frontends.onnx.recognition import cut_short
 from sateen.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 from sateen.runtime.errors import FrontendError, printable
 
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a model may ask of the machine that reads it."""
-
-    model_bytes: int = 2**31 - 1
-    """Of the file; a protobuf message holds no more."""
-    nodes: int = 1_000_000
-    """Of all graphs."""
-    expanded: int = 50_000
-    """Nodes that the calls of function bodies and branches come to; a few functions can call for any number."""
-    nesting: int = 64
-    """Graphs within graphs, functions within functions."""
-    tensor_bytes: int = 2**36
-    """Of all constants together."""
+EXPECTED = "an ONNX model"
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class OnnxFile:
     """A parsed model; its name can be printed. `folder` is where its external data may lie; None: nowhere."""
 
     proto: onnx.ModelProto
@@ -46,30 +33,49 @@ class Model:
     """Raw data of initialisers of the graph, by position, that the message itself is without."""
 
 
-def load(
-    source: str | Path | bytes | onnx.ModelProto, limits: Limits = Limits(), expected: str = "an ONNX model"
-) -> Model:
-    """Read and parse a model. Raises FrontendError where it is no ONNX model or exceeds a limit.
-
-    `expected` is what such an error calls the files that would do.
-    """
-    match source:
+def load(given: str | Path | bytes | onnx.ModelProto | Source, limits: Limits = LIMITS) -> OnnxFile:
+    """Read and parse a model. Raises FrontendError where it is no ONNX model or exceeds a limit."""
+    match given:
         case onnx.ModelProto():
-            model = Model(source, printable(text(source.graph.name, "the graph")), None, limits)
-        case bytes():
-            proto, weights = _parse(source, "the given bytes", limits, expected)
-            model = Model(proto, printable(text(proto.graph.name, "the graph")), None, limits, weights)
-        case str() | PathLike():
-            path = Path(source)
-            proto, weights = _parse(_read(path, limits, expected), printable(str(path)), limits, expected)
-            model = Model(proto, printable(path.name), path.parent, limits, weights)
+            file = OnnxFile(given, _graph_name(given), None, limits)
+        case Source():
+            file = _parsed(given, limits)
+        case str() | bytes() | PathLike():
+            file = _parsed(read_source(given, limits, EXPECTED), limits)
         case _:
-            found = type(source).__name__
-            raise FrontendError(f"expected an ONNX model: a path, its bytes or its message, found {found}")
-    if not model.proto.HasField("graph"):
-        raise FrontendError(f"{model.name or 'the model'}: expected a model with a graph, found none")
-    _check_extent(model)
-    return model
+            found = type(given).__name__
+            raise FrontendError(f"expected {EXPECTED}: a path, its bytes or its message, found {found}")
+    if not file.proto.HasField("graph"):
+        raise FrontendError(f"{file.name or 'the model'}: expected a model with a graph, found none")
+    _check_extent(file)
+    return file
+
+
+def _graph_name(proto: onnx.ModelProto) -> str:
+    return printable(text(proto.graph.name, "the graph"))
+
+
+def _parsed(source: Source, limits: Limits) -> OnnxFile:
+    """The message, without the data of large initialisers where all of it is large, and that data."""
+    data = source.data
+    rest, weights = cut_weights(data) if len(data) >= LEAST_MODEL_BYTES else (data, {})
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(rest)
+    except DecodeError as error:
+        raise _no_model(source, f"what protobuf can't parse: {error}") from None
+    if not proto.HasField("graph") and (found := _found(source)):
+        raise _no_model(source, found)
+    name = _graph_name(proto) if source.path is None else printable(source.path.name)
+    return OnnxFile(proto, name, source.folder, limits, weights)
+
+
+def _no_model(source: Source, otherwise: str) -> FrontendError:
+    return FrontendError(f"{source.place}: expected {EXPECTED}, found {_found(source) or otherwise}")
+
+
+def _found(source: Source) -> str:
+    return cut_short(source.data) or source.format
 
 
 def text(value: str | bytes, what: str) -> str:
@@ -79,39 +85,7 @@ def text(value: str | bytes, what: str) -> str:
     return value
 
 
-def _read(path: Path, limits: Limits, expected: str) -> bytes:
-    try:
-        size = path.stat().st_size
-        if path.is_dir():
-            raise FrontendError(f"{path}: expected {expected}, found {format_of_folder(path)}")
-        if not path.is_file():
-            raise FrontendError(f"{path}: expected {expected}, found {NO_FILE}")
-        if size > limits.model_bytes:
-            raise FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {str(path)!r} has {size}")
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise FrontendError(f"can't read the model {str(path)!r}: {error}") from None
-    except MemoryError:
-        raise FrontendError(f"can't read the model {str(path)!r}: there is no memory for its {size} bytes") from None
-
-
-def _parse(data: bytes, name: str, limits: Limits, expected: str) -> tuple[onnx.ModelProto, dict[int, memoryview]]:
-    """The message, without the data of large initialisers where all of it is large, and that data."""
-    if len(data) > limits.model_bytes:
-        raise FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {name} has {len(data)}")
-    rest, weights = cut_weights(data) if len(data) >= LEAST_MODEL_BYTES else (data, {})
-    proto = onnx.ModelProto()
-    try:
-        proto.ParseFromString(rest)
-    except DecodeError as error:
-        found = format_of(data) or f"what protobuf can't parse: {error}"
-        raise FrontendError(f"{name}: expected {expected}, found {found}") from None
-    if not proto.HasField("graph") and (found := format_of(data)):
-        raise FrontendError(f"{name}: expected {expected}, found {found}")
-    return proto, weights
-
-
-def _check_extent(model: Model) -> None:
+def _check_extent(model: OnnxFile) -> None:
     """Bounds the number of nodes and the depth of graphs, of the main graph and of functions."""
     pending = [(list(body.node), 1) for body in (model.proto.graph, *model.proto.functions)]
     count = 0

@@ -7,12 +7,12 @@ set that the model imports is one that the installed onnx package describes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
 
 import onnx
 from onnx.defs import onnx_opset_version
 
-from sateen.frontends.onnx.loading import Model, subgraphs, text
+from sateen.frontends.core.order import in_order
+from sateen.frontends.onnx.loading import OnnxFile, subgraphs, text
 from sateen.runtime.errors import FrontendError, printable
 from sateen.runtime.signature import LONGEST_NAME
 
@@ -45,7 +45,7 @@ def plain_domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
-def check_structure(model: Model) -> dict[str, int]:
+def check_structure(model: OnnxFile) -> dict[str, int]:
     """The operator sets of a well-formed model. Raises FrontendError otherwise."""
     proto = model.proto
     if proto.ir_version > onnx.IR_VERSION:
@@ -119,7 +119,7 @@ def _check_nodes(
                 makers[name] = f"by {what}"
     defined = set(given)
     scopes = (*outer, defined)
-    for index, node in enumerate(in_order(nodes, where)):
+    for index, node in enumerate(nodes_in_order(nodes, where)):
         what = f"{where}: {_described(node, index)}"
         for name in node.input:
             _require_defined(text(name, "an input"), scopes, what)
@@ -135,38 +135,21 @@ def _described(node: onnx.NodeProto, index: int) -> str:
     return f"node {text(node.name, 'a node') or index!r} ({printable(text(node.op_type, 'an operator'))})"
 
 
-def in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeProto]:
-    """The nodes such that each comes after those whose results it reads, else in their own order.
+def nodes_in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx.NodeProto]:
+    """The nodes such that each comes after those whose results it reads. Raises FrontendError for a cycle."""
+    return in_order(
+        nodes, reads, lambda node: node.output, lambda node: f"{where}: node {node.name!r} ({printable(node.op_type)})"
+    )
 
-    The standard asks for this order, but not every exporter keeps to it. Raises FrontendError for a cycle.
-    """
-    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    needs = [{makers[name] for name in reads(node) if name in makers} for node in nodes]
-    if all(max(need, default=-1) < index for index, need in enumerate(needs)):
-        return nodes
-    users: dict[int, list[int]] = {}
-    for index, need in enumerate(needs):
-        for maker in need:
-            users.setdefault(maker, []).append(index)
-    missing = [len(need) for need in needs]
-    ready = [index for index, count in enumerate(missing) if not count]
-    order: list[int] = []
-    while ready:
-        index = heappop(ready)
-        order.append(index)
-        for user in users.get(index, ()):
-            missing[user] -= 1
-            if not missing[user]:
-                heappush(ready, user)
-    if len(order) < len(nodes):
-        stuck = next(node for node, count in zip(nodes, missing, strict=True) if count)
-        name = f"{where}: node {stuck.name!r} ({printable(stuck.op_type)})"
-        raise FrontendError(f"{name} depends on itself, through a cycle of nodes")
-    return [nodes[index] for index in order]
+
+def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """The inputs of a graph that are no constants."""
+    constant = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in constant]
 
 
 def reads(node: onnx.NodeProto) -> Iterator[str]:
-    """The names that a node reads, those of the graphs within it included but for what these define themselves."""
+    """The names that a node and the graphs within it read, without those that these graphs define themselves."""
     pending: list[tuple[onnx.NodeProto, frozenset[str]]] = [(node, frozenset())]
     while pending:
         current, own = pending.pop()

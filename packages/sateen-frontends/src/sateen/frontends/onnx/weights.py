@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from onnx import GraphProto, ModelProto, TensorProto
 
-from sateen.frontends.onnx.wire_format import LENGTH_DELIMITED, Field, UnusualError, fields_of
+from sateen.frontends.core.wire_format import LENGTH_DELIMITED, Field, UnusualError, fields_of
 
 LEAST_MODEL_BYTES = 16 << 20
 """Smaller models are parsed as fast."""

@@ -4,6 +4,7 @@ from sateen.frontends.onnx.converters.broadcast import BROADCAST
 from sateen.frontends.onnx.converters.constants import CONSTANTS
 from sateen.frontends.onnx.converters.einsum import EINSUM
 from sateen.frontends.onnx.converters.element_wise import ELEMENT_WISE
+from sateen.frontends.onnx.converters.gather import GATHER
 from sateen.frontends.onnx.converters.normalization import NORMALIZATION
 from sateen.frontends.onnx.converters.quantization import QUANTIZATION
 from sateen.frontends.onnx.converters.recurrent import RECURRENT
@@ -20,6 +21,7 @@ CONVERTERS: dict[str, Converter] = (
     | CONSTANTS
     | EINSUM
     | ELEMENT_WISE
+    | GATHER
     | NORMALIZATION
     | QUANTIZATION
     | RECURRENT

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
+from sateen.frontends.core.operands import Operand, normal_axis, static_extents
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops import broadcast as ops
 from sateen.graph_ir.ops.matmul import Det, MatMul
@@ -14,11 +14,11 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 
 
-def _binary(make: Callable[[ImportedNode], Operator]) -> Converter:
+def _binary(make: Callable[[OnnxNode], Operator]) -> Converter:
     return lambda node: node.result(make(node), node.value(0), _aligned(node))
 
 
-def _aligned(node: ImportedNode) -> Value:
+def _aligned(node: OnnxNode) -> Value:
     """The second input. Up to opset 6 it lines up with the first from `axis` on, where `broadcast` says so."""
     second = node.value(1)
     if not node.knows("broadcast"):
@@ -43,7 +43,7 @@ def _aligned(node: ImportedNode) -> Value:
 def _folded(op: Operator) -> Converter:
     """A binary operator over all inputs, from the left."""
 
-    def convert(node: ImportedNode) -> Operand:
+    def convert(node: OnnxNode) -> Operand:
         first, *rest = node.values()
         if not rest:
             return first
@@ -54,14 +54,14 @@ def _folded(op: Operator) -> Converter:
     return convert
 
 
-def _mean(node: ImportedNode) -> Operand:
+def _mean(node: OnnxNode) -> Operand:
     first, *rest = node.values()
     for value in rest:
         first = node.step(ops.Add(), first, value)
     return node.result(ops.Multiply(), first, node.literal(1 / len(node.inputs), first.type.dtype)) if rest else first
 
 
-def _parametric_relu(node: ImportedNode) -> Operand:
+def _parametric_relu(node: OnnxNode) -> Operand:
     """The slope belongs to the channels, axis 1, up to opset 6; later it broadcasts."""
     data, slope = node.value(0), node.value(1)
     if node.version < 7 and slope.type.rank == 1 and data.type.rank > 2 and slope.type.shape != (1,):
@@ -69,11 +69,11 @@ def _parametric_relu(node: ImportedNode) -> Operand:
     return node.result(ops.PRelu(), data, slope)
 
 
-def _determinant(node: ImportedNode) -> Operand:
+def _determinant(node: OnnxNode) -> Operand:
     return node.result(Det(), node.value(0))
 
 
-def _matrix_product(node: ImportedNode) -> Operand:
+def _matrix_product(node: OnnxNode) -> Operand:
     """A vector counts as a matrix of one row on the left, of one column on the right, that the result leaves out."""
     left, right = node.value(0), node.value(1)
     if min(left.type.rank, right.type.rank) > 1:
@@ -91,7 +91,7 @@ def _matrix_product(node: ImportedNode) -> Operand:
     return node.result(Reshape(shape=tuple(kept)), product)
 
 
-def _gemm(node: ImportedNode) -> Operand:
+def _gemm(node: OnnxNode) -> Operand:
     """alpha * A' * B' + beta * C."""
     left, right = node.value(0), node.value(1)
     if left.type.rank != 2 or right.type.rank != 2:

@@ -6,13 +6,17 @@ from math import prod
 
 import numpy as np
 
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
-from sateen.frontends.onnx.shape_arithmetic import LARGEST_FILL
-from sateen.frontends.onnx.tensors import Array, dtype_of
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.node import Converter, OnnxNode
+from sateen.frontends.onnx.tensors import dtype_of
+from sateen.graph_ir.graph import Array
 from sateen.runtime.errors import FrontendError
 
+LARGEST_FILL = 1 << 20
+"""Elements of a range or an identity matrix, which are made here whatever becomes of them."""
 
-def _constant(node: ImportedNode) -> Array:
+
+def _constant(node: OnnxNode) -> Array:
     """Of several attributes exactly one is given (opset 12 and later; only `value` before)."""
     given = [name for name in node.schema.attributes if node.attribute(name) is not None]
     if len(given) != 1:
@@ -31,7 +35,7 @@ def _constant(node: ImportedNode) -> Array:
             raise UnsupportedError(f"constants given as {name} are not supported")
 
 
-def _eye_like(node: ImportedNode) -> Array:
+def _eye_like(node: OnnxNode) -> Array:
     """Ones on the k-th diagonal of a matrix of the input's shape."""
     extents = node.static_shape(0)
     if len(extents) != 2:

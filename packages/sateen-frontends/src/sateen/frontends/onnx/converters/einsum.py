@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from math import prod
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.ops.reduce import ReduceSum
@@ -18,7 +18,7 @@ from sateen.topi.operator import Operator
 _SPELLING = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 
-def einsum(node: ImportedNode) -> Operand:
+def einsum(node: OnnxNode) -> Operand:
     """Operands are joined from the left; what no other operand and not the result names is summed before.
 
     The axes that `...` stands for are labelled by numbers from the last one on.
@@ -36,7 +36,7 @@ def einsum(node: ImportedNode) -> Operand:
     return node.result(BroadcastTo(shape=wanted), total.value)
 
 
-def _labels(node: ImportedNode) -> tuple[list[list[str]], list[str]]:
+def _labels(node: OnnxNode) -> tuple[list[list[str]], list[str]]:
     """The labels of each operand's axes and of the result's."""
     equation = node.text("equation").replace(" ", "")
     left, arrow, right = equation.partition("->")
@@ -80,7 +80,7 @@ class _Named:
 class _Product:
     """The steps of one node."""
 
-    def __init__(self, node: ImportedNode) -> None:
+    def __init__(self, node: OnnxNode) -> None:
         self.node = node
 
     def step(self, op: Operator, *values: Value) -> Value:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from onnx import TensorProto
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
-from sateen.frontends.onnx.shape_arithmetic import cast_target
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.ops import element_wise as ops
 from sateen.graph_ir.ops.broadcast import Add, Maximum, Minimum, Multiply
@@ -17,15 +18,15 @@ from sateen.runtime.dtype import DType
 from sateen.topi.operator import Operator
 
 
-def _unary(make: Callable[[ImportedNode], Operator]) -> Converter:
+def _unary(make: Callable[[OnnxNode], Operator]) -> Converter:
     return lambda node: node.result(make(node), node.value(0))
 
 
-def _identity(node: ImportedNode) -> Operand:
+def _identity(node: OnnxNode) -> Operand:
     return node.operand(0)
 
 
-def _clip(node: ImportedNode) -> Operand:
+def _clip(node: OnnxNode) -> Operand:
     """Bounds are attributes up to opset 10, inputs later; with a computed one Clip is a maximum and a minimum."""
     data = node.value(0)
     if node.knows("min"):
@@ -39,23 +40,31 @@ def _clip(node: ImportedNode) -> Operand:
     return node.result(Minimum(), raised, node.value(2))
 
 
-def _cast(node: ImportedNode) -> Operand:
+def _cast(node: OnnxNode) -> Operand:
     """Saturation is for float8 only, where it is the default."""
-    dtype = cast_target(node)
+    dtype = _cast_target(node)
     if dtype == node.dtype(0):
         return node.operand(0)
     saturate = not node.knows("saturate") or node.flag("saturate")
     return node.result(ops.Cast(dtype=dtype, saturate=saturate), node.value(0))
 
 
-def _cast_like(node: ImportedNode) -> Operand:
+def _cast_target(node: OnnxNode) -> DType:
+    """The element type that Cast gives; up to opset 5 its name, later its number."""
+    if node.version >= 6:
+        return dtype_of(node.integer("to"), "Cast")
+    codes = dict(TensorProto.DataType.items())
+    return dtype_of(codes.get(node.text("to").upper(), -1), f"Cast to {node.text('to')!r}")
+
+
+def _cast_like(node: OnnxNode) -> Operand:
     dtype = node.dtype(1)
     if dtype == node.dtype(0):
         return node.operand(0)
     return node.result(ops.Cast(dtype=dtype, saturate=node.flag("saturate")), node.value(0))
 
 
-def _bit_cast(node: ImportedNode) -> Operand:
+def _bit_cast(node: OnnxNode) -> Operand:
     """A bool is a byte of 0 or 1."""
     dtype = dtype_of(node.integer("to"), "BitCast")
     if dtype == node.dtype(0):
@@ -66,7 +75,7 @@ def _bit_cast(node: ImportedNode) -> Operand:
     return node.result(ops.BitCast(dtype=dtype), node.value(0))
 
 
-def _scaled(node: ImportedNode, op: Operator) -> Operand:
+def _scaled(node: OnnxNode, op: Operator) -> Operand:
     """alpha * op(beta * x), as experimental operators have it."""
     data = node.value(0)
     dtype = data.type.dtype
@@ -74,14 +83,14 @@ def _scaled(node: ImportedNode, op: Operator) -> Operand:
     return node.result(Multiply(), node.step(op, inner), node.literal(node.number("alpha"), dtype))
 
 
-def _affine(node: ImportedNode) -> Operand:
+def _affine(node: OnnxNode) -> Operand:
     data = node.value(0)
     dtype = data.type.dtype
     scaled = node.step(Multiply(), data, node.literal(node.number("alpha"), dtype))
     return node.result(Add(), scaled, node.literal(node.number("beta"), dtype))
 
 
-def _image_scaler(node: ImportedNode) -> Operand:
+def _image_scaler(node: OnnxNode) -> Operand:
     """scale * x + bias, a bias per channel of NCHW."""
     data = node.value(0)
     dtype = data.type.dtype
@@ -90,7 +99,7 @@ def _image_scaler(node: ImportedNode) -> Operand:
     return node.result(Add(), scaled, node.parameter(bias, "bias"))
 
 
-def _dropout(node: ImportedNode) -> tuple[Operand, ...]:
+def _dropout(node: OnnxNode) -> tuple[Operand, ...]:
     """The input itself; the mask keeps all."""
     if node.has(2) and node.scalar(2) and not (node.has(1) and node.scalar(1) == 0):
         raise UnsupportedError("dropout in training is not supported", "export the model for inference")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.ops import norm as ops
 from sateen.graph_ir.ops.broadcast import Add, Multiply, Subtract
@@ -18,7 +19,7 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 
 
-def _batch_normalization(node: ImportedNode) -> Operand | Sequence[Operand]:
+def _batch_normalization(node: OnnxNode) -> Operand | Sequence[Operand]:
     """With the running mean and variance, or those of the batch where training_mode asks for them (opset 14), as
     standardised weights do. Up to opset 13 outputs beyond the first, and is_test of opset 1 to 6, concern training."""
     if node.flag("training_mode"):
@@ -30,7 +31,7 @@ def _batch_normalization(node: ImportedNode) -> Operand | Sequence[Operand]:
     return node.result(op, *node.values())
 
 
-def _batch_normalization_of_batch(node: ImportedNode) -> Sequence[Operand]:
+def _batch_normalization_of_batch(node: OnnxNode) -> Sequence[Operand]:
     """With mean and variance over all axes but the channels; then the running ones, moved towards these."""
     data, scale, bias, *running = node.values()
     others = tuple(axis for axis in range(data.type.rank) if axis != 1)
@@ -55,7 +56,7 @@ def _batch_normalization_of_batch(node: ImportedNode) -> Sequence[Operand]:
     return results
 
 
-def _require_single_output(node: ImportedNode) -> None:
+def _require_single_output(node: OnnxNode) -> None:
     extra = [name for name in node.outputs[1:] if name]
     if extra:
         raise UnsupportedError(
@@ -63,11 +64,11 @@ def _require_single_output(node: ImportedNode) -> None:
         )
 
 
-def _instance_normalization(node: ImportedNode) -> Operand:
+def _instance_normalization(node: OnnxNode) -> Operand:
     return node.result(ops.InstanceNormalization(epsilon=node.number("epsilon")), *node.values())
 
 
-def _layer_normalization(node: ImportedNode) -> Operand | tuple[Operand, ...]:
+def _layer_normalization(node: OnnxNode) -> Operand | tuple[Operand, ...]:
     """The mean and the inverse of the standard deviation, where asked for, are computed as float32 (stash_type)."""
     axis = node.axis(node.rank(0))
     op = ops.LayerNormalization(axis=axis, epsilon=node.number("epsilon"))
@@ -84,7 +85,7 @@ def _layer_normalization(node: ImportedNode) -> Operand | tuple[Operand, ...]:
     return (normalised, mean, node.result(Reciprocal(), spread, output=2))[: len(node.outputs)]
 
 
-def _group_normalization(node: ImportedNode) -> Operand:
+def _group_normalization(node: OnnxNode) -> Operand:
     """Scale and bias are per channel; opset 18 to 20 have them per group."""
     if node.version < 21:
         raise UnsupportedError("scale and bias per group are not supported", "convert the model to opset 21")
@@ -92,21 +93,21 @@ def _group_normalization(node: ImportedNode) -> Operand:
     return node.result(op, *node.values())
 
 
-def _local_response_normalization(node: ImportedNode) -> Operand:
+def _local_response_normalization(node: OnnxNode) -> Operand:
     op = ops.LRN(
         size=node.integer("size"), alpha=node.number("alpha"), beta=node.number("beta"), bias=node.number("bias")
     )
     return node.result(op, node.value(0))
 
 
-def _lp_normalization(node: ImportedNode) -> Operand:
+def _lp_normalization(node: OnnxNode) -> Operand:
     p = node.integer("p")
     if p not in {1, 2}:
         raise FrontendError(f"expected a norm of order 1 or 2, found {p}")
     return node.result(ops.LpNormalization(axis=node.axis(node.rank(0)), p=p), node.value(0))
 
 
-def _softmax(node: ImportedNode) -> Operand:
+def _softmax(node: OnnxNode) -> Operand:
     """Over one axis as of opset 13. Up to opset 12 over all axes from `axis` on, as if they were one."""
 
     def over(axis: int) -> Operator:

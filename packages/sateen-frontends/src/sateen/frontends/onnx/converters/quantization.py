@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.converters.window import convolution
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Subtract
@@ -19,7 +20,7 @@ _FLOAT, _INT = DType.of("float32"), DType.of("int32")
 _NARROW = frozenset(map(DType.of, ("int8", "uint8", "int16", "uint16")))
 
 
-def _dequantize(node: ImportedNode) -> Operand:
+def _dequantize(node: OnnxNode) -> Operand:
     """(x - zero point) · scale, in float32, as the type of the scale."""
     wanted = _type_named(node, "output_dtype", node.dtype(1))
     if wanted != node.dtype(1):
@@ -35,7 +36,7 @@ def _dequantize(node: ImportedNode) -> Operand:
     return node.result(Cast(dtype=wanted), node.step(Multiply(), _as(node, _FLOAT, data), scale))
 
 
-def _quantize(node: ImportedNode) -> Operand:
+def _quantize(node: OnnxNode) -> Operand:
     """x / scale to the nearest integer, ties to even, + zero point, limited to what the type holds."""
     target = node.dtype(2) if node.has(2) else _type_named(node, "output_dtype", DType.of("uint8"))
     if node.dtype(0) != node.dtype(1) or _type_named(node, "precision", node.dtype(1)) != node.dtype(1):
@@ -46,7 +47,7 @@ def _quantize(node: ImportedNode) -> Operand:
     return _rounded(node, ratio, _per_element(node, 2) if node.has(2) else None, target)
 
 
-def _rounded(node: ImportedNode, ratio: Value, zero_point: Value | None, target: DType) -> Operand:
+def _rounded(node: OnnxNode, ratio: Value, zero_point: Value | None, target: DType) -> Operand:
     """The end of quantisation, in float32, which holds all sums near the limits of these types exactly."""
     nearest = node.step(Round(), _as(node, _FLOAT, ratio))
     if zero_point is not None:
@@ -56,13 +57,13 @@ def _rounded(node: ImportedNode, ratio: Value, zero_point: Value | None, target:
     return node.result(Cast(dtype=target), limited)
 
 
-def _matrix_product_of_integers(node: ImportedNode) -> Operand:
+def _matrix_product_of_integers(node: OnnxNode) -> Operand:
     a = _centred(node, 0, 2, rows=True)
     b = _centred(node, 1, 3, rows=False)
     return node.result(MatMul(), a, b)
 
 
-def _quantized_matrix_product(node: ImportedNode) -> Operand:
+def _quantized_matrix_product(node: OnnxNode) -> Operand:
     """The exact product of the centred integers, scaled in float32."""
     if node.dtype(7) not in _NARROW:
         raise UnsupportedError(f"quantisation to {node.dtype(7)} is not supported")
@@ -75,11 +76,11 @@ def _quantized_matrix_product(node: ImportedNode) -> Operand:
     return _rounded(node, node.step(Multiply(), product, scale), _scalar(node, 7), node.dtype(7))
 
 
-def _convolution_of_integers(node: ImportedNode) -> Operand:
+def _convolution_of_integers(node: OnnxNode) -> Operand:
     return node.result(convolution(node), _centred_image(node, 0, 2), _centred_image(node, 1, 3))
 
 
-def _quantized_convolution(node: ImportedNode) -> Operand:
+def _quantized_convolution(node: OnnxNode) -> Operand:
     """The exact convolution of the centred integers with its bias, scaled in float32, perhaps by output channel."""
     if node.dtype(7) not in _NARROW:
         raise UnsupportedError(f"quantisation to {node.dtype(7)} is not supported")
@@ -91,7 +92,7 @@ def _quantized_convolution(node: ImportedNode) -> Operand:
     return _rounded(node, scaled, _scalar(node, 7), node.dtype(7))
 
 
-def _centred_image(node: ImportedNode, index: int, zero_index: int) -> Value:
+def _centred_image(node: OnnxNode, index: int, zero_index: int) -> Value:
     """Data or weight of integers less its zero point, one for all or one per output channel of a weight."""
     data = _as(node, _INT, node.value(index))
     if not node.has(zero_index):
@@ -99,14 +100,14 @@ def _centred_image(node: ImportedNode, index: int, zero_index: int) -> Value:
     return node.step(Subtract(), data, _as(node, _INT, _by_channel(node, zero_index, node.rank(index) - 1)))
 
 
-def _by_channel(node: ImportedNode, index: int, inner: int) -> Value:
+def _by_channel(node: OnnxNode, index: int, inner: int) -> Value:
     """A scalar, or a vector along an axis that has `inner` axes behind it."""
     if _is_single(node, index):
         return _scalar(node, index)
     return node.step(Reshape(shape=(*node.static_shape(index), *[1] * inner)), node.value(index))
 
 
-def _centred(node: ImportedNode, index: int, zero_index: int, *, rows: bool) -> Value:
+def _centred(node: OnnxNode, index: int, zero_index: int, *, rows: bool) -> Value:
     """A matrix of integers less its zero point, one for all or one per row (per column)."""
     data = _as(node, _INT, node.value(index))
     if node.rank(index) < 2:
@@ -121,7 +122,7 @@ def _centred(node: ImportedNode, index: int, zero_index: int, *, rows: bool) -> 
     return node.step(Subtract(), data, zero_point)
 
 
-def _per_element(node: ImportedNode, index: int) -> Value:
+def _per_element(node: OnnxNode, index: int) -> Value:
     """A scale or zero point in the shape that broadcasts over input 0: one, one per extent of an axis or per block."""
     value, extents, data = node.value(index), node.static_shape(index), node.static_shape(0)
     if _is_single(node, index):
@@ -139,21 +140,21 @@ def _per_element(node: ImportedNode, index: int) -> Value:
     return node.step(Reshape(shape=data), spread)
 
 
-def _is_single(node: ImportedNode, index: int) -> bool:
+def _is_single(node: OnnxNode, index: int) -> bool:
     return node.static_shape(index) in ((), (1,))
 
 
-def _scalar(node: ImportedNode, index: int) -> Value:
+def _scalar(node: OnnxNode, index: int) -> Value:
     """An input of one element, without dimensions."""
     value = node.value(index)
     return node.step(Reshape(shape=()), value) if node.rank(index) else value
 
 
-def _as(node: ImportedNode, dtype: DType, value: Value) -> Value:
+def _as(node: OnnxNode, dtype: DType, value: Value) -> Value:
     return value if value.type.dtype == dtype else node.step(Cast(dtype=dtype), value)
 
 
-def _type_named(node: ImportedNode, attribute: str, default: DType) -> DType:
+def _type_named(node: OnnxNode, attribute: str, default: DType) -> DType:
     """The element type that an attribute names; 0, as its absence, leaves the choice to the inputs."""
     code = node.integer(attribute) if node.knows(attribute) else 0
     return dtype_of(code, attribute) if code else default

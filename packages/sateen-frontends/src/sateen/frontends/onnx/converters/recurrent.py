@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.element_wise import Cast
 from sateen.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
@@ -32,7 +32,7 @@ _PARAMETERS = {
 _NAMES = {name.lower(): name for name in _PARAMETERS}
 
 
-def _activations(node: ImportedNode, kind: type[Recurrent]) -> tuple[str, ...]:
+def _activations(node: OnnxNode, kind: type[Recurrent]) -> tuple[str, ...]:
     """The names, in upper or lower case in the model, of one direction after the other.
 
     The default of RNN has two names for one direction, too.
@@ -56,7 +56,7 @@ def _consumed(values: Sequence[float] | None, activations: Sequence[str], which:
     return tuple(next(remaining, None) if _PARAMETERS[name] >= which else None for name in activations)
 
 
-def _recurrent(node: ImportedNode, kind: type[Recurrent], **own: bool) -> tuple[Operand, ...]:
+def _recurrent(node: OnnxNode, kind: type[Recurrent], **own: bool) -> tuple[Operand, ...]:
     """With layout 1 the batch comes before time, and before directions in the states; 16-bit types are widened."""
     activations = _activations(node, kind)
     hidden = node.attribute("hidden_size")
@@ -84,7 +84,7 @@ def _recurrent(node: ImportedNode, kind: type[Recurrent], **own: bool) -> tuple[
     return tuple(_finished(node, value, i, swaps, narrow) for i, value in enumerate(outputs))
 
 
-def _finished(node: ImportedNode, value: Value, output: int, swaps: bool, narrow: bool) -> Operand:
+def _finished(node: OnnxNode, value: Value, output: int, swaps: bool, narrow: bool) -> Operand:
     """An output with the batch first, in the type of the input."""
     permutation = (2, 0, 1, 3) if output == 0 else (1, 0, 2)
     steps: list[Operator] = [Transpose(permutation=permutation)] * swaps + [Cast(dtype=node.dtype(0))] * narrow
@@ -94,14 +94,14 @@ def _finished(node: ImportedNode, value: Value, output: int, swaps: bool, narrow
     return node.result(last, value, output=output)
 
 
-def _widened(node: ImportedNode, value: Value | None) -> Value | None:
+def _widened(node: OnnxNode, value: Value | None) -> Value | None:
     """Floating-point numbers in float32: states of 16 bits would lose digits from step to step."""
     if value is None or not value.type.dtype.is_float:
         return value
     return node.step(Cast(dtype=DType.of("float32")), value)
 
 
-def _swapped(node: ImportedNode, value: Value | None) -> Value | None:
+def _swapped(node: OnnxNode, value: Value | None) -> Value | None:
     return None if value is None else node.step(Transpose(permutation=(1, 0, 2)), value)
 
 

@@ -7,9 +7,8 @@ from math import prod
 
 import numpy as np
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
-from sateen.frontends.onnx.shape_arithmetic import reduced_axes
+from sateen.frontends.core.operands import Operand, normal_axes, normal_axis, static_extents
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ops import reduce as ops
 from sateen.graph_ir.ops.shape import OneHot, Reshape
 from sateen.runtime.errors import FrontendError
@@ -22,8 +21,8 @@ _PLAIN = frozenset({"ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "
 def _reduction(make: Callable[[tuple[int, ...], bool], Operator]) -> Converter:
     """Axes are an attribute up to opset 12 (ReduceSum) or 17, an input later."""
 
-    def convert(node: ImportedNode) -> Operand:
-        axes = reduced_axes(node)
+    def convert(node: OnnxNode) -> Operand:
+        axes = _reduced_axes(node)
         if not axes and node.flag("noop_with_empty_axes"):
             return node.operand(0) if node.operator in _PLAIN else node.result(make((), True), node.value(0))
         return node.result(make(axes, node.flag("keepdims")), node.value(0))
@@ -31,21 +30,30 @@ def _reduction(make: Callable[[tuple[int, ...], bool], Operator]) -> Converter:
     return convert
 
 
-def _arg_max(node: ImportedNode) -> Operand:
+def _reduced_axes(node: OnnxNode) -> tuple[int, ...]:
+    """The axes of a reduction: all where none are given, unless it says that this means none."""
+    rank = node.rank(0)
+    given = node.setting("axes", 1)
+    if given:
+        return normal_axes(given, rank)
+    return () if node.flag("noop_with_empty_axes") else tuple(range(rank))
+
+
+def _arg_max(node: OnnxNode) -> Operand:
     op = ops.ArgMax(
         axis=node.axis(node.rank(0)), keepdims=node.flag("keepdims"), select_last_index=node.flag("select_last_index")
     )
     return node.result(op, node.value(0))
 
 
-def _arg_min(node: ImportedNode) -> Operand:
+def _arg_min(node: OnnxNode) -> Operand:
     op = ops.ArgMin(
         axis=node.axis(node.rank(0)), keepdims=node.flag("keepdims"), select_last_index=node.flag("select_last_index")
     )
     return node.result(op, node.value(0))
 
 
-def _hard_max(node: ImportedNode) -> Operand:
+def _hard_max(node: OnnxNode) -> Operand:
     """1 at the first of the largest elements, 0 elsewhere: over one axis as of opset 13, before over all from it on."""
     data, extents = node.value(0), node.static_shape(0)
     axis = normal_axis(node.integer("axis"), len(extents))
@@ -60,14 +68,14 @@ def _hard_max(node: ImportedNode) -> Operand:
     return node.result(Reshape(shape=extents), node.step(OneHot(depth=depth, axis=axis), index, values))
 
 
-def _cumulative(node: ImportedNode) -> Operand:
+def _cumulative(node: OnnxNode) -> Operand:
     axis = normal_axis(int(node.scalar(1)), node.rank(0))
     kind = ops.CumSum if node.operator == "CumSum" else ops.CumProd
     op = kind(axis=axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
     return node.result(op, node.value(0))
 
 
-def _top_k(node: ImportedNode) -> tuple[Operand, ...]:
+def _top_k(node: OnnxNode) -> tuple[Operand, ...]:
     """k is an attribute up to opset 9; largest and sorted came with opset 11."""
     given = node.required_setting("k", 1)
     if len(given) != 1:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ops.resize import Resize
 from sateen.runtime.errors import FrontendError
 
@@ -18,7 +19,7 @@ LARGEST_SCALE = 1 << 24
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic"}
 
 
-def _resize(node: ImportedNode) -> Operand:
+def _resize(node: OnnxNode) -> Operand:
     """Sizes or scales of some or all axes; opset 10 has scales only and no choice of coordinates."""
     if node.version == 10:
         return _upsample(node)
@@ -50,7 +51,7 @@ def _resize(node: ImportedNode) -> Operand:
     return node.result(op, node.value(0))
 
 
-def _numbers(node: ImportedNode, index: int) -> tuple[Any, ...] | None:
+def _numbers(node: OnnxNode, index: int) -> tuple[Any, ...] | None:
     """What an optional input holds; exporters write absence as an empty tensor, too."""
     if not node.has(index):
         return None
@@ -67,7 +68,7 @@ def _scales(given: tuple[float, ...]) -> tuple[float, ...]:
     return given
 
 
-def _axes(node: ImportedNode, rank: int) -> tuple[int, ...]:
+def _axes(node: OnnxNode, rank: int) -> tuple[int, ...]:
     given = node.optional_integers("axes") if node.knows("axes") else None
     return tuple(range(rank)) if given is None else tuple(normal_axis(axis, rank) for axis in given)
 
@@ -80,7 +81,7 @@ def _per_axis(values: tuple[Any, ...], axes: tuple[int, ...], rank: int, other: 
 
 
 def _factors_of_sizes(
-    node: ImportedNode, sizes: tuple[Any, ...], axes: tuple[int, ...], extents: tuple[int, ...]
+    node: OnnxNode, sizes: tuple[Any, ...], axes: tuple[int, ...], extents: tuple[int, ...]
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Scales and sizes of each axis; keep_aspect_ratio_policy makes the scales of the resized axes one."""
     policy = node.text("keep_aspect_ratio_policy") if node.knows("keep_aspect_ratio_policy") else "stretch"
@@ -99,7 +100,7 @@ def _factors_of_sizes(
     return tuple(factors.get(axis, 1.0) for axis in range(len(extents))), tuple(targets)
 
 
-def _roi(node: ImportedNode, axes: tuple[int, ...], rank: int) -> tuple[float, ...]:
+def _roi(node: OnnxNode, axes: tuple[int, ...], rank: int) -> tuple[float, ...]:
     """Starts and ends, as parts of the extents, of every axis."""
     given = _numbers(node, 1)
     if given is None or len(given) != 2 * len(axes):
@@ -114,7 +115,7 @@ def _mode(name: str) -> str:
     return _MODES[name]
 
 
-def _upsample(node: ImportedNode) -> Operand:
+def _upsample(node: OnnxNode) -> Operand:
     """Scales from the attributes of opset 1 or 7 or an input; positions are output position / scale, rounded down."""
     extents = node.static_shape(0)
     scales: tuple[float, ...]

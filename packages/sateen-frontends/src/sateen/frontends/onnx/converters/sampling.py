@@ -6,8 +6,9 @@ from math import prod
 
 import numpy as np
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.broadcast import Add
 from sateen.graph_ir.ops.element_wise import Cast
@@ -21,7 +22,7 @@ from sateen.runtime.errors import FrontendError
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
 
 
-def _grid_sample(node: ImportedNode) -> Operand:
+def _grid_sample(node: OnnxNode) -> Operand:
     """Modes are called bilinear and bicubic up to opset 19."""
     mode = node.text("mode")
     if mode not in _MODES:
@@ -30,7 +31,7 @@ def _grid_sample(node: ImportedNode) -> Operand:
     return node.result(op, node.value(0), node.value(1))
 
 
-def _roi_align(node: ImportedNode) -> Operand:
+def _roi_align(node: OnnxNode) -> Operand:
     """Opset 10 has no half pixel."""
     known = node.knows("coordinate_transformation_mode")
     transformation = node.text("coordinate_transformation_mode") if known else "output_half_pixel"
@@ -46,7 +47,7 @@ def _roi_align(node: ImportedNode) -> Operand:
     return node.result(op, node.value(0), node.value(1), node.value(2))
 
 
-def _deformable_convolution(node: ImportedNode) -> Operand:
+def _deformable_convolution(node: OnnxNode) -> Operand:
     """The elements under the kernel, moved, times the weight as a matrix."""
     batch, channels, *spatial = node.static_shape(0)
     outputs, per_group, *kernel = node.static_shape(1)
@@ -78,7 +79,7 @@ def _deformable_convolution(node: ImportedNode) -> Operand:
     return node.result(Add(), node.step(Reshape(shape=shape), product), bias)
 
 
-def _columns_to_image(node: ImportedNode) -> Operand:
+def _columns_to_image(node: OnnxNode) -> Operand:
     """Blocks added up where they overlap, in float32 where they are shorter floats."""
     batch, depth, count = node.static_shape(0)
     image = tuple(int(i) for i in node.constant(1).flat)
@@ -114,7 +115,7 @@ def _columns_to_image(node: ImportedNode) -> Operand:
     return node.result(Slice(starts=starts, ends=ends, steps=(1,) * len(starts)), whole)
 
 
-def _max_unpool(node: ImportedNode) -> Operand:
+def _max_unpool(node: OnnxNode) -> Operand:
     """Maxima at the positions that MaxPool gives, zeros elsewhere; a larger output_shape adds zeros at the ends."""
     batch, channels, *spatial = node.static_shape(0)
     kernel = node.integers("kernel_shape")

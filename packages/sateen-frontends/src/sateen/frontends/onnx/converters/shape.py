@@ -1,41 +1,57 @@
-"""Operators that move elements: reshape, transpose, concatenate, split, slice, pad, repeat, gather and scatter."""
+"""Operators that move all elements together: reshape, transpose, concatenate, split, slice, pad, repeat; and shapes."""
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, isfinite, prod
 
 import numpy as np
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, normal_axis, static_extents
-from sateen.frontends.onnx.shape_arithmetic import (
-    arange,
-    resolved_shape,
-    resolved_slice,
-    shape,
-    size,
-    split_sizes,
-    squeezed_axes,
-    unsqueezed_axes,
-)
+from sateen.frontends.core.operands import Operand, extents_array, normal_axes, normal_axis
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.converters.constants import LARGEST_FILL
+from sateen.frontends.onnx.node import Converter, OnnxNode
+from sateen.graph_ir.graph import Array
 from sateen.graph_ir.ops import shape as ops
-from sateen.graph_ir.ops.broadcast import Less, Subtract, Where
+from sateen.graph_ir.ops.broadcast import Where
 from sateen.graph_ir.ops.element_wise import Cast
-from sateen.graph_ir.ops.gather import Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.types import MOST_DIMENSIONS
 
 
-def _reshape_to(node: ImportedNode, extents: tuple[int, ...]) -> Operand:
+def _reshape_to(node: OnnxNode, extents: tuple[int, ...]) -> Operand:
     return node.result(ops.Reshape(shape=extents), node.value(0))
 
 
-def _reshape(node: ImportedNode) -> Operand:
-    return _reshape_to(node, resolved_shape(node))
+def _reshape(node: OnnxNode) -> Operand:
+    return _reshape_to(node, _resolved_shape(node))
 
 
-def _flatten(node: ImportedNode) -> Operand:
+def _resolved_shape(node: OnnxNode) -> tuple[int, ...]:
+    """The shape that Reshape gives, without 0 (as in the input) and -1 (what remains)."""
+    wanted = list(node.required_setting("shape", 1))
+    source = node.shape(0)
+    if not node.flag("allowzero"):
+        if any(extent == 0 and axis >= len(source) for axis, extent in enumerate(wanted)):
+            raise FrontendError(f"shape {wanted} copies an axis that the input of shape {list(source)} does not have")
+        kept = [source[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)]
+    else:
+        kept = list(wanted)
+    numbers = [extent for extent in kept if isinstance(extent, int)]
+    count = prod(node.static_shape(0))
+    known = prod(extent for extent in numbers if extent != -1)
+    if numbers.count(-1) > 1 or min(numbers, default=0) < -1:
+        raise FrontendError(f"expected a shape with at most one -1, found {wanted}")
+    if -1 in numbers:
+        if known == 0 or count % known:
+            raise FrontendError(f"shape {wanted} can't hold the {count} elements of {list(source)}")
+        numbers[numbers.index(-1)] = count // known
+    elif known != count:
+        raise FrontendError(f"shape {wanted} can't hold the {count} elements of {list(source)}")
+    return tuple(numbers)
+
+
+def _flatten(node: OnnxNode) -> Operand:
     extents = node.static_shape(0)
     axis = node.integer("axis")
     if not -len(extents) <= axis <= len(extents):
@@ -44,18 +60,36 @@ def _flatten(node: ImportedNode) -> Operand:
     return _reshape_to(node, (prod(extents[:axis]), prod(extents[axis:])))
 
 
-def _squeeze(node: ImportedNode) -> Operand:
-    axes = squeezed_axes(node)
+def _squeeze(node: OnnxNode) -> Operand:
+    axes = _squeezed_axes(node)
     return _reshape_to(node, tuple(extent for i, extent in enumerate(node.static_shape(0)) if i not in axes))
 
 
-def _unsqueeze(node: ImportedNode) -> Operand:
+def _squeezed_axes(node: OnnxNode) -> tuple[int, ...]:
+    """The axes that Squeeze removes."""
+    shape = node.shape(0)
+    given = node.setting("axes", 1)
+    single = tuple(axis for axis, extent in enumerate(shape) if extent == 1)
+    axes = single if given is None else normal_axes(given, len(shape))
+    wrong = [axis for axis in axes if shape[axis] != 1]
+    if wrong:
+        raise FrontendError(f"expected axis {wrong[0]} to have extent 1, found {shape[wrong[0]]}")
+    return axes
+
+
+def _unsqueeze(node: OnnxNode) -> Operand:
     extents = iter(node.static_shape(0))
-    axes = unsqueezed_axes(node)
+    axes = _unsqueezed_axes(node)
     return _reshape_to(node, tuple(1 if i in axes else next(extents) for i in range(node.rank(0) + len(axes))))
 
 
-def _transpose(node: ImportedNode) -> Operand:
+def _unsqueezed_axes(node: OnnxNode) -> tuple[int, ...]:
+    """The axes of the result that Unsqueeze adds."""
+    given = node.required_setting("axes", 1)
+    return normal_axes(given, node.rank(0) + len(given))
+
+
+def _transpose(node: OnnxNode) -> Operand:
     rank = node.rank(0)
     given = node.optional_integers("perm")
     permutation = tuple(reversed(range(rank))) if given is None else given
@@ -64,24 +98,68 @@ def _transpose(node: ImportedNode) -> Operand:
     return node.result(ops.Transpose(permutation=permutation), node.value(0))
 
 
-def _concat(node: ImportedNode) -> Operand:
+def _concat(node: OnnxNode) -> Operand:
     """The axis is 1 where opset 1 to 3 leave it out."""
     axis = normal_axis(1 if node.attribute("axis") is None else node.integer("axis"), node.rank(0))
     return node.result(ops.Concat(axis=axis), *node.values())
 
 
-def _split(node: ImportedNode) -> tuple[Operand, ...]:
+def _split(node: OnnxNode) -> tuple[Operand, ...]:
     axis = node.axis(node.rank(0)) if node.attribute("axis") is not None else 0
-    sizes = split_sizes(node, axis)
+    sizes = _split_sizes(node, axis)
     return node.results(ops.Split(axis=axis, sizes=sizes), node.value(0), count=len(sizes))
 
 
-def _slice(node: ImportedNode) -> Operand:
-    starts, ends, steps = resolved_slice(node)
+def _split_sizes(node: OnnxNode, axis: int) -> tuple[int, ...]:
+    """The extents of the parts that Split makes: given, or even, the last one smaller."""
+    extent = node.static_shape(0)[axis]
+    given = node.setting("split", 1)
+    if given is not None:
+        if sum(given) != extent or min(given) < 0 or len(given) != len(node.outputs):
+            raise FrontendError(f"can't split extent {extent} into {list(given)} for {len(node.outputs)} outputs")
+        return given
+    count = node.attribute("num_outputs") or len(node.outputs)
+    if count != len(node.outputs):
+        raise FrontendError(f"expected {count} outputs, found {len(node.outputs)}")
+    part = -(-extent // count)
+    sizes = tuple(min(part, max(extent - i * part, 0)) for i in range(count))
+    if node.version < 18 and extent % count:
+        raise FrontendError(f"can't split extent {extent} into {count} even parts")
+    return sizes
+
+
+def _slice(node: OnnxNode) -> Operand:
+    starts, ends, steps = _resolved_slice(node)
     return node.result(ops.Slice(starts=tuple(starts), ends=tuple(ends), steps=tuple(steps)), node.value(0))
 
 
-def _crop(node: ImportedNode) -> Operand:
+def _resolved_slice(node: OnnxNode) -> tuple[list[int], list[int], list[int]]:
+    """Starts, ends and steps of a Slice for every axis of its input, within the bounds of the axes."""
+    rank = node.rank(0)
+    starts, ends = node.required_setting("starts", 1), node.required_setting("ends", 2)
+    given = node.setting("axes", 3)
+    axes = tuple(normal_axis(axis, rank) for axis in (range(len(starts)) if given is None else given))
+    strides = node.setting("steps", 4) if node.version >= 10 else None
+    steps = (1,) * len(starts) if strides is None else strides
+    if not len(starts) == len(ends) == len(axes) == len(steps) == len(set(axes)):
+        raise FrontendError(
+            f"expected as many starts, ends and steps as different axes, found starts {list(starts)}, "
+            f"ends {list(ends)}, axes {list(axes)}, steps {list(steps)}"
+        )
+    shape = node.static_shape(0)
+    full = ([0] * rank, list(shape), [1] * rank)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        if step == 0:
+            raise FrontendError("expected steps other than 0")
+        longest = max(shape[axis], 1)
+        full[0][axis], full[1][axis], _ = slice(start, end, step).indices(shape[axis])
+        if step < 0 and shape[axis] > 0:  # Python begins before the first element, ONNX at it
+            full[0][axis] = max(full[0][axis], 0)
+        full[2][axis] = max(-longest, min(step, longest))  # a longer step takes one element, too
+    return full
+
+
+def _crop(node: OnnxNode) -> Operand:
     """Left, top, right and bottom borders of NCHW come off; or from left and top on, `scale` (height, width) stays."""
     batch, channels, height, width = _image_shape(node)
     border = node.integers("border")
@@ -94,14 +172,14 @@ def _crop(node: ImportedNode) -> Operand:
     return node.result(ops.Slice(starts=starts, ends=ends, steps=(1,) * 4), node.value(0))
 
 
-def _image_shape(node: ImportedNode) -> tuple[int, int, int, int]:
+def _image_shape(node: OnnxNode) -> tuple[int, int, int, int]:
     extents = node.static_shape(0)
     if len(extents) != 4:
         raise FrontendError(f"expected an input of 4 dimensions, NCHW, found {list(extents)}")
     return extents[0], extents[1], extents[2], extents[3]
 
 
-def _pad(node: ImportedNode) -> Operand:
+def _pad(node: OnnxNode) -> Operand:
     """Pads are an attribute up to opset 10, called paddings in opset 1; the value likewise."""
     rank = node.rank(0)
     pads = node.required_setting("paddings" if node.version == 1 else "pads", 1)
@@ -127,7 +205,7 @@ def _pad(node: ImportedNode) -> Operand:
     return node.result(ops.Pad(mode=mode, pads=tuple(full), value=value), node.value(0))
 
 
-def _padded_with(node: ImportedNode, op: ops.Pad) -> Operand:
+def _padded_with(node: OnnxNode, op: ops.Pad) -> Operand:
     """Data padded with a number that is computed at run time, which goes to where a padded mask of ones has zeros."""
     ones = node.step(ops.BroadcastTo(shape=node.static_shape(0)), node.literal(1, DType.of("uint8")))
     inside = node.step(Cast(dtype=DType.of("bool")), node.step(op, ones))
@@ -135,7 +213,7 @@ def _padded_with(node: ImportedNode, op: ops.Pad) -> Operand:
     return node.result(Where(), inside, node.step(op, node.value(0)), value)
 
 
-def _expand(node: ImportedNode) -> Operand:
+def _expand(node: OnnxNode) -> Operand:
     wanted = node.required_setting("shape", 1)
     if len(wanted) > MOST_DIMENSIONS:
         raise FrontendError(f"expected a shape of at most {MOST_DIMENSIONS} dimensions, found {len(wanted)}")
@@ -146,7 +224,7 @@ def _expand(node: ImportedNode) -> Operand:
     return node.result(ops.BroadcastTo(shape=extents), node.value(0))
 
 
-def _constant_of_shape(node: ImportedNode) -> Operand:
+def _constant_of_shape(node: OnnxNode) -> Operand:
     extents = node.required_setting("input", 0)
     if min(extents, default=1) < 0:
         raise FrontendError(f"expected dimensions of zero or more, found {list(extents)}")
@@ -157,7 +235,7 @@ def _constant_of_shape(node: ImportedNode) -> Operand:
     return node.result(ops.BroadcastTo(shape=extents), node.parameter(data.reshape(()), "element"))
 
 
-def _tile(node: ImportedNode) -> Operand:
+def _tile(node: OnnxNode) -> Operand:
     """Opset 1 repeats one axis, named by an input; later each axis has a number of repeats."""
     rank = node.rank(0)
     if node.version < 6:
@@ -170,14 +248,14 @@ def _tile(node: ImportedNode) -> Operand:
     return node.result(ops.Tile(repeats=repeats), node.value(0))
 
 
-def _depth_to_space(node: ImportedNode) -> Operand:
+def _depth_to_space(node: OnnxNode) -> Operand:
     mode = node.text("mode") if node.knows("mode") else "DCR"
     if mode not in {"DCR", "CRD"}:
         raise FrontendError(f"expected mode DCR or CRD, found {mode!r}")
     return node.result(ops.DepthToSpace(block=node.integer("blocksize"), mode=mode), node.value(0))
 
 
-def _space_to_depth(node: ImportedNode) -> Operand:
+def _space_to_depth(node: OnnxNode) -> Operand:
     """Opset 28 can put the channels outermost (CRD), which is a transposition."""
     block = node.integer("blocksize")
     mode = node.text("mode") if node.knows("mode") else "DCR"
@@ -192,112 +270,50 @@ def _space_to_depth(node: ImportedNode) -> Operand:
     return node.result(ops.Reshape(shape=(batch, channels * block * block, rows, columns)), moved)
 
 
-def _reverse_sequence(node: ImportedNode) -> Operand:
-    """The first elements along time, as many as each sequence of the batch has, in reverse order."""
-    rank, extents = node.rank(0), node.static_shape(0)
-    time, batch = node.axis(rank, "time_axis"), node.axis(rank, "batch_axis")
-    if time == batch or node.shape(1) != (extents[batch],):
-        raise FrontendError(f"expected lengths of {extents[batch]} sequences, found {list(node.shape(1))}")
-    order = (batch, time, *(d for d in range(rank) if d not in (batch, time)))
-    lengths = node.step(ops.Reshape(shape=(extents[batch], 1, 1)), node.value(1))
-    steps = node.parameter(np.arange(extents[time])[:, None], "steps")
-    reversed_steps = node.step(Subtract(), node.step(Subtract(), lengths, node.literal(1, DType.of("int64"))), steps)
-    places = node.step(Where(), node.step(Less(), steps, lengths), reversed_steps, steps)
-    moved = node.step(ops.Transpose(permutation=order), node.value(0))
-    taken = node.step(GatherND(batch_dims=1), moved, places)
-    return node.result(ops.Transpose(permutation=tuple(order.index(d) for d in range(rank))), taken)
-
-
-def _compress(node: ImportedNode) -> Operand:
-    """The slices for which a known condition holds, which may be shorter than the axis."""
-    chosen = np.flatnonzero(node.constant(1))
-    given = node.attribute("axis")
-    data = node.value(0)
-    axis = 0 if given is None else normal_axis(given, node.rank(0))
-    if given is None:
-        data = node.step(ops.Reshape(shape=(prod(node.static_shape(0)),)), data)
-    extent = static_extents(data.type.shape, "the input")[axis]
-    if len(chosen) and chosen[-1] >= extent:
-        raise FrontendError(f"expected a condition of at most {extent} elements, found {list(node.shape(1))}")
-    return node.result(Gather(axis=axis), data, node.parameter(chosen, "places"))
-
-
-def _tensor_scatter(node: ImportedNode) -> Operand:
-    mode = node.text("mode")
-    if mode not in {"linear", "circular"}:
-        raise FrontendError(f"expected mode linear or circular, found {mode!r}")
-    op = TensorScatter(axis=node.axis(node.rank(0)), circular=mode == "circular")
-    return node.result(op, *(node.value(i) for i in range(2 + node.has(2))))
-
-
-def _triangle(node: ImportedNode) -> Operand:
+def _triangle(node: OnnxNode) -> Operand:
     k = int(node.scalar(1)) if node.has(1) else 0
     return node.result(ops.Trilu(upper=node.flag("upper"), k=k), node.value(0))
 
 
-def _one_hot(node: ImportedNode) -> Operand:
-    axis = normal_axis(node.integer("axis"), node.rank(0) + 1)
-    return node.result(ops.OneHot(depth=int(node.scalar(1)), axis=axis), node.value(0), node.value(2))
+def _shape(node: OnnxNode) -> Array:
+    """The shape of a value, from `start` to `end` as of opset 15."""
+    extents = node.shape(0)
+    end = node.attribute("end")
+    return extents_array(extents[node.attribute("start") or 0 : len(extents) if end is None else end])
 
 
-def _non_zero(node: ImportedNode) -> Operand:
-    """The places of what is not zero, an axis a row; how many there are must be known."""
-    return node.evaluated(np.array(np.nonzero(np.atleast_1d(node.constant(0))), np.int64))
+def _size(node: OnnxNode) -> Array:
+    return np.array(np.prod(node.static_shape(0), dtype=np.int64))
 
 
-def _gather(node: ImportedNode) -> Operand:
-    return node.result(Gather(axis=node.axis(node.rank(0))), node.value(0), node.value(1))
-
-
-def _gather_elements(node: ImportedNode) -> Operand:
-    return node.result(GatherElements(axis=node.axis(node.rank(0))), node.value(0), node.value(1))
-
-
-def _gather_nd(node: ImportedNode) -> Operand:
-    batch_dims = node.integer("batch_dims") if node.knows("batch_dims") else 0
-    return node.result(GatherND(batch_dims=batch_dims), node.value(0), node.value(1))
-
-
-def _scatter_elements(node: ImportedNode) -> Operand:
-    op = ScatterElements(axis=node.axis(node.rank(0)), reduction=_reduction(node))
-    return node.result(op, node.value(0), node.value(1), node.value(2))
-
-
-def _scatter_nd(node: ImportedNode) -> Operand:
-    return node.result(ScatterND(reduction=_reduction(node)), node.value(0), node.value(1), node.value(2))
-
-
-def _reduction(node: ImportedNode) -> str:
-    return node.text("reduction") if node.knows("reduction") else "none"
+def _range(node: OnnxNode) -> Array:
+    """ceil((limit - start) / delta) elements."""
+    start, limit, delta = (node.scalar(i) for i in range(3))
+    if delta == 0 or not all(map(isfinite, (start, limit, delta))):
+        raise FrontendError(f"expected finite numbers and a delta other than 0, found {start}, {limit}, {delta}")
+    count = max(ceil((limit - start) / delta), 0)
+    if count > LARGEST_FILL:
+        raise UnsupportedError(f"a range of {count} elements is more than the {LARGEST_FILL} that importing evaluates")
+    dtype = node.constant(0).dtype
+    return node.evaluated((start + np.arange(count).astype(dtype) * np.array(delta, dtype)).astype(dtype))
 
 
 SHAPE: dict[str, Converter] = {
-    "Compress": _compress,
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
     "Crop": _crop,
     "DepthToSpace": _depth_to_space,
     "Expand": _expand,
     "Flatten": _flatten,
-    "Gather": _gather,
-    "GatherElements": _gather_elements,
-    "GatherND": _gather_nd,
-    "NonZero": _non_zero,
-    "OneHot": _one_hot,
     "Pad": _pad,
-    "Range": lambda node: node.evaluated(arange(node)),
+    "Range": _range,
     "Reshape": _reshape,
-    "ReverseSequence": _reverse_sequence,
-    "Scatter": _scatter_elements,
-    "ScatterElements": _scatter_elements,
-    "ScatterND": _scatter_nd,
-    "Shape": shape,
-    "Size": size,
+    "Shape": _shape,
+    "Size": _size,
     "Slice": _slice,
     "SpaceToDepth": _space_to_depth,
     "Split": _split,
     "Squeeze": _squeeze,
-    "TensorScatter": _tensor_scatter,
     "Tile": _tile,
     "Transpose": _transpose,
     "Trilu": _triangle,

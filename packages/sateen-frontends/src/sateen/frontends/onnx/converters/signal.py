@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError, normal_axis
-from sateen.frontends.onnx.tensors import Array, dtype_of
-from sateen.graph_ir.graph import Value
+from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.node import Converter, OnnxNode
+from sateen.frontends.onnx.tensors import dtype_of
+from sateen.graph_ir.graph import Array, Value
 from sateen.graph_ir.ops.broadcast import Multiply
 from sateen.graph_ir.ops.gather import Gather
 from sateen.graph_ir.ops.matmul import MatMul
@@ -18,7 +19,7 @@ LARGEST_MATRIX = 1 << 24
 """Elements of a transform's matrix: more are work for a fast transform, which sateen has not."""
 
 
-def _dft(node: ImportedNode) -> Operand:
+def _dft(node: OnnxNode) -> Operand:
     """Along `axis`, an input as of opset 20. The last axis holds real numbers, or real and imaginary parts."""
     shape = node.static_shape(0)
     rank = len(shape)
@@ -38,7 +39,7 @@ def _dft(node: ImportedNode) -> Operand:
     return node.result(Transpose(permutation=tuple(back.index(d) for d in range(rank))), result)
 
 
-def _transformed(node: ImportedNode, data: Value, length: int, inverse: bool, onesided: bool) -> Value:
+def _transformed(node: OnnxNode, data: Value, length: int, inverse: bool, onesided: bool) -> Value:
     """The transform of data [..., elements, parts] along its last axis but one."""
     *batch, count, parts = data.type.static_shape
     if length < 1:
@@ -66,7 +67,7 @@ def _matrix(count: int, parts: int, length: int, inverse: bool, onesided: bool) 
     return np.stack([result.real, result.imag], axis=2).reshape(len(basis), -1)
 
 
-def _stft(node: ImportedNode) -> Operand:
+def _stft(node: OnnxNode) -> Operand:
     """Transforms of windows of the signal [batch, elements, parts], frame_step apart: [batch, frames, bins, 2]."""
     shape = node.static_shape(0)
     if len(shape) != 3 or shape[-1] not in (1, 2):
@@ -94,7 +95,7 @@ def _stft(node: ImportedNode) -> Operand:
     return node.result(Reshape(shape=result.type.static_shape), result)
 
 
-def _mel_weight_matrix(node: ImportedNode) -> Array:
+def _mel_weight_matrix(node: OnnxNode) -> Array:
     """Triangular filters over the bins of a transform, evenly spaced on the mel scale (ONNX MelWeightMatrix)."""
     bins, length, rate = (int(node.scalar(i)) for i in range(3))
     low, high = (2595 * np.log10(1 + float(node.scalar(i)) / 700) for i in (3, 4))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from sateen.frontends.onnx.emitter import Operand
-from sateen.frontends.onnx.node import Converter, ImportedNode, UnsupportedError
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.broadcast import Multiply, Power
 from sateen.graph_ir.ops.conv import Conv, ConvTranspose
@@ -35,7 +36,7 @@ class Window:
         return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
 
-def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
+def _window(node: OnnxNode, kernel: tuple[int, ...]) -> Window:
     """The window with `kernel`, its pads as given or all zero where auto_pad decides them."""
     rank = len(kernel)
     strides = node.optional_integers("strides") or (1,) * rank
@@ -59,7 +60,7 @@ def _window(node: ImportedNode, kernel: tuple[int, ...]) -> Window:
     return Window(kernel, strides, tuple(1 if k == 1 else d for k, d in zip(kernel, dilations, strict=True)), pads)
 
 
-def _auto_pad(node: ImportedNode) -> str:
+def _auto_pad(node: OnnxNode) -> str:
     mode = node.text("auto_pad") or "NOTSET"
     if mode not in {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}:
         raise FrontendError(f"expected auto_pad NOTSET, SAME_UPPER, SAME_LOWER or VALID, found {mode!r}")
@@ -73,7 +74,7 @@ def _shared(totals: list[int], more_at_end: bool) -> tuple[int, ...]:
     return (*small, *large) if more_at_end else (*large, *small)
 
 
-def _pads(node: ImportedNode, window: Window) -> tuple[int, ...]:
+def _pads(node: OnnxNode, window: Window) -> tuple[int, ...]:
     """Pads of a convolution or pool: SAME gives ceil(extent / stride) outputs (ONNX Conv, attribute auto_pad)."""
     mode = _auto_pad(node)
     if not mode.startswith("SAME"):
@@ -86,7 +87,7 @@ def _pads(node: ImportedNode, window: Window) -> tuple[int, ...]:
     return _shared(totals, mode == "SAME_UPPER")
 
 
-def _strides(node: ImportedNode, window: Window, pads: tuple[int, ...]) -> tuple[int, ...]:
+def _strides(node: OnnxNode, window: Window, pads: tuple[int, ...]) -> tuple[int, ...]:
     """Strides no longer than the padded data: a longer one leads to no further window, and positions would overflow."""
     spatial, rank = node.shape(0)[2:], len(window.kernel)
     return tuple(
@@ -95,7 +96,7 @@ def _strides(node: ImportedNode, window: Window, pads: tuple[int, ...]) -> tuple
     )
 
 
-def _kernel_of_weight(node: ImportedNode, index: int = 1) -> tuple[int, ...]:
+def _kernel_of_weight(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
     kernel = node.static_shape(index)[2:]
     given = node.optional_integers("kernel_shape")
     if given is not None and given != kernel:
@@ -103,7 +104,7 @@ def _kernel_of_weight(node: ImportedNode, index: int = 1) -> tuple[int, ...]:
     return kernel
 
 
-def convolution(node: ImportedNode, weight: int = 1) -> Conv:
+def convolution(node: OnnxNode, weight: int = 1) -> Conv:
     """The convolution of input 0 with the weight that is input `weight`, as the attributes have it."""
     window = _window(node, _kernel_of_weight(node, weight))
     pads = _pads(node, window)
@@ -112,11 +113,11 @@ def convolution(node: ImportedNode, weight: int = 1) -> Conv:
     )
 
 
-def _conv(node: ImportedNode) -> Operand:
+def _conv(node: OnnxNode) -> Operand:
     return node.result(convolution(node), *node.present_values())
 
 
-def _conv_transpose(node: ImportedNode) -> Operand:
+def _conv_transpose(node: OnnxNode) -> Operand:
     """output_shape, or SAME (extent * stride), decide the pads; what is odd of them lies at the end for SAME_UPPER only
     (ONNX ConvTranspose). An output_shape beyond the last window is filled at the end."""
     window = _window(node, _kernel_of_weight(node))
@@ -163,7 +164,7 @@ def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[i
     )
 
 
-def _max_pool(node: ImportedNode) -> Operand | tuple[Operand, ...]:
+def _max_pool(node: OnnxNode) -> Operand | tuple[Operand, ...]:
     """The second output are positions, as if all of the data were one row."""
     window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)
@@ -181,7 +182,7 @@ def _max_pool(node: ImportedNode) -> Operand | tuple[Operand, ...]:
     return node.results(both, node.value(0), count=2)
 
 
-def _lp_pool(node: ImportedNode) -> Operand:
+def _lp_pool(node: OnnxNode) -> Operand:
     """The p-norm of each window: the average of |x|^p, padding counted, times the number of elements, to the 1/p."""
     window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)
@@ -203,13 +204,13 @@ def _lp_pool(node: ImportedNode) -> Operand:
     return _narrowed(node, Power(), total, node.literal(1 / p, dtype))
 
 
-def _widened_sizes(node: ImportedNode, data: Value) -> Value:
+def _widened_sizes(node: OnnxNode, data: Value) -> Value:
     """|x| in float32 where x has 16 bits, as powers of it leave its range."""
     size, dtype = node.step(Abs(), data), data.type.dtype
     return node.step(Cast(dtype=DType.of("float32")), size) if dtype.bits == 16 else size
 
 
-def _narrowed(node: ImportedNode, op: Operator, *operands: Value) -> Operand:
+def _narrowed(node: OnnxNode, op: Operator, *operands: Value) -> Operand:
     """The node's result: that of `op`, in the type of the node's input."""
     wanted = node.dtype(0)
     if operands[0].type.dtype == wanted:
@@ -227,12 +228,12 @@ def _widened(pads: tuple[int, ...], window: Window, spatial: tuple[int, ...]) ->
     return (*pads[:rank], *ends)
 
 
-def _padded(node: ImportedNode, data: Value, pads: tuple[int, ...]) -> Value:
+def _padded(node: OnnxNode, data: Value, pads: tuple[int, ...]) -> Value:
     rank = len(pads) // 2
     return node.step(Pad(pads=(0, 0, *pads[:rank], 0, 0, *pads[rank:])), data) if any(pads) else data
 
 
-def _global_lp_pool(node: ImportedNode) -> Operand:
+def _global_lp_pool(node: OnnxNode) -> Operand:
     p, axes, data = int(node.number("p")), tuple(range(2, node.rank(0))), node.value(0)
     if p < 1:
         raise FrontendError(f"expected a norm of order 1 or more, found {p}")
@@ -244,7 +245,7 @@ def _global_lp_pool(node: ImportedNode) -> Operand:
     return _narrowed(node, Power(), total, node.literal(1 / p, sizes.type.dtype))
 
 
-def _average_pool(node: ImportedNode) -> Operand:
+def _average_pool(node: OnnxNode) -> Operand:
     """Padding counts where count_include_pad says so, as of opset 7."""
     window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)

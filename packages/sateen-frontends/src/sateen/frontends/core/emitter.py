@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from math import inf
 
 import numpy as np
 
-from sateen.frontends.onnx.tensors import Array
-from sateen.graph_ir.graph import Graph, GraphBuilder, NodeSpan, Value, infer
+from sateen.frontends.core.operands import Operand, symbols_of, type_of
+from sateen.graph_ir.graph import Array, Graph, GraphBuilder, NodeSpan, Value, infer
 from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.native import work_of
 from sateen.graph_ir.ops.control import Control, Loop, While
 from sateen.graph_ir.ops.element_wise import Identity
-from sateen.graph_ir.types import Dimension, Symbol, TensorType
-from sateen.runtime.dtype import DType
+from sateen.graph_ir.types import TensorType
 from sateen.runtime.errors import ExecutionError, FrontendError
-from sateen.topi.dimension import symbols_of as names_of
 from sateen.topi.operator import Operator
 
 EVALUATED_BYTES = 1 << 29
@@ -27,17 +26,14 @@ EVALUATED_POINTS = 1 << 26
 MOST_POINTS = 1 << 20
 """Of these for one value."""
 
-Operand = Value | Array
-"""What a name of the model stands for: a value of the graph, or data known while importing. The data of shapes may hold
-Dimensions, in an array of objects."""
-
-
 @dataclass(slots=True)
 class Allowance:
-    """What may still be evaluated while a model is imported."""
+    """What may still be evaluated while a model is imported, and what was."""
 
     bytes: int = field(default_factory=lambda: EVALUATED_BYTES)
     points: int = field(default_factory=lambda: EVALUATED_POINTS)
+    results: dict[tuple[object, ...], list[Array] | None] = field(default_factory=dict)
+    """What small graphs gave, by what decides it: layers of a network repeat their shape arithmetic."""
 
 
 class Emitter:
@@ -61,9 +57,9 @@ class Emitter:
         self._constant_bytes = tensor_bytes
         self._allowance = allowance
 
-    def apart(self) -> Emitter:
+    def apart(self) -> Evaluation:
         """An emitter of a graph that is evaluated, within the same limits."""
-        return Emitter("evaluated", (), (), self._tensor_bytes, self._allowance)
+        return Evaluation("evaluated", (), (), self._tensor_bytes, self._allowance)
 
     def input(self, name: str, type_: TensorType) -> Value:
         self._require_fit(name, type_)
@@ -111,18 +107,23 @@ class Emitter:
         result, as of an integer divided by zero.
         """
         part = self._builder.part(values)
+        given = self.given(part)
         is_static = all(v.type.is_static for node in part.nodes for v in node.outputs)
-        if part.inputs or not is_static or not all(node.op.is_pure for node in part.nodes):
+        if given is None or not is_static or not all(node.op.is_pure for node in part.nodes):
             return None
         points = _points_of(part)
         if points > min(MOST_POINTS, self._allowance.points):
             return None
         self._allowance.points -= int(points)
         try:
-            found = interpret(part, {})
+            found = interpret(part, given)
         except ExecutionError as error:
             raise FrontendError(f"its constants give no result: {str(error).splitlines()[0]}") from error
         return [found[value.name] for value in values]
+
+    def given(self, part: Graph) -> Mapping[str, Array] | None:
+        """The data of the inputs of a part of the graph, by name; None where it has inputs of the network."""
+        return None if part.inputs else {}
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value depends on constants alone."""
@@ -163,6 +164,54 @@ class Emitter:
         return self._builder.finish()
 
 
+class Evaluation(Emitter):
+    """A graph that is evaluated while importing; its inputs are dimensions without a number."""
+
+    def __init__(
+        self, name: str, reserved: Iterable[str], outputs: Iterable[str], tensor_bytes: int, allowance: Allowance
+    ) -> None:
+        super().__init__(name, reserved, outputs, tensor_bytes, allowance)
+        self._dimensions: dict[str, Array] = {}
+
+    def value(self, operand: Operand, name: str, own: bool = False) -> Value:
+        if isinstance(operand, Value) or not symbols_of(operand):
+            return super().value(operand, name, own)
+        value = self.input(self.beside(name), type_of(operand))
+        self._dimensions[value.name] = operand
+        return value
+
+    def given(self, part: Graph) -> Mapping[str, Array]:
+        return {v.name: self._dimensions[v.name] for v in part.inputs}
+
+    def known(self, values: Sequence[Value]) -> list[Array] | None:
+        part = self._builder.part(values)
+        key = _key(part, self.given(part))
+        if key not in self._allowance.results:
+            self._allowance.results[key] = super().known(values)
+        found = self._allowance.results[key]
+        return None if found is None else [array.copy() for array in found]
+
+
+def _key(part: Graph, given: Mapping[str, Array]) -> tuple[object, ...]:
+    """What decides the values of a graph: its operators, how they are connected, and the data that they read.
+
+    Operators that are equal may differ in how they are written (0.0 and -0.0); those with graphs in them are never
+    equal.
+    """
+    places: dict[Value, int] = {}
+    data: list[object] = []
+    for v, array in (*part.parameters.items(), *((v, given[v.name]) for v in part.inputs)):
+        places[v] = len(places)
+        is_held = array.dtype != object
+        data.append((v.type, sha256(array.tobytes()).digest() if is_held else tuple(array.flat)))
+    nodes: list[object] = []
+    for node in part.nodes:
+        nodes.append((node.op, repr(node.op), tuple(None if v is None else places[v] for v in node.inputs)))
+        for v in node.outputs:
+            places[v] = len(places)
+    return (*data, *nodes, *(places[v] for v in part.outputs))
+
+
 def _points_of(graph: Graph) -> float:
     """The evaluations of an expression by which a graph is interpreted; infinite where values decide on iterations."""
     total = 0.0
@@ -175,17 +224,3 @@ def _points_of(graph: Graph) -> float:
             case _:
                 total += work_of(node)
     return total
-
-
-def symbols_of(operand: Operand) -> set[Symbol]:
-    """The symbols that must be bound before the data of an operand is known."""
-    if isinstance(operand, Value) or operand.dtype != object:
-        return set()
-    return {Symbol(name) for name in names_of(*(d for d in operand.flat if isinstance(d, Dimension)))}
-
-
-def type_of(operand: Operand) -> TensorType:
-    """The type of a value or of data; dimensions are int64."""
-    if isinstance(operand, Value):
-        return operand.type
-    return TensorType.of("int64" if operand.dtype == object else DType.of(operand.dtype), operand.shape)

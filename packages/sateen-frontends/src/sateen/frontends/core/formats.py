@@ -1,4 +1,4 @@
-"""What files are that are no ONNX models, by their content, for errors, and what makes ONNX models of such."""
+"""What files are that no reader takes, by their content, for errors, and what makes models of them that one does."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from onnx import ModelProto
-
-from sateen.frontends.onnx.wire_format import LENGTH_DELIMITED, VARINT, CutShortError, Field, UnusualError, fields_of
+from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, Field, UnusualError, fields_of
 from sateen.runtime.artifact import MAGIC
 
 HEAD_BYTES = 512
@@ -58,11 +56,6 @@ _ZIPPED = (
 """What a zip archive is, by how the name of its first file ends."""
 _DARKNET = struct.Struct("<iiiq4f")
 """Version (major, minor, revision), how many pictures it was trained on, and the first weights."""
-_ONNX: Mapping[int, int] = {
-    field.number: VARINT if field.cpp_type == field.CPPTYPE_INT64 else LENGTH_DELIMITED
-    for field in ModelProto.DESCRIPTOR.fields
-}
-"""The wire type of each field of a model."""
 _FOLDERS = {
     "saved_model.pb": f"a folder with a TensorFlow SavedModel{_TENSORFLOW}",
     "Manifest.json": "a folder with a CoreML package",
@@ -77,7 +70,7 @@ def format_of_folder(path: Path) -> str:
 
 
 def format_of_head(head: bytes) -> str:
-    """What a file is that begins so, and can't be an ONNX model; '' where that can't be told."""
+    """What a file is that begins so, and is no message of Protocol Buffers; '' where that can't be told."""
     if not head:
         return "an empty file"
     for offset, start, name in _STARTS:
@@ -97,8 +90,8 @@ def format_of_head(head: bytes) -> str:
 
 
 def format_of(data: bytes) -> str:
-    """What bytes are that are no ONNX model; '' where that can't be told."""
-    return format_of_head(data[:HEAD_BYTES]) or _cut_short(data) or _message(data) or _text(data[:HEAD_BYTES])
+    """What bytes are that no reader takes; '' where that can't be told."""
+    return format_of_head(data[:HEAD_BYTES]) or _message(data) or _text(data[:HEAD_BYTES])
 
 
 def _is_darknet(head: bytes) -> bool:
@@ -110,22 +103,6 @@ def _is_darknet(head: bytes) -> bool:
         return False
     major, minor, revision, _, *weights = _DARKNET.unpack_from(head)
     return major == 0 and 0 < minor < 10 and 0 <= revision < 10 and all(abs(weight) < 1e4 for weight in weights)
-
-
-def _cut_short(data: bytes) -> str:
-    """What is said of an ONNX model that ends within its graph, or behind it within another field."""
-    has_graph = False
-    try:
-        for field in fields_of(data, 0, len(data), _MOST_FIELDS):
-            if _ONNX.get(field.number) != field.wire_type:
-                return ""
-            has_graph |= field.number == ModelProto.GRAPH_FIELD_NUMBER
-    except CutShortError as cut:
-        if cut.number in _ONNX and (has_graph or cut.number == ModelProto.GRAPH_FIELD_NUMBER):
-            return f"one that is cut short: {len(data)} bytes where {cut.end} are announced; copy it again"
-    except UnusualError:
-        pass
-    return ""
 
 
 def _zipped(head: bytes) -> str:

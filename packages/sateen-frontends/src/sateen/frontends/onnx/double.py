@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_conv, op_conv_transpose
 
-from sateen.frontends.command.reference import operators_of
+from sateen.frontends.onnx.reference import operators_of
 from sateen.graph_ir.graph import Array
 
 _SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}

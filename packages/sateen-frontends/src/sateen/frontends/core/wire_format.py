@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-VARINT, LENGTH_DELIMITED = 0, 2
-_FIXED_BYTES = {1: 8, 5: 4}
+VARINT, LENGTH_DELIMITED, FIXED = 0, 2, 5
+"""Wire types; FIXED has 32 bits."""
+_FIXED_BYTES = {1: 8, FIXED: 4}
 """By wire type."""
 _MOST_BYTES, _MOST_LENGTH_BYTES = 10, 5
 """Of a varint, and of one that is a key or a length."""

@@ -17,13 +17,15 @@ from onnx.defs import get_schema
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from sateen.frontends.onnx import from_onnx
+from sateen.frontends.core.inputs import Bindings
 from sateen.frontends.onnx.custom import operator_named
-from sateen.graph_ir.build import bind_parameters
+from sateen.frontends.onnx.importer import import_onnx
+from sateen.frontends.onnx.loading import load
 from sateen.graph_ir.graph import Array
 from sateen.graph_ir.installed import installed_operators
 from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.op_set import OpSet
+from sateen.runtime.errors import FrontendError
 
 
 def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
@@ -77,7 +79,10 @@ class ByDefinition(OpRun):
         graph = helper.make_graph([node], node.op_type, types, outputs)
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid(self.op_domain, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-        values = interpret(bind_parameters(*from_onnx(model, operators=self.known)), given)
+        network, report = import_onnx(load(model), Bindings(), self.known)
+        if network is None:
+            raise FrontendError(str(report))
+        values = interpret(network, given)
         return tuple(values[name] for name in names)
 
 

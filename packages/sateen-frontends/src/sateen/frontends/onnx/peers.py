@@ -1,4 +1,4 @@
-"""Others that run ONNX models: opponents in a comparison, judges in a verification.
+"""Engines that run ONNX models: opponents in a comparison, judges in a verification.
 
 They compute in float32 where the model does. OpenVINO and ncnn would take 16 bits where a processor has them.
 """
@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,59 +16,19 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from sateen.frontends.core.packages import imported
+from sateen.frontends.core.peers import Call, Peer, Run
 from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError
 
-Run = Callable[[Mapping[str, Array]], dict[str, Array]]
-"""Outputs by name, for inputs by name."""
-Call = Callable[[], Sequence[Array]]
-"""Outputs in the model's order, for inputs that it was made with; the next call may overwrite them."""
-
+FILE = "network.onnx"
+"""What a file is called that peers read: they know it by its name."""
 LARGEST_MESSAGE = 2**31 - 2**20
 """Bytes of data in a file of one protobuf message; beyond, they go to a file beside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """An engine that `open` starts on a model of `write_for_peers`, with most threads and inputs in order.
-
-    `install` is the command that brings its packages.
-    """
-
-    packages: tuple[str, ...]
-    install: str
-    open: Callable[[Path, int, Mapping[str, Array]], Call]
-
-
-def missing_peers(names: Sequence[str]) -> dict[str, str]:
-    """Those of some peers that lack what they need, and what is said of them."""
-    told = {}
-    for name in names:
-        missing = [package for package in PEERS[name].packages if find_spec(package) is None]
-        if missing:
-            one = "is" if len(missing) == 1 else "are"
-            told[name] = f"{' and '.join(missing)} {one} not installed: {PEERS[name].install}"
-    return told
-
-
-def require(name: str) -> None:
-    """Raises ArgumentError where what a peer needs is not installed."""
-    for reason in missing_peers([name]).values():
-        raise ArgumentError(reason)
-
-
-def has_onnxruntime() -> bool:
-    """Whether onnxruntime is installed."""
-    return find_spec("onnxruntime") is not None
-
-
-def value_names(model: onnx.ModelProto) -> list[str]:
-    """The values that the nodes of the main graph compute, in order."""
-    return [name for node in model.graph.node for name in node.output if name]
-
-
 def write_for_peers(
-    model: Path, path: Path, shapes: Mapping[str, tuple[int, ...]], constants: Mapping[str, Array]
+    model: Path, path: Path, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, Array]
 ) -> None:
     """Write a model so that every peer knows as much of it as our compiler: inputs have shapes, constants are weights.
 
@@ -98,8 +56,7 @@ def onnxruntime(path: Path, threads: int = 0, keep: Sequence[str] = ()) -> Run:
 
     Raises ArgumentError where it is not installed or refuses the model.
     """
-    require("onnxruntime")
-    runtime: Any = import_module("onnxruntime")
+    runtime = imported("onnxruntime", ONNXRUNTIME.missing)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4  # none but fatal ones: errors are raised
@@ -116,6 +73,13 @@ def onnxruntime(path: Path, threads: int = 0, keep: Sequence[str] = ()) -> Run:
     return run
 
 
+def _with_outputs(path: Path, names: Sequence[str]) -> onnx.ModelProto:
+    model = onnx.load(path)
+    present = {o.name for o in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in present)
+    return model
+
+
 def _open_onnxruntime(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
     run = onnxruntime(path, threads)
     return lambda: list(run(inputs).values())
@@ -123,7 +87,7 @@ def _open_onnxruntime(path: Path, threads: int, inputs: Mapping[str, Array]) -> 
 
 def _open_openvino(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
     """OpenVINO's processor plugin, one request at a time, inputs in place."""
-    engine: Any = import_module("openvino")
+    engine = imported("openvino", OPENVINO.missing)
     settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
     request = engine.Core().compile_model(str(path), "CPU", settings).create_infer_request()
     for name, array in inputs.items():
@@ -141,7 +105,7 @@ def _open_ncnn(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
 
     ncnn has no batches: which axis of an input or output that is, 233 for none, pnnx tells in the program it writes.
     """
-    engine: Any = import_module("ncnn")
+    engine = imported("ncnn", NCNN.missing)
     parameters, weights, program = _converted(path)
     net = engine.Net()
     net.opt.num_threads = threads
@@ -188,17 +152,11 @@ def _converted(path: Path) -> tuple[Path, Path, str]:
     return parameters, weights, program.read_text(encoding="utf-8")
 
 
-PEERS = {
-    "onnxruntime": Peer(("onnxruntime",), "pip install onnxruntime", _open_onnxruntime),
-    "openvino": Peer(("openvino",), "pip install openvino", _open_openvino),
-    # pnnx names torch as a dependency, some GB on Linux; its converter, which is all we use, is a program without it
-    "ncnn": Peer(("ncnn", "pnnx"), "pip install ncnn && pip install --no-deps pnnx", _open_ncnn),
-}
+ONNXRUNTIME = Peer(("onnxruntime",), "pip install onnxruntime", FILE, write_for_peers, _open_onnxruntime)
+OPENVINO = Peer(("openvino",), "pip install openvino", FILE, write_for_peers, _open_openvino)
+# pnnx names torch as a dependency, some GB on Linux; its converter, which is all we use, is a program without it
+NCNN = Peer(
+    ("ncnn", "pnnx"), "pip install ncnn && pip install --no-deps pnnx", FILE, write_for_peers, _open_ncnn
+)
+PEERS = {"onnxruntime": ONNXRUNTIME, "openvino": OPENVINO, "ncnn": NCNN}
 """Those that `sateen bench --against` knows."""
-
-
-def _with_outputs(path: Path, names: Sequence[str]) -> onnx.ModelProto:
-    model = onnx.load(path)
-    present = {o.name for o in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in present)
-    return model

@@ -6,15 +6,24 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from sateen.runtime.display import counted, shortened
-from sateen.runtime.errors import printable
+from sateen.runtime.errors import FrontendError, printable
 
 MOST_KINDS, MOST_NODES, MOST_CHARACTERS = 8, 3, 160
 """What the text of a report tells: kinds of gaps, nodes of one kind, and characters of a reason or of types."""
 
 
+class UnsupportedError(FrontendError):
+    """A node that is well formed but can't be compiled. `help` says what would change that."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.help = remedy
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A node that can't be compiled. `inputs` are the types that it reads, where they are known."""
+    """A node that can't be compiled. `inputs` are the types that it reads, where they are known; `domain` and `opset`
+    are '' and 0 in formats that have none."""
 
     node: str
     operator: str
@@ -31,8 +40,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How much of a model can be compiled. `unchecked` counts nodes that read what a gap would compute: of these only
-    the operator's name was looked up."""
+    """How much of a model can be compiled. `opsets` are the versions of the operator sets that it names, if any.
+    `unchecked` counts nodes that read what a gap would compute: of these only the operator's name was looked
+    up."""
 
     model: str
     opsets: Mapping[str, int]
@@ -56,7 +66,8 @@ class Report:
     def head(self) -> str:
         """What model it is about."""
         opsets = ", ".join(f"{printable(domain) or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
-        return f"model {self.model!r}, {counted(self.nodes, 'node')}, operator sets {opsets}"
+        named = f", operator sets {opsets}" if opsets else ""
+        return f"model {self.model!r}, {counted(self.nodes, 'node')}{named}"
 
     def __str__(self) -> str:
         if not self.gaps:
@@ -68,7 +79,8 @@ class Report:
         for (operator, opset, reason, remedy), gaps in list(alike.items())[:MOST_KINDS]:
             names = ", ".join(repr(gap.node) for gap in gaps[:MOST_NODES])
             names += f" and {len(gaps) - MOST_NODES} more" if len(gaps) > MOST_NODES else ""
-            lines.append(f"  {len(gaps)} x {printable(operator)} (opset {opset}): {shortened(reason, MOST_CHARACTERS)}")
+            named = f"{printable(operator)} (opset {opset})" if opset else printable(operator)
+            lines.append(f"  {len(gaps)} x {named}: {shortened(reason, MOST_CHARACTERS)}")
             lines.append(f"    node {names}; inputs {shortened(', '.join(gaps[0].inputs), MOST_CHARACTERS) or 'none'}")
             lines += [f"    {shortened(remedy, MOST_CHARACTERS)}"] * bool(remedy)
         if len(alike) > MOST_KINDS:

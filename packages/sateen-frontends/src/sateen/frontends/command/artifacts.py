@@ -1,0 +1,100 @@
+"""From a MODEL or an artifact on the command line to code: compiled as the options say, or opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from sateen.frontends.command.caches import object_cache, tell_refusal, verified_files
+from sateen.frontends.command.compilation import Compilation, check_target, records_of
+from sateen.frontends.command.files import is_artifact
+from sateen.frontends.command.progress import step
+from sateen.frontends.command.reading import read_graph
+from sateen.graph_ir.build import build, lowered, network_target
+from sateen.graph_ir.graph import Graph
+from sateen.runtime import Artifact, Model, SateenError, read_artifact
+from sateen.runtime import load as load_artifact
+from sateen.tensor_ir.codegen.workers import CompilerPool
+
+WORKERS = 2
+"""Compiler processes; they start while the model is read."""
+
+
+def compile_model(
+    path: Path,
+    compilation: Compilation,
+    change: Callable[[Graph], Graph] = lambda graph: graph,
+    *,
+    timed: bool = False,
+) -> Artifact:
+    """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are."""
+    check_target(compilation)
+    records = records_of(compilation)
+    cache = object_cache(compilation)
+    with CompilerPool(WORKERS) as workers:
+        with step(f"reading {path.name}"):
+            graph, parameters = read_graph(path, compilation)
+        with step(f"compiling {path.name}"):
+            artifact = build(
+                change(graph),
+                target=compilation.target,
+                params=parameters,
+                numerics=compilation.numerics,
+                denormals=compilation.denormals,
+                records=records,
+                timed=timed,
+                workers=workers,
+                cache=cache,
+            )
+    tell_refusal(cache)
+    return artifact
+
+
+def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
+    """What compiling a graph raises before code is generated; None where it gets there."""
+    target = network_target(compilation.target)
+    try:
+        lowered(
+            graph,
+            target,
+            numerics=compilation.numerics,
+            records=records_of(compilation),
+            denormals=compilation.denormals,
+        )
+    except SateenError as error:
+        return error
+    return None
+
+
+def open_artifact(path: Path, compilation: Compilation) -> Artifact:
+    """The artifact in a file, or of a model in it."""
+    if not is_artifact(path):
+        return compile_model(path, compilation)
+    _require_default(path, compilation)
+    return read_artifact(path, verified=verified_files())
+
+
+def load_model(
+    path: Path,
+    compilation: Compilation,
+    threads: int,
+    change: Callable[[Graph], Graph] = lambda graph: graph,
+    *,
+    timed: bool = False,
+) -> Model:
+    """The network in a file, an artifact or a model, which is compiled as by `compile_model`, ready to run here."""
+    if not is_artifact(path):
+        return load_artifact(compile_model(path, compilation, change, timed=timed), threads=threads)
+    _require_default(path, compilation)
+    return load_artifact(path, threads=threads, verified=verified_files())
+
+
+def _require_default(path: Path, compilation: Compilation) -> None:
+    """Raises UsageError where the command line says how to compile what is compiled already."""
+    if not compilation.is_default:
+        raise click.UsageError(
+            "--target, --shape, --dim, --bind, --numerics, --denormals and --records are for models; "
+            f"{path} is compiled already"
+        )

@@ -1,0 +1,104 @@
+"""From a MODEL on the command line to a graph, or to what stands in the way, and the files that are read."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from sateen.frontends.command.bindings import bound_files, constants_of
+from sateen.frontends.command.compilation import Compilation
+from sateen.frontends.command.dimensions import Sizes, find_sizes, open_dimensions, options_of
+from sateen.frontends.command.files import is_artifact, read_model_file
+from sateen.frontends.core.inputs import Bindings, input_types
+from sateen.frontends.core.reader import Model
+from sateen.frontends.core.report import Report
+from sateen.graph_ir.graph import Array, Graph
+from sateen.graph_ir.installed import installed_operators
+from sateen.graph_ir.types import TensorType
+from sateen.runtime import FrontendError
+
+MOST_INPUTS = 3
+"""That a message names."""
+
+
+def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
+    """The files that compiling a model or opening an artifact reads.
+
+    Those beside the model come last, since the model must be read to name them.
+    """
+    yield path
+    if compilation.records is not None:
+        yield compilation.records
+    yield from bound_files(compilation)
+    if not is_artifact(path):
+        yield from read_model_file(path).files_beside()
+
+
+def require_model(path: Path) -> None:
+    """Raises UsageError for an artifact where a verb needs what it was compiled from."""
+    if is_artifact(path):
+        raise click.UsageError(f"{path} is compiled already; this needs the model that it was compiled from")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A model's graph, None where it has gaps or open dimensions; the report of gaps; and advice on open dimensions.
+
+    Where dimensions are open, the report is of the best sizes that were tried.
+    """
+
+    graph: Graph | None
+    report: Report
+    advice: str = ""
+
+
+def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, Array]]:
+    """The graph of a model and the data of its parameters. Raises FrontendError where a dimension is still open."""
+    reading = read_model(path, compilation)
+    if reading.advice:
+        raise FrontendError(reading.advice)
+    if reading.graph is None:
+        raise FrontendError(str(reading.report))
+    return reading.graph, {value.name: data for value, data in reading.graph.parameters.items()}
+
+
+def read_model(path: Path, compilation: Compilation) -> Reading:
+    """The graph of a model, or what stands in the way. Raises FrontendError where it is malformed."""
+    require_model(path)
+    constants = constants_of(path, compilation)
+    operators = installed_operators()
+    model = read_model_file(path)
+    types = input_types_of(model, compilation)
+    usual = open_dimensions(types)
+
+    def read(dims: Mapping[str, int]) -> tuple[Graph | None, Report]:
+        return model.read(Bindings(compilation.shapes, {**compilation.dims, **dims}, constants), operators)
+
+    if not usual:
+        return Reading(*read({}))
+    sizes = find_sizes(usual, read)
+    return Reading(None, sizes.report, _advice(types, sizes))
+
+
+def input_types_of(model: Model, compilation: Compilation) -> dict[str, TensorType]:
+    """The types of the inputs that stay inputs, as far as they are known."""
+    shapes = {name: shape for name, shape in compilation.shapes.items() if name not in compilation.bindings}
+    inputs = [given for given in model.declarations() if given.name not in compilation.bindings]
+    return input_types(inputs, shapes, compilation.dims)[0]
+
+
+def _advice(types: Mapping[str, TensorType], sizes: Sizes) -> str:
+    """The command line with sizes for a model's open dimensions; with the report where none are known to work."""
+    open_ = [f"{name}: {t}" for name, t in types.items() if not t.is_static]
+    more = f" and {len(open_) - MOST_INPUTS} more" if len(open_) > MOST_INPUTS else ""
+    words: list[str] = click.get_current_context().obj  # as `main` has got them
+    end = words.index("--") if "--" in words else len(words)  # behind it all words are names of files
+    example = shlex.join([*words[:end], *options_of(types, sizes.dims), *words[end:]])
+    advice = f"expected inputs of known dimensions, found {'; '.join(open_[:MOST_INPUTS])}{more}; say what they are"
+    if sizes.work:
+        return f"{advice}, such as\n  {example}"
+    return f"{advice}; of the sizes that were tried none works, the best are\n  {example}\nwith these: {sizes.report}"

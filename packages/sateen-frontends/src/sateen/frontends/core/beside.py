@@ -1,0 +1,66 @@
+"""Reads files beside a model, and only there.
+
+A location is walked one component at a time from the model's folder, following no symbolic link, and the file must be a
+regular one with a single name (no hard link), so that a model reads nothing that its folder does not own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from sateen.runtime.errors import FrontendError
+
+
+def read_beside(folder: Path, location: str | bytes, offset: int, length: int, what: str) -> bytes:
+    """`length` bytes of a file from `offset` on.
+
+    Raises FrontendError, which begins with `what`, where the location is not a plain relative path, the file is not
+    the model's own, or does not have these bytes.
+    """
+    parts = plain_path(location, what)
+    name = "/".join(parts)
+    try:
+        descriptor = _open(folder, parts)
+    except OSError as error:
+        raise FrontendError(f"{what}: can't open {name!r} in the model's folder: {error.strerror}") from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise FrontendError(f"{what}: expected {name!r} to be a regular file without hard links")
+        if offset + length > status.st_size:
+            found = f"{offset} to {offset + length} of {name!r}, which has {status.st_size} bytes"
+            raise FrontendError(f"{what} lies at {found}")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            file.seek(offset)
+            data = file.read(length)
+    finally:
+        os.close(descriptor)
+    if len(data) != length:
+        raise FrontendError(f"{what}: {name!r} became shorter while it was read")
+    return data
+
+
+def plain_path(location: str | bytes, what: str) -> list[str]:
+    """The parts of a relative path that stays inside its folder on every system."""
+    parts = location.split("/") if isinstance(location, str) else []
+    plain = all(re.fullmatch(r"[^\\:#\x00-\x1f]+", part) and part not in {".", ".."} for part in parts)
+    if not parts or not plain:
+        raise FrontendError(f"{what}: expected the plain relative path of a file beside the model, found {location!r}")
+    return parts
+
+
+def _open(folder: Path, parts: list[str]) -> int:
+    if os.open not in os.supports_dir_fd:
+        raise FrontendError("external data can't be opened safely on this system; store the tensors in the model")
+    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for last, part in zip([False] * (len(parts) - 1) + [True], parts, strict=True):
+        flags = os.O_NOFOLLOW | (os.O_NONBLOCK if last else os.O_DIRECTORY)
+        try:
+            inner = os.open(part, os.O_RDONLY | flags, dir_fd=at)
+        finally:
+            os.close(at)
+        at = inner
+    return at

@@ -1,0 +1,64 @@
+"""Evaluates nodes whose inputs are known and small while importing: the arithmetic of shapes, indices and conditions.
+
+Exporters write `Reshape(x, Concat(Shape(x)[0], -1))` where a shape is meant. Such a node is converted into a graph of
+its own, which is evaluated by the definitions of the operators in it. Dimensions without a number are moved and put
+together by these as numbers are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from sateen.frontends.core.node import Converter, N
+from sateen.frontends.core.operands import Operand, require_bound, symbols_of
+from sateen.graph_ir.graph import Array, Value
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+LARGEST = 4096
+"""Elements that a node of known inputs reads or gives while importing; more are work for the compiler."""
+
+
+def converted(node: N, convert: Converter[N]) -> Sequence[Operand]:
+    """The outputs of a node: evaluated if its inputs are known and small, else operators of the graph."""
+    found = evaluated(node, convert)
+    return outputs_of(convert(node)) if found is None else found
+
+
+def evaluated(node: N, convert: Converter[N]) -> Sequence[Operand] | None:
+    """The outputs of a node whose inputs are known and small; None where it is one for the compiler.
+
+    Raises what `convert` raises, FrontendError where the operators have no result, and UnsupportedError where they
+    would have to compute with dimensions that have no number.
+    """
+    known = [operand for operand in node.inputs if operand is not None and not isinstance(operand, Value)]
+    if node.is_computed or sum(operand.size for operand in known) > LARGEST:
+        return None
+    emitter = node.apart()
+    results = outputs_of(convert(node.within(emitter)))
+    values = [result for result in results if isinstance(result, Value)]
+    if not all(v.type.is_static and prod(v.type.static_shape) <= LARGEST for v in values):
+        return None
+    try:
+        arrays = emitter.known(values)
+    except FrontendError:
+        for index, operand in enumerate(node.inputs):
+            require_bound(set() if operand is None else symbols_of(operand), node.described(index))
+        raise
+    if arrays is None:
+        return None
+    given = iter(arrays)
+    return [node.evaluated(_as_numbers(next(given), r.type.dtype)) if isinstance(r, Value) else r for r in results]
+
+
+def outputs_of(result: Operand | Sequence[Operand]) -> Sequence[Operand]:
+    """What a converter gives, as a sequence."""
+    return [result] if isinstance(result, (Value, np.ndarray)) else result
+
+
+def _as_numbers(data: Array, dtype: DType) -> Array:
+    """Dimensions among which there are no Symbols any more, as numbers."""
+    return data.astype(dtype.numpy) if data.dtype == object and not symbols_of(data) else data

@@ -1,0 +1,202 @@
+"""Reads the nodes of a model in order: each becomes operators of a graph, or a gap.
+
+What can't be converted is a gap; the nodes behind it are looked up by their operators alone, so that one reading tells
+all gaps.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from sateen.frontends.core.emitter import Allowance, Emitter
+from sateen.frontends.core.inputs import Bindings, Declaration, bound, constant_input, input_types, require_known
+from sateen.frontends.core.operands import Operand, type_of
+from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
+from sateen.frontends.core.report import Gap, Report, UnsupportedError
+from sateen.frontends.core.source import Limits
+from sateen.graph_ir.graph import Array, Graph, NodeSpan, Value
+from sateen.graph_ir.ops.element_wise import Identity
+from sateen.graph_ir.types import Symbol, TensorType
+from sateen.runtime.errors import FrontendError, SateenError
+
+P = TypeVar("P")
+"""A node as a format writes it."""
+Results = Sequence[Operand | Unknown]
+Conversion = Callable[[Call], Results | None]
+"""Gives the outputs of a node; None where they can't be told behind a gap inside it."""
+
+
+class Importer(ABC, Generic[P]):
+    """One reading of a model. `names` are those of the model's own values, `outputs` those that it gives."""
+
+    def __init__(
+        self,
+        model: str,
+        graph: str,
+        declarations: Sequence[Declaration],
+        names: Iterable[str],
+        outputs: Sequence[str],
+        bindings: Bindings,
+        limits: Limits,
+    ) -> None:
+        self.model = model
+        self.limits = limits
+        self.outputs = tuple(outputs)
+        self.constants = bindings.constants
+        self.inputs, self.dims = input_types(declarations, bindings.shapes, bindings.dims)
+        self._open = {symbol for type_ in self.inputs.values() for symbol in _symbols(type_)}
+        self._allowance = Allowance()
+        self.emitter = self.emitter_of(graph, names, outputs)
+        self.scope: Scope = ChainMap({})
+        self._gaps: list[Gap] = []
+        self._operators: Counter[str] = Counter()
+        self._unchecked = 0
+        self._inner_nodes = 0
+
+    @abstractmethod
+    def heading_of(self, node: P, place: Place) -> Heading:
+        """What every format says of a node. Raises FrontendError where it can't be read."""
+
+    @abstractmethod
+    def conversion_of(self, node: P, heading: Heading) -> Conversion:
+        """How a node is converted, by its operator. Raises UnsupportedError where it can't be, whatever its inputs."""
+
+    @abstractmethod
+    def declaration(self, name: str) -> Declaration | None:
+        """What the model says of a value that it computes; None where it says nothing. Raises FrontendError for what is
+        no tensor."""
+
+    def emitter_of(self, graph: str, names: Iterable[str], outputs: Iterable[str]) -> Emitter:
+        """An emitter of a graph whose own values have these names."""
+        return Emitter(graph, names, outputs, self.limits.tensor_bytes, self._allowance)
+
+    def bind_inputs(self) -> None:
+        """Make each input of the model one of the graph, or the constant that is given for it."""
+        for name, type_ in self.inputs.items():
+            if name not in self.constants:
+                self.scope[name] = self.emitter.input(name, type_)
+        require_known(self.constants, self.inputs, "constants (--bind)", "inputs")
+        for name, given in self.constants.items():
+            self.scope[name] = constant_input(name, given, self.inputs[name])
+
+    def define(self, scope: Scope, name: str, data: Array) -> None:
+        """Data of the model. Raises FrontendError where the user gives a constant of that name."""
+        if scope is self.scope and name in self.constants:
+            raise FrontendError(f"constant {name!r} is an initialiser of the model already")
+        scope[name] = data
+
+    def finish(self, opsets: Mapping[str, int]) -> tuple[Graph | None, Report]:
+        """The graph, None where there are gaps, and the report of these, which tells the versions of operator sets.
+
+        Raises FrontendError where an output has another element type than it declares.
+        """
+        report = Report(self.model, opsets, dict(self._operators), tuple(self._gaps), self._unchecked)
+        if self._gaps:
+            return None, report
+        for name in self.outputs:
+            self.emitter.output(self._output(name))
+        return self.emitter.finish(), report
+
+    def _output(self, name: str) -> Value:
+        """An output of the graph under its own name."""
+        operand = self.scope[name]
+        assert isinstance(operand, (Value, np.ndarray)), name
+        value = self.emitter.value(operand, f"{name}.data")
+        declared = self.declaration(name)
+        if declared is not None and declared.dtype != value.type.dtype:
+            raise FrontendError(f"output {name!r} is declared {declared.dtype}, but computed as {value.type.dtype}")
+        if value.name == name:
+            return value
+        return self.emitter.add(Identity(), (value,), (name,), (NodeSpan(self.model, name, "Identity"),))[0]
+
+    def read(self, nodes: Iterable[P], scope: Scope, place: Place) -> None:
+        """Convert nodes, each after those that it reads; what they give is in the scope then."""
+        for node in nodes:
+            heading = self.heading_of(node, place)
+            if place.depth:
+                self._count_expanded()
+            else:
+                self._operators[heading.qualified_operator] += 1
+            scope.update(zip(heading.outputs, self._results_of(node, heading, scope, place), strict=False))
+
+    def _count_expanded(self) -> None:
+        self._inner_nodes += 1
+        if self._inner_nodes > self.limits.expanded:
+            raise FrontendError(f"expected at most {self.limits.expanded} nodes from functions, found more")
+
+    def _results_of(self, node: P, heading: Heading, scope: Scope, place: Place) -> Results:
+        """The outputs of a node; of a gap, what the model declares of them."""
+        try:
+            results = self._converted(node, heading, scope, place)
+        except SateenError as error:
+            if place.is_inner or place.is_trial:
+                remedy = error.help if isinstance(error, UnsupportedError) else ""
+                where = f"inside it, node {heading.name!r} ({heading.operator})"
+                raise UnsupportedError(f"{where}: {error}", remedy) from error
+            self._report(heading, scope, place, error)
+            results = None
+        return [self._stand_in(name) for name in heading.outputs] if results is None else results
+
+    def _converted(self, node: P, heading: Heading, scope: Scope, place: Place) -> Results | None:
+        conversion = self.conversion_of(node, heading)
+        inputs = [scope[name] if name else None for name in heading.inputs]
+        known = tuple(operand for operand in inputs if not isinstance(operand, Unknown))
+        if len(known) < len(inputs):
+            self._unchecked += 1
+            return None
+        outputs = tuple(place.name_of(name) for name in heading.outputs)
+        spans = place.spans or (NodeSpan(self.model, heading.name, heading.operator),)
+        return conversion(Call(heading, known, outputs, spans, scope, place))
+
+    def inside(self, call: Call, results: Sequence[str], opsets: Mapping[str, int] | None = None) -> Place:
+        """The place inside a node, whose outputs are called `results` there. Raises FrontendError if it is too deep."""
+        self.require_depth(call.place)
+        held = call.place.opsets if opsets is None else opsets
+        return call.place.inside(call.outputs, results, call.spans, held)
+
+    def require_depth(self, place: Place) -> None:
+        """Raises FrontendError where nothing may be nested in a node there."""
+        if place.depth >= self.limits.nesting:
+            raise FrontendError(f"expected functions and branches nested at most {self.limits.nesting} deep")
+
+    def _report(self, heading: Heading, scope: Scope, place: Place, error: SateenError) -> None:
+        remedies = [error.help if isinstance(error, UnsupportedError) else "", place.remedy]
+        self._gaps.append(
+            Gap(
+                heading.name,
+                heading.operator,
+                heading.domain,
+                heading.opset,
+                tuple(_type_text(name, scope) for name in heading.inputs),
+                str(error),
+                "; or ".join(filter(None, remedies)),
+            )
+        )
+
+    def _stand_in(self, name: str) -> Operand | Unknown:
+        """A value of the type that the model declares, so that what follows a gap can be checked. A type of dimensions
+        that are none of the inputs' would mean gaps of its own."""
+        try:
+            declared = self.declaration(name)
+        except FrontendError:
+            return UNKNOWN
+        if declared is None or declared.type is None:
+            return UNKNOWN
+        known = bound(declared.type, self.dims)
+        return Value(name, known) if self._open.issuperset(_symbols(known)) else UNKNOWN
+
+
+def _symbols(type_: TensorType) -> set[Symbol]:
+    return set(map(Symbol, type_.symbols))
+
+
+def _type_text(name: str, scope: Scope) -> str:
+    operand = scope.get(name) if name else None
+    if operand is None:
+        return "none"
+    return "?" if isinstance(operand, Unknown) else str(type_of(operand))

@@ -1,0 +1,123 @@
+"""Inputs of a model: their types, as the file declares them, bound by what the user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sateen.graph_ir.graph import Array
+from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.runtime.display import did_you_mean
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+from sateen.tensor_ir.ir.expr import int_range
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a file says about an input; `shape` is None where it does not say how many dimensions there are."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Dim, ...] | None
+
+    @property
+    def type(self) -> TensorType | None:
+        return None if self.shape is None else TensorType.of(self.dtype, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What a user gives with a model: shapes of inputs, extents of dimensions that the model names, and inputs that are
+    constants, each an array or, for a scalar, a number."""
+
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    dims: Mapping[str, int] = field(default_factory=dict)
+    constants: Mapping[str, Array | float] = field(default_factory=dict)
+
+
+def input_types(
+    inputs: Sequence[Declaration], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
+) -> tuple[dict[str, TensorType], dict[str, int]]:
+    """The type of each input, and all bound dimensions: `dims`, and those that `shapes` decide.
+
+    Raises FrontendError where a shape or dimension is of nothing in the model, or contradicts it.
+    """
+    require_known(shapes, [given.name for given in inputs], "shapes (--shape)", "inputs")
+    declared: dict[str, TensorType] = {}
+    bindings = dict(dims)
+    symbols: set[str] = set()
+    for given in inputs:
+        name, type_ = given.name, given.type
+        if type_ is not None:
+            symbols |= {d.name for d in type_.shape if isinstance(d, Symbol)}
+        if name in shapes:
+            type_ = _with_shape(given, shapes[name], bindings)
+        if type_ is None:
+            raise FrontendError(
+                f"input {name!r} declares no shape; give it: shapes={{{name!r}: (...)}}, or --shape {name}=..."
+            )
+        declared[name] = type_
+    require_known(dims, sorted(symbols), "dims (--dim)", "open dimensions")
+    wrong = {name: extent for name, extent in bindings.items() if isinstance(extent, bool) or not extent > 0}
+    if wrong:
+        raise FrontendError(f"expected dimensions of one or more elements, found {wrong}")
+    return {name: bound(type_, bindings) for name, type_ in declared.items()}, bindings
+
+
+def bound(type_: TensorType, dims: Mapping[str, int]) -> TensorType:
+    """The type with numbers for the Symbols that `dims` names."""
+    return type_.bind(dims)
+
+
+def _with_shape(given: Declaration, shape: Sequence[int], bindings: dict[str, int]) -> TensorType:
+    """The declared type with a given shape, whose extents bind the Symbols in their places."""
+    type_ = given.type
+    if type_ is None:
+        return TensorType.of(given.dtype, shape)
+    if len(shape) != type_.rank:
+        raise FrontendError(f"input {given.name!r} has {type_.rank} dimensions, {type_}; found shape {list(shape)}")
+    for axis, (declared, extent) in enumerate(zip(type_.shape, shape, strict=True)):
+        known = bindings.setdefault(declared.name, extent) if isinstance(declared, Symbol) else declared
+        if known != extent:
+            where = f"input {given.name!r}: dimension {axis}"
+            raise FrontendError(f"{where} is {known} in the model or dims, found {extent}")
+    return TensorType.of(type_.dtype, shape)
+
+
+def require_known(given: Iterable[str], known: Collection[str], what: str, kind: str) -> None:
+    """Raises FrontendError for a name that the model does not have; it tells those that it has, and the closest."""
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        there = f"the model's {kind} are {', '.join(map(repr, known))}" if known else f"the model has no {kind}"
+        raise FrontendError(f"{what} names {unknown[0]!r}; {there}{did_you_mean(unknown[0], known)}")
+
+
+def constant_input(name: str, given: Array | float, type_: TensorType) -> Array:
+    """The data of an input that is a constant. Raises FrontendError where it is not of the input's type."""
+    data = _data_of(name, given, type_.dtype)
+    fits = len(data.shape) == type_.rank and all(
+        not isinstance(d, int) or d == extent for d, extent in zip(type_.shape, data.shape, strict=True)
+    )
+    if DType.of(data.dtype) != type_.dtype or not fits:
+        raise FrontendError(f"constant {name!r}: expected {type_}, found {DType.of(data.dtype)}{list(data.shape)}")
+    return data
+
+
+def _data_of(name: str, given: Array | float, dtype: DType) -> Array:
+    """What is given, as an array: a number of Python, which has no width, in the wanted type where that holds it."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        return np.asarray(given)
+    try:
+        wide = np.array(float(given))
+    except OverflowError:
+        raise FrontendError(f"constant {name!r}: expected {dtype}, found an integer beyond float64") from None
+    if dtype.is_float:
+        with np.errstate(over="ignore"):
+            data = wide.astype(dtype.numpy)
+        return data if np.isinf(data) == np.isinf(wide) else wide
+    least, most = int_range(dtype) if dtype.is_int else (0, -1)
+    is_held = isinstance(given, int) and least <= given <= most
+    return np.array(given, dtype.numpy if is_held else None)

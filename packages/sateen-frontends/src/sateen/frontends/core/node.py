@@ -1,0 +1,197 @@
+"""A node of a model as its converter sees it: inputs, attributes, and results to give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from sateen.frontends.core.attributes import Attributes
+from sateen.frontends.core.emitter import Emitter, Evaluation
+from sateen.frontends.core.operands import Operand, normal_axis, require_bound, static_extents, symbols_of, type_of
+from sateen.frontends.core.place import Call
+from sateen.frontends.core.report import UnsupportedError
+from sateen.graph_ir.graph import Array, Value
+from sateen.graph_ir.types import Dim
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+from sateen.topi.operator import Operator
+
+MOST_NAMED = 3
+"""Inputs that a message names."""
+
+
+class ModelNode(Attributes):
+    """One node while it is converted.
+
+    `inputs` are operands, None where an optional input is absent; `outputs` are the names that the results take.
+    """
+
+    def __init__(self, call: Call, attributes: Mapping[str, Any]) -> None:
+        super().__init__(attributes)
+        self.operator = call.heading.operator
+        self.inputs = call.inputs
+        self.outputs = call.outputs
+        self.call = call
+        self._emitter: Emitter = call.place.emitter
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether an input is a value of the graph."""
+        return any(isinstance(operand, Value) for operand in self.inputs)
+
+    def apart(self) -> Evaluation:
+        """An emitter of a graph that is evaluated while importing."""
+        return self._emitter.apart()
+
+    def within(self, emitter: Emitter) -> Self:
+        """The node whose results become part of another graph; its inputs must be data."""
+        node = copy(self)
+        node._emitter = emitter
+        return node
+
+    def input_name(self, index: int) -> str:
+        """What the format calls input `index`; by default what the model calls the value."""
+        return self.call.heading.inputs[index] if index < len(self.inputs) else str(index)
+
+    def described(self, index: int) -> str:
+        return f"input {index} ({self.input_name(index)})"
+
+    def is_value(self, index: int) -> bool:
+        """Whether input `index` is a value of the graph, not data and not absent."""
+        return index < len(self.inputs) and isinstance(self.inputs[index], Value)
+
+    def has(self, index: int) -> bool:
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def operand(self, index: int) -> Operand:
+        """Input `index`. Raises FrontendError where it is absent."""
+        if not self.has(index):
+            raise FrontendError(f"expected {self.described(index)}, found none")
+        operand = self.inputs[index]
+        assert operand is not None
+        return operand
+
+    def value(self, index: int) -> Value:
+        """Input `index` as a value of the graph."""
+        operand = self.operand(index)
+        if not isinstance(self._emitter, Evaluation):
+            require_bound(symbols_of(operand), self.described(index))
+        return self._emitter.value(operand, self.call.heading.inputs[index], own=not self.call.place.is_inner)
+
+    def values(self) -> tuple[Value, ...]:
+        """All inputs, none of which may be absent."""
+        return tuple(self.value(i) for i in range(len(self.inputs)))
+
+    def present_values(self) -> tuple[Value, ...]:
+        """All inputs, without the optional one at the end if it is absent."""
+        absent = bool(self.inputs) and self.inputs[-1] is None
+        return tuple(self.value(i) for i in range(len(self.inputs) - absent))
+
+    def shape(self, index: int) -> tuple[Dim, ...]:
+        return type_of(self.operand(index)).shape
+
+    def rank(self, index: int) -> int:
+        return len(self.shape(index))
+
+    def static_shape(self, index: int) -> tuple[int, ...]:
+        """The shape of an input all of whose dimensions are numbers."""
+        return static_extents(self.shape(index), self.described(index))
+
+    def dtype(self, index: int) -> DType:
+        return type_of(self.operand(index)).dtype
+
+    def axis(self, rank: int, name: str = "axis") -> int:
+        return normal_axis(self.integer(name), rank)
+
+    def constant(self, index: int) -> Array:
+        """The data of input `index`. Raises UnsupportedError where it is not known while importing."""
+        operand = self.operand(index)
+        if isinstance(operand, Value):
+            found = self._emitter.known((operand,))
+            if found is None:
+                raise self._undecided(index, operand)
+            (operand,) = found
+        require_bound(symbols_of(operand), self.described(index))
+        return operand
+
+    def scalar(self, index: int) -> Any:
+        """The one number that input `index` holds."""
+        data = self.constant(index)
+        if data.size != 1:
+            raise FrontendError(f"expected one number as {self.input_name(index)}, found shape {list(data.shape)}")
+        return data.reshape(()).item()
+
+    def _undecided(self, index: int, value: Value) -> UnsupportedError:
+        """What is said of an input that must be known and is not."""
+        what = f"{self.described(index)} must be known while compiling, but"
+        if self._emitter.is_constant(value):
+            return UnsupportedError(
+                f"{what} takes long to compute from constants", "store its data in the model, as onnxsim does"
+            )
+        names = self._emitter.decided_by(value)
+        if not names:
+            return UnsupportedError(f"{what} a loop computes it")
+        few = " and ".join(map(repr, names[:MOST_NAMED]))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        return UnsupportedError(f"{what} {few}{more} decide{'s' * (len(names) == 1)} it", self.binding(index))
+
+    def binding(self, *indices: int) -> str:
+        """What makes inputs known that inputs of the model decide; '' where these are not known."""
+        values = [operand for index in indices if isinstance(operand := self.inputs[index], Value)]
+        names = list(dict.fromkeys(name for value in values for name in self._emitter.decided_by(value)))[:MOST_NAMED]
+        if not names:
+            return ""
+        constants = ", ".join(f"{name!r}: ..." for name in names)
+        options = " ".join(f"--bind {name}=..." for name in names)
+        return f"bind what decides it, if the values are always the same: constants={{{constants}}}, or {options}"
+
+    def step(self, op: Operator, *inputs: Value | None) -> Value:
+        """Apply an operator on the way to the result."""
+        name = self._emitter.beside(f"{self._result_name}.{op.op_name()}")
+        return self._emitter.add(op, inputs, (name,), self.call.spans)[0]
+
+    def steps(self, op: Operator, *inputs: Value | None, count: int) -> tuple[Value, ...]:
+        """Apply an operator of `count` outputs on the way to the result."""
+        names = [self._emitter.beside(f"{self._result_name}.{op.op_name()}.{i}") for i in range(count)]
+        return self._emitter.add(op, inputs, names, self.call.spans)
+
+    def result(self, op: Operator, *inputs: Value | None, output: int = 0) -> Value:
+        """Apply the operator that gives an output, by default the first."""
+        own = self.outputs[output] if output < len(self.outputs) else ""
+        name = own or self._emitter.beside(f"{self._result_name}.{output}")
+        return self._emitter.add(op, inputs, (name,), self.call.spans)[0]
+
+    def results(self, op: Operator, *inputs: Value | None, count: int) -> tuple[Value, ...]:
+        """Apply an operator of `count` outputs that gives those of the node."""
+        given = (*self.outputs, *[""] * count)[:count]
+        names = [name or self._emitter.beside(f"{self._result_name}.{i}") for i, name in enumerate(given)]
+        return self._emitter.add(op, inputs, names, self.call.spans)
+
+    def literal(self, number: float, dtype: DType, shape: tuple[int, ...] = ()) -> Value:
+        """A parameter all of whose elements are one number."""
+        with np.errstate(over="ignore"):
+            data = np.full(shape, number, dtype.numpy)
+        if dtype.is_int and data.size and data.flat[0] != number:
+            raise UnsupportedError(f"{number} is no number of {dtype}")
+        return self.parameter(data, "constant")
+
+    def parameter(self, data: Array, role: str) -> Value:
+        """A parameter of ours, named after its role for the result."""
+        return self._emitter.value(data, f"{self._result_name}.{role}")
+
+    def evaluated(self, data: Array) -> Array:
+        """Data that was made of known inputs. Raises FrontendError where there is too much of it in the model."""
+        return self._emitter.evaluated(data)
+
+    @property
+    def _result_name(self) -> str:
+        """What names of ours begin with: the first output that has a name."""
+        return next((name for name in self.outputs if name), self.operator)
+
+
+N = TypeVar("N", bound=ModelNode)
+Converter = Callable[[N], Operand | Sequence[Operand]]
+"""Gives the outputs of a node, the first of them alone or several. Raises FrontendError or InferenceError."""

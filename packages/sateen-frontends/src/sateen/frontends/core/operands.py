@@ -1,0 +1,72 @@
+"""What names of a model stand for while it is read: values of the graph, and data that is known already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from sateen.frontends.core.report import UnsupportedError
+from sateen.graph_ir.graph import Array, Value
+from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+from sateen.topi.dimension import symbols_of as names_of
+
+Operand = Value | Array
+"""A value of the graph, or data known while importing; that of shapes may hold Dimensions, in an array of objects."""
+
+
+def type_of(operand: Operand) -> TensorType:
+    """The type of a value or of data; dimensions are int64."""
+    if isinstance(operand, Value):
+        return operand.type
+    return TensorType.of("int64" if operand.dtype == object else DType.of(operand.dtype), operand.shape)
+
+
+def symbols_of(operand: Operand) -> set[Symbol]:
+    """The symbols that must be bound before the data of an operand is known."""
+    if isinstance(operand, Value) or operand.dtype != object:
+        return set()
+    return set(map(Symbol, names_of(*operand.flat)))
+
+
+def extents_array(extents: Sequence[Dim]) -> Array:
+    """Dimensions as data: int64, or objects where some are not known."""
+    known = all(isinstance(extent, int) for extent in extents)
+    result = np.empty(len(extents), np.int64 if known else object)
+    result[:] = extents
+    return result
+
+
+def require_bound(symbols: Iterable[Symbol], what: str) -> None:
+    """Raises UnsupportedError where a dimension has no number."""
+    names = sorted({symbol.name for symbol in symbols})
+    if names:
+        binding = ", ".join(f"{name!r}: ..." for name in names)
+        options = " ".join(f"--dim {name}=..." for name in names)
+        raise UnsupportedError(
+            f"{what} depends on dimensions without a number: {', '.join(names)}",
+            f"bind them: dims={{{binding}}}, or {options}",
+        )
+
+
+def static_extents(shape: Sequence[Dim], what: str) -> tuple[int, ...]:
+    """The dimensions, all of which are numbers. Raises UnsupportedError where one is not."""
+    require_bound(map(Symbol, names_of(*shape)), what)
+    return tuple(extent for extent in shape if isinstance(extent, int))
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """The axis counted from the front. Raises FrontendError where there is no such axis."""
+    if not -rank <= axis < rank:
+        raise FrontendError(f"expected an axis of {-rank} to {rank - 1}, found {axis}")
+    return axis % rank
+
+
+def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes counted from the front, in order. Raises FrontendError where one is given twice."""
+    result = sorted(normal_axis(axis, rank) for axis in axes)
+    if len(set(result)) < len(result):
+        raise FrontendError(f"expected each axis once, found {list(axes)}")
+    return tuple(result)

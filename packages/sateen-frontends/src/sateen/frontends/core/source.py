@@ -1,0 +1,94 @@
+"""A model as it is given: a file, a folder or bytes, within limits. Nothing of it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from sateen.frontends.core.formats import NO_FILE, format_of, format_of_folder
+from sateen.runtime.errors import FrontendError, printable
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a model may ask of the machine that reads it."""
+
+    model_bytes: int = 2**31 - 1
+    """Of the file; a protobuf message holds no more."""
+    nodes: int = 1_000_000
+    """Of all graphs."""
+    expanded: int = 50_000
+    """Nodes that the calls of function bodies and branches come to; a few functions can call for any number."""
+    nesting: int = 64
+    """Graphs within graphs, functions within functions."""
+    tensor_bytes: int = 2**36
+    """Of all constants together."""
+
+
+LIMITS = Limits()
+"""Those that hold where no others are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Data of a model. `path` is the file that it was read from, or a folder, which has no data; None: bytes."""
+
+    data: bytes
+    path: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """What errors call it."""
+        return "the given bytes" if self.path is None else printable(str(self.path))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where files beside the model may lie; None: nowhere."""
+        return None if self.path is None else self.path.parent
+
+    @property
+    def is_folder(self) -> bool:
+        return self.path is not None and self.path.is_dir()
+
+    @property
+    def format(self) -> str:
+        """What it is, where that is known by its content; else ''."""
+        if self.path is not None and self.is_folder:
+            return format_of_folder(self.path)
+        return format_of(self.data)
+
+
+def read_source(given: str | Path | bytes, limits: Limits, expected: str) -> Source:
+    """What is given, read. Raises FrontendError for a file that can't be read or exceeds a limit, and for what is
+    neither bytes nor a path; `expected` is what would do."""
+    match given:
+        case bytes():
+            source = Source(given)
+        case str() | PathLike():
+            source = _read(Path(given), limits, expected)
+        case _:
+            raise FrontendError(f"expected {expected}: a path or its bytes, found {type(given).__name__}")
+    if len(source.data) > limits.model_bytes:
+        raise _too_large(limits, source.place, len(source.data))
+    return source
+
+
+def _read(path: Path, limits: Limits, expected: str) -> Source:
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            return Source(b"", path)
+        if not path.is_file():
+            raise FrontendError(f"{path}: expected {expected}, found {NO_FILE}")
+        if size > limits.model_bytes:
+            raise _too_large(limits, repr(str(path)), size)
+        return Source(path.read_bytes(), path)
+    except (OSError, ValueError) as error:
+        raise FrontendError(f"can't read the model {str(path)!r}: {error}") from None
+    except MemoryError:
+        raise FrontendError(f"can't read the model {str(path)!r}: there is no memory for its {size} bytes") from None
+
+
+def _too_large(limits: Limits, place: str, size: int) -> FrontendError:
+    return FrontendError(f"expected a model of at most {limits.model_bytes} bytes, {place} has {size}")

@@ -1,0 +1,24 @@
+"""Who judges the values of models, by format; apart from the readers, since evaluators take long to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sateen.frontends.core.peers import Judges
+from sateen.frontends.onnx import ONNX, judges
+from sateen.frontends.readers import EXPECTED, reader_of
+from sateen.runtime import ArgumentError
+
+JUDGES: Mapping[str, Judges] = {ONNX.described: judges.JUDGES}
+"""By what messages call a model of the format."""
+NAMES = tuple(dict.fromkeys(name for judges in JUDGES.values() for name in judges.by_name))
+"""All judges that `sateen verify --against` knows."""
+
+
+def judges_of(model: Path, expected: str = EXPECTED) -> Judges:
+    """Those of a model's format. Raises ArgumentError where it has none, and what `reader_of` raises."""
+    described = reader_of(model, expected)[0].described
+    if described not in JUDGES:
+        raise ArgumentError(f"{model}: nobody else runs {described}; compare with recorded outputs")
+    return JUDGES[described]

@@ -1,0 +1,80 @@
+"""The reader of ONNX models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.reader import Model, Reader
+from sateen.frontends.core.report import Report
+from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.onnx.declarations import declaration_of
+from sateen.frontends.onnx.external_data import external_files
+from sateen.frontends.onnx.importer import import_onnx
+from sateen.frontends.onnx.loading import EXPECTED, OnnxFile, load
+from sateen.frontends.onnx.peers import PEERS
+from sateen.frontends.onnx.recognition import is_onnx
+from sateen.frontends.onnx.structure import inputs_of
+from sateen.graph_ir.graph import Array, Graph
+from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ops import OPS
+from sateen.runtime.errors import FrontendError
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxModel(Model):
+    file: OnnxFile
+
+    def declarations(self) -> Sequence[Declaration]:
+        return [declaration_of(value) for value in inputs_of(self.file.proto.graph)]
+
+    def files_beside(self) -> Iterator[Path]:
+        return iter(()) if self.file.folder is None else external_files(self.file.proto, self.file.folder)
+
+    def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
+        return import_onnx(self.file, bindings, operators)
+
+
+def _load(source: Source, limits: Limits) -> OnnxModel:
+    return OnnxModel(load(source, limits))
+
+
+ONNX = Reader(EXPECTED, is_onnx, _load, PEERS)
+
+
+def from_onnx(
+    source: str | Path | bytes | onnx.ModelProto,
+    *,
+    shapes: Mapping[str, Sequence[int]] = {},  # never written to
+    dims: Mapping[str, int] = {},
+    constants: Mapping[str, Array | float] = {},
+    operators: OpSet = OPS,
+) -> tuple[Graph, dict[str, Array]]:
+    """Read an ONNX model: a path, its bytes or its message.
+
+    `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
+    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `operators` may
+    have some of other packages, for nodes of their domain and type that are not ours. The second result holds the data
+    of the graph's parameters by name. Raises FrontendError where the model is malformed or has nodes that can't be
+    compiled, naming all of them.
+    """
+    graph, report = import_onnx(load(source), Bindings(shapes, dims, constants), operators)
+    if graph is None:
+        raise FrontendError(str(report))
+    return graph, {value.name: data for value, data in graph.parameters.items()}
+
+
+def check_onnx(
+    source: str | Path | bytes | onnx.ModelProto,
+    *,
+    shapes: Mapping[str, Sequence[int]] = {},
+    dims: Mapping[str, int] = {},
+    constants: Mapping[str, Array | float] = {},
+    operators: OpSet = OPS,
+) -> Report:
+    """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
+    return import_onnx(load(source), Bindings(shapes, dims, constants), operators)[1]

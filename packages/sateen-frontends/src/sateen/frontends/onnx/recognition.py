@@ -1,0 +1,72 @@
+"""Knows an ONNX model by its content, whole or cut short: a message whose fields are those of a model, with a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor  # type: ignore[import-untyped]
+from onnx import GraphProto, ModelProto
+
+from sateen.frontends.core.formats import HEAD_BYTES, format_of_head
+from sateen.frontends.core.source import Source
+from sateen.frontends.core.wire_format import FIXED, LENGTH_DELIMITED, VARINT, CutShortError, UnusualError, fields_of
+
+_MOST_FIELDS, _MOST_GRAPH_FIELDS = 4096, 64
+"""Of a model and of its graph, that are looked at."""
+
+
+def _wire_types(message: Descriptor) -> Mapping[int, int]:
+    """The wire type of each field of a message."""
+    kinds = {FieldDescriptor.CPPTYPE_INT64: VARINT, FieldDescriptor.CPPTYPE_FLOAT: FIXED}
+    return {field.number: kinds.get(field.cpp_type, LENGTH_DELIMITED) for field in message.fields}
+
+
+_MODEL, _GRAPH = _wire_types(ModelProto.DESCRIPTOR), _wire_types(GraphProto.DESCRIPTOR)
+
+
+def is_onnx(source: Source) -> bool:
+    """Whether data is an ONNX model, or the beginning of one."""
+    data = source.data
+    if source.is_folder or format_of_head(data[:HEAD_BYTES]):
+        return False
+    has_graph = False
+    try:
+        for field in fields_of(data, 0, len(data), _MOST_FIELDS):
+            if _MODEL.get(field.number, field.wire_type) != field.wire_type:
+                return False
+            if field.number == ModelProto.GRAPH_FIELD_NUMBER:
+                has_graph = _is_graph(data, field.content, field.end)
+    except CutShortError as cut:
+        return has_graph or cut.number == ModelProto.GRAPH_FIELD_NUMBER
+    except UnusualError:  # behind the graph it is for protobuf to judge
+        pass
+    return has_graph
+
+
+def _is_graph(data: bytes, start: int, end: int) -> bool:
+    """Whether the first fields of a message are those of a graph."""
+    try:
+        for count, field in enumerate(fields_of(data, start, end, _MOST_GRAPH_FIELDS + 1)):
+            if count == _MOST_GRAPH_FIELDS:
+                break
+            if _GRAPH.get(field.number, field.wire_type) != field.wire_type:
+                return False
+    except UnusualError:
+        return False
+    return True
+
+
+def cut_short(data: bytes) -> str:
+    """What is said of an ONNX model that ends within its graph, or behind it within another field; '' of others."""
+    has_graph = False
+    try:
+        for field in fields_of(data, 0, len(data), _MOST_FIELDS):
+            if _MODEL.get(field.number) != field.wire_type:
+                return ""
+            has_graph |= field.number == ModelProto.GRAPH_FIELD_NUMBER
+    except CutShortError as cut:
+        if cut.number in _MODEL and (has_graph or cut.number == ModelProto.GRAPH_FIELD_NUMBER):
+            return f"one that is cut short: {len(data)} bytes where {cut.end} are announced; copy it again"
+    except UnusualError:
+        pass
+    return ""

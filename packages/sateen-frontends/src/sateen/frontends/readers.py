@@ -1,0 +1,73 @@
+"""The formats that can be read, each by its reader; a file's content says which it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sateen.frontends.core.inputs import Bindings
+from sateen.frontends.core.reader import Model, Reader
+from sateen.frontends.core.report import Report
+from sateen.frontends.core.source import LIMITS, Source, read_source
+from sateen.frontends.onnx import ONNX
+from sateen.graph_ir.graph import Array, Graph
+from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ops import OPS
+from sateen.runtime.errors import FrontendError
+
+READERS: tuple[Reader, ...] = (ONNX,)
+"""All formats; no two recognise one file."""
+EXPECTED = " or ".join(reader.described for reader in READERS)
+"""What errors call the models that can be read."""
+PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
+"""All engines that models can be measured against."""
+
+
+def reader_of(given: str | Path | bytes, expected: str = EXPECTED) -> tuple[Reader, Source]:
+    """The reader of a model, and what is given, read. Raises FrontendError for what no reader takes; `expected` is what
+    would do."""
+    source = read_source(given, LIMITS, expected)
+    for reader in READERS:
+        if reader.recognises(source):
+            return reader, source
+    found = source.format or "data of no format that is known here"
+    raise FrontendError(f"{source.place}: expected {expected}, found {found}")
+
+
+def open_model(given: str | Path | bytes, expected: str = EXPECTED) -> Model:
+    """A model, loaded and checked as a file. Raises FrontendError where it is none, or damaged."""
+    reader, source = reader_of(given, expected)
+    return reader.load(source, LIMITS)
+
+
+def load(
+    source: str | Path | bytes,
+    *,
+    shapes: Mapping[str, Sequence[int]] = {},  # never written to
+    dims: Mapping[str, int] = {},
+    constants: Mapping[str, Array | float] = {},
+    operators: OpSet = OPS,
+) -> tuple[Graph, dict[str, Array]]:
+    """Read a model of any format that is known: a path, or its bytes.
+
+    `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
+    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `operators` may
+    have some of other packages. The second result holds the data of the graph's parameters by name. Raises
+    FrontendError where the model is malformed or has nodes that can't be compiled, naming all of them.
+    """
+    graph, report = open_model(source).read(Bindings(shapes, dims, constants), operators)
+    if graph is None:
+        raise FrontendError(str(report))
+    return graph, {value.name: data for value, data in graph.parameters.items()}
+
+
+def check(
+    source: str | Path | bytes,
+    *,
+    shapes: Mapping[str, Sequence[int]] = {},
+    dims: Mapping[str, int] = {},
+    constants: Mapping[str, Array | float] = {},
+    operators: OpSet = OPS,
+) -> Report:
+    """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
+    return open_model(source).read(Bindings(shapes, dims, constants), operators)[1]
