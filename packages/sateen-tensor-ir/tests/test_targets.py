@@ -7,7 +7,7 @@ from sateen.runtime import DeviceKind, Target, TargetError
 from sateen.runtime.processor import PROCESSORS, architecture_of
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.codegen.llvm import machine_code
-from sateen.tensor_ir.targets import ARCHITECTURES, architecture_named, features_of, with_features
+from sateen.tensor_ir.targets import ARCHITECTURES, System, architecture_named, features_of, with_features
 
 X86 = "llvm -mtriple=x86_64-linux-gnu"
 ARM64 = "llvm -mtriple=aarch64-linux-gnu"
@@ -123,3 +123,19 @@ def test_a_library_for_a_processor_tells_its_features():
     B = te.compute((8,), lambda i: A[i] * 2.0, name="B")
     module = build(te.create_schedule(B), [A, B], target=f"{X86} -mcpu=sapphirerapids", name="f")
     assert b"+amx-bf16,+amx-int8,+amx-tile,+avx,+avx2,+avx512bf16" in module.library()
+
+
+@pytest.mark.parametrize(
+    ("triple", "system"),
+    [
+        ("x86_64-unknown-linux-gnu", System.LINUX),
+        ("aarch64-linux-musl", System.LINUX),
+        ("aarch64-linux-android", System.ANDROID),
+        ("x86_64-pc-windows-msvc", System.WINDOWS),
+        ("arm64-apple-macos11", System.MACOS),
+        ("wasm32-unknown-unknown", System.WEBASSEMBLY),
+        ("thumbv7em-none-eabi", System.NONE),
+    ],
+)
+def test_a_triple_names_a_system(triple, system):
+    assert System.of(triple) is system

@@ -37,7 +37,7 @@ from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram
 from sateen.tensor_ir.schedule import Schedule
-from sateen.tensor_ir.targets import with_features
+from sateen.tensor_ir.targets import System, with_features
 from sateen.tensor_ir.te.tensor import Tensor
 
 
@@ -124,7 +124,7 @@ class CompiledModule:
         """The functions, loaded into this process. Raises TargetError where this machine can't run them."""
         code, host = self._code, Target.host()
         missing = host.missing_features(with_features(self.target))
-        if self.target.architecture != host.architecture or _system(self.target) != _system(host):
+        if self.target.architecture != host.architecture or System.of(self.target.triple) is not System.of(host.triple):
             raise TargetError(f"compiled for {self.target}, but this machine is {host.triple}; use export_library")
         if missing:
             raise TargetError(f"compiled for {self.target}, but this machine lacks {', '.join(missing)}")
@@ -246,11 +246,6 @@ def build_functions(
         return CompiledModule(functions, complete, rules, kind.make(functions, complete, rules))
     code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
     return CompiledModule(functions, complete, rules, code)
-
-
-def _system(target: Target) -> str:
-    """What decides the format of object code: the system that the triple names."""
-    return next((name for name in ("linux", "windows", "apple") if name in target.triple), "")
 
 
 @once

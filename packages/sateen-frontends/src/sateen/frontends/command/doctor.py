@@ -23,7 +23,7 @@ from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.host import has_host
-from sateen.tensor_ir.targets import ARCHITECTURES, Architecture
+from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System
 
 PACKAGES = (
     "sateen-runtime",
@@ -145,7 +145,7 @@ def _package(subject: str, module: str, distribution: str, install: str) -> Call
 
 def _name(architecture: Architecture) -> str:
     """As people call it with its usual system."""
-    return f"{architecture.title} Linux" if "linux" in architecture.triple else architecture.title
+    return f"{architecture.title} Linux" if System.of(architecture.triple) is System.LINUX else architecture.title
 
 
 _CHECKS: tuple[Callable[[], Finding], ...] = (

@@ -6,12 +6,12 @@ from functools import cache
 from importlib.resources import files
 
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, architecture_named
+from sateen.tensor_ir.targets import ARCHITECTURES, Architecture, System, architecture_named
 
 
 def has_host(triple: str) -> bool:
     """Whether there is a default host for a triple: for some architectures, on Linux."""
-    return architecture_named(triple).host is not None and "linux" in triple and "android" not in triple
+    return architecture_named(triple).host is not None and System.of(triple) is System.LINUX
 
 
 def host_text(triple: str) -> str:

@@ -7,6 +7,7 @@ from sateen.runtime.processor import architecture_of as _architecture_of
 from sateen.tensor_ir.link.elf import C_LIBRARY, MUSL, link_shared
 from sateen.tensor_ir.link.external import link_with_lld
 from sateen.tensor_ir.targets import ARCHITECTURES as _ARCHITECTURES
+from sateen.tensor_ir.targets import System as _System
 
 __all__ = ["C_LIBRARY", "MUSL", "link", "link_shared", "link_with_lld"]
 
@@ -25,9 +26,8 @@ def link(
     """
     if imports is None:
         imports = MUSL if "musl" in triple else C_LIBRARY
-    system = triple.partition("-")[2]
     architecture = _ARCHITECTURES.get(_architecture_of(triple))
-    is_own = architecture is not None and architecture.linking is not None and "linux" in system
-    if is_own and not system.endswith(("x32", "ilp32")) and "android" not in system:
+    is_known = architecture is not None and architecture.linking is not None
+    if is_known and _System.of(triple) is _System.LINUX and not triple.endswith(("x32", "ilp32")):
         return link_shared(object_code, exports, soname, imports)
     return link_with_lld(object_code, triple, exports, soname, imports)

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from sateen.runtime.errors import LinkError
 from sateen.runtime.isolation import isolated
 from sateen.tensor_ir.link.elf import C_LIBRARY
+from sateen.tensor_ir.targets import System
 
 _TIMEOUT = 120  # seconds; a link takes well under one
 
@@ -36,35 +37,26 @@ def link_with_lld(
         work = Path(folder)
         for number, content in enumerate([object_code] if isinstance(object_code, bytes) else object_code):
             (work / f"input{number or ''}.o").write_bytes(content)
-        match _system(triple):
-            case "wasm":
+        match System.of(triple):
+            case System.WEBASSEMBLY:
                 _link_wasm(work, triple, exports, imports)
-            case "windows":
+            case System.WINDOWS:
                 arguments = ["/dll", "/noentry", "/brepro", *(f"/export:{name}" for name in exports)]
                 _run(work, triple, "lld-link", [*arguments, "/out:output", *_inputs(work)])
-            case "macos":
+            case System.MACOS:
                 _link_macho(work, triple, exports, soname, imports)
-            case _:
+            case System.LINUX:
                 _link_elf(work, triple, exports, soname, imports)
+            case _:
+                raise LinkError(
+                    f"expected a triple of Linux, Windows, macOS or WebAssembly to link a library for, found {triple!r}"
+                )
         return (work / "output").read_bytes()
 
 
 def _inputs(work: Path) -> list[str]:
     """The objects to link, by name within the folder that the linker runs in."""
     return sorted(path.name for path in work.glob("input*.o"))
-
-
-def _system(triple: str) -> str:
-    """The system that decides the format of a library."""
-    if triple.startswith("wasm"):
-        return "wasm"
-    system = triple.partition("-")[2]
-    for name, words in (("windows", ("windows",)), ("macos", ("apple", "darwin", "macos")), ("linux", ("linux",))):
-        if any(word in system for word in words) and "android" not in system:
-            return name
-    raise LinkError(
-        f"expected a triple of Linux, Windows, macOS or WebAssembly to link a library for, found {triple!r}"
-    )
 
 
 def _link_elf(work: Path, triple: str, exports: Sequence[str], soname: str, imports: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
 from sateen.tensor_ir.targets.relocation import Linking
+from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import (
     ARCHITECTURES,
     architecture_named,
@@ -25,6 +26,7 @@ __all__ = [
     "Linking",
     "Machine",
     "Rates",
+    "System",
     "Vectors",
     "architecture_named",
     "architecture_of",

@@ -75,7 +75,7 @@ class Architecture:
     half_feature: str = ""
     """The feature without which LLVM calls functions of ours to convert float16; '' where it calls none of them."""
     attributes: str = ""
-    """What LLVM is told of each function."""
+    """Attributes that LLVM reads at each function."""
     register_tile_bytes: int = 384
     """Bytes of a buffer in registers from which on it needs so many of them that constants of other code have to go."""
     linking: Linking | None = None
