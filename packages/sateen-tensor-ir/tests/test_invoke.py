@@ -1,13 +1,11 @@
 """Calls of other kernels: their text, digest and code."""
 
-import numpy as np
 import pytest
 
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import CodegenError, ExecutionError
+from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.c_family import emit_c
 from sateen.tensor_ir.codegen.llvm import emit_module
-from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.expr import Expr, Load, Var, const
@@ -57,9 +55,7 @@ def test_what_a_kernel_may_have_written_is_loaded_anew(memory: Buffer) -> None:
         assert kernel.index("  br ") < kernel.index("load i64") or loads == 2
 
 
-def test_the_interpreter_and_c_refuse_calls(memory: Buffer) -> None:
+def test_c_refuses_calls(memory: Buffer) -> None:
     function = Function("run", (memory,), frozenset({memory}), invoke("slice", (memory, 0)))
     with pytest.raises(CodegenError, match="run: C99 has each kernel on its own, found a call of 'slice'; build for"):
         emit_c([function])
-    with pytest.raises(ExecutionError, match="the interpreter runs a function alone, found a call of 'slice'"):
-        run(function, [np.zeros(256, "uint8")])

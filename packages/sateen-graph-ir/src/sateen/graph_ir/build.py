@@ -62,6 +62,7 @@ from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
+from sateen.tensor_ir.ir.verify import verify
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.targets import with_features
 from sateen.topi.operator import Operator
@@ -173,6 +174,7 @@ def lower_network(
     plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
     names = {node: kernel.function.name for node, kernel in calls.items()}
     entry = build_entry(fused, names, copies, plan, timed=timed, denormals=denormals)
+    verify(entry, after="build_entry")
     return LoweredNetwork(fused, plan, tuple(functions.values()), names, entry)
 
 

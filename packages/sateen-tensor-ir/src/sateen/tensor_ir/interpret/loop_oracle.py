@@ -6,20 +6,22 @@ threads and between iterations of a parallel loop, barriers that not all threads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from sateen.runtime.errors import ArgumentError, ExecutionError
+from sateen.tensor_ir.interpret.blocks import Window, arguments
 from sateen.tensor_ir.interpret.memory import Clock, Memory, SharedMemory
 from sateen.tensor_ir.interpret.python_writer import Program, write_program
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.interpret.symbols import bind_symbols
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import Function, Stmt
+from sateen.tensor_ir.ir.stmt import Function, Invoke, Stmt
 from sateen.tensor_ir.ir.verify import verify
 from sateen.tensor_ir.ir.visit import children, walk
 
@@ -32,34 +34,58 @@ def run(
     symbols: Mapping[Var, int] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     simt: bool | None = None,
+    kernels: Iterable[Function] = (),
 ) -> None:
     """Execute `function` on one array per parameter; those of outputs are written in place.
 
     Outputs count as unwritten at first, unless they are also `aliased`; an element that is never stored keeps its
     value. `symbols` gives extents that no parameter has as its own; `functions` gives the meaning of calls that are not
     native, on float64. `simt` says whether kernels are executed as hardware does, by blocks of threads, or as plain
-    loops; None: those with a barrier are. Raises ArgumentError on arrays that do not fit, LoweringError on a malformed
-    function, and ExecutionError, which names the statement and the variables in it, on a trap.
+    loops; None: those with a barrier are. `kernels` are the functions that `Invoke` calls by their names, on the memory
+    of this one. Raises ArgumentError on arrays that do not fit, LoweringError on a malformed function, and
+    ExecutionError, which names the statement and the variables in it, on a trap.
     """
-    verify(function)
+    called = {kernel.name: kernel for kernel in kernels}
+    for f in (function, *called.values()):
+        verify(f)
     if len(arrays) != len(function.parameters):
         raise ArgumentError(f"{function.name!r} expects {len(function.parameters)} arrays, found {len(arrays)}")
     named = zip(function.parameters, arrays, strict=True)
     values = bind_symbols([(b.name, b.shape, b.dtype, a) for b, a in named], symbols)
-    clock = Clock()
     memories = _memories(function, arrays)
-    program = write_program(function, memories, values, clock, functions or {}, simt)
-    _execute(program, function.name)
+    _Run(called, functions or {}, simt, Clock()).execute(function, memories, values)
     for buffer, array in zip(function.parameters, arrays, strict=True):
         if buffer in function.outputs:
-            for indices, value in memories[buffer].items():
-                array[indices] = value
+            memories[buffer].copy_to(array)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """The execution of a function, and of the kernels that it invokes."""
+
+    kernels: Mapping[str, Function]
+    functions: Mapping[str, Callable[..., Any]]
+    simt: bool | None
+    clock: Clock
+
+    def execute(self, function: Function, memories: Mapping[Buffer, Memory], symbols: Mapping[Var, int]) -> None:
+        program = write_program(
+            function, memories, symbols, self.clock, self.functions, self.simt, self.invoke
+        )
+        _execute(program, function.name)
+
+    def invoke(self, name: str, places: Sequence[tuple[Window, int]]) -> None:
+        kernel = self.kernels.get(name)
+        if kernel is None:
+            raise Trap(f"kernel {name!r} is not among those that are given")
+        self.execute(kernel, arguments(kernel, places), {})
 
 
 def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, Memory]:
     """The memory of each parameter; parameters that are one array share one."""
     memories: dict[Buffer, Memory] = {}
     shared: dict[object, Memory] = {}
+    has_bytes = any(isinstance(node, Invoke) for node in walk(function.body))
     for position, (buffer, array) in enumerate(zip(function.parameters, arrays, strict=True)):
         place = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
         for other, earlier in zip(function.parameters[:position], arrays[:position], strict=True):
@@ -68,7 +94,8 @@ def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, Memor
                 raise ArgumentError(f"arguments {other.name!r} and {buffer.name!r} overlap, but are not the same array")
         if place not in shared:
             defined = buffer not in function.outputs or buffer in function.aliased
-            shared[place] = SharedMemory(buffer, array.shape, array if defined else None)
+            kind = Window.alone if has_bytes else SharedMemory
+            shared[place] = kind(buffer, array.shape, array if defined else None)
         memories[buffer] = shared[place]
     return memories
 

@@ -37,6 +37,11 @@ class Memory(dict[Indices, Value]):
         self._check(indices, "store to")
         self[indices] = value
 
+    def copy_to(self, array: np.ndarray[Any, Any]) -> None:
+        """Put the elements that have been written into an array of this shape."""
+        for indices, value in self.items():
+            array[indices] = value
+
     def _check(self, indices: Indices, what: str) -> None:
         for index, extent in zip(indices, self.shape, strict=True):
             if not 0 <= index < extent:

@@ -8,7 +8,7 @@ loops, or as hardware does: each thread is a generator, goes through the whole k
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Any
 
 from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import scalars
+from sateen.tensor_ir.interpret.blocks import Window
 from sateen.tensor_ir.interpret.calls import meaning_of_values
 from sateen.tensor_ir.interpret.instructions import Execution
 from sateen.tensor_ir.interpret.memory import Clock, Memory, SharedMemory, interleave
@@ -76,13 +77,16 @@ def write_program(
     clock: Clock,
     functions: Mapping[str, Callable[..., Any]],
     simt: bool | None,
+    invoke: Callable[[str, Sequence[tuple[Window, int]]], None],
 ) -> Program:
     """The program of `function` over the memories of its parameters.
 
-    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. Raises ExecutionError where
-    the function calls one that is neither native nor in `functions`.
+    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. `invoke` executes a kernel
+    on places in memory. Raises ExecutionError where the function calls one that is neither native nor in `functions`.
     """
     writer = _Writer(clock, functions, simt)
+    writer.program.namespace["invoke"] = invoke
+    writer.passed = {b for node in walk(function.body) if isinstance(node, Invoke) for b in node.buffers}
     for var, value in symbols.items():
         writer.bind(var, value)
     for buffer, memory in memories.items():
@@ -105,8 +109,8 @@ class _Writer:
         self.simt = simt
         self.program = Program(
             namespace={
-                "SharedMemory": SharedMemory, "interleave": interleave, "clock": clock, "product": product,
-                "minimum": scalars.minimum, "maximum": scalars.maximum, "no_branch": _no_branch,
+                "SharedMemory": SharedMemory, "Window": Window, "interleave": interleave, "clock": clock,
+                "product": product, "minimum": scalars.minimum, "maximum": scalars.maximum, "no_branch": _no_branch,
             }
         )  # fmt: skip
         self.numbers = count()
@@ -119,6 +123,8 @@ class _Writer:
         """In a kernel on hardware: the position of this thread along each axis, as text."""
         self.contested: set[Buffer] = set()
         """Buffers that are stored to, so that concurrent accesses can be races."""
+        self.passed: set[Buffer] = set()
+        """Buffers that kernels are given places in."""
         self.owned_by: dict[Buffer, tuple[str, ...]] = {}
         """The worker that allocated each buffer."""
         self.shared_nodes: set[int] = set()
@@ -196,11 +202,12 @@ class _Writer:
             case Prefetch():
                 self.line("pass")
             case Invoke():
-                raise ExecutionError(f"the interpreter runs a function alone, found a call of {s.callee!r}")
+                places = "".join(f"({self.name(buffer)}, {self.expr(offset)}), " for buffer, offset in s.arguments)
+                self.line(f"invoke({s.callee!r}, ({places}))")
             case Intrinsic():
                 self.intrinsic(s)
             case Timestamp():
-                raise ExecutionError("the interpreter has no clock")
+                self.line(f"{self.name(s.buffer)}.store(({s.index},), clock.tick())")
             case _:
                 raise unknown(s, "the interpreter")
 
@@ -212,7 +219,8 @@ class _Writer:
     def allocate(self, buffer: Buffer) -> None:
         shape = "".join(f"{self.expr(extent)}, " for extent in buffer.shape)
         self.owned_by[buffer] = self.worker
-        self.line(f"{self.name(buffer)} = SharedMemory({self.constant(buffer)}, ({shape}))")
+        memory = "Window.alone" if buffer in self.passed else "SharedMemory"
+        self.line(f"{self.name(buffer)} = {memory}({self.constant(buffer)}, ({shape}))")
 
     def store(self, s: Store) -> None:
         value = self.expr(s.value)

@@ -1,0 +1,128 @@
+"""Memory of the loop interpreter as bytes: what a kernel that is called sees through its parameters.
+
+A caller gives a kernel places in its buffers, whose elements may be of another type and shape there: the kernels of a
+network find theirs in one block. So the bytes are kept, and which of them have been written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from sateen.tensor_ir.interpret.memory import Indices, SharedMemory
+from sateen.tensor_ir.interpret.scalars import Trap, Value
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Const
+from sateen.tensor_ir.ir.stmt import Function
+
+
+class Block:
+    """Bytes, and whether each has been written."""
+
+    def __init__(self, size: int) -> None:
+        self.bytes = np.zeros(size, np.uint8)
+        self.is_written = np.zeros(size, bool)
+
+
+class Window(SharedMemory):
+    """The elements of a buffer in a block, from the byte `start` on."""
+
+    def __init__(self, buffer: Buffer, shape: Sequence[int], block: Block, start: int) -> None:
+        super().__init__(buffer, shape)
+        self.block, self.start = block, start
+        self.strides = _strides(buffer, self.shape)
+        self.end = start + _size(self.shape, self.strides) * buffer.dtype.bytes
+        if not 0 <= start <= self.end <= len(block.bytes):
+            raise Trap(f"{buffer.name!r} is from byte {start} to {self.end} of {len(block.bytes)}")
+        self._elements = block.bytes[start : self.end].view(buffer.dtype.numpy)
+        self._is_written = block.is_written[start : self.end].reshape(-1, buffer.dtype.bytes)
+
+    @classmethod
+    def alone(cls, buffer: Buffer, shape: Sequence[int], data: np.ndarray[Any, Any] | None = None) -> Window:
+        """A buffer in a block of its own, with `data` or nothing written."""
+        window = cls(buffer, shape, Block(_size(shape, _strides(buffer, shape)) * buffer.dtype.bytes), 0)
+        if data is not None:
+            places = window._places()
+            window._elements[places], window._is_written[places] = data, True
+        return window
+
+    def __missing__(self, indices: Indices) -> Value:
+        value = self.get(indices)
+        return super().__missing__(indices) if value is None else value
+
+    def get(self, indices: Indices, default: Value = None) -> Value:
+        self._check(indices, "access")
+        place = self._place(indices)
+        if not self._is_written[place].all():
+            return default
+        value, dtype = self._elements[place], self.buffer.dtype
+        if not dtype.is_float:
+            return value.item()
+        return np.float64(value) if dtype.bits == 64 else np.float32(value)
+
+    def store(self, indices: Indices, value: Value) -> None:
+        self._check(indices, "store to")
+        place = self._place(indices)
+        self._elements[place] = value
+        self._is_written[place] = True
+
+    def overlaps(self, other: Window) -> bool:
+        """Whether the two have bytes in common."""
+        return self.block is other.block and self.start < other.end and other.start < self.end
+
+    def copy_to(self, array: np.ndarray[Any, Any]) -> None:
+        """Put the elements that have been written into an array of this shape."""
+        places = self._places()
+        written = self._is_written[places].all(axis=-1)
+        array[written] = self._elements[places][written]
+
+    def _place(self, indices: Indices) -> int:
+        return sum(index * stride for index, stride in zip(indices, self.strides, strict=True))
+
+    def _places(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The place of each element, in an array of this shape."""
+        places = np.zeros(self.shape, np.int64)
+        for axis, stride in zip(np.indices(self.shape), self.strides, strict=True):
+            places += axis * stride
+        return places
+
+
+def arguments(kernel: Function, places: Sequence[tuple[Window, int]]) -> dict[Buffer, Window]:
+    """What the parameters of a kernel are, from the byte of each memory at which it begins.
+
+    Raises Trap for another number of them, for one that reaches beyond its memory or is not aligned as the kernel
+    counts on, and for two that overlap where the kernel writes to one of them and they are not aliased.
+    """
+    if len(places) != len(kernel.parameters):
+        raise Trap(f"kernel {kernel.name!r} expects {len(kernel.parameters)} arguments, found {len(places)}")
+    windows: dict[Buffer, Window] = {}
+    for buffer, (memory, offset) in zip(kernel.parameters, places, strict=True):
+        shape = tuple(int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
+        if len(shape) != len(buffer.shape):
+            raise Trap(f"kernel {kernel.name!r} expects constant shapes, found {buffer.name}: {buffer.type}")
+        if offset % buffer.alignment:
+            expected = f"a place that is a multiple of {buffer.alignment} bytes"
+            raise Trap(f"{buffer.name!r} of kernel {kernel.name!r} expects {expected}, found {offset}")
+        windows[buffer] = Window(buffer, shape, memory.block, memory.start + offset)
+    for first, one in windows.items():
+        for second, other in windows.items():
+            written = {first, second} & kernel.outputs
+            if first is not second and written and not {first, second} <= kernel.aliased and one.overlaps(other):
+                raise Trap(f"{first.name!r} and {second.name!r} of kernel {kernel.name!r} overlap, but are not aliased")
+    return windows
+
+
+def _strides(buffer: Buffer, shape: Sequence[int]) -> tuple[int, ...]:
+    """How many elements a step of each dimension takes."""
+    if buffer.strides is not None:
+        return tuple(int(stride.value) for stride in buffer.strides if isinstance(stride, Const))
+    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def _size(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """The elements from the first to the last one."""
+    last = sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+    return last + 1 if prod(shape) else 0
