@@ -33,7 +33,7 @@ def test_an_offset_may_be_an_expression(memory: Buffer) -> None:
     i = Var("i")
     function = in_a_loop(i * 16 + 64, memory, i)
     assert "invoke slice(memory + 0, memory + i * 16 + 64)" in str(function)
-    text, _ = emit_module([function], TRIPLE)
+    text = emit_module([function], TRIPLE).text
     assert "call i32 @slice.kernel(ptr %host, ptr %a0, ptr %" in text
 
 
@@ -49,7 +49,7 @@ def test_what_a_kernel_may_have_written_is_loaded_anew(memory: Buffer) -> None:
     goes_on = Load(flag, (), INT64) < 3
     step = invoke("step", (flag, 0), (memory, 0))
     for body, loads in ((While(goes_on, step), 1), (sequence(If(goes_on, step), If(goes_on, step)), 2)):
-        text, _ = emit_module([Function("run", (flag, memory), frozenset({flag, memory}), body)], TRIPLE)
+        text = emit_module([Function("run", (flag, memory), frozenset({flag, memory}), body)], TRIPLE).text
         kernel = text[text.index("@run.kernel") :]
         assert kernel.count("load i64, ptr %a0") == loads
         assert kernel.index("  br ") < kernel.index("load i64") or loads == 2

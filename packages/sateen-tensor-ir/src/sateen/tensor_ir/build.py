@@ -19,7 +19,7 @@ from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_header import c_header
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
-from sateen.tensor_ir.codegen.llvm import LoadedObject, Report, companion_text, compile_text, once
+from sateen.tensor_ir.codegen.llvm import LoadedObject, ModuleText, Report, companion_text, once
 from sateen.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.codegen.object_code import (
@@ -27,7 +27,7 @@ from sateen.tensor_ir.codegen.object_code import (
     compile_for,
     compile_functions,
     generate,
-    machine_of,
+    parsed,
 )
 from sateen.tensor_ir.codegen.signature import signature_of
 from sateen.tensor_ir.host import host_text
@@ -62,11 +62,14 @@ class CompiledModule:
     def _code(self) -> ObjectCode:
         """The object code. Raises TargetError where the target's kind gives a source."""
         if isinstance(self._made, SourceCode):
-            raise TargetError(
-                f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not object code: see "
-                "source and export_source"
-            )
+            raise self._no_object_code()
         return self._made
+
+    def _no_object_code(self) -> TargetError:
+        return TargetError(
+            f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not object code: see source and "
+            "export_source"
+        )
 
     @property
     def source(self) -> str:
@@ -146,12 +149,18 @@ class CompiledModule:
 
     def llvm_text(self) -> str:
         """The LLVM text that was generated."""
-        _ = self._code
-        return generate(self.functions, self.target, self._rules)[0]
+        return self._text.text
+
+    @property
+    def _text(self) -> ModuleText:
+        """What the object code is made of. Raises TargetError where the target's kind gives a source."""
+        if isinstance(self._made, SourceCode):
+            raise self._no_object_code()
+        return generate(self.functions, self.target, self._rules)
 
     def assembly(self) -> str:
         """The machine code as assembly text."""
-        return compile_text(self.llvm_text(), machine_of(self.target)).assembly()
+        return parsed(self._text, self.target).assembly()
 
     def c_header(self) -> str:
         """Declarations of the functions for C, to be used with `sateen.h` of sateen-runtime."""

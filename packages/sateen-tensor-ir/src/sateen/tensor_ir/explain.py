@@ -62,7 +62,7 @@ def explain(schedule: Schedule, arguments: Sequence[Tensor], target: Target | st
     plans = infer_regions(schedule, analyzer)
     stages = [_inlined(s) for s in schedule.stages if s.inlined]
     stages += [_report(plan, analyzer) for plan in plans.values()]
-    return Explanation(tuple(stages), generate([function], Target.of(target))[1])
+    return Explanation(tuple(stages), generate([function], Target.of(target)).report)
 
 
 def _inlined(stage: Stage) -> StageReport:

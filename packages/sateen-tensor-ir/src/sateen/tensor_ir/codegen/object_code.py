@@ -11,7 +11,7 @@ from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
-from sateen.tensor_ir.codegen.llvm import Report, compile_text, emit_module, target_machine
+from sateen.tensor_ir.codegen.llvm import ModuleText, ParsedModule, Report, compile_text, emit_module, target_machine
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
@@ -29,8 +29,8 @@ class ObjectCode:
 
 def generate(
     functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
-) -> tuple[str, Report]:
-    """LLVM text of the functions, and what was counted. Raises CodegenError for what the target can't express."""
+) -> ModuleText:
+    """LLVM text of the functions. Raises CodegenError for what the target can't express."""
     if target.kind != "llvm":
         raise TargetError(f"expected a target of kind llvm, which LLVM makes code for, found {target.kind!r}")
     names = [f.name for f in functions]
@@ -54,12 +54,18 @@ def compile_functions(
     functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
 ) -> ObjectCode:
     """Object code of the functions; with `internal`, of those that only `Invoke` calls, which check no arguments."""
-    text, report = generate(functions, target, rules, internal=internal)
-    return ObjectCode(compile_for(text, target), () if internal else tuple(f.name for f in functions), report)
+    module = generate(functions, target, rules, internal=internal)
+    symbols = () if internal else tuple(f.name for f in functions)
+    return ObjectCode(parsed(module, target).object_code(), symbols, module.report)
+
+
+def parsed(module: ModuleText, target: Target) -> ParsedModule:
+    """The module as LLVM has it, for a target."""
+    return compile_text(module.text, machine_of(target), has_register_tile=module.has_register_tile)
 
 
 def compile_for(text: str, target: Target) -> bytes:
-    """Object code of LLVM text."""
+    """Object code of LLVM text that has no tile in registers."""
     return compile_text(text, machine_of(target)).object_code()
 
 

@@ -16,10 +16,6 @@ from sateen.runtime.processor import host_features
 from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
 from sateen.tensor_ir.targets import architecture_named
 
-REGISTER_TILE = "!sateen.register_tile = !{}"
-"""Tells of a module that a function in it has a tile in registers."""
-
-
 _PROBE = """
 import sys, llvmlite.binding as llvm
 llvm.initialize_all_targets(); llvm.initialize_all_asmprinters()
@@ -103,7 +99,7 @@ class ParsedModule:
         return without_hoisting() if self._has_register_tile else nullcontext()
 
 
-def compile_text(text: str, machine: llvm.TargetMachine) -> ParsedModule:
+def compile_text(text: str, machine: llvm.TargetMachine, *, has_register_tile: bool = False) -> ParsedModule:
     """The module that the text describes. Raises CodegenError if LLVM refuses it: a fault of ours."""
     try:
         module = llvm.parse_assembly(text)
@@ -111,4 +107,4 @@ def compile_text(text: str, machine: llvm.TargetMachine) -> ParsedModule:
     except RuntimeError as error:
         raise CodegenError(f"generated LLVM text is not valid: {error}") from error
     module.triple = machine.triple
-    return ParsedModule(module, machine, has_register_tile=REGISTER_TILE in text)
+    return ParsedModule(module, machine, has_register_tile=has_register_tile)

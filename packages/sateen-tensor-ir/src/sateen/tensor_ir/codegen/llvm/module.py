@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from sateen.tensor_ir.arith import Analyzer, constant
 from sateen.tensor_ir.codegen.expansion import check_expansion
 from sateen.tensor_ir.codegen.llvm.checks import public_function
 from sateen.tensor_ir.codegen.llvm.half import half_text
-from sateen.tensor_ir.codegen.llvm.machine_code import REGISTER_TILE
 from sateen.tensor_ir.codegen.llvm.state import ModuleState, Report
 from sateen.tensor_ir.codegen.llvm.statements import Statements
 from sateen.tensor_ir.codegen.llvm.values import Value
@@ -25,9 +25,18 @@ from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.targets import architecture_named
 
 
+@dataclass(frozen=True, slots=True)
+class ModuleText:
+    """LLVM text of a module, what was counted while it was written, and whether a function has a tile in registers."""
+
+    text: str
+    report: Report
+    has_register_tile: bool
+
+
 def emit_module(
     functions: Sequence[Function], triple: str, *, internal: bool = False, features: frozenset[str] = frozenset()
-) -> tuple[str, Report]:
+) -> ModuleText:
     """LLVM text with each function's kernel and its public function, and what was counted on the way.
 
     With `internal` there are kernels alone, which other functions call (`Invoke`) and nothing else. `features` are what
@@ -49,9 +58,8 @@ def emit_module(
     modes = architecture.float_mode.declarations if architecture.float_mode else ()
     head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants]
     tail = [f"attributes #0 = {{ nounwind {architecture.attributes} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
-    if any(_largest_tile(function) >= architecture.register_tile_bytes for function in functions):
-        tail.append(REGISTER_TILE)
-    return "\n".join([*head, *module.functions, *text, *tail, ""]), module.report
+    has_tile = any(_largest_tile(function) >= architecture.register_tile_bytes for function in functions)
+    return ModuleText("\n".join([*head, *module.functions, *text, *tail, ""]), module.report, has_tile)
 
 
 def _largest_tile(function: Function) -> int:

@@ -73,7 +73,7 @@ class FunctionState:
         self.entry: Lines = []
         self.lines: Lines = []
         self.scopes: list[ScopeFrame] = [ScopeFrame(self.entry)]
-        self.block = "entry"
+        self.block = "work"
         self._counter = 0
         self.env: dict[Var, Value] = {}
         self.unrolled: dict[Var, range] = {}

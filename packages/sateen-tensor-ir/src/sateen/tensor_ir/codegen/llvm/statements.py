@@ -526,11 +526,12 @@ class Statements(Instructions):
         return text + "\n".join(thunk) + "\n"
 
     def define(self, name: str, parameters: str, linkage: str) -> str:
-        """The finished function: entry with storage, body, one exit that gives memory back."""
+        """The finished function: storage, the body, whose first block is `work`, one exit that gives memory back."""
         fails = self.can_fail or self.arena_bytes > 0
         if self.arena_bytes:
             self.can_fail = True
-        head: list[str] = [f"define {linkage} i32 @{name}({parameters}) #0 {{", "entry:"]
+        first = "entry" if self.arena_bytes else "work"
+        head: list[str] = [f"define {linkage} i32 @{name}({parameters}) #0 {{", f"{first}:"]
         body = list(flatten([self.entry, self.lines]))
         head += flatten(self.stack)
         if not fails:
@@ -550,7 +551,6 @@ class Statements(Instructions):
                 "work:",
                 *flatten(self.arena),
             ]
-            body = [line.replace("%entry ]", "%work ]") for line in body]
             tail += [
                 f"  %host.free = getelementptr i8, ptr %host, i64 {self.module.architecture.abi.free}",
                 "  %free = load ptr, ptr %host.free",
