@@ -96,6 +96,83 @@ def interpreted(function: Function, *arrays: Array) -> Array:
     return copies[-1]
 
 
+def alone(instruction: TensorIntrinsic, kind: str = "serial") -> tuple[te.Schedule, list[te.Tensor]]:
+    """The instruction once, from and to the memory of arguments."""
+
+    def body(ins: list[Buffer], outs: list[Buffer]) -> te.Stmt:
+        ib = te.ir_builder.create()
+        shapes = map(instruction.shape_of, instruction.operands)
+        pointers = map(ib.buffer_ptr, (*outs, *ins))
+        regions = [p.region((0,) * len(shape), shape) for p, shape in zip(pointers, shapes, strict=True)]
+        count = len(instruction.outputs)
+        with ib.for_range(0, 1, "i", kind):
+            ib.intrinsic(instruction, regions[:count], regions[count:])
+        return ib.get()
+
+    shapes = [instruction.shape_of(t) for t in instruction.outputs]
+    results = te.extern(shapes, instruction.inputs, body, "results", [t.dtype for t in instruction.outputs])
+    return te.create_schedule(results), [*instruction.inputs, *results]
+
+
+def any_numbers(tensors: Sequence[te.Tensor]) -> list[Array]:
+    """Arrays of all bits for tensors of integers, of numbers in [-2, 2) for those of floating point."""
+    rng = np.random.default_rng(6)
+    found = []
+    for t in tensors:
+        shape, dtype = [int(str(extent)) for extent in t.shape], t.dtype.numpy
+        raw = rng.integers(0, 256, (*shape, t.dtype.bytes)).astype(np.uint8).view(dtype).reshape(shape)
+        found.append(rng.uniform(-2, 2, shape).astype(dtype) if t.dtype.is_float else raw)
+    return found
+
+
+# Every instruction that ships.
+
+every = pytest.mark.parametrize("name", INTRINSICS)
+
+
+def check_as_defined(instruction: TensorIntrinsic, execute: Callable[[list[Array]], None]) -> None:
+    """What is executed on inputs and outputs does what the definition says."""
+    inputs = any_numbers(instruction.inputs)
+    expected = instruction.evaluate(dict(zip(instruction.inputs, inputs, strict=True)))
+    results = [np.zeros_like(e) for e in expected]
+    execute([*inputs, *results])
+    for result, e in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, e, rtol=1e-6 if e.dtype.kind == "f" else 0)
+
+
+@every
+def test_the_interpreter_follows_its_definition(name: str) -> None:
+    s, arguments = alone(INTRINSICS[name])
+    check_as_defined(INTRINSICS[name], lambda arrays: run(lower(s, arguments), arrays))
+
+
+@every
+def test_its_machine_code_does_what_the_definition_says(name: str) -> None:
+    if INTRINSICS[name].vector_call(Target.host().enabled_features) is None:
+        pytest.skip(f"this processor has no code for {name}")
+    s, arguments = alone(INTRINSICS[name])
+    check_as_defined(INTRINSICS[name], lambda arrays: build(s, arguments)(*arrays))
+
+
+@every
+def test_its_c_does_what_the_definition_says(name: str, tmp_path: Path) -> None:
+    library = compiled(lower(*alone(INTRINSICS[name]), "f"), tmp_path)
+
+    def execute(arrays: list[Array]) -> None:
+        given = [array(a) for a in arrays]
+        library["f"](*given)
+        for a, result in zip(arrays, given, strict=True):
+            a[...] = result.numpy()
+
+    check_as_defined(INTRINSICS[name], execute)
+
+
+@every
+def test_its_opencl_does_what_the_definition_says(name: str, launch: Callable[..., object]) -> None:
+    function = lower(*alone(INTRINSICS[name], "threadIdx.x"), "f")
+    check_as_defined(INTRINSICS[name], lambda arrays: launch(function, *arrays))
+
+
 # Meaning.
 
 
