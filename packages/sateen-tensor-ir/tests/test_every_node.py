@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError
 from sateen.tensor_ir.arith.structure import StructuralKeys
 from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
@@ -55,6 +56,7 @@ EXPRESSIONS: dict[type[Expr], Stmt] = {
     ex.Const: put(const(0.5)),
     Var: st.For(I, ZERO, FOUR, LoopKind.SERIAL, Store(Y, (I,), NUMBER)),
     ex.Cast: put(ex.Cast(COUNT, FLOAT32)),
+    ex.Reinterpret: put(ex.Cast(ex.Reinterpret(NUMBER, DType.of("int32")), FLOAT32)),
     ex.Not: put(ex.Not(HOLDS)),
     ex.Select: put(ex.Select(HOLDS, NUMBER, const(1.0))),
     ex.Call: put(ex.Call("sqrt", (NUMBER,), FLOAT32)),

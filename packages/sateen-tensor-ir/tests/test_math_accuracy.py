@@ -69,8 +69,8 @@ class Evaluator:
                 return np.logical_not(self.value(e.value))
             case ex.Select():
                 return np.where(self.value(e.condition), self.value(e.then), self.value(e.otherwise))
-            case ex.Call(name="reinterpret"):
-                return self.value(e.args[0]).view(e.dtype.numpy)
+            case ex.Reinterpret():
+                return self.value(e.value).view(e.dtype.numpy)
             case ex.Call(name="ldexp"):
                 return self.value(DEFAULT_RULES.expand(e))
             case ex.Call():

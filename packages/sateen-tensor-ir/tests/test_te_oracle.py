@@ -247,6 +247,7 @@ def test_numbers_that_are_not_known_are_moved_and_computed_with_as_far_as_they_c
         (lambda x, i: x[i].astype("float32"), "a number that is not known does not become float32"),
         (lambda x, i: x[x[i]], "a number that is not known does not become index"),
         (lambda x, i: te.popcount(x[i]), "popcount asks for a number that is not known"),
+        (lambda x, i: te.reinterpret("float64", x[i]), "the bits of a number that is not known do not become float64"),
     ],
 )
 def test_what_needs_a_number_that_is_not_known_is_refused(element, message):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import expr as ex
@@ -211,3 +212,10 @@ def test_a_shared_node_is_checked_once():
     for _ in range(60):
         e = e + e
     verify(Function("f", (A,), frozenset({A}), put(e)))
+
+
+def test_bits_become_a_type_of_the_same_width():
+    load = ex.Load(A, (ZERO,), FLOAT32)
+    message = "'reinterpret' expects types of equal width, found float32 as "
+    refused(message + "float64", put(ex.cast(FLOAT32, ex.Reinterpret(load, DType.of("float64")))))
+    refused(message + "bool", put(ex.cast(FLOAT32, ex.Reinterpret(load, ex.BOOL))))

@@ -39,7 +39,7 @@ def _facts(e: Expr) -> Iterator[object]:
         case ex.Const():
             yield repr(e.value)
             yield e.dtype
-        case ex.Cast():
+        case ex.Cast() | ex.Reinterpret():
             yield e.dtype
         case ex.Call():
             yield e.name

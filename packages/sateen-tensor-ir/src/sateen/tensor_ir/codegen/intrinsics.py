@@ -24,10 +24,8 @@ Rule = Callable[[Call], Expr | None]
 
 
 def is_native(name: str) -> bool:
-    """Whether every code generator implements the call: a conversion, a native function, one of the C library."""
-    if name == "reinterpret" or library_function(name):
-        return True
-    return name in FUNCTIONS and FUNCTIONS[name].is_native
+    """Whether every code generator implements the call: a native function, or one of the C library."""
+    return bool(library_function(name)) or (name in FUNCTIONS and FUNCTIONS[name].is_native)
 
 
 @dataclass(frozen=True, slots=True)

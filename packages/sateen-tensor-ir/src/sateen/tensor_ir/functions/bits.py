@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, shift_left, shift_right
-from sateen.tensor_ir.ir.expr import FLOAT32, Expr, call, const, minimum, select
+from sateen.tensor_ir.ir.expr import FLOAT32, Expr, const, minimum, reinterpret, select
 
 INT32 = DType.of("int32")
 UINT64 = DType.of("uint64")
@@ -25,12 +25,12 @@ _ROOT_HALF = 0x3F3504F3  # the bits of √½
 
 def bits(x: Expr) -> Expr:
     """The bit pattern of a float32 as int32."""
-    return call("reinterpret", [x], INT32)
+    return reinterpret(INT32, x)
 
 
 def from_bits(pattern: Expr) -> Expr:
     """The float32 of a bit pattern."""
-    return call("reinterpret", [pattern], FLOAT32)
+    return reinterpret(FLOAT32, pattern)
 
 
 def with_sign_of(magnitude: Expr, x: Expr) -> Expr:

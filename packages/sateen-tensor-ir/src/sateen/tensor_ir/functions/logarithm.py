@@ -10,7 +10,7 @@ from sateen.tensor_ir.functions.exponential import LN2_HIGH, LN2_LOW
 from sateen.tensor_ir.functions.function import FLOAT64, Kind, MathFunction, Signature
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction
-from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, call, select
+from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, reinterpret, select
 
 # (ln(1 + f) - f + f²/2) / f³ on [√½ - 1, √2 - 1]; the error of ln(1 + f) is 2^-27.4 of it
 _LOG1P = (0.3333333, -0.2500082, 0.20001242, -0.16623409, 0.1420158, -0.1315961, 0.12762217, -0.07636439)
@@ -79,8 +79,8 @@ def _exp2(x: Expr) -> Expr:
     clamped = select(x > 200.0, 200.0, select(x < -200.0, -200.0, x))
     rounded = clamped + _ROUNDER
     f = clamped - (rounded - _ROUNDER)
-    pattern = shift_left(call("reinterpret", [rounded], INT64) + 1023, 52)
-    return (1.0 + f * polynomial(f, _EXP2)) * call("reinterpret", [pattern], FLOAT64)
+    pattern = shift_left(reinterpret(INT64, rounded) + 1023, 52)
+    return (1.0 + f * polynomial(f, _EXP2)) * reinterpret(FLOAT64, pattern)
 
 
 def _pow(x: Expr, y: Expr) -> Expr:

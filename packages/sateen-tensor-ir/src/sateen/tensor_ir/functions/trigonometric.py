@@ -21,7 +21,7 @@ from sateen.tensor_ir.functions.bits import (
 from sateen.tensor_ir.functions.function import Kind, MathFunction, Signature
 from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
 from sateen.tensor_ir.functions.spelling import LibraryFunction
-from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, call, const, maximum, select
+from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, const, maximum, reinterpret, select
 
 # The fraction bits of 2^-24 / 2π, from the first on
 _INVERSE_TURN = (0x00000028BE60DB93, 0x91054A7F09D5F47D, 0x4D377036D8A5664F, 0x10E4107F9458EAF7)
@@ -58,7 +58,7 @@ def _reduce(x: Expr) -> tuple[Expr, Expr]:
     low = bitwise_or(shift_left(second, left), shift_right(shift_right(third, 1), right))
     turn = m * high + shift_right(m * shift_right(low, 32), 32)  # the fraction of a turn in units of 2^-64
     quadrant = shift_right(turn + (1 << 61), 62).astype(INT32)
-    rest = call("reinterpret", [shift_left(turn, 2)], INT64).astype(FLOAT32) * _QUARTER_TURN
+    rest = reinterpret(INT64, shift_left(turn, 2)).astype(FLOAT32) * _QUARTER_TURN
     is_small = magnitude <= _EIGHTH_TURN
     r = select(is_small, magnitude, select(magnitude < INFINITY, rest, NAN))
     return select(is_small, const(0, INT32), quadrant), r

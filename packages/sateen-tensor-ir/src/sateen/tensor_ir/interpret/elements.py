@@ -247,6 +247,8 @@ class _Evaluator:
                 return np.logical_not(self.value(e.value))
             case ex.Cast():
                 return self.cast(self.value(e.value), e.value.dtype, e.dtype)
+            case ex.Reinterpret():
+                return self.reinterpret(self.value(e.value), e.value.dtype, e.dtype)
             case ex.Call():
                 return self.call(e)
             case _:
@@ -317,13 +319,15 @@ class _Evaluator:
             return np.array(flat, target.numpy).reshape(value.shape)
         return value.astype(target.numpy)
 
+    def reinterpret(self, value: Array, source: DType, target: DType) -> Array:
+        if is_unknown(value):
+            raise self.error(f"the bits of a number that is not known do not become {target}")
+        return _widened(value.astype(source.numpy).view(target.numpy), target)
+
     def call(self, e: ex.Call) -> Array:
         args = [self.value(a) for a in e.args]
         if is_unknown(*args):
             raise self.error(f"{e.name} asks for a number that is not known")
-        if e.name == "reinterpret":
-            narrow = args[0].astype(e.args[0].dtype.numpy).view(e.dtype.numpy)
-            return _widened(narrow, e.dtype)
         meaning = meaning_of_arrays(e, self.definition.functions)
         if meaning is None:
             raise self.error(f"call of {e.name!r}, which is no native function; give its meaning in functions=")

@@ -391,6 +391,8 @@ class _Writer:
                 return f"(not {self.expr(e.value)})"
             case ex.Cast():
                 return f"{self.constant(scalars.conversion(e.value.dtype, e.dtype))}({self.expr(e.value)})"
+            case ex.Reinterpret():
+                return f"{self.constant(scalars.reinterpretation(e.value.dtype, e.dtype))}({self.expr(e.value)})"
             case ex.Call():
                 return self.call(e)
         raise unknown(e, "the interpreter")
@@ -440,8 +442,6 @@ class _Writer:
 
     def call(self, e: ex.Call) -> str:
         listed = ", ".join(self.expr(a) for a in e.args)
-        if e.name == "reinterpret":
-            return f"{self.constant(scalars.reinterpretation(e.args[0].dtype, e.dtype))}({listed})"
         meaning = meaning_of_values(e, self.functions)
         if meaning is None:
             raise ExecutionError(f"call of {e.name!r}, which is no native function; give its meaning in functions=")

@@ -76,7 +76,7 @@ class _Writer:
         match node:
             case ex.Const():
                 yield f"{node.value!r}:{node.dtype}"
-            case ex.Cast():
+            case ex.Cast() | ex.Reinterpret():
                 yield str(node.dtype)
             case ex.Call():
                 yield f"{node.name}:{node.dtype}"

@@ -3,8 +3,8 @@
 Nodes are immutable; `==` builds a comparison, dictionaries and sets go by identity. The grammar (`*` marks what only a
 tensor expression holds, `+` what only loop IR holds):
 
-    e = Const | Var | Cast(e) | e op e | Not(e) | Select(e, e, e) | Call(name, e...) | Piecewise(e..., index)
-      | Read(tensor, e...)* | Reduce(combiner, e..., axes, where)* | Load(buffer, e...)+
+    e = Const | Var | Cast(e) | Reinterpret(e) | e op e | Not(e) | Select(e, e, e) | Call(name, e...)
+      | Piecewise(e..., index) | Read(tensor, e...)* | Reduce(combiner, e..., axes, where)* | Load(buffer, e...)+
 
 Their meaning (overflow, rounding, which operand may be left unevaluated) is in docs/semantics.md.
 """
@@ -225,6 +225,14 @@ class IterVar(Var):
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cast(Expr):
     """`value` converted to `dtype`."""
+
+    value: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Reinterpret(Expr):
+    """The bits of `value` as `dtype`, a type of the same width."""
 
     value: Expr
     dtype: DType
@@ -764,6 +772,14 @@ def cast(dtype: DType | str, value: Operand) -> Expr:
     if isinstance(value, Cast) and {kind, value.dtype} == {INDEX, INT64}:  # what was exact on the way is left out
         return cast(kind, value.value)
     return Cast(value, kind)
+
+
+def reinterpret(dtype: DType | str, value: Operand) -> Expr:
+    """The bits of `value` as a type of the same width. Raises ExpressionError for another width, and for bool."""
+    x, kind = as_data(as_expr(value)), element_type(dtype)
+    if kind.bits != x.dtype.bits or BOOL in (kind, x.dtype):
+        raise ExpressionError(f"reinterpret expects types of equal width, found {x.dtype} as {kind}")
+    return Reinterpret(x, kind)
 
 
 def as_data(e: Expr) -> Expr:

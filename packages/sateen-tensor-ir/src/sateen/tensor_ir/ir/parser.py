@@ -572,6 +572,10 @@ class _Parser:
             if len(args) != operation[1]:
                 self.fail(f"{operation[1]} operands of {name.text!r}", name)
             return operation[0](*args)  # type: ignore[no-any-return]
+        if name.text == "reinterpret":
+            if len(args) != 1 or result is None:
+                self.fail("one operand and a type, as in reinterpret:int32(x)", name)
+            return ex.Reinterpret(args[0], result)
         if not args and result is None:
             self.fail("a type, as in f:int32(), of a call without arguments", name)
         return ex.Call(name.text, args, result if result is not None else args[0].dtype)

@@ -172,6 +172,8 @@ class _Printer:
                 return f"not {self.expr(e.value, level)}"
             case ex.Cast():
                 return f"{e.dtype}({self.expr(e.value)})"
+            case ex.Reinterpret():
+                return f"reinterpret:{e.dtype}({self.expr(e.value)})"
             case ex.Select():
                 return f"select({self.expr(e.condition)}, {self.expr(e.then)}, {self.expr(e.otherwise)})"
             case ex.Call():

@@ -273,6 +273,10 @@ class _Verifier:
             case ex.Call():
                 for operand in (*e.args, e):
                     self.expect(operand.dtype != ex.INDEX, f"a call of {e.name!r} takes and gives data, found index")
+            case ex.Reinterpret():
+                types = e.value.dtype, e.dtype
+                fits = types[0].bits == types[1].bits and not {ex.BOOL, ex.INDEX} & {*types}
+                self.expect(fits, f"'reinterpret' expects types of equal width, found {types[0]} as {types[1]}")
             case ex.Const() | ex.Cast():
                 pass
             case _:

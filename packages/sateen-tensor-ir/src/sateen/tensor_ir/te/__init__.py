@@ -13,12 +13,12 @@ from sateen.tensor_ir.functions.logarithm import pow as power
 from sateen.tensor_ir.functions.trigonometric import cos, sin
 from sateen.tensor_ir.ir import expr as _expr
 from sateen.tensor_ir.ir.buffer import Buffer, decl_buffer
-from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, select
+from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, reinterpret, select
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.extern import extern
-from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, reinterpret, rsqrt
+from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, rsqrt
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
 from sateen.tensor_ir.te.tensor import Tensor, compute, constant, piecewise, placeholder, var
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.functions.arithmetic import sqrt
 from sateen.tensor_ir.functions.integer import bitwise_xor
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import BOOL, Expr, as_expr, call
+from sateen.tensor_ir.ir.expr import Expr, as_expr
 
 
 def rsqrt(x: Any) -> Expr:
@@ -32,11 +30,3 @@ def bitwise_not(x: Any) -> Expr:
     """Every bit inverted."""
     x = as_expr(x)
     return bitwise_xor(x, -1 if ex.int_range(x.dtype)[0] < 0 else ex.int_range(x.dtype)[1])
-
-
-def reinterpret(dtype: DType | str, x: Any) -> Expr:
-    """The bits of x as another type of the same width."""
-    x, kind = ex.as_data(as_expr(x)), ex.element_type(dtype)
-    if kind.bits != x.dtype.bits or BOOL in (kind, x.dtype):
-        raise ExpressionError(f"reinterpret expects types of equal width, found {x.dtype} as {kind}")
-    return call("reinterpret", [x], kind)

@@ -213,6 +213,8 @@ class Expressions:
                 return self.code(chain)
             case ex.Cast():
                 return self._conversion(e)
+            case ex.Reinterpret():
+                return self._reinterpreted(e)
             case ex.Call():
                 return self._call(e)
             case Load():
@@ -335,8 +337,6 @@ class Expressions:
         return self.cast(target, self.code(e.value))
 
     def _call(self, e: ex.Call) -> Code:
-        if e.name == "reinterpret":
-            return self._reinterpreted(e)
         function = FUNCTIONS.get(e.name)
         spelling = self.dialect.spelling(function) if function is not None else None
         if library := library_function(e.name):
@@ -359,9 +359,9 @@ class Expressions:
             "called for its effect"
         )
 
-    def _reinterpreted(self, e: ex.Call) -> Code:
-        operand, source, target = e.args[0], e.args[0].dtype, e.dtype
-        value = self.code(operand)
+    def _reinterpreted(self, e: ex.Reinterpret) -> Code:
+        source, target = e.value.dtype, e.dtype
+        value = self.code(e.value)
         if source.is_float and source.bits == 16:
             value, source = Code(f"{self.source.require(routines.pack(source))}({value.text})"), DType.of("uint16")
         if target.is_float and target.bits == 16:

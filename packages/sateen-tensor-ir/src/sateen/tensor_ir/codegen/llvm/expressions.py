@@ -485,10 +485,11 @@ class Expressions(Conversions):
     def _cast(self, e: ex.Cast) -> Value:
         return self.cast(self.value(e.value), e.value.dtype, e.dtype)
 
+    def _reinterpret(self, e: ex.Reinterpret) -> Value:
+        return self.reinterpret(self.value(e.value), e.value.dtype, e.dtype)
+
     def _call(self, e: ex.Call) -> Value:
         arguments = self.match_widths(*(self.value(a) for a in e.args))
-        if e.name == "reinterpret":
-            return self.reinterpret(arguments[0], e.args[0].dtype, e.dtype)
         if library := library_function(e.name):
             return self._library_call(library, arguments)
         function = FUNCTIONS.get(e.name)
@@ -545,6 +546,7 @@ _RULES: dict[type[Expr], Callable[[Any, Any], Value]] = {
     ex.Select: Expressions._select,
     ex.Piecewise: Expressions._piecewise,
     ex.Cast: Expressions._cast,
+    ex.Reinterpret: Expressions._reinterpret,
     ex.Call: Expressions._call,
     ex.Read: _unexpected,
     ex.Reduce: _unexpected,
