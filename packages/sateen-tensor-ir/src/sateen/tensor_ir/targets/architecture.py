@@ -90,8 +90,9 @@ class Architecture:
 
     def cpu_of(self, name: str, features: frozenset[str]) -> CPU:
         """The processor of a name, or the highest level that some features reach."""
-        known = self.cpus.get(name)
-        return known or next(level for level in self.levels if level.features <= features)
+        if name in self.cpus:
+            return self.cpus[name]
+        return next(level for level in self.levels if level.features <= features)
 
     def vectors_of(self, features: frozenset[str]) -> Vectors:
         """The vector registers that code with some features may use."""
