@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends import readers
+from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
@@ -67,16 +68,18 @@ class PlainModel(Model):
         return iter(())
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        outputs = [name for (name,) in self._of("output")]
-        names = [name for line in self._of("node") for name in line[line.index("->") + 1 :]]
-        importer = PlainImporter("net", "net", self.declarations(), names, outputs, bindings, self.limits)
+        nodes = in_order(list(self._of("node")), _reads, _gives, lambda line: f"node {line[0]!r}")
+        inputs = {given.name: given for given in self.declarations()}
+        part = part_of(nodes, list(inputs), [name for (name,) in self._of("output")], _reads, _gives, bindings)
+        names = [name for line in nodes for name in _gives(line)]
+        declarations = [inputs[name] for name in part.inputs]
+        importer = PlainImporter("net", "net", declarations, names, part.outputs, bindings, self.limits)
         importer.bind_inputs()
         for name, *numbers in self._of("data"):
             exact = all(number.isdigit() for number in numbers)
             data = np.array(list(map(float, numbers)), np.int64 if exact else np.float32)
             importer.define(importer.scope, name, data)
-        nodes = in_order(list(self._of("node")), _reads, _gives, lambda line: f"node {line[0]!r}")
-        importer.read(nodes, importer.scope, Place(importer.emitter))
+        importer.read(part.nodes, importer.scope, Place(importer.emitter))
         return importer.finish({})
 
 
@@ -101,7 +104,8 @@ class PlainImporter(Importer[Words]):
         return converted(ModelNode(call, {}), converter)
 
     def declaration(self, name: str) -> Declaration | None:
-        return None
+        """Values are called after their type, or are of none."""
+        return Declaration(name, DType.of("float32"), (2,)) if name.startswith("pair") else None
 
 
 def _load(source: Source, limits: Limits) -> PlainModel:

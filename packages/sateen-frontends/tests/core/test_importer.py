@@ -81,6 +81,21 @@ def test_all_gaps_are_told_at_once_and_what_lies_behind_is_looked_up(plain):
         load(plain(lines))
 
 
+def test_a_node_behind_a_gap_is_checked_by_what_the_model_declares(plain):
+    lines = "input x float32 2\nnode a sing x -> pair\nnode b add pair x -> b\nnode c concat pair b -> c\noutput c"
+    report = check(plain(lines))
+    assert ([gap.node for gap in report.gaps], report.unchecked) == (["a"], 0)
+    wrong = check(plain(lines.replace("x float32 2", "x float32 3")))
+    assert [(gap.node, gap.reason) for gap in wrong.gaps[1:]] == [
+        ("b", "add: shapes [2] and [3] differ in dimension 0 of the common shape"),
+    ]  # fmt: skip
+
+
+def test_what_a_node_behind_a_gap_must_know_is_no_gap_of_its_own(plain):
+    report = check(plain("input x float32 2\nnode a sing x -> pair\nnode b reshape x pair -> b\noutput b"))
+    assert ([gap.node for gap in report.gaps], report.unchecked) == (["a"], 1)
+
+
 def test_shapes_dims_and_constants_bind_inputs(plain):
     lines = "input x float32 n 2\ninput w float32 2\nnode a add x w -> y\noutput y"
     graph, parameters = load(plain(lines), shapes={"x": (3, 2)}, constants={"w": np.ones(2, np.float32)})

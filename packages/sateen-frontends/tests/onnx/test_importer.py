@@ -657,9 +657,37 @@ def test_declared_types_let_nodes_behind_a_gap_be_checked() -> None:
     ]
     model = model_of(nodes, {"x": (FLOAT, [2])})
     model.graph.value_info.append(helper.make_tensor_value_info("a", FLOAT, [2]))
-    assert [gap.node for gap in check_onnx(model).gaps] == ["gap", "wrong"]
+    report = check_onnx(model)
+    assert [gap.node for gap in report.gaps] == ["gap", "wrong"]
+    assert report.gaps[1].reason == "input 0 (A) is float32; And of opset 17 takes bool"
+    model.graph.node[1].op_type = "Add"
+    assert [gap.node for gap in check_onnx(model).gaps] == ["gap"]
+    model.graph.node[1].op_type = "And"
     model.graph.value_info[0].type.tensor_type.shape.dim[0].dim_param = "of nobody"
     assert [gap.node for gap in check_onnx(model).gaps] == ["gap"]
+
+
+def test_a_network_is_cut_at_values_within_it() -> None:
+    """What lies before and behind may be of types and operators that sateen lacks; a branch reads what is around it."""
+    branch = helper.make_graph([helper.make_node("Add", ["t", "w"], ["r"])], "branch", [], [
+        helper.make_empty_tensor_value_info("r")
+    ])  # fmt: skip
+    nodes = [
+        helper.make_node("Alien", ["name"], ["t"], domain="far.away"),
+        helper.make_node("Relu", ["v"], ["w"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch),
+        helper.make_node("Alien", ["y"], ["end"], domain="far.away"),
+    ]
+    inputs = {"name": (TensorProto.STRING, [1]), "v": (FLOAT, [2]), "u": (FLOAT, [2]), "c": (BOOL, [])}
+    model = model_of(nodes, inputs, outputs=["end"])
+    with pytest.raises(FrontendError, match="can't begin at 't': the model does not say of what type it is"):
+        from_onnx(model, inputs=["t"], outputs=["y"])
+    model.graph.value_info.append(helper.make_tensor_value_info("t", FLOAT, None))
+    graph, _ = from_onnx(model, inputs=["t"], outputs=["y"], shapes={"t": [2]}, constants={"c": np.array(True)})
+    assert [str(v.type) for v in graph.inputs] == ["float32[2]"] * 2
+    assert [v.name for v in (*graph.inputs, *graph.outputs)] == ["v", "t", "y"]
+    assert ops(graph) == [element_wise.Relu(), broadcast.Add()]
+    assert check_onnx(model, inputs=["t"], outputs=["y"], shapes={"t": [2]}).nodes == 2
 
 
 def test_long_texts_of_a_report_lose_their_middle() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sateen.frontends.core.inputs import Bindings
-from sateen.frontends.core.reader import Model, Reader
+from sateen.frontends.core.reader import Model, Reader, network_of
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import LIMITS, Source, read_source
 from sateen.frontends.onnx import ONNX
@@ -46,19 +46,19 @@ def load(
     shapes: Mapping[str, Sequence[int]] = {},  # never written to
     dims: Mapping[str, int] = {},
     constants: Mapping[str, Array | float] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
     operators: OpSet = OPS,
 ) -> tuple[Graph, dict[str, Array]]:
     """Read a model of any format that is known: a path, or its bytes.
 
     `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
-    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `operators` may
-    have some of other packages. The second result holds the data of the graph's parameters by name. Raises
-    FrontendError where the model is malformed or has nodes that can't be compiled, naming all of them.
+    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `inputs` and
+    `outputs` name values within the model at which the network begins and ends. `operators` may have some of other
+    packages. The second result holds the data of the graph's parameters by name. Raises FrontendError where the model
+    is malformed or has nodes that can't be compiled, naming all of them.
     """
-    graph, report = open_model(source).read(Bindings(shapes, dims, constants), operators)
-    if graph is None:
-        raise FrontendError(str(report))
-    return graph, {value.name: data for value, data in graph.parameters.items()}
+    return network_of(open_model(source), Bindings(shapes, dims, constants, inputs, outputs), operators)
 
 
 def check(
@@ -67,7 +67,9 @@ def check(
     shapes: Mapping[str, Sequence[int]] = {},
     dims: Mapping[str, int] = {},
     constants: Mapping[str, Array | float] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
     operators: OpSet = OPS,
 ) -> Report:
     """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
-    return open_model(source).read(Bindings(shapes, dims, constants), operators)[1]
+    return open_model(source).read(Bindings(shapes, dims, constants, inputs, outputs), operators)[1]

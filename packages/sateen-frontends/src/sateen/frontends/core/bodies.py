@@ -54,6 +54,8 @@ class Body(Generic[P]):
         if value not in self.captured:
             decided_by = partial(self.outer.decided_by, value)
             self.captured[value] = self.emitter.inner_input(value.name, value.type, decided_by)
+            if self.outer.is_behind_gap(value):
+                self.emitter.mark_stand_in(self.captured[value])
         return self.captured[value]
 
     def constant(self, data: Array) -> Value:

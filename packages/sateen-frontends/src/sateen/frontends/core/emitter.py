@@ -52,6 +52,7 @@ class Emitter:
         self._outputs = frozenset(outputs)
         self._taken: dict[str, int] = {}
         self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
+        self._stand_ins: set[Value] = set()
         self._inner_inputs: dict[Value, Callable[[], list[str]]] = {}
         self._tensor_bytes = tensor_bytes
         self._constant_bytes = tensor_bytes
@@ -70,6 +71,20 @@ class Emitter:
         value = self.input(name, type_)
         self._inner_inputs[value] = decided_by
         return value
+
+    def stand_in(self, name: str, type_: TensorType) -> Value:
+        """A value of this type for one that can't be computed, so that what reads it can be checked."""
+        value = self._builder.declare(Value(name, type_))
+        self.mark_stand_in(value)
+        return value
+
+    def mark_stand_in(self, value: Value) -> None:
+        """Note that an input stands for what can't be computed."""
+        self._stand_ins.add(value)
+
+    def is_behind_gap(self, value: Value) -> bool:
+        """Whether a value depends on one that can't be computed."""
+        return bool(self._stand_ins) and not self._stand_ins.isdisjoint(self._builder.part((value,)).inputs)
 
     def beside(self, name: str) -> str:
         """`name`, or that with a number, so that it is no value of the model and none of ours."""

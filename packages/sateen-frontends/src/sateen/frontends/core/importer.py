@@ -17,7 +17,7 @@ from sateen.frontends.core.emitter import Allowance, Emitter
 from sateen.frontends.core.inputs import Bindings, Declaration, bound, constant_input, input_types, require_known
 from sateen.frontends.core.operands import Operand, type_of
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
-from sateen.frontends.core.report import Gap, Report, UnsupportedError
+from sateen.frontends.core.report import BehindGapError, Gap, Report, UnsupportedError
 from sateen.frontends.core.source import Limits
 from sateen.graph_ir.graph import Array, Graph, NodeSpan, Value
 from sateen.graph_ir.ops.element_wise import Identity
@@ -32,7 +32,8 @@ Conversion = Callable[[Call], Results | None]
 
 
 class Importer(ABC, Generic[P]):
-    """One reading of a model. `names` are those of the model's own values, `outputs` those that it gives."""
+    """One reading of a model. `declarations` are of the inputs that it reads, `names` are those of the model's own
+    values, `outputs` those that it gives."""
 
     def __init__(
         self,
@@ -48,7 +49,9 @@ class Importer(ABC, Generic[P]):
         self.limits = limits
         self.outputs = tuple(outputs)
         self.constants = bindings.constants
-        self.inputs, self.dims = input_types(declarations, bindings.shapes, bindings.dims)
+        given = {declared.name for declared in declarations}
+        begun = [self._begun(name, bindings) for name in dict.fromkeys(bindings.inputs) if name not in given]
+        self.inputs, self.dims = input_types([*declarations, *begun], bindings.shapes, bindings.dims)
         self._open = {symbol for type_ in self.inputs.values() for symbol in _symbols(type_)}
         self._allowance = Allowance()
         self.emitter = self.emitter_of(graph, names, outputs)
@@ -71,6 +74,13 @@ class Importer(ABC, Generic[P]):
         """What the model says of a value that it computes; None where it says nothing. Raises FrontendError for what is
         no tensor."""
 
+    def _begun(self, name: str, bindings: Bindings) -> Declaration:
+        """What is known of a value at which the network begins. Raises FrontendError where that is no type."""
+        declared = self.declaration(name)
+        if declared is None or (declared.shape is None and name not in bindings.shapes):
+            raise FrontendError(f"the network can't begin at {name!r}: the model does not say of what type it is")
+        return declared
+
     def emitter_of(self, graph: str, names: Iterable[str], outputs: Iterable[str]) -> Emitter:
         """An emitter of a graph whose own values have these names."""
         return Emitter(graph, names, outputs, self.limits.tensor_bytes, self._allowance)
@@ -87,7 +97,7 @@ class Importer(ABC, Generic[P]):
     def define(self, scope: Scope, name: str, data: Array) -> None:
         """Data of the model. Raises FrontendError where the user gives a constant of that name."""
         if scope is self.scope and name in self.constants:
-            raise FrontendError(f"constant {name!r} is an initialiser of the model already")
+            raise FrontendError(f"constant {name!r} has data in the model already")
         scope[name] = data
 
     def finish(self, opsets: Mapping[str, int]) -> tuple[Graph | None, Report]:
@@ -122,7 +132,9 @@ class Importer(ABC, Generic[P]):
                 self._count_expanded()
             else:
                 self._operators[heading.qualified_operator] += 1
-            scope.update(zip(heading.outputs, self._results_of(node, heading, scope, place), strict=False))
+            results = zip(heading.outputs, self._results_of(node, heading, scope, place), strict=False)
+            begun = self.inputs if scope is self.scope else ()
+            scope.update((name, result) for name, result in results if name not in begun)
 
     def _count_expanded(self) -> None:
         self._inner_nodes += 1
@@ -138,9 +150,12 @@ class Importer(ABC, Generic[P]):
                 remedy = error.help if isinstance(error, UnsupportedError) else ""
                 where = f"inside it, node {heading.name!r} ({heading.operator})"
                 raise UnsupportedError(f"{where}: {error}", remedy) from error
-            self._report(heading, scope, place, error)
+            if isinstance(error, BehindGapError):
+                self._unchecked += 1
+            else:
+                self._report(heading, scope, place, error)
             results = None
-        return [self._stand_in(name) for name in heading.outputs] if results is None else results
+        return [self._stand_in(name, place) for name in heading.outputs] if results is None else results
 
     def _converted(self, node: P, heading: Heading, scope: Scope, place: Place) -> Results | None:
         conversion = self.conversion_of(node, heading)
@@ -178,7 +193,7 @@ class Importer(ABC, Generic[P]):
             )
         )
 
-    def _stand_in(self, name: str) -> Operand | Unknown:
+    def _stand_in(self, name: str, place: Place) -> Operand | Unknown:
         """A value of the type that the model declares, so that what follows a gap can be checked. A type of dimensions
         that are none of the inputs' would mean gaps of its own."""
         try:
@@ -188,7 +203,7 @@ class Importer(ABC, Generic[P]):
         if declared is None or declared.type is None:
             return UNKNOWN
         known = bound(declared.type, self.dims)
-        return Value(name, known) if self._open.issuperset(_symbols(known)) else UNKNOWN
+        return place.emitter.stand_in(name, known) if self._open.issuperset(_symbols(known)) else UNKNOWN
 
 
 def _symbols(type_: TensorType) -> set[Symbol]:

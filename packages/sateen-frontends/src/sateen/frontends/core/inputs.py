@@ -31,11 +31,17 @@ class Declaration:
 @dataclass(frozen=True, slots=True)
 class Bindings:
     """What a user gives with a model: shapes of inputs, extents of dimensions that the model names, and inputs that are
-    constants, each an array or, for a scalar, a number."""
+    constants, each an array or, for a scalar, a number.
+
+    `inputs` and `outputs` are values within the model at which the network is cut: it begins and ends there. Other
+    inputs of the model stay where the outputs need them.
+    """
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     constants: Mapping[str, Array | float] = field(default_factory=dict)
+    inputs: Sequence[str] = ()
+    outputs: Sequence[str] = ()
 
 
 def input_types(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sateen.frontends.core.attributes import Attributes
 from sateen.frontends.core.emitter import Emitter, Evaluation
 from sateen.frontends.core.operands import Operand, normal_axis, require_bound, static_extents, symbols_of, type_of
 from sateen.frontends.core.place import Call
-from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.report import BehindGapError, UnsupportedError
 from sateen.graph_ir.graph import Array, Value
 from sateen.graph_ir.types import Dim
 from sateen.runtime.dtype import DType
@@ -27,7 +27,10 @@ class ModelNode(Attributes):
     """One node while it is converted.
 
     `inputs` are operands, None where an optional input is absent; `outputs` are the names that the results take.
+    `how_to_fold` is what errors add about who computes constants in models of the format.
     """
+
+    how_to_fold: ClassVar[str] = ""
 
     def __init__(self, call: Call, attributes: Mapping[str, Any]) -> None:
         super().__init__(attributes)
@@ -127,9 +130,11 @@ class ModelNode(Attributes):
     def _undecided(self, index: int, value: Value) -> UnsupportedError:
         """What is said of an input that must be known and is not."""
         what = f"{self.described(index)} must be known while compiling, but"
+        if self._emitter.is_behind_gap(value):
+            return BehindGapError(f"{what} a node computes it that can't be compiled")
         if self._emitter.is_constant(value):
             return UnsupportedError(
-                f"{what} takes long to compute from constants", "store its data in the model, as onnxsim does"
+                f"{what} takes long to compute from constants", f"store its data in the model{self.how_to_fold}"
             )
         names = self._emitter.decided_by(value)
         if not names:

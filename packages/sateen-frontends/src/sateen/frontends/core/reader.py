@@ -11,8 +11,9 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.peers import Peer
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
-from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.graph import Array, Graph
 from sateen.graph_ir.op_set import OpSet
+from sateen.runtime.errors import FrontendError
 
 
 class Model(ABC):
@@ -30,6 +31,14 @@ class Model(ABC):
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
         """The graph of the model, None where it has gaps, and the report of these. Raises FrontendError where the model
         is malformed. `operators` may have some of other packages."""
+
+
+def network_of(model: Model, bindings: Bindings, operators: OpSet) -> tuple[Graph, dict[str, Array]]:
+    """The graph of a model and the data of its parameters by name. Raises FrontendError where it has gaps."""
+    graph, report = model.read(bindings, operators)
+    if graph is None:
+        raise FrontendError(str(report))
+    return graph, {value.name: data for value, data in graph.parameters.items()}
 
 
 @dataclass(frozen=True, slots=True)

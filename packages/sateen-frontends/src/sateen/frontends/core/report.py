@@ -20,6 +20,10 @@ class UnsupportedError(FrontendError):
         self.help = remedy
 
 
+class BehindGapError(UnsupportedError):
+    """A node that must know what one computes that can't be compiled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     """A node that can't be compiled. `inputs` are the types that it reads, where they are known; `domain` and `opset`

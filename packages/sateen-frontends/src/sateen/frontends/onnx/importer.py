@@ -14,6 +14,7 @@ import onnx
 from onnx.defs import OpSchema
 
 from sateen.frontends.core.bodies import Bodies, present
+from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
@@ -36,6 +37,7 @@ from sateen.frontends.onnx.structure import (
     nodes_in_order,
     opsets_of,
     plain_domain,
+    reads,
 )
 from sateen.frontends.onnx.tensors import tensor_bytes, to_array
 from sateen.graph_ir.graph import Array, Graph
@@ -70,18 +72,19 @@ class OnnxImporter(Importer[onnx.NodeProto]):
             *(value.name for value in (*self.graph.input, *self.graph.initializer)),
             *(name for node in self.graph.node for name in node.output),
         ]
+        inputs = {value.name: value for value in inputs_of(self.graph)}
         outputs = [output.name for output in self.graph.output]
-        declarations = [declaration_of(value) for value in inputs_of(self.graph)]
-        super().__init__(
-            file.name, self.graph.name or "graph", declarations, names, outputs, bindings, file.limits
-        )
+        nodes = nodes_in_order(self.graph.node, file.name)
+        self.part = part_of(nodes, list(inputs), outputs, reads, lambda node: node.output, bindings)
+        declarations = [declaration_of(inputs[name]) for name in self.part.inputs]
+        graph = self.graph.name or "graph"
+        super().__init__(file.name, graph, declarations, names, self.part.outputs, bindings, file.limits)
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
         for name, data in self._data(self.graph, self.file.weights).items():
             self.define(self.scope, name, data)
-        nodes = nodes_in_order(self.graph.node, self.model)
-        self.read(nodes, self.scope, Place(self.emitter, self.opsets))
+        self.read(self.part.nodes, self.scope, Place(self.emitter, self.opsets))
         return self.finish(self.opsets)
 
     def _data(self, graph: onnx.GraphProto, weights: Mapping[int, memoryview] = {}) -> dict[str, Array]:

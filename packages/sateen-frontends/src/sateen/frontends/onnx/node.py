@@ -26,6 +26,8 @@ class OnnxNode(ModelNode):
     operator last changed; `decode` makes an array of a tensor in an attribute.
     """
 
+    how_to_fold = ", as onnxsim does"
+
     def __init__(
         self,
         proto: onnx.NodeProto,

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.reader import Model, Reader
+from sateen.frontends.core.reader import Model, Reader, network_of
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.onnx.declarations import declaration_of
@@ -22,7 +22,6 @@ from sateen.frontends.onnx.structure import inputs_of
 from sateen.graph_ir.graph import Array, Graph
 from sateen.graph_ir.op_set import OpSet
 from sateen.graph_ir.ops import OPS
-from sateen.runtime.errors import FrontendError
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +51,20 @@ def from_onnx(
     shapes: Mapping[str, Sequence[int]] = {},  # never written to
     dims: Mapping[str, int] = {},
     constants: Mapping[str, Array | float] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
     operators: OpSet = OPS,
 ) -> tuple[Graph, dict[str, Array]]:
     """Read an ONNX model: a path, its bytes or its message.
 
     `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
-    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `operators` may
-    have some of other packages, for nodes of their domain and type that are not ours. The second result holds the data
-    of the graph's parameters by name. Raises FrontendError where the model is malformed or has nodes that can't be
-    compiled, naming all of them.
+    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `inputs` and
+    `outputs` name values within the model at which the network begins and ends. `operators` may have some of other
+    packages, for nodes of their domain and type that are not ours. The second result holds the data of the graph's
+    parameters by name. Raises FrontendError where the model is malformed or has nodes that can't be compiled, naming
+    all of them.
     """
-    graph, report = import_onnx(load(source), Bindings(shapes, dims, constants), operators)
-    if graph is None:
-        raise FrontendError(str(report))
-    return graph, {value.name: data for value, data in graph.parameters.items()}
+    return network_of(OnnxModel(load(source)), Bindings(shapes, dims, constants, inputs, outputs), operators)
 
 
 def check_onnx(
@@ -74,7 +73,9 @@ def check_onnx(
     shapes: Mapping[str, Sequence[int]] = {},
     dims: Mapping[str, int] = {},
     constants: Mapping[str, Array | float] = {},
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
     operators: OpSet = OPS,
 ) -> Report:
     """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
-    return import_onnx(load(source), Bindings(shapes, dims, constants), operators)[1]
+    return import_onnx(load(source), Bindings(shapes, dims, constants, inputs, outputs), operators)[1]

@@ -1,0 +1,45 @@
+"""Networks are cut at values within them; what lies beyond is not read."""
+
+import pytest
+
+from sateen.frontends import check, load
+from sateen.runtime.errors import FrontendError
+
+LINES = """\
+input sound float32 9
+input x float32 2
+node decode listen sound -> pair
+node double add pair x -> twice
+node rectify relu twice -> y
+node draw paint y -> picture
+output picture
+"""
+
+
+def cut(plain, **where):
+    graph, _ = load(plain(LINES), **where)
+    return [v.name for v in graph.inputs], [n.outputs[0].name for n in graph.nodes], [v.name for v in graph.outputs]
+
+
+def test_a_network_begins_and_ends_within_the_model(plain):
+    assert [gap.operator for gap in check(plain(LINES)).gaps] == ["listen", "paint"]
+    assert cut(plain, inputs=["pair"], outputs=["y"]) == (["x", "pair"], ["twice", "y"], ["y"])
+    assert cut(plain, inputs=["pair"], outputs=["twice", "y"]) == (["x", "pair"], ["twice", "y"], ["twice", "y"])
+
+
+def test_a_value_at_which_a_network_ends_may_be_one_at_which_it_begins(plain):
+    assert cut(plain, inputs=["pair"], outputs=["pair"]) == (["pair"], [], ["pair"])
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"inputs": ["pear"]}, "inputs names 'pear'; the model's values are 'sound', 'x', 'pair', 'twice', 'y'"),
+        ({"outputs": ["z"]}, "outputs names 'z'; the model's values are"),
+        ({"inputs": ["twice"], "outputs": ["y"]}, "can't begin at 'twice': the model does not say of what type it is"),
+        ({"inputs": ["y"], "outputs": ["twice"]}, "can't begin at 'y': what it gives does not depend on that"),
+    ],
+)
+def test_what_is_no_place_to_cut_is_refused(plain, where, message):
+    with pytest.raises(FrontendError, match=message):
+        load(plain(LINES), **where)
