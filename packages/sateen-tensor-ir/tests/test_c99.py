@@ -13,7 +13,7 @@ from sateen.runtime.abi import DLTensor, SateenHost, Status
 from sateen.runtime.errors import ArgumentError, CodegenError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.codegen.c_family import emit_c
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir import expr as ex

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import build, te
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.ir import expr as ex
 

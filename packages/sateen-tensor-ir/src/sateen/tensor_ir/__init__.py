@@ -5,7 +5,7 @@
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.build import CompiledModule, build, build_functions
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
 from sateen.tensor_ir.explain import Explanation, explain
 from sateen.tensor_ir.lower import lower

@@ -17,7 +17,7 @@ from sateen.runtime.module import Function as LoadedFunction
 from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_header import c_header
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import LoadedObject, ModuleText, Report, companion_text, once
 from sateen.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
@@ -221,7 +221,7 @@ def build(
     `target` is a Target or its text; plain "llvm" is this machine with all that its processor has, "c" and "opencl"
     give a source. `buffers` declares storage other than compact row-major for some arguments; those in `aliased` may
     overlap each other. With `denormals` flush subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules`
-    expand intrinsics, the user's own among them. `cache` keeps object code from process to process.
+    expand calls of functions, the user's own among them. `cache` keeps object code from process to process.
     Raises ScheduleError, LoweringError, CodegenError, TargetError.
     """
     if denormals not in DENORMALS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
-from sateen.tensor_ir.codegen.intrinsics import IntrinsicRules
+from sateen.tensor_ir.codegen.expand_calls import IntrinsicRules
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram

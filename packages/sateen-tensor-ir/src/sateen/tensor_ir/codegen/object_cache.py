@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 from sateen.runtime.cache_folder import CacheFolder
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.codegen.llvm import Report
 from sateen.tensor_ir.codegen.object_code import ObjectCode
 from sateen.tensor_ir.ir.digest import digest

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules, lower_intrinsics
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules, expand_calls
 from sateen.tensor_ir.codegen.llvm import ModuleText, ParsedModule, Report, compile_text, emit_module, target_machine
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
@@ -39,7 +39,7 @@ def generate(
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     own = rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target))
-    bodies = [lower_intrinsics(f.body, rules, own) for f in functions]
+    bodies = [expand_calls(f.body, rules, own) for f in functions]
     ready = [replace(f, body=body) for f, body in zip(functions, bodies, strict=True)]
     return emit_module(ready, target.triple, internal=internal, features=features_of(target))
 

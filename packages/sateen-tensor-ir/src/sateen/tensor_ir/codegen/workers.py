@@ -150,7 +150,7 @@ class CompilerPool:
         self.close()
 
     def compile(self, functions: Sequence[Function], target: Target | str = "llvm") -> list[ObjectCode]:
-        """Object code of each function in order, with the default intrinsic rules.
+        """Object code of each function in order, with the rules that ship.
 
         Raises CodegenError where a function can't be compiled, or a worker dies on it.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sateen.tensor_ir.ir.buffer import Buffer
@@ -37,14 +37,24 @@ def written_by(node: Node) -> tuple[Buffer, ...]:
 
 def all_read(*nodes: Node) -> set[Buffer]:
     """The buffers that the nodes, or something beneath them, may read."""
-    return {buffer for node in nodes for n in walk(node) for buffer in _of(_READ, n)}
+    return _all(_READ, nodes)
 
 
 def all_written(*nodes: Node) -> set[Buffer]:
     """The buffers that the nodes, or something beneath them, may write."""
-    return {buffer for node in nodes for n in walk(node) for buffer in _of(_WRITTEN, n)}
+    return _all(_WRITTEN, nodes)
 
 
 def _of(rules: Rules, node: Node) -> tuple[Buffer, ...]:
     rule = rules.get(type(node))
     return () if rule is None else rule(node)
+
+
+def _all(rules: Rules, nodes: Iterable[Node]) -> set[Buffer]:
+    found: set[Buffer] = set()
+    for node in nodes:
+        for n in walk(node):
+            rule = rules.get(type(n))
+            if rule is not None:
+                found.update(rule(n))
+    return found

@@ -17,7 +17,7 @@ from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.codegen.invariants import without_invariants
 from sateen.tensor_ir.codegen.signature import signature_of, symbols_of
 from sateen.tensor_ir.ir import expr as ex

@@ -32,7 +32,7 @@ from sateen.tensor_ir.codegen.c_family.literals import (
     storage_type,
 )
 from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64
-from sateen.tensor_ir.codegen.intrinsics import IntrinsicRules, lower_intrinsics
+from sateen.tensor_ir.codegen.expand_calls import IntrinsicRules, expand_calls
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine, RoutineCall
 from sateen.tensor_ir.ir import expr as ex
@@ -384,7 +384,7 @@ def with_rules(function: Function, rules: IntrinsicRules, dialect: Dialect) -> F
             f"{function.name}: expected denormals to be kept, found denormals flush, which targets of kind llvm can do"
         )
     keep = rules.unchanged(f for f in FUNCTIONS.values() if dialect.spelling(f) is not None)
-    return replace(function, body=lower_intrinsics(function.body, rules, keep))
+    return replace(function, body=expand_calls(function.body, rules, keep))
 
 
 def _used_several_times(roots: Sequence[Expr]) -> set[int]:

@@ -11,7 +11,7 @@ from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
-from sateen.tensor_ir.codegen.intrinsics import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import INT64, Expr, Var
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind

@@ -67,7 +67,7 @@ DEFAULT_RULES = IntrinsicRules({name: (f.formula,) for name, f in FUNCTIONS.item
 """The formulas of all functions that are not native."""
 
 
-def lower_intrinsics(
+def expand_calls(
     statement: Stmt, rules: IntrinsicRules = DEFAULT_RULES, keep: frozenset[str] = frozenset()
 ) -> Stmt:
     """`statement` with every named call rewritten until only native ones and those in `keep` are left.
