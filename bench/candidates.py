@@ -1,6 +1,6 @@
-"""The estimate of convolutions against measurements: `nox -s bench -- candidates [--log LOG]`.
+"""The estimate of methods against measurements: `nox -s bench -- candidates [--log LOG]`.
 
-A seeded sample of the convolutions of sateen.graph_ir.workloads, on this machine with all that it has and as plain
+A seeded sample of the problems of sateen.graph_ir.workloads, on this machine with all that it has and as plain
 x86-64-v3. Of each, 64 candidates are measured, where there are as many: four fifths are those of the best estimates,
 the others drawn. The fastest of many may be only the luckiest, in memory that suits it, so it and the estimate's
 choice are compared again, in turns, in processes of their own: the ratio is the median of these. A layer has met its
@@ -21,11 +21,11 @@ from page import table, write_part
 
 from sateen.graph_ir import Graph, workloads
 from sateen.graph_ir.measuring import MeasuringProcess
+from sateen.graph_ir.problem import Problem
 from sateen.graph_ir.records import Records
-from sateen.graph_ir.tuning import Tuning, convolutions_of, tuning_of
+from sateen.graph_ir.tuning import Tuning, problems_of, tuning_of
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
-from sateen.topi.convolution import Problem, candidates
 
 TARGETS = {"this machine": "llvm", "x86-64-v3": "llvm -mcpu=x86-64-v3"}
 NETWORKS: tuple[Callable[[], Graph], ...] = (
@@ -45,13 +45,13 @@ LAYERS, TRIALS, COMPARISONS, GOAL = 24, 64, 5, 0.9
 
 
 def sampled(count: int, target: Target) -> list[Problem]:
-    """As many of the networks' convolutions, drawn with a seed."""
-    found = dict.fromkeys(p for network in NETWORKS for p in convolutions_of(network(), target))
+    """As many of the networks' problems, drawn with a seed."""
+    found = dict.fromkeys(p for network in NETWORKS for p in problems_of(network(), target))
     return random.Random(0).sample(list(found), min(count, len(found)))
 
 
 def tuned(problem: Problem, target: Target, trials: int, process: MeasuringProcess, log: Path | None) -> Tuning:
-    """A convolution, measured."""
+    """A problem, measured."""
     known = Records.read(log).of(target) if log is not None and log.exists() else {}
     tuning = tuning_of(problem, target, -(-trials * 4 // 5), known.get(problem, ()))
     with nullcontext() if log is None else log.open("a") as file:
@@ -80,9 +80,9 @@ def compared(t: Tuning) -> tuple[float, float]:
 
 
 def row(name: str, t: Tuning, ratio: float, spread: float) -> list[str]:
-    """The cells of a layer."""
+    """The cells of a problem."""
     assert t.fastest is not None
-    possible = len(candidates(t.problem, Machine.of(t.target)))
+    possible = len(t.problem.candidates(Machine.of(t.target)))
     return [
         name,
         str(t.problem),
@@ -107,14 +107,14 @@ def verdict(ratio: float, spread: float) -> str:
 def main() -> None:
     """Measure all layers on all targets, print each line as it is known, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--layers", type=int, metavar="N", help=f"convolutions; default {LAYERS}")
+    parser.add_argument("--layers", type=int, metavar="N", help=f"problems; default {LAYERS}")
     parser.add_argument("--trials", type=int, metavar="N", help=f"candidates of each; default {TRIALS}")
     parser.add_argument("--log", type=Path, metavar="LOG", help="a file of records, to go on from and to append to")
     options = parser.parse_args()
     problems = sampled(options.layers or LAYERS, Target.host())
     head = [
         "target",
-        "convolution",
+        "problem",
         "measured",
         "estimate chooses",
         "us",

@@ -30,8 +30,8 @@ from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
 from sateen.frontends.onnx.double import outputs_in_double
 from sateen.frontends.onnx.peers import PEERS, write_for_peers
 from sateen.graph_ir.accuracy import Difference, difference
-from sateen.graph_ir.build import NUMERICS
 from sateen.graph_ir.graph import Array
+from sateen.topi.method import NUMERICS
 
 ENGINES = (OURS, *PEERS)
 RUNS = 3

@@ -24,8 +24,8 @@ from operator_cases import Case, cases, data
 from page import table, write_part
 
 from sateen import frontends, graph_ir, runtime
+from sateen.graph_ir import default_pipeline
 from sateen.graph_ir.accuracy import difference
-from sateen.graph_ir.build import default_pipeline
 from sateen.graph_ir.graph import Graph, Node, Value
 from sateen.graph_ir.ops.layout import ConvertLayout
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
@@ -124,9 +124,8 @@ def _streams(size: int) -> tuple[float, float, float]:
         again = replace(once, body=For(Var("round"), const(0), const(rounds), LoopKind.SERIAL, once.body))
         return Call(build_functions([again]).module.with_threads(1)["stream"].bind(*arrays))
 
-    assert total.schedule is not None
     calls = (
-        call(total.view.tensor, [x], total.schedule),
+        call(total.view.tensor, [x], total.schedule_on(MACHINE)),
         call(filled, [], schedule_injective),
         call(copied, [half], schedule_injective),
     )

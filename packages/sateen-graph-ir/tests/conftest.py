@@ -16,7 +16,6 @@ from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.contract import compute, infer
-from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Layout, placeholder
 from sateen.topi.layout_conversion import pack, unpack
 from sateen.topi.operator import Operator
@@ -133,7 +132,7 @@ def _check_values(
     by_definition = evaluate(tensors, {v.tensor: a for v, a in zip(views, packed, strict=True)})
     machine = Machine.of("llvm")
     schedule = te.create_schedule(tensors)
-    (computation.schedule or schedule_injective)(schedule, tensors[0], machine)
+    computation.schedule_on(machine)(schedule, tensors[0], machine)
     native = [np.zeros(t.physical_shape, t.dtype.numpy) for t in types]
     build(schedule, [*(v.tensor for v in views), *tensors])(*packed, *native)
     for values in (by_definition, native):

@@ -43,7 +43,6 @@ from sateen.runtime import Artifact, DType, InferenceError, Target, load
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.contract import compute, infer
-from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Layout, placeholder
 from sateen.topi.layout_conversion import pack, unpack
 
@@ -310,7 +309,7 @@ def test_what_inference_accepts_can_be_lowered(op, arrays):
         assert [(v.dtype, v.shape) for v in computation.outputs] == [(t.dtype, t.static_shape) for t in types]
         tensors = [v.tensor for v in computation.outputs]
         schedule = te.create_schedule(tensors)
-        (computation.schedule or schedule_injective)(schedule, tensors[0], machine)
+        computation.schedule_on(machine)(schedule, tensors[0], machine)
         lower(schedule, [*(v.tensor for v in views), *tensors])
 
 

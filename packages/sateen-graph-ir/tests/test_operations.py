@@ -10,7 +10,7 @@ from sateen.graph_ir.ops.conv import Conv, ConvTranspose, WinogradConv
 from sateen.graph_ir.ops.element_wise import Relu
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.ops.recurrent import LSTM
-from sateen.graph_ir.passes.choose_convolutions import choose_convolutions
+from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.tensor_ir import Machine
 
@@ -39,6 +39,6 @@ def test_neither_fusion_nor_winograd_changes_the_count():
     w = g.parameter("w", np.ones((32, 32, 3, 3), np.float32))
     g.output(g.add(Relu(), g.add(Conv(pads=(1, 1, 1, 1)), x, w)))
     graph = g.finish()
-    fast = choose_convolutions(graph, Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"))
+    fast = choose_methods(graph, Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"))
     assert any(isinstance(node.op, WinogradConv) for node in fast.nodes)
     assert graph.operations() == fast.operations() == fuse(fast).operations() == 2 * (32 * 56 * 56) * (32 * 9)

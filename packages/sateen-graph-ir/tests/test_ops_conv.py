@@ -131,10 +131,6 @@ def test_layouts_follow_the_channels(of_lanes):
             "winograd_conv: expects a weight [O, 3, 6, 6], found float32[4, 3, 4, 4]",
         ),
         (
-            Conv(tile=(1, 14)), [(1, 3, 8, 8), (4, 3, 3, 3)],
-            "conv: expects a tile of rows, columns and vectors, found [1, 14]",
-        ),
-        (
             Conv(), [(1, Symbol("c"), 8, 8), (4, 3, 3, 3)],
             "conv: the channels of data must be known, found ?c",
         ),

@@ -13,6 +13,7 @@ from sateen.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.graph_ir.pipeline import verify_graph
 from sateen.topi import winograd
+from sateen.topi.convolution import Blocks
 
 SQUARES = MaxPool((2, 2), (2, 2))
 
@@ -23,8 +24,8 @@ def network(*functions, pool=SQUARES, tile=4, size=(14, 19), read=False, channel
     weight = random.standard_normal((32, channels, 3, 3)).astype("float32") * 0.1
     w = g.parameter("w", winograd.transformed(weight, winograd.TRANSFORMS[tile, 1]))
     b = g.parameter("b", random.standard_normal(32).astype("float32"))
-    op = WinogradConv(tile, 1, (1, 1, 1, 1), block, 2)
-    a = value = g.add(op, g.input("x", "float32", (1, channels, *size)), w, b, name="a")
+    op, method = WinogradConv(tile, 1, (1, 1, 1, 1)), Blocks(*(block or [-(-n // tile) for n in size]), 2)
+    a = value = g.add(op, g.input("x", "float32", (1, channels, *size)), w, b, name="a", method=method)
     for function in functions:
         value = g.add(function, value)
     y = g.add(pool, value, name="y")
@@ -46,7 +47,8 @@ def test_convolutions_give_the_maxima_of_squares(functions, tile, pool):
     before = network(*functions, tile=tile, pool=pool)
     after = remove_dead_nodes(pool_in_convolutions(before))
     verify_graph(after)
-    expected = WinogradConv(tile, 1, (1, 1, 1, 1), (), 2, pool.kernel[0])
+    expected = WinogradConv(tile, 1, (1, 1, 1, 1), pool.kernel[0])
+    assert after.nodes[0].method == before.nodes[0].method
     assert [n.op for n in after.nodes] == [expected, *functions]
     x = {"x": np.random.default_rng(1).standard_normal((1, 32, 14, 19)).astype("float32")}
     assert np.allclose(interpret(after, x)["y"], interpret(before, x)["y"], atol=1e-5)

@@ -9,13 +9,16 @@ import pytest
 from sateen.graph_ir import GraphBuilder, build, default_pipeline
 from sateen.graph_ir.ops.conv import Conv, WinogradConv
 from sateen.graph_ir.pipeline import run_pipeline
+from sateen.graph_ir.problem import Problem
 from sateen.graph_ir.records import MOST_LINE_BYTES, Record, Records, parse_record
 from sateen.runtime import ArgumentError, Target
-from sateen.topi.convolution import Direct, Problem, Winograd
-from sateen.topi.window import Window
+from sateen.topi.convolution import Blocks, Direct, Winograd
+from sateen.topi.types import TensorType
 
 TARGET = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4"
-PROBLEM = Problem((1, 32, 16, 16), (32, 32, 3, 3), Window((3, 3), (1, 1), (1, 1, 1, 1), (1, 1)))
+CONV = Conv((1, 1), (1, 1, 1, 1))
+WEIGHT = TensorType.of("float32", (32, 32, 3, 3))
+PROBLEM = Problem(CONV, (TensorType.of("float32", (1, 32, 16, 16)), WEIGHT))
 RECORD = Record(TARGET, PROBLEM, Direct(1, 4, 1), 0.5, 0.01, 100.0, "a machine", {"sateen": "1"})
 
 
@@ -48,9 +51,18 @@ def test_unknown_fields_are_left_alone_and_optional_ones_may_be_absent():
         ({"seconds": None}, "expected seconds as a number of 0 or more, found None"),
         ({"target": "lvm"}, "target: expected a kind of target, one of "),
         ({"target": 1}, "expected target as text, found 1"),
-        ({"problem": "1x1"}, "problem: expected a convolution such as '1x64x56x56"),
-        ({"method": "fft"}, "method: expected a method such as 'direct 1x14x2'"),
-        ({"method": "direct " + "9" * 3000 + "x1x1"}, "method: expected a method such as"),
+        (
+            {"problem": "1x1"},
+            "problem: expected an operator on types, found '1x1': line 1, column 1: expected the name of an op",
+        ),
+        (
+            {"method": "fft"},
+            "method: expected a method of direct(rows=…, columns=…, vectors=…), winograd(tile=…, rows=…, columns=…, v",
+        ),
+        (
+            {"method": "direct(rows=" + "9" * 3000 + ", columns=1, vectors=1)"},
+            "method: expected a method of direct(rows=…",
+        ),
         ({"versions": {"sateen": 1}}, "expected versions as an object of texts"),
         ({"machine": []}, "expected machine as text, found []"),
     ],
@@ -102,7 +114,7 @@ def test_the_fastest_comes_first_and_the_later_of_two_counts():
     records = Records((replace(slow, seconds=0.1), RECORD, slow, replace(fast, seconds=0.2)))
     assert records.best(TARGET)(PROBLEM) == (fast.method, RECORD.method, slow.method)
     assert records.best("llvm -mtriple=aarch64-linux-gnu")(PROBLEM) == ()
-    assert records.best(TARGET)(replace(PROBLEM, data=(2, 32, 16, 16))) == ()
+    assert records.best(TARGET)(Problem(CONV, (TensorType.of("float32", (2, 32, 16, 16)), WEIGHT))) == ()
 
 
 def test_the_digest_is_that_of_what_counts_in_any_order():
@@ -114,14 +126,14 @@ def test_the_digest_is_that_of_what_counts_in_any_order():
 
 def test_strict_numerics_take_the_fastest_direct_record():
     records = Records((replace(RECORD, method=Winograd(2, 8, 8, 1), seconds=0.1), RECORD))
-    ops = {
+    found = {
         numerics: run_pipeline(network(), default_pipeline(Target.parse(TARGET), numerics, records.best(TARGET)))
         for numerics in ("default", "strict")
     }
-    (winograd,) = [n.op for n in ops["default"].nodes if isinstance(n.op, WinogradConv)]
-    assert (winograd.tile, winograd.block, winograd.vectors) == (2, (8, 8), 1)
-    (direct,) = [n.op for n in ops["strict"].nodes if isinstance(n.op, Conv)]
-    assert direct.tile == (1, 4, 1)
+    (winograd,) = [n for n in found["default"].nodes if isinstance(n.op, WinogradConv)]
+    assert (winograd.op.tile, winograd.method) == (2, Blocks(8, 8, 1))
+    (direct,) = [n for n in found["strict"].nodes if isinstance(n.op, Conv)]
+    assert direct.method == Direct(1, 4, 1)
 
 
 def test_a_build_with_equal_records_gives_equal_bytes_that_name_their_digest():

@@ -10,8 +10,10 @@ from sateen.graph_ir import GraphBuilder, workloads
 from sateen.graph_ir.measuring import Comparison, MeasuringProcess
 from sateen.graph_ir.measuring_child import Bench
 from sateen.graph_ir.ops.conv import Conv
+from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.problem import Problem
 from sateen.graph_ir.records import Record
-from sateen.graph_ir.tuning import convolutions_of, tuning_of
+from sateen.graph_ir.tuning import problems_of, tuning_of
 from sateen.runtime import (
     ArgumentError,
     ExecutionError,
@@ -20,11 +22,19 @@ from sateen.runtime import (
     Target,
 )
 from sateen.tensor_ir import Machine
-from sateen.topi.convolution import Direct, Problem, Winograd, candidates
-from sateen.topi.window import Window
+from sateen.topi.convolution import Direct, Winograd
+from sateen.topi.product import Packed, Strassen
+from sateen.topi.types import TensorType
 
 TARGET = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
-PROBLEM = Problem((1, 32, 8, 8), (32, 32, 3, 3), Window((3, 3), (1, 1), (1, 1, 1, 1), (1, 1)))
+
+
+def problem(size, channels, outputs):
+    shapes = (1, channels, size, size), (outputs, channels, 3, 3), (outputs,)
+    return Problem(Conv((1, 1), (1, 1, 1, 1), (1, 1)), tuple(TensorType.of("float32", s) for s in shapes))
+
+
+PROBLEM = problem(8, 32, 32)
 
 
 class FakeMeasurer:
@@ -76,7 +86,7 @@ def test_what_fails_is_told_and_not_recorded():
 
 def test_where_nothing_can_be_measured_the_first_failure_is_told():
     t = tuning()
-    with pytest.raises(ExecutionError, match=r"no candidate of 1x32x8x8 .* can be measured; the first: .*: wrong"):
+    with pytest.raises(ExecutionError, match=r"no candidate of conv\(float32.* can be measured; the first: .*: wrong"):
         list(t.run(FakeMeasurer({})))
 
 
@@ -96,7 +106,7 @@ def test_a_record_of_what_is_no_candidate_is_left_alone():
 
 
 def test_trials_are_the_best_estimates_and_some_others():
-    possible = candidates(PROBLEM, Machine.of(TARGET))
+    possible = PROBLEM.candidates(Machine.of(TARGET))
     chosen = tuning_of(PROBLEM, TARGET, 8).trials
     assert chosen[:8] == possible[:8]
     assert len(chosen) == len(set(chosen)) == 10
@@ -105,7 +115,7 @@ def test_trials_are_the_best_estimates_and_some_others():
 
 
 def test_a_sample_is_drawn_from_all():
-    possible = candidates(PROBLEM, Machine.of(TARGET))
+    possible = PROBLEM.candidates(Machine.of(TARGET))
     chosen = tuning_of(PROBLEM, TARGET, 8, sample=True).trials
     assert chosen[0] == possible[0]
     assert len(set(chosen)) == 10
@@ -113,20 +123,23 @@ def test_a_sample_is_drawn_from_all():
 
 
 def test_strict_trials_are_direct():
-    assert all(isinstance(c.method, Direct) for c in tuning_of(PROBLEM, TARGET, 8, strict=True).trials)
+    assert all(isinstance(c.method, Direct) for c in tuning_of(PROBLEM, TARGET, 8, numerics="strict").trials)
 
 
-def test_convolutions_of_a_network_are_counted_after_the_passes_that_change_them():
-    found = convolutions_of(workloads.resnet(), TARGET)
-    assert found[Problem((1, 64, 56, 56), (64, 64, 3, 3), Window((3, 3), (1, 1), (1, 1, 1, 1), (1, 1)))] == 4
-    assert len(found) == 11
+def test_problems_of_a_network_are_counted_after_the_passes_that_change_them():
+    found = problems_of(workloads.resnet(), TARGET)
+    assert found[problem(56, 64, 64)] == 4
+    assert len(found) == 12
+    products = [p for p in found if isinstance(p.op, MatMul)]
+    assert [str(p) for p in products] == ["mat_mul(float32[1, 512], float32[512, 1000])"]
+    assert all(isinstance(c.method, Packed | Strassen) for c in products[0].candidates(Machine.of(TARGET)))
 
 
 def test_a_convolution_without_a_choice_is_none_to_tune():
     g = GraphBuilder("test")
     x, w = g.input("x", "float32", (1, 32, 8, 8)), g.parameter("w", np.ones((4, 32, 3, 3), "float32"))
     g.output(g.add(Conv(), x, w))
-    assert convolutions_of(g.finish(), TARGET) == {}
+    assert problems_of(g.finish(), TARGET) == {}
 
 
 @pytest.mark.parametrize("text", ["llvm", "llvm -mcpu=x86-64-v3"])
@@ -146,7 +159,7 @@ def test_candidates_are_measured_on_this_machine(text):
 
 def test_a_candidate_that_can_not_be_computed_is_an_error_of_its_own():
     with MeasuringProcess(Target.host(), 60.0) as process:
-        with pytest.raises(ExecutionError, match="winograd 9 1x1x1: KeyError"):
+        with pytest.raises(ExecutionError, match=r"winograd\(tile=9, rows=1, columns=1, vectors=1\): KeyError"):
             process.measure(PROBLEM, Winograd(9, 1, 1, 1), None)
         assert process.measure(PROBLEM, Direct(1, 4, 1), None).ratio == 1.0
 
@@ -161,7 +174,10 @@ def test_a_candidate_that_computes_something_else_is_refused():
 
 def test_a_candidate_that_hangs_ends_the_process_and_another_one_starts():
     process = MeasuringProcess(Target.host(), 1e-3)
-    with pytest.raises(SessionTimeoutError, match=r"direct 1x4x1: expected it to end within 0\.001 s, it did not"):
+    with pytest.raises(
+        SessionTimeoutError,
+        match=r"direct\(rows=1, columns=4, vectors=1\): expected it to end within 0\.001 s, it did not",
+    ):
         process.measure(PROBLEM, Direct(1, 4, 1), None)
     with pytest.raises(SessionTimeoutError):
         process.measure(PROBLEM, Direct(1, 4, 1), None)
@@ -173,7 +189,9 @@ def test_a_process_that_dies_is_told_with_its_signal(monkeypatch):
 
     monkeypatch.setattr("sateen.graph_ir.measuring.send_message", kill)
     process = MeasuringProcess(Target.host())
-    with pytest.raises(SessionCrashedError, match="direct 1x4x1: the measuring process died of SIGKILL"):
+    with pytest.raises(
+        SessionCrashedError, match=r"direct\(rows=1, columns=4, vectors=1\): the measuring process died of SIGKILL"
+    ):
         process.measure(PROBLEM, Direct(1, 4, 1), None)
 
 

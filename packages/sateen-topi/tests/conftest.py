@@ -8,7 +8,6 @@ import pytest
 
 from sateen.tensor_ir import CompiledModule, Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
-from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Layout, View, placeholder
 from sateen.topi.layout_conversion import pack, unpack
 from sateen.topi.operator import Computation
@@ -34,7 +33,7 @@ def _compile(function: Callable[..., Computation], views: Any) -> tuple[list[te.
     computation = function(*views)
     tensors = [v.tensor for v in computation.outputs]
     schedule = te.create_schedule(tensors)
-    (computation.schedule or schedule_injective)(schedule, tensors[0], Machine.of("llvm"))
+    computation.schedule_on(Machine.of("llvm"))(schedule, tensors[0], Machine.of("llvm"))
     return tensors, build(schedule, [*(v.tensor for v in views), *tensors])
 
 
@@ -71,7 +70,7 @@ def _run_views(
     outputs = list(computation.outputs) if epilogue is None else [epilogue(computation.view)]
     tensors = [v.tensor for v in outputs]
     schedule = te.create_schedule(tensors)
-    (computation.schedule or schedule_injective)(schedule, tensors[0], machine or Machine.of("llvm"))
+    computation.schedule_on(machine or Machine.of("llvm"))(schedule, tensors[0], machine or Machine.of("llvm"))
     results = [np.zeros(v.layout.physical_shape(v.shape), v.dtype.numpy) for v in outputs]
     given = [pack(a, v.layout) for a, v in zip(arrays, views, strict=True)]
     build(schedule, [*(v.tensor for v in views), *tensors])(*given, *results)

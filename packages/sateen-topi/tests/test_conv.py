@@ -69,7 +69,7 @@ def test_rows_of_any_width_are_whole_vectors_of_any_machine(vector_bytes, dtype)
         data, weight = placeholder((1, 2, 2, width), dtype, "x"), placeholder((3, 2, 1, 3), dtype, "w")
         convolution = conv(data, weight, None, w)
         schedule = te.create_schedule(convolution.view.tensor)
-        convolution.schedule(schedule, convolution.view.tensor, machine)
+        convolution.schedule_on(machine)(schedule, convolution.view.tensor, machine)
         lower(schedule, [data.tensor, weight.tensor, convolution.view.tensor])
 
 

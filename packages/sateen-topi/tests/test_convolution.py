@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from sateen.runtime import ArgumentError
 from sateen.tensor_ir import Machine
-from sateen.topi.convolution import Direct, Problem, Winograd, candidates, parse_method, parse_problem
+from sateen.topi.convolution import Convolution, Direct, Winograd
+from sateen.topi.convolution import cpu_candidates as candidates
 from sateen.topi.window import Window
 
 AVX512 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
@@ -16,7 +16,7 @@ AVX2 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3"), l3_
 def problem(channels, outputs, size, kernel=3, stride=1, dilation=1):
     pad = kernel // 2 * dilation
     window = Window((kernel,) * 2, (stride,) * 2, (pad,) * 4, (dilation,) * 2)
-    return Problem((1, channels, size, size), (outputs, channels, kernel, kernel), window)
+    return Convolution((1, channels, size, size), (outputs, channels, kernel, kernel), window)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_winograd_is_chosen_where_it_saves_more_than_it_costs(given, tile):
 
 def test_blocks_that_cores_share_evenly_are_preferred():
     cycles = {str(c.method): c.cycles for c in candidates(problem(64, 64, 56), AVX512)}
-    assert cycles["winograd 4 1x14x2"] < cycles["winograd 4 2x14x2"]  # 14 blocks and 7
+    assert cycles[str(Winograd(4, 1, 14, 2))] < cycles[str(Winograd(4, 2, 14, 2))]  # 14 blocks and 7
 
 
 @pytest.mark.parametrize("machine", [AVX512, AVX2])
@@ -60,43 +60,6 @@ def test_rows_are_taken_together_only_where_no_window_reads_padding():
 
 def test_fewer_outputs_than_lanes_leave_no_choice():
     assert candidates(problem(64, 8, 28), AVX512) == []
-
-
-@pytest.mark.parametrize("method", [Direct(1, 14, 2), Winograd(4, 2, 14, 3)])
-def test_methods_are_read_back_from_their_text(method):
-    assert parse_method(str(method)) == method
-
-
-def test_other_text_is_refused():
-    with pytest.raises(ArgumentError, match="expected a method such as 'direct 1x14x2' or 'winograd 4 1x14x2', found"):
-        parse_method("fft 8")
-
-
-@pytest.mark.parametrize("given", [problem(64, 96, 56), problem(64, 128, 55, kernel=1, stride=2, dilation=3)])
-def test_problems_are_read_back_from_their_text(given):
-    assert parse_problem(str(given)) == given
-
-
-def test_other_text_is_no_problem():
-    with pytest.raises(ArgumentError, match=r"expected a convolution such as '1x64x56x56 .* found 'conv'"):
-        parse_problem("conv")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1x64 * 64x64 strides 1 pads 1x1 dilations 1",
-        "1x64x8 * 64x64x3x3 strides 1 pads 1x1 dilations 1",
-        "1x64x8 * 64x64x3 strides 1x1 pads 1x1 dilations 1",
-        "1x64x8 * 64x64x3 strides 1 pads 1x1x1x1 dilations 1",
-        "1x64x8 * 64x64x3 strides 0 pads 1x1 dilations 1",
-        "1x64x8 * 64x32x3 strides 1 pads 1x1 dilations 1",
-        "1x64x8 * 64x64x9 strides 1 pads 0x0 dilations 1",
-    ],
-)
-def test_numbers_that_are_no_convolution_are_refused(text):
-    with pytest.raises(ArgumentError, match="expected shapes and a window that fit each other, found"):
-        parse_problem(text)
 
 
 @pytest.mark.parametrize(("channels", "most"), [(16, 28), (17, 17), (32, 28), (33, 17)])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, lower, te
 from sateen.topi.layout import compute, placeholder
@@ -29,7 +30,7 @@ SHAPES = [
 def multiplied(run_views, view, random, a, b, packed, dtype="float32", epilogue=None, machine=None):
     x, y = random.standard_normal(a).astype(dtype), random.standard_normal(b).astype(dtype)
     rows, machine = int(np.prod(a[:-1])), machine or Machine.of("llvm")
-    layout = weight_layout(rows, b[-1], len(b), machine.lanes(dtype), machine.vector_registers) if packed else None
+    layout = weight_layout(rows, b[-1], DType.of(dtype), machine) if packed and len(b) == 2 else None
     operands = [view(x, "a"), view(y, "b", layout)]
     (found,) = run_views(matmul(*operands), operands, [x, y], epilogue, machine)
     return found, np.matmul(x.astype(np.float64), y.astype(np.float64))
@@ -76,12 +77,11 @@ def test_partial_sums_don_t_overwrite_an_operand_in_the_same_memory(view, random
     """With an operand as large as the output, which may share its memory, terms are added in one go."""
     small = replace(Machine.of("llvm"), vector_registers=32, l2_bytes=64 << 10)
     x, y, r = (random.standard_normal(s).astype("float32") for s in ((29, 512), (512, 70), (29, 70)))
-    lanes = small.lanes()
-    operands = [view(x, "a"), view(y, "b", weight_layout(29, 70, 2, lanes, 32)), view(r, "r")]
+    operands = [view(x, "a"), view(y, "b", weight_layout(29, 70, DType.of("float32"), small)), view(r, "r")]
     product = matmul(*operands[:2])
     total = compute((29, 70), lambda i, j: product.view(i, j) + operands[2](i, j), "add")
     schedule = te.create_schedule(total.tensor)
-    product.schedule(schedule, total.tensor, small)
+    product.schedule_on(small)(schedule, total.tensor, small)
     assert not schedule[total.tensor].blocks
 
 
@@ -104,21 +104,23 @@ def test_operands_that_don_t_fit_are_refused():
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float64"])
 def test_panels_that_no_whole_vectors_fill_take_shorter_ones(dtype, target):
     machine = Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu={target}")
-    layout = weight_layout(40, 65, 2, machine.lanes(), machine.vector_registers)
+    layout = weight_layout(40, 65, DType.of("float32"), machine)
     for given in (layout, None):
         a, b = placeholder((40, 16), dtype, "a"), placeholder((16, 65), dtype, "b", given)
         product = matmul(a, b)
         schedule = te.create_schedule(product.view.tensor)
-        product.schedule(schedule, product.view.tensor, machine)
+        product.schedule_on(machine)(schedule, product.view.tensor, machine)
         lower(schedule, [a.tensor, b.tensor, product.view.tensor])
 
 
 def test_panels_are_as_wide_as_a_register_tile():
-    assert str(weight_layout(1024, 1024, 2, 16, registers=32)) == "Ba64b"
-    assert str(weight_layout(1, 1024, 2, 16, registers=32)) == "Ba128b"
-    assert str(weight_layout(1024, 1024, 2, 8, registers=16)) == "Ba24b"
-    assert str(weight_layout(1024, 1024, 2, 4, registers=32)) == "Ba16b"
-    assert weight_layout(8, 1, 2, 16, registers=32) is None
+    avx512, avx2 = (Machine.of(f"llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-{level}") for level in ("v4", "v3"))
+    kind = DType.of("float32")
+    assert str(weight_layout(1024, 1024, kind, avx512)) == "Ba64b"
+    assert str(weight_layout(1, 1024, kind, avx512)) == "Ba128b"
+    assert str(weight_layout(1024, 1024, kind, avx512, vectors=3)) == "Ba48b"
+    assert str(weight_layout(1024, 1024, kind, avx2)) == "Ba24b"
+    assert weight_layout(8, 1, kind, avx512) is None
 
 
 @pytest.mark.parametrize(
@@ -135,7 +137,7 @@ def test_a_register_tile_of_panels_that_are_made_while_running_fits_the_machine(
     a, b = placeholder((128, 64), "float32", "a"), placeholder((64, 96), "float32", "b")
     product = matmul(a, b)
     schedule = te.create_schedule(product.view.tensor)
-    product.schedule(schedule, product.view.tensor, machine)
+    product.schedule_on(machine)(schedule, product.view.tensor, machine)
     text = str(lower(schedule, [a.tensor, b.tensor, product.view.tensor]))
     assert f"register float32[{tile[0]}, {tile[1]}]" in text
     rows, vectors = tile[0], tile[1] // machine.lanes()

@@ -65,7 +65,7 @@ def test_an_epilogue_is_computed_where_the_reduction_ends():
     mean = reduce.reduce(x, (1,), True, "mean")
     output = elementwise.unary(mean.view, elementwise.relu, "relu").view.tensor
     schedule = te.create_schedule(output)
-    mean.schedule(schedule, output, Machine.of("llvm"))
+    mean.schedule_on(Machine.of("llvm"))(schedule, output, Machine.of("llvm"))
     module = build(schedule, [x.tensor, output])
     data, found = RANDOM.normal(size=(64, 100)).astype("float32"), np.zeros((64, 1), "float32")
     module(data, found)

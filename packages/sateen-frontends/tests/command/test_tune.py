@@ -12,7 +12,7 @@ from sateen.graph_ir.measuring import Comparison, MeasuringProcess
 from sateen.graph_ir.records import Records
 from sateen.runtime import ExecutionError, Target
 
-PROBLEM = "1x32x8x8 * 32x32x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"
+PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1)}"
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def test_a_model_is_tuned_and_its_records_are_used(sateen, convolution, tmp_path
     ran = sateen("tune", convolution, "-o", "log.jsonl", "--trials", 2)
     assert ran.status == 0
     head, titles, row, summary = ran.out.splitlines()
-    assert head == "convolution.onnx: 2 convolutions with a choice of ways, 1 different"
-    assert titles.split()[:4] == ["convolution", "times", "measured", "failed"]
+    assert head == "convolution.onnx: 2 operators with a choice of methods, 1 different"
+    assert titles.split()[:4] == ["problem", "times", "measured", "failed"]
     assert row.startswith(f"{PROBLEM}  ")
     assert row[len(PROBLEM) :].split()[:3] == ["2", "2", "0"]
     assert summary.startswith("ratio: ")
@@ -66,7 +66,7 @@ def test_a_model_is_tuned_and_its_records_are_used(sateen, convolution, tmp_path
 def test_the_fastest_is_chosen_where_there_are_records(sateen, convolution, measured):
     assert sateen("tune", convolution, "-o", "log.jsonl", "--trials", 4).status == 0
     before, after = (
-        json.loads(sateen("inspect", convolution, "--json", *options).out)["convolutions"][0]
+        json.loads(sateen("inspect", convolution, "--json", *options).out)["methods"][0]
         for options in ((), ("--records", "log.jsonl"))
     )
     assert before["chosen"]["method"] == str(measured[0])
@@ -80,7 +80,7 @@ def test_candidates_are_shown_with_their_estimates(sateen, convolution):
     ran = sateen("inspect", convolution, "--candidates")
     assert ran.status == 0
     titles, first, second = ran.out.splitlines()
-    assert titles.split() == ["nodes", "convolution", "chosen", "kcycles", "measured", "us", "rejected", "(kcycles)"]
+    assert titles.split() == ["nodes", "problem", "chosen", "kcycles", "measured", "us", "rejected", "(kcycles)"]
     assert first.startswith("first  ")
     assert second.startswith("out    ")
     assert "winograd" in first
@@ -89,7 +89,7 @@ def test_candidates_are_shown_with_their_estimates(sateen, convolution):
 
 def test_json_judges_the_estimate(sateen, convolution, measured):
     answer = json.loads(sateen("tune", convolution, "-o", "log.jsonl", "--trials", 1, "--json").out)
-    (tuned,) = answer["convolutions"]
+    (tuned,) = answer["problems"]
     assert (tuned["problem"], tuned["count"], tuned["measured"], tuned["failed"]) == (PROBLEM, 2, 1, {})
     assert tuned["estimate"]["method"] == tuned["fastest"]["method"] == str(measured[0])
     assert (tuned["estimate"]["seconds"], tuned["ratio"]) == (1.0, 1.0)
@@ -155,6 +155,6 @@ def test_records_of_others_are_wrong_usage(sateen, convolution, tmp_path):
     assert "this one writes to -o, and goes on from there" in ran.err
 
 
-def test_a_model_without_such_convolutions_has_nothing_to_tune(sateen, dense):
+def test_a_model_without_such_operators_has_nothing_to_tune(sateen, dense):
     ran = sateen("tune", dense, "-o", "log.jsonl")
-    assert (ran.status, ran.out) == (0, "dense.onnx: 0 convolutions with a choice of ways, 0 different\n")
+    assert (ran.status, ran.out) == (0, "dense.onnx: 0 operators with a choice of methods, 0 different\n")

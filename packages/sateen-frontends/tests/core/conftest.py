@@ -1,10 +1,10 @@
 """A format of a few lines, whose reader is written on the core alone:
 
-    plain network
-    input x float32 2 n
-    data w 1.0 2.0
-    node sum add x w -> y
-    output y
+plain network
+input x float32 2 n
+data w 1.0 2.0
+node sum add x w -> y
+output y
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from sateen.graph_ir.aliases import copy_early_outputs
 from sateen.graph_ir.entry import build_entry
 from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value
 from sateen.graph_ir.kernel_compiler import KernelCompiler
-from sateen.graph_ir.kernels import Kernel, copying, group_key, lower_kernel
+from sateen.graph_ir.kernels import GroupKey, Kernel, copying, group_key, lower_kernel
 from sateen.graph_ir.memory import MemoryPlan, plan_memory
 from sateen.graph_ir.op_set import OpSet
 from sateen.graph_ir.ops import OPS
@@ -24,28 +24,14 @@ from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.parameter_block import parameter_block
 from sateen.graph_ir.passes.bind_dims import bind_dims
-from sateen.graph_ir.passes.choose_convolutions import Chooser, choose_convolutions, nothing_known
-from sateen.graph_ir.passes.choose_layouts import choose_layouts
-from sateen.graph_ir.passes.choose_products import choose_products
+from sateen.graph_ir.passes.choose_methods import nothing_known
 from sateen.graph_ir.passes.copy_outputs import copy_outputs
-from sateen.graph_ir.passes.fold_constants import fold_constants
-from sateen.graph_ir.passes.fold_scale_axis import fold_scale_axis
 from sateen.graph_ir.passes.fuse import fuse
-from sateen.graph_ir.passes.infer_types import infer_types
 from sateen.graph_ir.passes.lift_parameters import lift_parameters
-from sateen.graph_ir.passes.move_pools_up import move_pools_up
-from sateen.graph_ir.passes.move_strides_up import move_strides_up
-from sateen.graph_ir.passes.optimise_bodies import optimise_bodies
-from sateen.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
-from sateen.graph_ir.passes.precompute_parameters import precompute_parameters
-from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.graph_ir.passes.require_sizes import require_sizes
-from sateen.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
-from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
-from sateen.graph_ir.passes.simplify import simplify
-from sateen.graph_ir.passes.simplify_inference import simplify_inference
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.pipeline import Observer, Pipeline, run_pipeline, verify_graph
+from sateen.graph_ir.pipelines import default_pipeline
 from sateen.graph_ir.records import Records
 from sateen.graph_ir.steps import steps_of
 from sateen.graph_ir.types import TensorType
@@ -65,7 +51,6 @@ from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.ir.verify import verify
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.targets import with_features
-from sateen.topi.operator import Operator
 
 EXPORTS = (
     "run",
@@ -79,41 +64,6 @@ LONGEST_SONAME = 128
 """Of a library, without its ending."""
 
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
-
-NUMERICS = ("strict", "default", "fast")
-"""How far the sums of a network may be rearranged, from the least on (semantics 4.8)."""
-
-
-def default_pipeline(target: Target, numerics: str = "default", known: Chooser = nothing_known) -> Pipeline:
-    """The passes that `build` runs before fusion.
-
-    `known` tells the convolutions that were measured (Records.best). Raises ArgumentError for other numerics.
-    """
-    if numerics not in NUMERICS:
-        raise ArgumentError(f"expected numerics {', '.join(NUMERICS[:-1])} or {NUMERICS[-1]}, found {numerics!r}")
-    machine = Machine.of(target)
-    strict = numerics == "strict"
-    before: Pipeline = (
-        infer_types,
-        simplify_inference,
-        fold_constants,
-        simplify,
-        fold_scale_axis,
-        move_strides_up,
-        *(() if strict else (move_pools_up,)),
-        share_equal_nodes,
-        remove_dead_nodes,
-        partial(choose_convolutions, machine=machine, strict=strict, known=known),
-        pool_in_convolutions,
-        *((partial(choose_products, machine=machine),) if numerics == "fast" else ()),
-    )
-    after: Pipeline = (
-        partial(choose_layouts, machine=machine),
-        precompute_parameters,
-        remove_dead_nodes,
-        separate_concat_inputs,
-    )
-    return (*before, partial(optimise_bodies, before=before, after=after), *after)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +97,7 @@ def lower_network(
     fused = fuse(lift_parameters(copy_outputs(graph)))
     machine = Machine.of(target)
     functions: dict[str, Function] = {}
-    kernels: dict[tuple[str, tuple[Operator, ...]], Kernel] = {}
+    kernels: dict[GroupKey, Kernel] = {}
 
     def kernel_of(node: Node) -> Kernel:
         assert isinstance(node.op, Fused)
@@ -267,7 +217,7 @@ def build(
     complete = network_target(target)
     bound = bind_parameters(_required(graph), {} if params is None else params)
     if records is not None and pipeline is not None:
-        raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_convolutions takes them")
+        raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_methods takes them")
     compiler = KernelCompiler(complete, workers, cache)
     network = lowered(
         bound,

@@ -9,7 +9,7 @@ A graph is made by a GraphBuilder and changed only by copying through a Rewriter
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,12 @@ from sateen.graph_ir.types import TensorType
 from sateen.runtime.display import counted, html_table, named, shortened, size
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, InferenceError
+from sateen.tensor_ir import Machine
 from sateen.topi import contract
 from sateen.topi.contract import require_class
-from sateen.topi.operator import Operator
+from sateen.topi.layout import View
+from sateen.topi.method import Method
+from sateen.topi.operator import Computation, LayoutChoice, Operator
 
 Array = np.ndarray[Any, Any]
 
@@ -60,6 +63,8 @@ class Node:
     inputs: tuple[Value | None, ...]
     outputs: tuple[Value, ...]
     spans: tuple[NodeSpan, ...] = ()
+    method: Method | None = None
+    """How it is computed, where that was chosen."""
 
     def __repr__(self) -> str:
         outputs = named([f"{v}: {v.type}" for v in self.outputs])
@@ -70,9 +75,24 @@ class Node:
         """The types of the inputs that are present."""
         return tuple(v.type for v in self.inputs if v is not None)
 
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The types of the outputs."""
+        return tuple(v.type for v in self.outputs)
+
+    def computation(self, inputs: Sequence[View | None]) -> Computation:
+        """What it computes of views of its inputs, as its method says, its outputs in the layouts of their types."""
+        return contract.compute(self.op, inputs, self.output_types, self.method)
+
+    def layouts(self, inputs: Sequence[TensorType], machine: Machine) -> Iterable[LayoutChoice]:
+        """The layouts in which it can run, best first, for inputs in the layouts that they have."""
+        if self.method is None:
+            return self.op.layouts(inputs, self.output_types, machine)
+        return self.op.layouts_by(self.method, inputs, self.output_types, machine)
+
     def operations(self) -> int:
         """Floating-point operations of the definition (`Operator.operations`). Requires static types."""
-        return self.op.operations(self.input_types, tuple(v.type for v in self.outputs))
+        return self.op.operations(self.input_types, self.output_types)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,13 +222,25 @@ class GraphBuilder:
         self._parameters[value] = data
         return value
 
-    def add(self, op: Operator, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
+    def add(
+        self,
+        op: Operator,
+        *inputs: Value | None,
+        name: str = "",
+        spans: tuple[NodeSpan, ...] = (),
+        method: Method | None = None,
+    ) -> Value:
         """Apply an operator of one output."""
-        (value,) = self.add_all(op, *inputs, names=(name,) if name else (), spans=spans)
+        (value,) = self.add_all(op, *inputs, names=(name,) if name else (), spans=spans, method=method)
         return value
 
     def add_all(
-        self, op: Operator, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
+        self,
+        op: Operator,
+        *inputs: Value | None,
+        names: Sequence[str] = (),
+        spans: tuple[NodeSpan, ...] = (),
+        method: Method | None = None,
     ) -> tuple[Value, ...]:
         """Apply an operator; a value per output.
 
@@ -222,7 +254,7 @@ class GraphBuilder:
         types = _infer_at(op, inputs, spans)
         given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
         outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
-        return self.append(Node(op, tuple(inputs), outputs, spans)).outputs
+        return self.append(Node(op, tuple(inputs), outputs, spans, method)).outputs
 
     def append(self, node: Node) -> Node:
         """Add a finished node."""
@@ -384,10 +416,17 @@ class GraphRewriter:
         outputs = tuple(o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True))
         self.put(node, inputs, outputs)
 
-    def insert(self, op: Operator, *inputs: Value | None, name: str = "", spans: tuple[NodeSpan, ...] = ()) -> Value:
-        """A new node over values of the new graph."""
+    def insert(
+        self,
+        op: Operator,
+        *inputs: Value | None,
+        name: str = "",
+        spans: tuple[NodeSpan, ...] = (),
+        method: Method | None = None,
+    ) -> Value:
+        """A new node of one output over values of the new graph."""
         self.changed = True
-        return self.builder.add(op, *inputs, name=name, spans=spans)
+        return self.builder.add(op, *inputs, name=name, spans=spans, method=method)
 
     def parameter(self, name: str, data: Array) -> Value:
         """A new constant."""
@@ -397,7 +436,7 @@ class GraphRewriter:
     def put(self, node: Node, inputs: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> None:
         """The node over other values of the new graph, giving other ones."""
         self.changed = True
-        self.builder.append(Node(node.op, inputs, outputs, node.spans))
+        self.builder.append(replace(node, inputs=inputs, outputs=outputs))
         self._bind(node.outputs, outputs)
 
     def replace(self, node: Node, *values: Value) -> None:
@@ -465,7 +504,7 @@ class GraphRewriter:
 def _renamed(graph: Graph, names: Mapping[Value, str]) -> Graph:
     new = {v: Value(name, v.type) for v, name in names.items()}
     nodes = tuple(
-        Node(n.op, tuple(v and new.get(v, v) for v in n.inputs), tuple(new.get(v, v) for v in n.outputs), n.spans)
+        replace(n, inputs=tuple(v and new.get(v, v) for v in n.inputs), outputs=tuple(new.get(v, v) for v in n.outputs))
         if not new.keys().isdisjoint((*n.inputs, *n.outputs))
         else n
         for n in graph.nodes

@@ -20,7 +20,7 @@ from sateen.graph_ir.types import Symbol
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir.interpret.te_oracle import evaluate
-from sateen.topi.contract import compute
+from sateen.topi import contract
 from sateen.topi.layout import placeholder
 from sateen.topi.layout_conversion import unpack
 
@@ -50,7 +50,7 @@ def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
     ]
     types = [replace(v.type, layout=None) for v in node.outputs]
     try:
-        computation = compute(node.op, views, types)
+        computation = contract.compute(node.op, views, types, node.method)
         arrays = {v.tensor: a for v, a in zip(views, inputs, strict=True) if v is not None and a is not None}
         results = evaluate([v.tensor for v in computation.outputs], arrays)
     except Exception as error:

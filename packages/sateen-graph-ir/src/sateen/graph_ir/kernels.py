@@ -4,26 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sateen.graph_ir.by_function import ByFunction
 from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value, note_node
 from sateen.graph_ir.hoist_scratch import hoist_scratch
 from sateen.graph_ir.ops.element_wise import Identity
 from sateen.graph_ir.ops.fused import Fused
-from sateen.graph_ir.ops.lowered import Lowered
 from sateen.graph_ir.overwriting import allow_overwriting
 from sateen.graph_ir.text import canonical_text
 from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.topi.contract import compute
-from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import View, placeholder
+from sateen.topi.method import Method
 from sateen.topi.operator import Computation, Operator
 
+GroupKey = tuple[str, tuple[tuple[Operator, Method | None], ...]]
 
-def group_key(body: Graph) -> tuple[str, tuple[Operator, ...]]:
-    """What groups that become one kernel have in common: their text, and the operators that it does not tell wholly,
-    as two packages may give operators of theirs one name."""
-    return canonical_text(body), tuple(n.op for n in body.nodes if isinstance(n.op, Lowered) or n.op.name is not None)
+
+def group_key(body: Graph) -> GroupKey:
+    """What groups that become one kernel have in common: their text, and what of users it does not tell wholly.
+
+    Two packages may give operators of theirs one name, and functions have none.
+    """
+    of_users = (n for n in body.nodes if n.op.name is not None or isinstance(n.method, ByFunction))
+    return canonical_text(body), tuple((n.op, n.method) for n in of_users)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,23 +90,20 @@ def _lower(body: Graph, name: str, machine: Machine) -> tuple[Function, list[te.
     computations: list[tuple[Node, Computation]] = []
     for node in body.nodes:
         operands = [None if v is None else views[v] for v in node.inputs]
-        computation = compute(node.op, operands, [v.type for v in node.outputs])
+        computation = node.computation(operands)
         computations.append((node, computation))
         views.update(zip(node.outputs, computation.outputs, strict=True))
     outputs = [views[v].tensor for v in body.outputs]
     schedule = te.create_schedule(outputs)
     last = computations[-1][1]
-    scheduled = [c for _, c in computations if c.schedule is not None]
+    masters = [c for _, c in computations if c.schedule is not None]
     for _, computation in computations:
         if computation.schedule is None and computation is not last:
             schedule[computation.view.tensor].compute_inline()
     if all(0 in v.type.static_shape for v in body.outputs):
         pass  # no loop runs, and tiles of nothing have no size
-    elif scheduled:
-        (master,) = scheduled
-        assert master.schedule is not None
-        master.schedule(schedule, outputs[0], machine)
     else:
-        schedule_injective(schedule, outputs[0], machine)
+        assert len(masters) <= 1
+        (masters or [last])[0].schedule_on(machine)(schedule, outputs[0], machine)
     arguments = [views[v].tensor for v in body.inputs] + outputs
     return lower(schedule, arguments, name), outputs

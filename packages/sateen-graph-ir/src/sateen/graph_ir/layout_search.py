@@ -20,7 +20,7 @@ def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine) -> 
     """The choices of a node whose inputs have some layouts, best first."""
     present = [v for v in node.inputs if v is not None]
     types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
-    return node.op.layouts(types, [v.type for v in node.outputs], machine)
+    return node.layouts(types, machine)
 
 
 def in_layout(given: TensorType, layout: Layout | None) -> TensorType:

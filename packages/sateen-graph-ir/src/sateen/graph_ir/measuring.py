@@ -1,4 +1,4 @@
-"""Measures candidates of convolutions in a child process, so that one that crashes or hangs costs itself only."""
+"""Measures candidates in a child process, so that one that crashes or hangs costs itself only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from statistics import median, quantiles
 from types import TracebackType
 from typing import Protocol, Self
 
+from sateen.graph_ir.problem import Problem
 from sateen.runtime.errors import ArgumentError, ExecutionError, SessionCrashedError, SessionError, SessionTimeoutError
 from sateen.runtime.isolation import isolated
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.workers import receive_message, send_message
-from sateen.topi.convolution import Method, Problem
+from sateen.topi.method import Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Measurer(Protocol):
 class MeasuringProcess:
     """Measures on this machine, in a child process that takes at most `seconds` for a candidate; a context manager.
 
-    A candidate is compiled, its result compared with that of the direct method in its default tile, and timed on one
+    A candidate is compiled, its result compared with that of the default method, and timed on one
     thread. Raises SessionTimeoutError, SessionCrashedError, or ExecutionError with what the candidate raised.
     """
 

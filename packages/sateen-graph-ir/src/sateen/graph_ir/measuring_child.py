@@ -18,14 +18,18 @@ import numpy as np
 
 from sateen import runtime
 from sateen.graph_ir.accuracy import difference, element_difference
-from sateen.graph_ir.convolution_kernel import NAME, ConvolutionKernel, convolution_kernel
 from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ops import OPS
+from sateen.graph_ir.problem import Problem, parse_problem
+from sateen.graph_ir.problem_kernel import NAME, problem_kernel
+from sateen.graph_ir.types import TensorType
+from sateen.runtime.dtype import TypeCode
 from sateen.runtime.errors import ExecutionError
 from sateen.runtime.session_child import limit_memory
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine, build_functions
 from sateen.tensor_ir.codegen.workers import receive_message, send_message
-from sateen.topi.convolution import Method, Problem, parse_method, parse_problem
+from sateen.topi.method import Method, parse_method
 
 MEMORY_BYTES = 8 << 30
 """That the work may take."""
@@ -39,7 +43,7 @@ ROUNDS = 7
 SLOW, ROUNDS_OF_SLOW = 1.3, 3
 """A candidate that takes so many times as long as the fastest so far, and its samples."""
 MOST_COPIES = 64
-"""Of a weight."""
+"""Of inputs."""
 
 Call = Callable[[], None]
 
@@ -51,10 +55,10 @@ def main() -> None:
     while (message := receive_message(sys.stdin.buffer)) is not None:
         signal.setitimer(signal.ITIMER_REAL, message["limit"])
         try:
-            problem, target = parse_problem(message["problem"]), Target.parse(message["target"])
+            problem, target = parse_problem(message["problem"], OPS), Target.parse(message["target"])
             if bench is None or (bench.problem, bench.target) != (problem, target):
                 bench = Bench(problem, target)
-            answer = bench.measure(parse_method(message["method"]), message["against"])
+            answer = bench.measure(parse_method(message["method"], problem.op.methods), message["against"])
         except Exception as error:  # noqa: BLE001  # the candidate has failed, and its answer says how
             answer = {"error": f"{type(error).__name__}: {error}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -62,21 +66,20 @@ def main() -> None:
 
 
 class Bench:
-    """A convolution on random data, the result that is `expected` of it, and the kernels of it that are in use."""
+    """A problem on random data, the result that is `expected` of it, and the kernels of it that are in use."""
 
     def __init__(self, problem: Problem, target: Target) -> None:
         self.problem, self.target = problem, target
         self._machine = Machine.of(target)
         random = np.random.default_rng(0)
-        shapes = problem.data, problem.weight, problem.weight[:1]
-        self._data: list[Array] = [random.standard_normal(shape, np.float32) for shape in shapes]
+        self._data = [_random(random, t) for t in problem.inputs if t is not None]
         self._calls: dict[Method, Call] = {}
         self.expected = self._prepare(None, self._data)[1]
         self._terms = self._prepare(None, [np.abs(a) for a in self._data])[1]
 
     def measure(self, method: Method, against: str) -> dict[str, Any]:
         """Samples of a method, in turns with those of the method `against`, if there is one."""
-        other = parse_method(against) if against else None
+        other = parse_method(against, self.problem.op.methods) if against else None
         self._calls = {m: call for m, call in self._calls.items() if m == other}
         for m in (method, other):
             if m is not None and m not in self._calls:
@@ -102,24 +105,34 @@ class Bench:
             )
         return call
 
-    def _prepare(self, method: Method | None, arrays: Sequence[Array]) -> tuple[Call, Array]:
-        """A method's call on one thread with data, weight and bias, and its result.
+    def _prepare(self, method: Method | None, inputs: Sequence[Array]) -> tuple[Call, Array]:
+        """A method's call on one thread, and its first result.
 
-        Calls take copies of the weight in turn: in a network, too, it comes from memory, while data were just written.
+        Calls take copies of all inputs but the first in turn: in a network, too, they come from memory, while data were
+        just written.
         """
-        kernel: ConvolutionKernel = convolution_kernel(self.problem, method, self._machine)
+        kernel = problem_kernel(self.problem, method, self._machine)
         function = build_functions([kernel.function], self.target).module.with_threads(1)[NAME]
-        data, weight, bias = map(runtime.array, kernel.arguments(*arrays))
-        output = runtime.empty(kernel.output.physical_shape, "float32")
-        function(data, weight, bias, output)
-        copies = min(MOST_COPIES, ceil(2 * Machine.of(Target.host()).l3_bytes / kernel.inputs[1].bytes)) + 1
-        weights = [weight, *(runtime.array(weight.numpy()) for _ in range(1, copies))]
-        bound = cycle([function.bind(data, w, bias, output) for w in weights])
+        data, *others = map(runtime.array, kernel.arguments(inputs))
+        outputs = [runtime.empty(t.physical_shape, t.dtype) for t in kernel.outputs]
+        function(data, *others, *outputs)
+        size = sum(t.bytes for t in kernel.inputs[1:])
+        copies = min(MOST_COPIES, ceil(2 * Machine.of(Target.host()).l3_bytes / max(size, 1))) + 1
+        taken = [others, *([runtime.array(a.numpy()) for a in others] for _ in range(1, copies))]
+        bound = cycle([function.bind(data, *given, *outputs) for given in taken])
 
         def call() -> None:
             next(bound)()
 
-        return call, kernel.result(output.numpy())
+        return call, kernel.results([a.numpy() for a in outputs])[0]
+
+
+def _random(random: np.random.Generator, type_: TensorType) -> Array:
+    """Normal numbers; integers of -8 to 7, or 0 to 15."""
+    if type_.dtype.is_float:
+        return random.standard_normal(type_.static_shape, np.float32).astype(type_.dtype.numpy)
+    low = -8 if type_.dtype.code is TypeCode.INT else 0
+    return random.integers(low, low + 16, type_.static_shape).astype(type_.dtype.numpy)
 
 
 def _number(call: Call) -> int:

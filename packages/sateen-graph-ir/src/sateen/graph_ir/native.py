@@ -14,7 +14,7 @@ import numpy as np
 
 from sateen.graph_ir.graph import Array, Graph, GraphBuilder, Node, note_node
 from sateen.graph_ir.interpreter import evaluate_op
-from sateen.graph_ir.kernels import group_key, lower_group
+from sateen.graph_ir.kernels import GroupKey, group_key, lower_group
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.ops.layout import ConvertLayout
 from sateen.graph_ir.ops.shape import Transpose
@@ -22,10 +22,8 @@ from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import CompiledModule, Machine, build_functions
 from sateen.tensor_ir.ir.expr import Const
 from sateen.tensor_ir.te.tensor import Tensor
-from sateen.topi.contract import compute
 from sateen.topi.layout import placeholder
 from sateen.topi.layout_conversion import rearranged, unpack
-from sateen.topi.operator import Operator
 
 MOST_POINTS = 1 << 14
 """Up to here evaluating a definition is faster than compiling a kernel."""
@@ -36,7 +34,7 @@ class NativeEvaluator:
 
     def __init__(self) -> None:
         self._machine = Machine.of("llvm")
-        self._kernels: dict[tuple[str, tuple[Operator, ...]], CompiledModule] = {}
+        self._kernels: dict[GroupKey, CompiledModule] = {}
 
     def evaluate(self, node: Node, inputs: Sequence[Array | None]) -> list[Array]:
         """The outputs of a node as their layouts keep them in memory, for inputs as theirs do. They may be views."""
@@ -77,7 +75,7 @@ def work_of(node: Node) -> int:
         for v in node.inputs
     ]
     try:
-        computation = compute(node.op, views, [v.type for v in node.outputs])
+        computation = node.computation(views)
     except Exception as error:
         note_node(error, node.inputs, node.spans)
         raise

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from sateen.graph_ir.by_function import Lowering
 from sateen.runtime.display import named
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.target import Target
 from sateen.topi.contract import place_of, require_class
-from sateen.topi.operator import Computation, Operator
-
-Lowering = Callable[..., Computation | None]
-"""function(op, *inputs, outputs=types): the computation of an operator in place of its own, which None keeps."""
+from sateen.topi.operator import Operator
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, NoReturn, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from sateen.tensor_ir.ir.parser import ParseError
 from sateen.topi.attributes import is_of, kind_text
 from sateen.topi.dimension_parser import DimensionTextError, read_dimension
 from sateen.topi.layout import Layout
+from sateen.topi.method import Method, parse_method
 from sateen.topi.operator import Operator
 
+Input = TypeVar("Input")
 NO_DATA: Mapping[str, Array] = {}
 
 
@@ -124,6 +126,7 @@ _OPEN_DIMENSION = re.compile(r"-?(?:\?|[0-9]+ ?(?:[*+]|//|- ))|-\(")
 """How the value of an attribute begins that is a dimension with symbols, parentheses aside."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\b")
 _LAYOUT = re.compile(r"\w+")
+_METHOD = re.compile(r"\w+\([^()]*\)")
 
 
 class _Parser:
@@ -209,17 +212,8 @@ class _Body:
             declared.append(self.result(line))
         line.expect("=")
         start = line.position
-        operator = line.word("the name of an operator")
-        op_class = self.parser.ops.ops.get(operator)
-        if op_class is None:
-            line.fail("the name of an operator", start)
-        line.expect("(")
-        inputs: list[Value | None] = []
-        while not line.accept(")"):
-            if inputs:
-                line.expect(",")
-            inputs.append(None if line.accept("none") else self.known(line))
-        attributes = self.attributes(line, op_class)
+        op_class, inputs, attributes = _application(line, self.parser.ops, self.known)
+        method = _method(line, op_class) if line.accept("by") else None
         spans = self.spans(line)
         line.end()
         while self.parser.inside(line):
@@ -233,10 +227,10 @@ class _Body:
         if None in types:
             types = list(_infer(line, op, inputs))
             if len(types) != len(declared):
-                line.fail(f"{len(types)} outputs of {operator}", line.indent)
+                line.fail(f"{len(types)} outputs of {op.op_name()}", line.indent)
         outputs = tuple(Value(n, t) for (n, _), t in zip(declared, types, strict=True) if t is not None)
         self.values.update((v.name, v) for v in outputs)
-        self.nodes.append(Node(op, tuple(inputs), outputs, spans))
+        self.nodes.append(Node(op, tuple(inputs), outputs, spans, method))
 
     # Parts of a line.
 
@@ -284,22 +278,6 @@ class _Body:
         if len(elements) != int(np.prod(shape, dtype=np.int64)):
             line.fail(f"{int(np.prod(shape, dtype=np.int64))} elements", start)
         return np.array(elements).astype(dtype).reshape(shape)
-
-    def attributes(self, line: _Line, op_class: type[Operator]) -> dict[str, object]:
-        found: dict[str, object] = {}
-        if not line.accept("{"):
-            return found
-        kinds = get_type_hints(op_class)
-        while not line.accept("}"):
-            if found:
-                line.expect(",")
-            name = _attribute_name(line, op_class, found)
-            line.expect("=")
-            start = line.position
-            found[name] = attribute(line)
-            if not is_of(found[name], kinds[name]):
-                line.fail(f"{kind_text(kinds[name])} as {name!r} of {op_class.op_name()}", start)
-        return found
 
     def spans(self, line: _Line) -> tuple[NodeSpan, ...]:
         found: list[NodeSpan] = []
@@ -400,6 +378,56 @@ def attribute(line: _Line) -> object:
         return DType.of(name)
     except ArgumentError:
         line.fail("the value of an attribute", start)
+
+
+def parse_application(text: str, ops: OpSet) -> tuple[Operator, tuple[TensorType | None, ...]]:
+    """An operator and the types of its inputs, as in relu(float32[2, 3]). Raises ParseError for other text."""
+    line = _Line(text, 1)
+    op_class, inputs, attributes = _application(line, ops, tensor_type)
+    line.end()
+    return _make(line, 0, op_class, attributes), tuple(inputs)
+
+
+def _application(
+    line: _Line, ops: OpSet, read: Callable[[_Line], Input]
+) -> tuple[type[Operator], list[Input | None], dict[str, object]]:
+    """A class of operators, its inputs and its attributes."""
+    start = line.position
+    op_class = ops.ops.get(line.word("the name of an operator"))
+    if op_class is None:
+        line.fail("the name of an operator", start)
+    line.expect("(")
+    inputs: list[Input | None] = []
+    while not line.accept(")"):
+        if inputs:
+            line.expect(",")
+        inputs.append(None if line.accept("none") else read(line))
+    return op_class, inputs, _attributes(line, op_class)
+
+
+def _attributes(line: _Line, op_class: type[Operator]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    if not line.accept("{"):
+        return found
+    kinds = get_type_hints(op_class)
+    while not line.accept("}"):
+        if found:
+            line.expect(",")
+        name = _attribute_name(line, op_class, found)
+        line.expect("=")
+        start = line.position
+        found[name] = attribute(line)
+        if not is_of(found[name], kinds[name]):
+            line.fail(f"{kind_text(kinds[name])} as {name!r} of {op_class.op_name()}", start)
+    return found
+
+
+def _method(line: _Line, op_class: type[Operator]) -> Method:
+    start = line.position
+    try:
+        return parse_method((line.take(_METHOD) or "").rstrip(), op_class.methods)
+    except ArgumentError as error:
+        line.fail(str(error).removeprefix("expected ").split(";")[0], start)
 
 
 def _attribute_name(line: _Line, op_class: type[Operator], found: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Measurements of convolutions, one JSON object a line, which `sateen tune` writes and `build(…, records=)` uses.
+"""Measurements of problems, one JSON object a line, which `sateen tune` writes and `build(…, records=)` uses.
 
 A file of them may come from anywhere: its size and the length of its lines are bounded, and of each line the fields
 that are known are checked; others are left alone.
@@ -14,10 +14,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
 
-from sateen.graph_ir.passes.choose_convolutions import Chooser
+from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ops import OPS
+from sateen.graph_ir.passes.choose_methods import Known
+from sateen.graph_ir.problem import Problem, parse_problem
 from sateen.runtime.errors import ArgumentError, TargetError
 from sateen.runtime.target import Target
-from sateen.topi.convolution import Method, Problem, parse_method, parse_problem
+from sateen.topi.method import Method, parse_method
 
 MOST_BYTES = 64 << 20
 """Of a file of records."""
@@ -31,9 +34,9 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One measurement: a convolution computed by a method takes `seconds`, the median, on one thread of a target.
+    """One measurement: a problem solved by a method takes `seconds`, the median, on one thread of a target.
 
-    `spread` is the range between the quartiles over the median; `cycles` is what sateen.topi.convolution estimated.
+    `spread` is the range between the quartiles over the median; `cycles` is what the operator estimated.
     `machine` describes the machine that measured, `versions` the packages that made the code.
     """
 
@@ -61,8 +64,8 @@ class Record:
         return json.dumps(fields, allow_nan=False)
 
 
-def parse_record(line: str | bytes) -> Record:
-    """What `str` writes so. Raises ArgumentError for a line that is none."""
+def parse_record(line: str | bytes, operators: OpSet = OPS) -> Record:
+    """What `str` writes so, of problems of these operators. Raises ArgumentError for a line that is none."""
     if len(line) > MOST_LINE_BYTES:
         raise ArgumentError(f"expected at most {MOST_LINE_BYTES} bytes, found {len(line)}")
     try:
@@ -74,10 +77,11 @@ def parse_record(line: str | bytes) -> Record:
     seconds = _number(fields, "seconds")
     if seconds == 0.0:
         raise ArgumentError("expected seconds of more than 0, found 0")
+    problem = _read(fields, "problem", lambda text: parse_problem(text, operators))
     return Record(
         _read(fields, "target", lambda text: str(Target.parse(text))),
-        _read(fields, "problem", parse_problem),
-        _read(fields, "method", parse_method),
+        problem,
+        _read(fields, "method", lambda text: parse_method(text, problem.op.methods)),
         seconds,
         _number(fields, "spread", 0.0),
         _number(fields, "cycles", 0.0),
@@ -111,7 +115,7 @@ def _versions(value: object) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Records:
-    """Measurements; of two of the same convolution, method and target the later one counts."""
+    """Measurements; of two of the same problem, method and target the later one counts."""
 
     records: Sequence[Record] = ()
 
@@ -119,8 +123,11 @@ class Records:
         return f"Records({len(self.records)} measurements)"
 
     @staticmethod
-    def read(path: Path) -> Records:
-        """The records in a file. Raises ArgumentError that tells the line which is none, or what is too large."""
+    def read(path: Path, operators: OpSet = OPS) -> Records:
+        """The records in a file, of problems of these operators.
+
+        Raises ArgumentError that tells the line which is none, or what is too large.
+        """
         if not path.is_file():
             raise ArgumentError(f"expected a file of records, found {str(path)!r}")
         with path.open("rb") as file:
@@ -130,13 +137,13 @@ class Records:
         records = []
         for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), 1):
             try:
-                records.append(parse_record(line))
+                records.append(parse_record(line, operators))
             except ArgumentError as error:
                 raise ArgumentError(f"{path}:{number}: {error}") from None
         return Records(tuple(records))
 
     def of(self, target: Target | str) -> dict[Problem, list[Record]]:
-        """The records of a target by convolution, fastest first."""
+        """The records of a target by problem, fastest first."""
         text = str(Target.of(target))
         found: dict[Problem, list[Record]] = {}
         for record in self._latest.values():
@@ -146,7 +153,7 @@ class Records:
             records.sort(key=lambda r: (r.seconds, str(r.method)))
         return found
 
-    def best(self, target: Target | str) -> Chooser:
+    def best(self, target: Target | str) -> Known:
         """What was measured on a target, for `default_pipeline`."""
         methods = {problem: tuple(r.method for r in records) for problem, records in self.of(target).items()}
         return lambda problem: methods.get(problem, ())

@@ -7,7 +7,8 @@
       %y: float32[1, 64, 112, 112]@aBcd16b = conv(%x, %w, none) {strides=(2, 2)}  # conv1 (Conv) of net.onnx
       output %y
 
-Attributes are those that differ from their defaults. A graph that is an attribute follows its node as an indented
+Attributes are those that differ from their defaults; `by direct(rows=1, columns=14, vectors=2)` is the method that
+was chosen. A graph that is an attribute follows its node as an indented
 block. What follows `#` are the spans of a node. A parameter of more than a few elements is told by the SHA-256 of its
 data; `large_parameters` gives the data that a text leaves out.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -48,6 +49,13 @@ def canonical_text(graph: Graph) -> str:
 def format_node(node: Node) -> str:
     """The line of a node."""
     return _Printer(named, spans=True).node(node)
+
+
+def format_application(op: Operator, inputs: Sequence[str]) -> str:
+    """The text of an operator on inputs, without attributes that are graphs."""
+    attributes = {n: a for n, a in op.attributes().items() if not isinstance(a, Graph)}
+    inside = ", ".join(f"{n}={format_attribute(a)}" for n, a in attributes.items())
+    return f"{op.op_name()}({', '.join(inputs)})" + (f" {{{inside}}}" if inside else "")
 
 
 def large_parameters(graph: Graph) -> dict[str, Array]:
@@ -128,11 +136,10 @@ class _Printer:
         return f"{self.name(value)}: {value.type}"
 
     def node(self, node: Node) -> str:
-        inputs = ", ".join("none" if v is None else self.name(v) for v in node.inputs)
-        outputs = ", ".join(map(self.declare, node.outputs))
-        attributes = {n: a for n, a in node.op.attributes().items() if not isinstance(a, Graph)}
-        inside = ", ".join(f"{n}={format_attribute(a)}" for n, a in attributes.items())
-        line = f"{outputs} = {node.op.op_name()}({inputs})" + (f" {{{inside}}}" if inside else "")
+        inputs = ["none" if v is None else self.name(v) for v in node.inputs]
+        line = f"{', '.join(map(self.declare, node.outputs))} = {format_application(node.op, inputs)}"
+        if type(node.method) in node.op.methods:
+            line += f" by {node.method}"
         return f"{line}  # {', '.join(map(_span, node.spans))}" if self.spans and node.spans else line
 
 

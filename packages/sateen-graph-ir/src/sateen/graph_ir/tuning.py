@@ -1,4 +1,4 @@
-"""Tuning: measures ways to compute the convolutions of a network, beside those that the estimate takes for best."""
+"""Tuning: measures ways to solve the problems of a network, beside those that the estimate takes for best."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from statistics import median
 
-from sateen.graph_ir.build import default_pipeline
-from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.graph import Graph, Node
 from sateen.graph_ir.measuring import Measurer
-from sateen.graph_ir.pipeline import pass_name, run_pipeline
+from sateen.graph_ir.pipeline import run_pipeline
+from sateen.graph_ir.pipelines import preparation
+from sateen.graph_ir.problem import Problem
 from sateen.graph_ir.records import Record
+from sateen.graph_ir.text import subgraphs
 from sateen.runtime.errors import ExecutionError, SateenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine
-from sateen.topi.convolution import Candidate, Direct, Method, Problem, candidates
+from sateen.topi.method import NUMERICS, Candidate, Method
 
 OTHERS = 4
 """One other candidate is measured for so many of those with the best estimates."""
@@ -25,25 +27,28 @@ PACKAGES = ("sateen-graph-ir", "sateen-topi", "sateen-tensor-ir", "llvmlite")
 """Their versions decide the code of a candidate."""
 
 
-def convolutions_of(graph: Graph, target: Target) -> dict[Problem, int]:
-    """The convolutions of a network for which there is a choice, in order, and how many of each there are."""
-    found: dict[Problem, int] = {}
-
-    def note(problem: Problem) -> Sequence[Method]:
-        if candidates(problem, machine):
-            found[problem] = found.get(problem, 0) + 1
-        return ()
-
+def problems_of(graph: Graph, target: Target, numerics: str = "default") -> dict[Problem, int]:
+    """The problems of a network for which there is a choice, in order, and how many nodes have each."""
     machine = Machine.of(target)
-    passes = default_pipeline(target, "strict", note)  # strict: no weight is transformed for the sake of a look
-    last = next(i for i, p in enumerate(passes) if pass_name(p) == "choose_layouts")
-    run_pipeline(graph, passes[:last])
+    found: dict[Problem, int] = {}
+    for node in _nodes_of(run_pipeline(graph, preparation(numerics))):
+        problem = Problem.of(node)
+        if len(problem.candidates(machine)) > 1:
+            found[problem] = found.get(problem, 0) + 1
     return found
+
+
+def _nodes_of(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of bodies in it."""
+    for node in graph.nodes:
+        yield node
+        for body in subgraphs(node.op).values():
+            yield from _nodes_of(body)
 
 
 @dataclass(slots=True, eq=False)
 class Tuning:
-    """A convolution on a target: the candidates to measure, the estimate's choice first, and what is known of it.
+    """A problem on a target: the candidates to measure, the estimate's choice first, and what is known of it.
 
     `failures` tell by method why a candidate can't be measured or computes something else.
     """
@@ -84,7 +89,7 @@ class Tuning:
     def run(self, measurer: Measurer) -> Iterator[Record | None]:
         """Measure what remains, each candidate in turns with the fastest so far; None where one fails.
 
-        The seconds of a record are the fastest one's times the ratio of both, so that records of a convolution compare
+        The seconds of a record are the fastest one's times the ratio of both, so that records of a problem compare
         even if the machine was slower at some times than at others. Raises ExecutionError where none can be measured.
         """
         versions = {name: version(name) for name in PACKAGES}
@@ -115,15 +120,15 @@ def tuning_of(
     known: Sequence[Record] = (),
     *,
     sample: bool = False,
-    strict: bool = False,
+    numerics: str = "default",
 ) -> Tuning:
-    """The candidates of a convolution, and those of the known records that are of one.
+    """The candidates of a problem that numerics allow, and those of the known records that are of one.
 
     They are the `count` of the best estimates, and one other for every four of them; with `sample` all but the first
-    are drawn from all alike, which judges the estimate. With `strict` they are direct. The draw depends on nothing but
-    the problem.
+    are drawn from all alike, which judges the estimate. The draw depends on nothing but the problem.
     """
-    possible = [c for c in candidates(problem, Machine.of(target)) if not strict or isinstance(c.method, Direct)]
+    level = NUMERICS.index(numerics)
+    possible = [c for c in problem.candidates(Machine.of(target)) if NUMERICS.index(c.method.numerics) <= level]
     first = 1 if sample else count
     rest = possible[first:]
     drawn = random.Random(str(problem)).sample(rest, min(len(rest), count + count // OTHERS - first))

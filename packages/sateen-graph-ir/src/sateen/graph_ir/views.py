@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sateen.graph_ir.by_function import ByFunction
 from sateen.graph_ir.graph import Graph, Node, Value
 from sateen.graph_ir.ops.fused import Fused
 
@@ -69,7 +70,8 @@ def find_pieces(node: Node, graph: Graph, views: Mapping[Value, View]) -> list[V
     """For each input of a concatenation the value whose memory it is, and the byte at which that can lie in the output;
     None for what has its place already. Empty for other nodes, and where an input would not lie in one piece."""
     first, *others = _nodes_of(node)
-    offsets = None if others else first.op.parts_of_output(first.input_types, [v.type for v in first.outputs])
+    computed = others or isinstance(first.method, ByFunction)
+    offsets = None if computed else first.op.parts_of_output(first.input_types, first.output_types)
     if offsets is None:
         return []
     outer = dict(zip(node.op.body.inputs, node.inputs, strict=True)) if isinstance(node.op, Fused) else {}
@@ -97,7 +99,8 @@ def _parts_of_input(node: Node) -> Sequence[int] | None:
     """The byte of the first input at which each output begins, through all nodes of a group."""
     offsets = [0]
     for inner in _nodes_of(node):
-        parts = inner.op.parts_of_input(inner.input_types, [v.type for v in inner.outputs])
+        of_user = isinstance(inner.method, ByFunction)
+        parts = None if of_user else inner.op.parts_of_input(inner.input_types, inner.output_types)
         if parts is None or len(offsets) > 1:
             return None
         offsets = [offsets[0] + part for part in parts]

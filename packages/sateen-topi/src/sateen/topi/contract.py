@@ -16,6 +16,7 @@ from typing import Any
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.topi.layout import View
+from sateen.topi.method import Method
 from sateen.topi.operator import Computation, Operator, require
 from sateen.topi.types import TensorType
 
@@ -66,16 +67,21 @@ def _is_type(found: object, op: Operator) -> bool:
     return isinstance(found, TensorType) and (found.layout is None or op.minds_layouts)
 
 
-def compute(op: Operator, inputs: Sequence[View | None], outputs: Sequence[TensorType]) -> Computation:
-    """The computation of an operator over views.
+def compute(
+    op: Operator, inputs: Sequence[View | None], outputs: Sequence[TensorType], method: Method | None = None
+) -> Computation:
+    """The computation of an operator over views, by a method if one was chosen.
 
     Reductions and several stages that come without a schedule run in plain loops. Raises InferenceError where the
     operator takes other inputs, or computes other outputs or none.
     """
     arguments = _arguments(op, inputs)
     with _noted(op):
-        computation = op.compute(*arguments, outputs=tuple(outputs))
-    return accepted(op, computation, inputs, outputs)
+        if method is None:
+            computation = op.compute(*arguments, outputs=tuple(outputs))
+        else:
+            computation = method.compute(op, arguments, tuple(outputs))
+    return _accepted(op, computation, inputs, outputs)
 
 
 def parameters(op: type[Operator]) -> Mapping[str, inspect.Parameter]:
@@ -122,7 +128,7 @@ def _noted(op: Operator) -> Iterator[None]:
         raise
 
 
-def accepted(
+def _accepted(
     op: Operator, computation: object, inputs: Sequence[View | None], outputs: Sequence[TensorType]
 ) -> Computation:
     """What code of any package gives as the computation of an operator; in plain loops where it needs a schedule.

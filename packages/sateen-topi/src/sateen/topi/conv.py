@@ -25,7 +25,7 @@ from sateen.topi.arguments import (
     require_window,
 )
 from sateen.topi.layout import Block, Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import (
     Tile,
     accumulator_type,
@@ -144,7 +144,9 @@ def conv(
             master.shape, lambda *p: _finished(master(*p), bias, layout.logical_index(p)[1], data.dtype), name="biased"
         )
     plan = _Plan(master, result, channel, axes, window, groups, weight, layout, source, tuple(tile))
-    return Computation((View(result, shape, layout),), plan.schedule_planar if planar else plan.schedule_blocked)
+    return Computation(
+        (View(result, shape, layout),), on_cpu(plan.schedule_planar if planar else plan.schedule_blocked)
+    )
 
 
 def _finished(value: Expr, bias: View | None, channel: Expr, dtype: DType) -> Expr:

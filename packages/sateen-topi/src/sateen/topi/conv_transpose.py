@@ -26,7 +26,7 @@ from sateen.topi.arguments import (
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.loops import vector_of
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import (
     accumulator_type,
     balanced,
@@ -200,7 +200,7 @@ class _Blocked(_Transposed):
         self.result: te.Tensor = te.compute(
             self.master.shape, lambda *p: self.finished(self.master(*p), layout.logical_index(p)[1]), name="biased"
         )
-        return Computation((View(self.result, self.shape, layout),), self.schedule)
+        return Computation((View(self.result, self.shape, layout),), on_cpu(self.schedule))
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         host = host_of(s, self.result, output, machine)
@@ -282,7 +282,7 @@ class _Planar(_Transposed):
             return self.finished(self.master(*place, x % stride, x // stride), index[1])
 
         self.result: te.Tensor = te.compute(self.shape, interleaved, name="conv_transpose")
-        return Computation((View(self.result, self.shape, Layout.row_major(len(self.shape))),), self.schedule)
+        return Computation((View(self.result, self.shape, Layout.row_major(len(self.shape))),), on_cpu(self.schedule))
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
         schedule_injective(s, self.copy, machine)

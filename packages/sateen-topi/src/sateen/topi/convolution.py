@@ -2,75 +2,56 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import inf, prod, sqrt
+from typing import ClassVar
 
-from sateen.runtime.errors import ArgumentError
+from sateen.runtime.device import DeviceKind
 from sateen.tensor_ir import Machine
 from sateen.topi import winograd
 from sateen.topi.conv import reads_padding
 from sateen.topi.cost import bytes_per_cycle, tile_cycles, tiles_cycles
+from sateen.topi.method import Candidate, Method
 from sateen.topi.tiling import balanced, tile_rows
 from sateen.topi.window import Window
 
 MOST_VECTORS = 8
 """Of output channels in a register tile."""
 
-_NUMBER = r"([0-9]{1,9})"
-_NUMBERS = r"([0-9]{1,9}(?:x[0-9]{1,9}){0,5})"
-_PROBLEM = re.compile(rf"{_NUMBERS} \* {_NUMBERS} strides {_NUMBERS} pads {_NUMBERS} dilations {_NUMBERS}")
-
 
 @dataclass(frozen=True, slots=True)
-class Direct:
+class Direct(Method):
     """Register tiles of rows x columns of the output, for `vectors` of output channels."""
 
     rows: int
     columns: int
     vectors: int
 
-    def __str__(self) -> str:
-        return f"direct {self.rows}x{self.columns}x{self.vectors}"
-
 
 @dataclass(frozen=True, slots=True)
-class Winograd:
+class Winograd(Method):
     """F(tile x tile) in blocks of rows x columns of tiles, for `vectors` of output channels."""
 
+    numerics: ClassVar[str] = "default"
     tile: int
     rows: int
     columns: int
     vectors: int
 
-    def __str__(self) -> str:
-        return f"winograd {self.tile} {self.rows}x{self.columns}x{self.vectors}"
 
+@dataclass(frozen=True, slots=True)
+class Blocks(Method):
+    """What is left of Winograd when the tile is chosen: its blocks and its vectors."""
 
-Method = Direct | Winograd
-
-
-def parse_method(text: str) -> Method:
-    """What `str` writes so. Raises ArgumentError for other text."""
-    if match := re.fullmatch(rf"direct {_NUMBER}x{_NUMBER}x{_NUMBER}", text):
-        return Direct(*map(int, match.groups()))
-    if match := re.fullmatch(rf"winograd {_NUMBER} {_NUMBER}x{_NUMBER}x{_NUMBER}", text):
-        return Winograd(*map(int, match.groups()))
-    raise ArgumentError(f"expected a method such as 'direct 1x14x2' or 'winograd 4 1x14x2', found {text!r:.80}")
+    rows: int
+    columns: int
+    vectors: int
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A way to compute a convolution and the cycles that it is estimated to take of all cores together."""
-
-    method: Method
-    cycles: float
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Convolution:
     """A convolution of float32: shapes of data [N, C, …] and weight [O, C, …], in one group."""
 
     data: tuple[int, ...]
@@ -82,36 +63,8 @@ class Problem:
         """The spatial extents of the result."""
         return self.window.output(self.data[2:])
 
-    def __str__(self) -> str:
-        """1x64x56x56 * 64x64x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"""
-        data, weight, strides, pads, dilations = (
-            "x".join(map(str, numbers))
-            for numbers in (self.data, self.weight, self.window.strides, self.window.pads, self.window.dilations)
-        )
-        return f"{data} * {weight} strides {strides} pads {pads} dilations {dilations}"
 
-
-def parse_problem(text: str) -> Problem:
-    """What `str` writes so. Raises ArgumentError for other text, and for numbers that are no convolution."""
-    match = _PROBLEM.fullmatch(text)
-    if match is None:
-        example = "1x64x56x56 * 64x64x3x3 strides 1x1 pads 1x1x1x1 dilations 1x1"
-        raise ArgumentError(f"expected a convolution such as {example!r}, found {text!r:.160}")
-    data, weight, strides, pads, dilations = (tuple(map(int, part.split("x"))) for part in match.groups())
-    rank = len(data) - 2
-    problem = Problem(data, weight, Window(weight[2:], strides, pads, dilations))
-    if (
-        not 1 <= rank <= 3
-        or (len(weight), len(strides), len(pads), len(dilations)) != (rank + 2, rank, 2 * rank, rank)
-        or min((*data, *weight, *strides, *dilations)) < 1
-        or data[1] != weight[1]
-        or min(problem.output) < 1
-    ):
-        raise ArgumentError(f"expected shapes and a window that fit each other, found {text!r:.160}")
-    return problem
-
-
-def candidates(problem: Problem, machine: Machine) -> list[Candidate]:
+def cpu_candidates(problem: Convolution, machine: Machine) -> list[Candidate]:
     """All ways, best first; none where a layout in blocks of channels does not fit."""
     lanes = machine.lanes()
     if lanes == 1 or problem.weight[0] < lanes:
@@ -126,7 +79,7 @@ def _panels(outputs: int, lanes: int) -> Iterator[int]:
     return (v for v in range(1, MOST_VECTORS + 1) if blocks % v == 0)
 
 
-def _direct(problem: Problem, machine: Machine) -> Iterator[Candidate]:
+def _direct(problem: Convolution, machine: Machine) -> Iterator[Candidate]:
     lanes, (outputs, channels, *kernel) = machine.lanes(), problem.weight
     *_, width = problem.output
     height = problem.output[-2] if len(problem.output) > 1 else 1
@@ -144,7 +97,7 @@ def _direct(problem: Problem, machine: Machine) -> Iterator[Candidate]:
                 yield Candidate(method, _direct_cycles(problem, method, machine))
 
 
-def _direct_cycles(problem: Problem, method: Direct, machine: Machine) -> float:
+def _direct_cycles(problem: Convolution, method: Direct, machine: Machine) -> float:
     batch = problem.data[0]
     *outer, width = problem.output
     terms = prod(problem.weight[1:])
@@ -160,7 +113,7 @@ def _direct_cycles(problem: Problem, method: Direct, machine: Machine) -> float:
     return _mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), method.vectors, parts, machine)
 
 
-def _winograd(problem: Problem, machine: Machine) -> Iterator[Candidate]:
+def _winograd(problem: Convolution, machine: Machine) -> Iterator[Candidate]:
     lanes, (outputs, channels, *_) = machine.lanes(), problem.weight
     if not winograd.fits(problem.weight, problem.window) or channels % lanes or outputs % lanes:
         return
@@ -173,7 +126,7 @@ def _winograd(problem: Problem, machine: Machine) -> Iterator[Candidate]:
                 yield Candidate(method, _winograd_cycles(problem, f, method, machine))
 
 
-def _winograd_cycles(problem: Problem, f: winograd.Transform, method: Winograd, machine: Machine) -> float:
+def _winograd_cycles(problem: Convolution, f: winograd.Transform, method: Winograd, machine: Machine) -> float:
     lanes, batch, (outputs, channels, *_) = machine.lanes(), problem.data[0], problem.weight
     rates = machine.rates
     down, across = (-(-extent // f.m) for extent in problem.output)
@@ -203,3 +156,7 @@ def _mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: M
         transfer = weights / (rates.memory * sqrt(n))
         cycles.append(n * (max(own, transfer) + rates.streamed / vectors * transfer))
     return sum(cycles) / len(cycles)
+
+
+CANDIDATES = {DeviceKind.CPU: cpu_candidates}
+"""By the kind of machine."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from sateen.runtime.device import DeviceKind
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.expr import INDEX, Const, Expr, FloorMod, IterVar, Read, Var, is_among, position
@@ -42,6 +43,10 @@ def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> N
     stage.vectorize(inner[-1])
     if prod(map(_extent, axes)) >= SERIAL_ELEMENTS:
         _parallelize(stage, [leaf for leaf in stage.leaves if not is_among(leaf, inner)])
+
+
+INJECTIVE = {DeviceKind.CPU: schedule_injective}
+"""The schedule of groups without a master, by the kind of machine."""
 
 
 def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> list[IterVar]:

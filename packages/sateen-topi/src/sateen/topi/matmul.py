@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -13,7 +13,7 @@ from sateen.tensor_ir.ir.expr import IterVar
 from sateen.topi.arguments import require_numbers, require_same_type, require_views
 from sateen.topi.broadcast import broadcast_shape
 from sateen.topi.layout import Block, Layout, View, compute
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.rows import flattened, unflattened
 from sateen.topi.tiling import (
     accumulator_type,
@@ -26,6 +26,7 @@ from sateen.topi.tiling import (
     reduce_in_vectors,
     register_tile,
     share_among_threads,
+    sum_lanes,
     tile_rows,
 )
 
@@ -44,26 +45,29 @@ def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
     return (*broadcast_shape(a[:-2], b[:-2]), a[-2], b[-1])
 
 
-def weight_layout(rows: int, columns: int, rank: int, lanes: int, registers: int) -> Layout | None:
+def weight_layout(rows: int, columns: int, dtype: DType, machine: Machine, vectors: int = 0) -> Layout | None:
     """The layout of a constant right operand: panels of as many columns as a register tile has. None: row-major.
 
-    `rows` are those of the left operand, `columns` those of the right one. The machine has `registers` of `lanes`.
+    `rows` are those of the left operand, `columns` those of the right one. Without `vectors` a panel has as many of
+    them as suit both.
     """
+    lanes = sum_lanes(dtype, machine)
     if rows == 0 or columns <= 1 or lanes == 1:
         return None
     blocks = -(-columns // lanes)
-    panel = lanes * _vectors(rows, blocks, [n for n in (2, 3, 4, 6, 8, 1) if n <= blocks], registers)
-    return Layout((*range(rank - 2), rank - 1, rank - 2, Block(rank - 1, panel)))
+    chosen = vectors or max(panel_vectors(blocks), key=lambda v: panel_value(rows, blocks, v, machine.vector_registers))
+    return Layout((1, 0, Block(1, lanes * chosen)))
 
 
-def _vectors(rows: int, blocks: int, possible: Iterable[int], registers: int) -> int:
-    """Vectors per row of a register tile: where a load serves most multiply-adds, and little of a panel is empty."""
+def panel_vectors(blocks: int) -> list[int]:
+    """The vectors that a panel may have where there are so many along all columns."""
+    return [n for n in (2, 3, 4, 6, 8, 1) if n <= blocks]
 
-    def value(vectors: int) -> float:
-        tile = tile_rows(rows, vectors, registers)
-        return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
-    return max(possible, key=value)
+def panel_value(rows: int, blocks: int, vectors: int, registers: int) -> float:
+    """What a panel is worth: more where a load serves more multiply-adds, and less of the last panel is empty."""
+    tile = tile_rows(rows, vectors, registers)
+    return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
 
 def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
@@ -98,7 +102,7 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     master: te.Tensor = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
     result = master if not flat and kind == a.dtype else te.compute(physical, finished, name="product")
     plan = _Plan(rows, shape[-1], k, flat, right, master, result)
-    return Computation((View(result, shape, layout),), plan.schedule)
+    return Computation((View(result, shape, layout),), on_cpu(plan.schedule))
 
 
 def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
@@ -198,7 +202,7 @@ class _Plan:
         if self.right.is_packed:
             return widest
         divisors = [n for n in range(widest, 0, -1) if widest % n == 0]
-        return _vectors(self.rows, widest, divisors, registers)
+        return max(divisors, key=lambda v: panel_value(self.rows, widest, v, registers))
 
     def _axes(self, stage: te.Stage) -> tuple[list[IterVar], IterVar, IterVar]:
         """The loops over batches, rows and columns."""

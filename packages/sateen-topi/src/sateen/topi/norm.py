@@ -20,7 +20,7 @@ from sateen.topi.arguments import (
 )
 from sateen.topi.broadcast import element
 from sateen.topi.layout import Layout, View, compute
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.rows import Rows
 from sateen.topi.tiling import (
     accumulator_type,
@@ -143,7 +143,7 @@ def group_normalization(x: View, scale: View, bias: View, groups: int, epsilon: 
         place = share_among_threads(stage, [b, group], elements(host) * 4)
         rows.schedule_statistics(s, stage, place, lanes)
 
-    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), schedule)
+    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), on_cpu(schedule))
 
 
 def blocked_instance_normalization(x: View, scale: View, bias: View, epsilon: float) -> Computation:
@@ -206,7 +206,7 @@ def blocked_instance_normalization(x: View, scale: View, bias: View, epsilon: fl
             part.reorder(*part.op.reduce_axis, *data, lane)
             register_tile(part, *data, lane)
 
-    return Computation((result,), schedule)
+    return Computation((result,), on_cpu(schedule))
 
 
 def _unpadded(shape: tuple[int, ...], value: Callable[..., Expr], name: str, layout: Layout) -> View:
@@ -254,7 +254,7 @@ def local_response_normalization(x: View, size: int, alpha: float, beta: float, 
         s[tile].reorder(*s[tile].op.reduce_axis, *data, lane)
         register_tile(s[tile], *data, lane)
 
-    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), schedule)
+    return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), on_cpu(schedule))
 
 
 def _power(base: Expr, exponent: float) -> Expr:

@@ -6,27 +6,43 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sateen.runtime.errors import ExpressionError, InferenceError
+import numpy as np
+
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.errors import ExpressionError, InferenceError, LoweringError
 from sateen.tensor_ir import Machine, te
 from sateen.topi.attributes import attributes_of, check_attributes
+from sateen.topi.injective import INJECTIVE
 from sateen.topi.layout import Layout, View
+from sateen.topi.method import Candidate, Method
 from sateen.topi.types import TensorType
 
 ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
 """Schedules an operator's own stages in a schedule whose output is the given tensor: the operator's last stage itself,
 or an element-wise function of it that was fused behind it."""
 
+Array = np.ndarray[Any, Any]
+
 ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
 """Of an operator in a layout that it is only defined for."""
 
 
+ScheduleTable = Mapping[DeviceKind, ScheduleFunction]
+"""The schedule of an operator by the kind of machine."""
+
+
+def on_cpu(schedule: ScheduleFunction) -> ScheduleTable:
+    """A schedule for the cores of a CPU alone."""
+    return {DeviceKind.CPU: schedule}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Computation:
-    """The outputs of an operator and the schedule of its stages.
+    """The outputs of an operator and the schedule of its stages: one for all machines, or one for each kind of them.
 
     Without `schedule` the computation is injective: single stages without reductions, which may be inlined anywhere.
     An operator with one takes element-wise consumers behind it, unless `takes_epilogue` is false. Raises
@@ -34,7 +50,7 @@ class Computation:
     """
 
     outputs: tuple[View, ...]
-    schedule: ScheduleFunction | None = None
+    schedule: ScheduleFunction | ScheduleTable | None = None
     takes_epilogue: bool = True
 
     def __post_init__(self) -> None:
@@ -48,6 +64,18 @@ class Computation:
         """The only output."""
         (view,) = self.outputs
         return view
+
+    def schedule_on(self, machine: Machine) -> ScheduleFunction:
+        """The schedule for a machine. Raises LoweringError where there is none for its kind."""
+        table = INJECTIVE if self.schedule is None else self.schedule
+        if not isinstance(table, Mapping):
+            return table
+        found = table.get(machine.kind)
+        if found is None:
+            known = ", ".join(kind.name.lower() for kind in table)
+            name = self.outputs[0].name
+            raise LoweringError(f"{name}: expected a machine of kind {known}, found {machine.kind.name.lower()}")
+        return found
 
 
 def _kinds(value: object) -> str:
@@ -69,6 +97,27 @@ class LayoutChoice:
     slowdown: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a constant input becomes before the network runs.
+
+    `loss` is what an element of the result may lose by it, in proportion to Σ|w| of its terms times the largest input
+    that it depends on.
+    """
+
+    function: Callable[[Array], Array]
+    loss: Callable[[Array], float] = lambda _: 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """The operator that computes another one by a method, from inputs some of which are prepared, by position."""
+
+    operator: Operator
+    method: Method | None
+    prepared: Mapping[int, Preparation]
+
+
 class Operator:
     """Base of operators: frozen dataclasses, equal where their attributes are.
 
@@ -83,6 +132,9 @@ class Operator:
     """Whose operator it is and what it is called, such as "acme.Swish": in text form, and in ONNX domain and type.
     None, for operators of sateen alone: they are called as their class."""
     is_pure: ClassVar[bool] = True
+    methods: ClassVar[tuple[type[Method], ...]] = ()
+    """The ways to compute it where there is a choice. Then `compute` takes a keyword `method`, which is of
+    one of those classes or None."""
     minds_layouts: ClassVar[bool] = False
     """Whether types have their layouts when `infer` takes and gives them; all others infer row-major ones."""
 
@@ -103,6 +155,16 @@ class Operator:
         keeps to."""
         raise AssertionError(f"{type(self).__name__} gives no computation")
 
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        """The methods that suit static row-major types on a machine, best first by estimate; by default none."""
+        return ()
+
+    def substitute(self, method: Method) -> Substitution | None:
+        """What computes this operator by a method that takes constant inputs in another form; None: this one does."""
+        return None
+
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
@@ -111,6 +173,12 @@ class Operator:
         `inputs` are those that are present, in the layouts that they have.
         """
         yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
+
+    def layouts_by(
+        self, method: Any, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
+        """Those in which it can run by one of its methods; by default the same."""
+        return self.layouts(inputs, outputs, machine)
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         """The byte of the first input's memory at which each output begins, if outputs are parts of that memory."""

@@ -22,7 +22,7 @@ from sateen.topi.arguments import (
 from sateen.topi.injective import SERIAL_ELEMENTS
 from sateen.topi.layout import Layout, View
 from sateen.topi.loops import loops
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.rows import flattened
 from sateen.topi.tiling import (
     accumulator_type,
@@ -162,7 +162,7 @@ def _window_pool(
     result = te.compute(master.shape, finished, name="pooled")
     clips = tuple(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
     plan = _Plan(master, result, window, layout, clips)
-    return Computation((View(result, shape, layout),), plan.schedule)
+    return Computation((View(result, shape, layout),), on_cpu(plan.schedule))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,4 +266,4 @@ def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computat
         part.reorder(*part.op.reduce_axis, *channels, last)
         register_tile(part, *channels, last)
 
-    return Computation((View(result, shape, layout),), schedule)
+    return Computation((View(result, shape, layout),), on_cpu(schedule))

@@ -26,7 +26,7 @@ from sateen.topi.broadcast import divide
 from sateen.topi.elementwise import absolute, is_unsigned
 from sateen.topi.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS
 from sateen.topi.layout import Block, Layout, View, compute
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import (
     accumulator_type,
     balanced,
@@ -363,4 +363,4 @@ def _computation(
             step.schedule(s, step.view.tensor, machine)
         last.schedule(s, host_of(s, result.tensor, tensor, machine) if has_axes else result.tensor, machine)
 
-    return Computation((output,), schedule)
+    return Computation((output,), on_cpu(schedule))

@@ -17,7 +17,7 @@ from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.topi.arguments import require, require_axes, require_count, require_floats, require_one_of, require_views
 from sateen.topi.layout import Layout, View, compute
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import (
     accumulator_type,
     elements,
@@ -182,7 +182,7 @@ def resize(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layo
             _schedule_pass(s, tensor, tensor, machine)
         _schedule_pass(s, passes[-1], host_of(s, result.tensor, output, machine), machine)
 
-    return Computation((result,), schedule)
+    return Computation((result,), on_cpu(schedule))
 
 
 def _interpolated(x: View, axis: AxisResize, how: Interpolation, layout: Layout) -> View:

@@ -13,7 +13,7 @@ from math import prod
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr, IterVar
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import elements, extent_of, host_of, reduce_in_vectors, share_among_threads
 
 
@@ -97,7 +97,7 @@ class Rows:
         def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
             self._schedule(s, result, output, machine)
 
-        return Computation((View(result, self.shape, Layout.row_major(len(self.shape))),), schedule)
+        return Computation((View(result, self.shape, Layout.row_major(len(self.shape))),), on_cpu(schedule))
 
     def _schedule(self, s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machine) -> None:
         host = host_of(s, result, output, machine)

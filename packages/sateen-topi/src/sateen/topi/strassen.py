@@ -23,7 +23,7 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar
 from sateen.topi.arguments import require, require_rank, require_same_type, require_shape, require_views
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.rows import flattened, unflattened
 from sateen.topi.tiling import Tile, elements, host_of, largest_divisor, register_tile, share_among_threads, tile_rows
 
@@ -48,26 +48,30 @@ WORTHWHILE = 2.0
 
 
 def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
-    """Vectors per row of a register tile with which a [batch, ..., k] · [k, columns] pays; 0 where it does not.
+    """Vectors per row of a register tile with which a [batch, ..., k] · [k, columns] can be computed so, or 0.
 
     Halves have to consist of whole panels. A single matrix may be a batch of rows that have nothing to do with each
     other, which must not be summed; so `a` has to be a batch of matrices, if only of one.
     """
-    batch, *matrix, depth = a
+    _, *matrix, depth = a
     lanes = machine.lanes()
-    fitting = (n for n in VECTORS if (machine.vector_registers - 1 - n) // n >= LEAST_ROWS)
-    vectors = next((n for n in fitting if columns % (2 * n * lanes) == 0), 0)
     if lanes == 1 or not matrix or prod(matrix) < 2 or depth % (2 * UNROLLED_TERMS):
         return 0
-    rows = batch * prod(matrix)
+    fitting = (n for n in VECTORS if (machine.vector_registers - 1 - n) // n >= LEAST_ROWS)
+    return next((n for n in fitting if columns % (2 * n * lanes) == 0), 0)
+
+
+def gain(a: Sequence[int], columns: int, machine: Machine) -> float:
+    """Cycles that are saved, less those that are spent on sums; the latter count WORTHWHILE times."""
+    *rows, depth = a
     rates = machine.rates
-    saved = 4 * rows * depth * columns / rates.multiply_add_bytes / 8
+    saved = 4 * prod(rows) * depth * columns / rates.multiply_add_bytes / 8
     spent = (
-        rows * depth * rates.left_sum_cycles
-        + rows * columns * rates.result_sum_cycles
+        prod(rows) * depth * rates.left_sum_cycles
+        + prod(rows) * columns * rates.result_sum_cycles
         + depth * columns * rates.weight_sum_cycles
     )
-    return vectors if saved >= WORTHWHILE * spent else 0
+    return saved - WORTHWHILE * spent
 
 
 def transformed(weight: Array) -> Array:
@@ -141,7 +145,7 @@ class _Strassen:
             return value
 
         self.result: te.Tensor = te.compute(shape, element, name="strassen")
-        return Computation((View(self.result, shape, Layout.row_major(len(shape))),), self.schedule)
+        return Computation((View(self.result, shape, Layout.row_major(len(shape))),), on_cpu(self.schedule))
 
     def _element(self, block: Expr, row: Expr, c: Expr) -> Expr:
         """An element of a block of the left operand."""

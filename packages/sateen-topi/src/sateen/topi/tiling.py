@@ -30,6 +30,11 @@ def accumulator_type(dtype: DType) -> DType:
     return FLOAT32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
+def sum_lanes(dtype: DType, machine: Machine) -> int:
+    """Elements of a vector in which sums of a type are kept side by side: each takes 4 bytes or more."""
+    return machine.lanes() * 4 // max(4, dtype.bytes)
+
+
 def shape_of(tensor: te.Tensor) -> tuple[int, ...]:
     """The extents of a tensor of constant shape."""
     return tuple(extent_of(e) for e in tensor.shape)

@@ -31,7 +31,7 @@ from sateen.topi.arguments import (
 )
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View
-from sateen.topi.operator import Computation
+from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import (
     elements,
     host_of,
@@ -329,7 +329,7 @@ class _Winograd:
             return value if self.bias is None else value + self.bias(index[1])
 
         self.result: te.Tensor = te.compute(layout.physical_shape(self.shape), element, name="winograd")
-        return Computation((View(self.result, self.shape, layout),), self.schedule)
+        return Computation((View(self.result, self.shape, layout),), on_cpu(self.schedule))
 
     def _output(self, b: Expr, o: Expr, y: Expr, x: Expr) -> Expr:
         """What the tiles hold of the convolution."""

@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
-from sateen.graph_ir.build import NUMERICS, network_target
+from sateen.graph_ir.build import network_target
 from sateen.graph_ir.records import Records
 from sateen.tensor_ir.ir.stmt import DENORMALS
+from sateen.topi.method import NUMERICS
 
 
 @dataclass(frozen=True, slots=True)

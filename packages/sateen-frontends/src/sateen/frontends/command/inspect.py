@@ -14,10 +14,10 @@ from sateen.frontends.command.artifacts import open_artifact
 from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
 from sateen.frontends.command.files import is_artifact, keep_sources, writing
 from sateen.frontends.command.inspection import (
-    ChosenConvolution,
+    ChosenMethod,
     Kernels,
     Passes,
-    chosen_convolutions,
+    chosen_methods,
     compile_kernels,
     run_passes,
 )
@@ -32,7 +32,7 @@ from sateen.runtime import ArgumentError, Artifact, Step, Target
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
-from sateen.topi.convolution import Candidate
+from sateen.topi.method import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class InspectedStep:
 @click.command(short_help="What an artifact holds, or a model becomes.")
 @click.argument("model", type=MODEL, metavar="MODEL|OUT.sateen")
 @click.option("--passes", is_flag=True, help="Of a MODEL, the passes: their times, and the nodes that they leave.")
-@click.option("--candidates", is_flag=True, help="Of a MODEL, how its convolutions are computed, and other ways.")
+@click.option("--candidates", is_flag=True, help="Of a MODEL, the methods of its operators, and others.")
 @click.option("--dump", type=NEW_FOLDER, metavar="FOLDER", help="Write the graph of a MODEL after each pass to a file.")
 @click.option("--html", type=NEW_FILE, metavar="FILE", help="Write a page: the summary, a MODEL drawn, the steps.")
 @click.option("--svg", type=NEW_FILE, metavar="FILE", help="Write the drawing of a MODEL.")
@@ -104,7 +104,7 @@ def inspect(
     if passes:
         _show_passes(found)
     elif candidates:
-        _show_candidates(chosen_convolutions(found, compilation))
+        _show_candidates(chosen_methods(found, compilation))
     elif dump is not None:
         texts = {dump / name: text for name, text in _texts(found).items()}
         keep_sources("--dump", texts, sources_of(model, compilation))
@@ -127,14 +127,14 @@ def inspect(
             _show_model(model, found, kernels, compilation)
 
 
-def _show_candidates(convolutions: list[ChosenConvolution]) -> None:
-    """A line for each convolution: 1000 cycles by estimate, and what records say of its time."""
+def _show_candidates(methods: list[ChosenMethod]) -> None:
+    """A line for each operator: 1000 cycles by estimate, and what records say of its time."""
 
     def text(candidate: Candidate) -> str:
         return f"{candidate.method} ({candidate.cycles / 1e3:.1f})"
 
     show_table(
-        ("nodes", "convolution", "chosen", "kcycles", "measured us", "rejected (kcycles)"),
+        ("nodes", "problem", "chosen", "kcycles", "measured us", "rejected (kcycles)"),
         [
             (
                 " + ".join(c.nodes),
@@ -144,13 +144,13 @@ def _show_candidates(convolutions: list[ChosenConvolution]) -> None:
                 f"{c.seconds[c.chosen.method] * 1e6:.1f}" if c.chosen.method in c.seconds else "",
                 ", ".join(map(text, c.rejected)),
             )
-            for c in convolutions
+            for c in methods
         ],
         right=("kcycles", "measured us"),
     )
 
 
-def _convolution_to_json(c: ChosenConvolution) -> dict[str, object]:
+def _method_to_json(c: ChosenMethod) -> dict[str, object]:
     def to_json(candidate: Candidate) -> dict[str, object]:
         seconds = c.seconds.get(candidate.method)
         return {"method": str(candidate.method), "cycles": candidate.cycles, "measured_seconds": seconds}
@@ -295,7 +295,7 @@ def _model_summary(passes: Passes, kernels: Kernels, compilation: Compilation) -
             {"name": r.name, "nodes": len(r.after.nodes), "changed": r.after is not r.before, "seconds": r.seconds}
             for r in passes.runs
         ],
-        "convolutions": [_convolution_to_json(c) for c in chosen_convolutions(passes, compilation)],
+        "methods": [_method_to_json(c) for c in chosen_methods(passes, compilation)],
         "steps": [{**s.step.to_json(), "code_bytes": s.code_bytes, "ends_because": s.ends_because} for s in steps],
     }
 

@@ -12,23 +12,20 @@ from sateen.frontends.command.caches import object_cache, tell_refusal
 from sateen.frontends.command.compilation import Compilation, records_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph
-from sateen.graph_ir.build import LoweredNetwork, bind_parameters, default_pipeline, lower_network
+from sateen.graph_ir.build import LoweredNetwork, bind_parameters, lower_network
 from sateen.graph_ir.graph import Graph, Node
 from sateen.graph_ir.kernel_compiler import KernelCompiler
-from sateen.graph_ir.passes.choose_convolutions import (
-    choose_convolutions,
-    method_of,
-    nothing_known,
-    problem_of,
-)
+from sateen.graph_ir.passes.choose_methods import chosen_method, nothing_known
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.graph_ir.pipeline import PassRun, run_pipeline
+from sateen.graph_ir.pipelines import default_pipeline, preparation
+from sateen.graph_ir.problem import Problem
 from sateen.runtime import LinkError, Target
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.link.object_file import read_object
-from sateen.topi.convolution import Candidate, Method, Problem, candidates
+from sateen.topi.method import Candidate, Method
 
 REJECTED = 3
 """Candidates beside the chosen one that are shown."""
@@ -60,10 +57,10 @@ class Kernels:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenConvolution:
-    """The nodes of the model that a convolution came from, how it is computed, and the next best ways by estimate.
+class ChosenMethod:
+    """The nodes of the model that an operator came from, its method, and the next best ones by estimate.
 
-    Among these is the best of the other algorithm, if there is one. `seconds` are measurements by method, of records.
+    Among these is the best of another kind, if there is one. `seconds` are measurements by method, of records.
     """
 
     nodes: tuple[str, ...]
@@ -85,24 +82,27 @@ def run_passes(path: Path, compilation: Compilation) -> Passes:
     return Passes(imported, tuple(runs))
 
 
-def chosen_convolutions(passes: Passes, compilation: Compilation) -> list[ChosenConvolution]:
-    """The convolutions for which there was a choice, in order; not those of bodies of control flow."""
+def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMethod]:
+    """The operators for which there was a choice, in order; not those of bodies of control flow."""
     target, records = Target.of(compilation.target), records_of(compilation)
     machine, measured = Machine.of(target), {} if records is None else records.of(target)
-    run = next(run for run in passes.runs if run.name == choose_convolutions.__name__)
+    known = nothing_known if records is None else records.best(target)
+    graph = run_pipeline(passes.imported, preparation(compilation.numerics))
     found = []
-    for node, after in zip(run.before.nodes, run.after.nodes, strict=True):
-        problem, method = problem_of(node), method_of(after.op)
-        if problem is None or method is None:
+    for node in graph.nodes:
+        constants = [None if v is None else graph.parameters.get(v) for v in node.inputs]
+        method = chosen_method(node, constants, machine, compilation.numerics, known)
+        if method is None:
             continue
-        possible = candidates(problem, machine)
+        problem = Problem.of(node)
+        possible = problem.candidates(machine)
         chosen = next(c for c in possible if c.method == method)
         others = [c for c in possible if c is not chosen]
-        other_algorithm = (c for c in others if type(c.method) is not type(method))
-        rejected = dict.fromkeys([*others[:REJECTED], *islice(other_algorithm, 1)])
+        of_another_kind = (c for c in others if type(c.method) is not type(method))
+        rejected = dict.fromkeys([*others[:REJECTED], *islice(of_another_kind, 1)])
         seconds = {r.method: r.seconds for r in measured.get(problem, ())}
         names = tuple(dict.fromkeys(span.node for span in node.spans)) or (node.outputs[0].name,)
-        found.append(ChosenConvolution(names, problem, chosen, tuple(rejected), seconds))
+        found.append(ChosenMethod(names, problem, chosen, tuple(rejected), seconds))
     return found
 
 

@@ -1,4 +1,4 @@
-"""`sateen tune`: measures ways to compute a model's convolutions, and judges the estimate that chooses without."""
+"""`sateen tune`: measures methods for a model's operators, and judges the estimate that chooses without."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sateen.frontends.command.reading import read_graph, require_model, sources_
 from sateen.graph_ir.build import bind_parameters
 from sateen.graph_ir.measuring import MeasuringProcess
 from sateen.graph_ir.records import Record, Records
-from sateen.graph_ir.tuning import Tuning, convolutions_of, tuning_of
+from sateen.graph_ir.tuning import Tuning, problems_of, tuning_of
 from sateen.runtime import Target, TargetError
 from sateen.runtime.display import counted
 from sateen.tensor_ir.targets import with_features
 
 
-@click.command(short_help="Measure ways to compute a model's convolutions.")
+@click.command(short_help="Measure methods for a model's operators.")
 @click.argument("model", type=MODEL)
 @click.option("-o", "--output", "log", required=True, type=LOG_FILE, metavar="LOG.jsonl", help="Records; it may exist.")
 @click.option(
@@ -31,7 +31,7 @@ from sateen.tensor_ir.targets import with_features
     type=click.IntRange(min=1),
     default=16,
     show_default=True,
-    help="Candidates per convolution, those of the best estimates; a fourth as many others come on top.",
+    help="Candidates per problem, those of the best estimates; a fourth as many others come on top.",
 )
 @click.option("--sample", is_flag=True, help="Draw candidates from all alike, to judge the estimate.")
 @click.option(
@@ -47,7 +47,7 @@ from sateen.tensor_ir.targets import with_features
 def tune(
     model: Path, log: Path, trials: int, sample: bool, timeout: float, compilation: Compilation, as_json: bool
 ) -> None:
-    """Measure candidates for each convolution of MODEL on this machine, and append what is found to LOG.jsonl.
+    """Measure methods for the operators of MODEL on this machine, and append what is found to LOG.jsonl.
 
     `--records LOG.jsonl` of the other verbs uses it. What the log has already is not measured again, so that tuning may
     be interrupted at any time and go on later. The table tells what the estimate chooses, what was fastest, and the
@@ -60,9 +60,10 @@ def tune(
     target = _target_here(compilation.target)
     known = Records.read(log).of(target) if log.exists() else {}
     with step(f"reading {model.name}"):
-        problems = convolutions_of(bind_parameters(*read_graph(model, compilation)), target)
-    strict = compilation.numerics == "strict"
-    tunings = [tuning_of(p, target, trials, known.get(p, ()), sample=sample, strict=strict) for p in problems]
+        problems = problems_of(bind_parameters(*read_graph(model, compilation)), target, compilation.numerics)
+    tunings = [
+        tuning_of(p, target, trials, known.get(p, ()), sample=sample, numerics=compilation.numerics) for p in problems
+    ]
     with writing(log):
         file = log.open("a", encoding="utf-8")
     with file:
@@ -72,8 +73,8 @@ def tune(
                 file.flush()
     counts = list(problems.values())
     if as_json:
-        convolutions = [_to_json(t, count) for t, count in zip(tunings, counts, strict=True)]
-        show_json({"model": str(model), "target": str(target), "log": str(log), "convolutions": convolutions})
+        problems_found = [_to_json(t, count) for t, count in zip(tunings, counts, strict=True)]
+        show_json({"model": str(model), "target": str(target), "log": str(log), "problems": problems_found})
     else:
         _show(model, tunings, counts)
 
@@ -89,7 +90,7 @@ def _target_here(text: str) -> Target:
 
 
 def _measured(tunings: Sequence[Tuning], target: Target, timeout: float) -> Iterator[Record]:
-    """Measure all, and give each record when it is there. Raises ExecutionError where a convolution has none."""
+    """Measure all, and give each record when it is there. Raises ExecutionError where a problem has none."""
     done = 0
     with MeasuringProcess(target, timeout) as process, steps(sum(len(t.remaining) for t in tunings)) as show:
         for t in tunings:
@@ -103,11 +104,11 @@ def _measured(tunings: Sequence[Tuning], target: Target, timeout: float) -> Iter
 
 def _show(model: Path, tunings: Sequence[Tuning], counts: Sequence[int]) -> None:
     total = sum(counts)
-    say(f"{model.name}: {counted(total, 'convolution')} with a choice of ways, {len(tunings)} different")
+    say(f"{model.name}: {counted(total, 'operator')} with a choice of methods, {len(tunings)} different")
     if not tunings:
         return
     show_table(
-        ("convolution", "times", "measured", "failed", "estimate chooses", "us", "fastest", "us", "ratio"),
+        ("problem", "times", "measured", "failed", "estimate chooses", "us", "fastest", "us", "ratio"),
         [_row(t, count) for t, count in zip(tunings, counts, strict=True)],
         right=("times", "measured", "failed", "us", "ratio"),
     )

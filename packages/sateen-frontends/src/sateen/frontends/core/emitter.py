@@ -26,6 +26,7 @@ EVALUATED_POINTS = 1 << 26
 MOST_POINTS = 1 << 20
 """Of these for one value."""
 
+
 @dataclass(slots=True)
 class Allowance:
     """What may still be evaluated while a model is imported, and what was."""

@@ -75,7 +75,6 @@ def checked_attributes(proto: onnx.NodeProto, schema: OpSchema, opset: int) -> d
     return values
 
 
-
 def _attribute_value(attribute: AttributeProto) -> Any:
     field = _FIELDS.get(attribute.type)
     if field is None:

@@ -155,8 +155,6 @@ def _converted(path: Path) -> tuple[Path, Path, str]:
 ONNXRUNTIME = Peer(("onnxruntime",), "pip install onnxruntime", FILE, write_for_peers, _open_onnxruntime)
 OPENVINO = Peer(("openvino",), "pip install openvino", FILE, write_for_peers, _open_openvino)
 # pnnx names torch as a dependency, some GB on Linux; its converter, which is all we use, is a program without it
-NCNN = Peer(
-    ("ncnn", "pnnx"), "pip install ncnn && pip install --no-deps pnnx", FILE, write_for_peers, _open_ncnn
-)
+NCNN = Peer(("ncnn", "pnnx"), "pip install ncnn && pip install --no-deps pnnx", FILE, write_for_peers, _open_ncnn)
 PEERS = {"onnxruntime": ONNXRUNTIME, "openvino": OPENVINO, "ncnn": NCNN}
 """Those that `sateen bench --against` knows."""

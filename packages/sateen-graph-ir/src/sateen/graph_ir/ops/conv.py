@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
+from typing import ClassVar
 
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.graph_ir.types import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import conv, conv_transpose, winograd
+from sateen.topi.convolution import CANDIDATES, Blocks, Convolution, Direct, Winograd
 from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import ELEMENT_BY_ELEMENT_SLOWDOWN, Computation, LayoutChoice, Operator, require
-from sateen.topi.tiling import accumulator_type
+from sateen.topi.method import Candidate, Method
+from sateen.topi.operator import (
+    ELEMENT_BY_ELEMENT_SLOWDOWN,
+    Computation,
+    LayoutChoice,
+    Operator,
+    Preparation,
+    Substitution,
+    require,
+)
+from sateen.topi.tiling import FLOAT32, sum_lanes
 from sateen.topi.window import Window
 
 ROW_MAJOR_SLOWDOWN = 2.0
@@ -24,15 +36,14 @@ ROW_MAJOR_SLOWDOWN = 2.0
 class Conv(Operator):
     """data [N, C, …] * weight [O, C/groups, …] + bias [O], which may be absent (ONNX Conv).
 
-    Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0. `tile` are rows, columns and vectors of
-    output channels that registers hold at a time (sateen.topi.convolution.Direct); empty ones suit the shapes.
+    Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
     """
 
+    methods: ClassVar[tuple[type[Method], ...]] = (Direct, Winograd)
     strides: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     dilations: tuple[int, ...] = ()
     groups: int = 1
-    tile: tuple[int, ...] = ()
 
     def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
         rank = require_spatial(self, data)
@@ -55,27 +66,52 @@ class Conv(Operator):
         )  # fmt: skip
         require(outputs >= 1, self, f"weight {weight} gives no output channels")
         _require_bias(self, bias, outputs, data)
-        require(
-            len(self.tile) in (0, 3) and all(extent > 0 for extent in self.tile), self,
-            f"expects a tile of rows, columns and vectors, found {list(self.tile)}",
-        )  # fmt: skip
         window = window_of(self, kernel, self.strides, self.pads, self.dilations)
         assert window.rank == rank
         return (TensorType(data.dtype, (data.shape[0], outputs, *output_dims(self, window, data))),)
 
     def compute(
-        self, data: View, weight: View, bias: View | None = None, *, outputs: Sequence[TensorType]
+        self,
+        data: View,
+        weight: View,
+        bias: View | None = None,
+        *,
+        outputs: Sequence[TensorType],
+        method: Direct | None = None,
     ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
-        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, self.tile[:2])
+        tile = () if method is None else (method.rows, method.columns)
+        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, tile)
+
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        data, weight, *_ = (t for t in inputs if t is not None)
+        if self.groups != 1 or data.dtype != FLOAT32:
+            return ()
+        window = window_of(self, weight.static_shape[2:], self.strides, self.pads, self.dilations)
+        return CANDIDATES[machine.kind](Convolution(data.static_shape, weight.static_shape, window), machine)
+
+    def substitute(self, method: Method) -> Substitution | None:
+        if not isinstance(method, Winograd):
+            return None
+        op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)
+        transform = op.transform
+        prepared = Preparation(partial(winograd.transformed, f=transform), partial(winograd.loss, f=transform))
+        return Substitution(op, Blocks(method.rows, method.columns, method.vectors), {1: prepared})
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
+        return self.layouts_by(None, inputs, outputs, machine)
+
+    def layouts_by(
+        self, method: Direct | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
         found = conv.blocked_layouts(
             data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
-            machine.lanes(accumulator_type(data.dtype)), *self.tile[2:],
+            sum_lanes(data.dtype, machine), 0 if method is None else method.vectors,
         )  # fmt: skip
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
@@ -151,7 +187,7 @@ class ConvTranspose(Operator):
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
-        lanes = machine.lanes(accumulator_type(data.dtype))
+        lanes = sum_lanes(data.dtype, machine)
         found = conv_transpose.blocked_layouts(data.static_shape, data.layout, weight.static_shape, self.groups, lanes)
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
@@ -163,18 +199,16 @@ class ConvTranspose(Operator):
 
 @dataclass(frozen=True, slots=True)
 class WinogradConv(Operator):
-    """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_convolutions makes of Conv.
+    """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_methods makes of Conv.
 
-    Inputs: data [N, C, H, W], weight [O, C, k, k] (sateen.topi.winograd.transformed), bias [O] or none. `block` are
-    rows and columns of tiles that are computed at a time, by default all; `vectors` of output channels are in
-    registers. `pool` gives the maxima of squares of so many rows and columns, without those that fill no square.
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (sateen.topi.winograd.transformed), bias [O] or none. `pool` gives
+    the maxima of squares of so many rows and columns, without those that fill no square.
     """
 
+    methods: ClassVar[tuple[type[Method], ...]] = (Blocks,)
     tile: int
     stride: int = 1
     pads: tuple[int, ...] = ()
-    block: tuple[int, ...] = ()
-    vectors: int = 1
     pool: int = 1
 
     def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
@@ -212,18 +246,30 @@ class WinogradConv(Operator):
         return window_of(self, (3, 3), (self.stride, self.stride), self.pads, ())
 
     def compute(
-        self, data: View, weight: View, bias: View | None = None, *, outputs: Sequence[TensorType]
+        self,
+        data: View,
+        weight: View,
+        bias: View | None = None,
+        *,
+        outputs: Sequence[TensorType],
+        method: Blocks | None = None,
     ) -> Computation:
-        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), self.block, self.pool)
+        block = () if method is None else (method.rows, method.columns)
+        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), block, self.pool)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
+        return self.layouts_by(None, inputs, outputs, machine)
+
+    def layouts_by(
+        self, method: Blocks | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
         _, weight, *bias = inputs
         lanes, channels = machine.lanes(), weight.static_shape[1]
-        blocked = Layout.blocked(4, 1, lanes)
-        if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * self.vectors) == 0:
-            packed = winograd.weight_layout(lanes, self.vectors)
+        vectors = 1 if method is None else method.vectors
+        if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * vectors) == 0:
+            blocked, packed = Layout.blocked(4, 1, lanes), winograd.weight_layout(lanes, vectors)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
         yield LayoutChoice((None,) * len(inputs), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 

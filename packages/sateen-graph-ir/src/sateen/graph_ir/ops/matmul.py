@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from sateen.graph_ir.types import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import matmul, strassen
 from sateen.topi.determinant import determinant
 from sateen.topi.layout import View
-from sateen.topi.operator import ELEMENT_BY_ELEMENT_SLOWDOWN, Computation, LayoutChoice, Operator, require
-from sateen.topi.tiling import accumulator_type
+from sateen.topi.method import Candidate, Method
+from sateen.topi.operator import (
+    ELEMENT_BY_ELEMENT_SLOWDOWN,
+    Computation,
+    LayoutChoice,
+    Operator,
+    Preparation,
+    Substitution,
+    require,
+)
+from sateen.topi.product import CANDIDATES, Packed, Strassen
 
 UNPACKED_SLOWDOWN = 1.1
 """Of a product whose right operand is packed while running."""
@@ -21,6 +31,8 @@ UNPACKED_SLOWDOWN = 1.1
 @dataclass(frozen=True, slots=True)
 class MatMul(Operator):
     """a [..., m, k] · b [..., k, n], stacks broadcast (ONNX MatMul on operands of rank 2 and more)."""
+
+    methods: ClassVar[tuple[type[Method], ...]] = (Packed, Strassen)
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
@@ -40,17 +52,34 @@ class MatMul(Operator):
             require(x == y or 1 in (x, y), self, f"the stacks of {a} and {b} don't broadcast: {x} and {y}")
         return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
 
-    def compute(self, a: View, b: View, *, outputs: Sequence[TensorType]) -> Computation:
+    def compute(self, a: View, b: View, *, outputs: Sequence[TensorType], method: Packed | None = None) -> Computation:
+        """A panel of the right operand tells the method."""
         return matmul.matmul(a, b, outputs[0].memory_layout)
+
+    def candidates(
+        self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
+    ) -> Sequence[Candidate]:
+        a, b = (t for t in inputs if t is not None)
+        return CANDIDATES[machine.kind](a.static_shape, b.static_shape, a.dtype, machine)
+
+    def substitute(self, method: Method) -> Substitution | None:
+        if isinstance(method, Strassen):
+            return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(strassen.transformed)})
+        return None
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
+        return self.layouts_by(None, inputs, outputs, machine)
+
+    def layouts_by(
+        self, method: Packed | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
         a, b = inputs
         if b.rank == 2:
             *rows, _ = a.static_shape
-            lanes = machine.lanes(accumulator_type(b.dtype))
-            packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.rank, lanes, machine.vector_registers)
+            vectors = 0 if method is None else method.vectors
+            packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.dtype, machine, vectors)
             yield LayoutChoice((None, packed), (None,))
             yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)
         else:
@@ -62,13 +91,12 @@ class MatMul(Operator):
 
 @dataclass(frozen=True, slots=True)
 class StrassenMatMul(Operator):
-    """a [batch, ..., k] · b [k, n] by seven products of quarters, which pass choose_products makes of MatMul.
+    """a [batch, ..., k] · b [k, n] by seven products of quarters, which pass choose_methods makes of MatMul.
 
-    Inputs: a, weight [7, k/2, n/2] (sateen.topi.strassen.transformed), both float32; registers hold `vectors` of
-    columns.
+    Inputs: a, weight [7, k/2, n/2] (sateen.topi.strassen.transformed), both float32.
     """
 
-    vectors: int = 1
+    methods: ClassVar[tuple[type[Method], ...]] = (Packed,)
 
     def infer(self, a: TensorType, weight: TensorType) -> tuple[TensorType, ...]:
         require(a.is_static and weight.is_static, self, f"expects known dimensions, found {a} and {weight}")
@@ -84,15 +112,23 @@ class StrassenMatMul(Operator):
         )  # fmt: skip
         return (TensorType(a.dtype, (*a.shape[:-1], 2 * columns)),)
 
-    def compute(self, a: View, weight: View, *, outputs: Sequence[TensorType]) -> Computation:
+    def compute(
+        self, a: View, weight: View, *, outputs: Sequence[TensorType], method: Packed | None = None
+    ) -> Computation:
+        """A panel of the weight tells the method."""
         return strassen.strassen_matmul(a, weight)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        lanes = machine.lanes()
-        if lanes > 1 and inputs[1].static_shape[2] % (lanes * self.vectors) == 0:
-            yield LayoutChoice((None, strassen.weight_layout(lanes, self.vectors)), (None,))
+        return self.layouts_by(None, inputs, outputs, machine)
+
+    def layouts_by(
+        self, method: Packed | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
+        lanes, vectors = machine.lanes(), 1 if method is None else method.vectors
+        if lanes > 1 and inputs[1].static_shape[2] % (lanes * vectors) == 0:
+            yield LayoutChoice((None, strassen.weight_layout(lanes, vectors)), (None,))
         yield LayoutChoice((None, None), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:

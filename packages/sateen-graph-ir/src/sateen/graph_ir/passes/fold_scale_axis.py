@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class _Folder:
 
     def folded(self, node: Node) -> Value | None:
         """What stands for the only output of a node, if something folds."""
-        here = Node(node.op, self.rewriter.values(node.inputs), node.outputs, node.spans)
+        here = replace(node, inputs=self.rewriter.values(node.inputs))
         match node.op:
             case Conv() | ConvTranspose() | MatMul():
                 return self.fold_before(here)

@@ -9,7 +9,6 @@ from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value, note_node
 from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.views import find_views
-from sateen.topi.contract import compute
 from sateen.topi.kind import Kind, kind_of
 from sateen.topi.layout import View, placeholder
 from sateen.topi.operator import Computation
@@ -108,7 +107,7 @@ def compute_node(node: Node) -> Computed:
         for v in node.inputs
     ]
     try:
-        computation = compute(node.op, views, [v.type for v in node.outputs])
+        computation = node.computation(views)
     except Exception as error:
         note_node(error, node.inputs, node.spans)
         raise

@@ -19,7 +19,7 @@ def pool_in_convolutions(graph: Graph) -> Graph:
 
     Functions that never decrease may lie between: the maximum of what they give is what they give of the maximum. The
     convolution's own result is not written to memory then. Only where nothing else reads the values between, and tiles
-    consist of whole squares. Requires: static types; runs behind choose_convolutions. Guarantees: the same values.
+    consist of whole squares. Requires: static types; runs behind choose_methods. Guarantees: the same values.
     """
     rewriter = GraphRewriter(graph)
     producers, consumers = graph.producers(), graph.consumers()
@@ -41,7 +41,8 @@ def pool_in_convolutions(graph: Graph) -> Graph:
             rewriter.keep(node)
             continue
         spans = tuple(dict.fromkeys((*source.spans, *node.spans)))
-        value = rewriter.insert(op, *rewriter.values(source.inputs), name=node.outputs[0].name, spans=spans)
+        name = node.outputs[0].name
+        value = rewriter.insert(op, *rewriter.values(source.inputs), name=name, spans=spans, method=source.method)
         for function in functions:
             value = rewriter.insert(function.op, value, name=node.outputs[0].name, spans=function.spans)
         rewriter.replace(node, value)

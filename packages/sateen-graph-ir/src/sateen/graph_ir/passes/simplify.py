@@ -34,7 +34,7 @@ def simplify(graph: Graph) -> Graph:
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
-        here = Node(node.op, rewriter.values(node.inputs), node.outputs, node.spans)
+        here = replace(node, inputs=rewriter.values(node.inputs))
         rule = _RULES.get(type(node.op))
         value = rule(rewriter, here) if rule is not None else None
         if value is None:

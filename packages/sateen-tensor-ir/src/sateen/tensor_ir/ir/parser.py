@@ -114,9 +114,7 @@ _SPECIAL = {"inff": float("inf"), "nanf": float("nan")}
 
 
 class _Parser:
-    def __init__(
-        self, text: str, names: Mapping[str, Var | Buffer], intrinsics: Mapping[str, TensorIntrinsic]
-    ) -> None:
+    def __init__(self, text: str, names: Mapping[str, Var | Buffer], intrinsics: Mapping[str, TensorIntrinsic]) -> None:
         self.intrinsics = intrinsics
         self.lines = [line for line in map(_tokens, text.splitlines(), range(1, text.count("\n") + 2)) if len(line) > 1]
         if not self.lines:

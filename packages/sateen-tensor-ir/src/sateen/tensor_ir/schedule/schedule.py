@@ -120,11 +120,7 @@ class Schedule:
         op = stage.op
         stage._require_axis(axis, "rfactor")
         where = f"rfactor of {tensor.name!r}, axis {axis.name!r}"
-        if (
-            not op.reduce_axis
-            or axis.kind is not AxisKind.REDUCE
-            or not ex.is_among(axis, stage.leaves)
-        ):
+        if not op.reduce_axis or axis.kind is not AxisKind.REDUCE or not ex.is_among(axis, stage.leaves):
             raise ScheduleError(f"{where}: expects a reduce loop of the stage, whose loops are {stage._loop_names()}")
         if any(isinstance(v, IterVar) for v in walk(axis.extent)):
             raise ScheduleError(f"{where}: expects an extent that is the same everywhere, found {axis.extent}")

@@ -1,4 +1,4 @@
-"""Pass choose_products."""
+"""Pass choose_methods, where Strassen's is one of them."""
 
 from dataclasses import replace
 from functools import partial
@@ -12,11 +12,12 @@ from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.ops.element_wise import Relu
 from sateen.graph_ir.ops.matmul import MatMul, StrassenMatMul
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
-from sateen.graph_ir.passes.choose_products import choose_products
+from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.graph_ir.pipeline import verify_graph
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
+from sateen.topi.product import Packed
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 
@@ -33,10 +34,10 @@ def network(*, rows=(2, 65), depth=512, columns=768, constant=True, dtype="float
 
 def test_large_products_with_a_constant_are_made_of_quarters():
     before = network()
-    after = remove_dead_nodes(choose_products(before, MACHINE))
+    after = remove_dead_nodes(choose_methods(before, MACHINE, numerics="fast"))
     verify_graph(after)
     products = [n for n in after.nodes if isinstance(n.op, StrassenMatMul)]
-    assert [n.op.vectors for n in products] == [3, 3]
+    assert [n.method for n in products] == [Packed(3), Packed(3)]
     assert len({n.inputs[1] for n in products}) == 1  # the weight is transformed once
     types = [v.type for v in products[0].inputs]
     assert products[0].op.operations(types, [v.type for v in products[0].outputs]) == 2 * 130 * 512 * 768
@@ -60,7 +61,8 @@ def test_large_products_with_a_constant_are_made_of_quarters():
     ids=["no constant", "few rows", "no stack", "part of a panel", "float64", "a matrix for each item"],
 )
 def test_others_stay(graph):
-    assert choose_products(graph, MACHINE) is graph
+    after = choose_methods(graph, MACHINE, numerics="fast")
+    assert [n.op for n in after.nodes] == [n.op for n in graph.nodes]
 
 
 def test_rows_meet_only_where_numerics_are_fast():

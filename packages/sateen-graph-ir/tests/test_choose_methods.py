@@ -1,4 +1,4 @@
-"""Pass choose_convolutions."""
+"""Pass choose_methods."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,14 +9,14 @@ import pytest
 from sateen.graph_ir.graph import GraphBuilder
 from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.ops.conv import Conv, WinogradConv
-from sateen.graph_ir.passes.choose_convolutions import choose_convolutions
+from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.graph_ir.pipeline import verify_graph
 from sateen.tensor_ir import Machine
-from sateen.topi.convolution import Direct, Winograd
+from sateen.topi.convolution import Blocks, Direct, Winograd
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
-transform = partial(choose_convolutions, machine=MACHINE)
+transform = partial(choose_methods, machine=MACHINE)
 
 
 def network(*, size=16, channels=32, strides=(1, 1), constant=True, weight=None):
@@ -35,7 +35,7 @@ def test_a_large_convolution_is_transformed_and_keeps_its_values():
     before = network()
     after = remove_dead_nodes(transform(before))
     verify_graph(after)
-    assert [n.op for n in after.nodes] == [WinogradConv(4, 1, (1, 1, 1, 1), (1, 4), 2)]
+    assert [(n.op, n.method) for n in after.nodes] == [(WinogradConv(4, 1, (1, 1, 1, 1)), Blocks(1, 4, 2))]
     assert [v.name for v in after.outputs] == ["y"]
     x = np.random.default_rng(1).standard_normal((1, 32, 16, 16)).astype("float32")
     expected, found = interpret(before, {"x": x})["y"], interpret(after, {"x": x})["y"]
@@ -46,11 +46,11 @@ def test_others_get_a_tile():
     for graph in (network(channels=8), network(strides=(2, 1)), network(size=1), network(constant=False)):
         (node,) = transform(graph).nodes
         assert isinstance(node.op, Conv)
-        assert len(node.op.tile) == 3
+        assert isinstance(node.method, Direct)
 
 
 def test_strict_numerics_are_direct():
-    (node,) = transform(network(), strict=True).nodes
+    (node,) = transform(network(), numerics="strict").nodes
     assert isinstance(node.op, Conv)
 
 
@@ -73,9 +73,9 @@ def test_a_weight_that_a_tile_loses_too_much_of_gets_a_smaller_tile():
 def test_what_is_known_is_taken(method):
     (node,) = remove_dead_nodes(transform(network(), known=lambda problem: (method,))).nodes
     if isinstance(method, Direct):
-        assert node.op == Conv((1, 1), (1, 1, 1, 1), tile=(1, 4, 1))
+        assert (node.op, node.method) == (Conv((1, 1), (1, 1, 1, 1)), method)
     else:
-        assert node.op == WinogradConv(2, 1, (1, 1, 1, 1), (8, 8), 1)
+        assert (node.op, node.method) == (WinogradConv(2, 1, (1, 1, 1, 1)), Blocks(8, 8, 1))
 
 
 def test_groups_are_left_alone():

@@ -1,0 +1,112 @@
+"""Choose the method by which each node is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+
+from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.problem import Problem
+from sateen.tensor_ir import Machine
+from sateen.topi.method import NUMERICS, Method
+from sateen.topi.operator import Operator, Substitution
+
+MOST_LOSS = 1e-5
+"""Of Σ|w| times the largest input that an element depends on: what it may lose by a method (semantics 4.8)."""
+
+Known = Callable[[Problem], Sequence[Method]]
+"""The methods of a problem that were measured, fastest first."""
+
+
+def nothing_known(problem: Problem) -> Sequence[Method]:  # noqa: ARG001  # the signature is that of Known
+    """Where nothing was measured."""
+    return ()
+
+
+def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default", known: Known = nothing_known) -> Graph:
+    """Give each node for which there is a choice the method that is known or else estimated to be fastest.
+
+        parameter %w: float32[64, 64, 3, 3]; %y = conv(%x, %w, %b) {pads=(1, 1, 1, 1)}; %z = mat_mul(%a, %c)
+        =>  parameter %w.1: float32[64, 64, 8, 8]
+            %y = winograd_conv(%x, %w.1, %b) {tile=6, pads=(1, 1, 1, 1)} by blocks(rows=1, columns=10, vectors=2)
+            %z = mat_mul(%a, %c) by packed(vectors=3)
+
+    A method that takes a constant in another form puts another operator in the place of the node's own. It takes
+    constants of which it loses no more than MOST_LOSS, and `numerics` that allow it. Methods that are known and no
+    candidates of the problem do not count. Requires: static types. Runs before choose_layouts.
+    """
+    rewriter = GraphRewriter(graph)
+    prepared: dict[tuple[Value, Operator], Value] = {}
+    for node in graph.nodes:
+        constants = [rewriter.constant(v) for v in rewriter.values(node.inputs)]
+        method = chosen_method(node, constants, machine, numerics, known)
+        if method is None:
+            rewriter.keep(node)
+            continue
+        inputs = list(rewriter.values(node.inputs))
+        way = node.op.substitute(method) or Substitution(node.op, method, {})
+        for position in way.prepared:
+            inputs[position] = _prepared(rewriter, inputs[position], way, position, prepared)
+        name = node.outputs[0].name
+        value = rewriter.insert(way.operator, *inputs, name=name, spans=node.spans, method=way.method)
+        rewriter.replace(node, value)
+    return rewriter.finish()
+
+
+def chosen_method(
+    node: Node,
+    constants: Sequence[Array | None],
+    machine: Machine,
+    numerics: str = "default",
+    known: Known = nothing_known,
+) -> Method | None:
+    """The method that `choose_methods` takes for a node, some of whose inputs are constants; None: no choice."""
+    if not node.op.methods:
+        return None
+    problem = Problem.of(node)
+    possible = [c.method for c in problem.candidates(machine)]
+    preferred = [m for m in known(problem) if m in possible]
+    return next(_allowed(node.op, (*preferred, *possible), constants, numerics), None)
+
+
+def _allowed(
+    op: Operator, methods: Sequence[Method], constants: Sequence[Array | None], numerics: str
+) -> Iterator[Method]:
+    """The methods that numerics allow, and that lose no more of their constants than is allowed."""
+    losses: dict[Operator, float] = {}
+    for method in methods:
+        if NUMERICS.index(method.numerics) > NUMERICS.index(numerics):
+            continue
+        way = op.substitute(method)
+        if way is not None:
+            if way.operator not in losses:
+                losses[way.operator] = _loss(way, constants)
+            if losses[way.operator] > MOST_LOSS:
+                continue
+        yield method
+
+
+def _loss(way: Substitution, constants: Sequence[Array | None]) -> float:
+    """What an element loses by a way; infinite where what it prepares is no constant."""
+    losses = [0.0]
+    for position, preparation in way.prepared.items():
+        data = constants[position]
+        losses.append(inf if data is None else preparation.loss(data))
+    return max(losses)
+
+
+def _prepared(
+    rewriter: GraphRewriter,
+    value: Value | None,
+    way: Substitution,
+    position: int,
+    prepared: dict[tuple[Value, Operator], Value],
+) -> Value:
+    """The parameter that a constant becomes; one for all nodes of equal operators that read it."""
+    data = rewriter.constant(value)
+    assert value is not None
+    assert data is not None
+    key = value, way.operator
+    if key not in prepared:
+        prepared[key] = rewriter.parameter(value.name, way.prepared[position].function(data))
+    return prepared[key]
