@@ -428,6 +428,13 @@ class GraphRewriter:
         self.changed = True
         return self.builder.add(op, *inputs, name=name, spans=spans, method=method)
 
+    def insert_all(
+        self, op: Operator, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
+    ) -> tuple[Value, ...]:
+        """A new node over values of the new graph; a value per output."""
+        self.changed = True
+        return self.builder.add_all(op, *inputs, names=names, spans=spans)
+
     def parameter(self, name: str, data: Array) -> Value:
         """A new constant."""
         self.changed = True

@@ -19,6 +19,7 @@ from sateen.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
 from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from sateen.graph_ir.passes.simplify import simplify
 from sateen.graph_ir.passes.simplify_inference import simplify_inference
+from sateen.graph_ir.passes.sink_transposes import sink_transposes
 from sateen.graph_ir.pipeline import Pipeline
 from sateen.runtime import ArgumentError, Target
 from sateen.tensor_ir import Machine
@@ -58,6 +59,7 @@ def _before_methods(numerics: str) -> Pipeline:
         infer_types,
         simplify_inference,
         fold_constants,
+        sink_transposes,
         simplify,
         fold_scale_axis,
         move_strides_up,

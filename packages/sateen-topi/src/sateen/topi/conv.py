@@ -71,15 +71,18 @@ def blocked_layouts(
     """Layouts in which vectors of `lanes` output channels are computed; None where row-major is better.
 
     `data` and `weight` are shapes, `width` is the last output extent. Inputs with fewer channels than lanes stay as
-    they are. Weights are packed in panels of as many output channels as a register tile has, in the order of reading:
-    `vectors` of them, or as many as suit the width.
+    they are, their axes in any order. Weights are packed in panels of as many output channels as a register tile has,
+    in the order of reading: `vectors` of them, or as many as suit the width.
     """
     channels, outputs, rank = data[1], weight[0], len(data)
     depthwise = groups == channels == outputs and groups > 1
     if lanes == 1 or outputs < lanes or (groups > 1 and not depthwise and outputs // groups % lanes):
         return None
-    block = data_layout.block_of(1) if data_layout is not None else lanes if channels >= lanes else 1
-    given = Layout.blocked(rank, 1, block) if block > 1 else None
+    block = 1 if data_layout is None else data_layout.block_of(1)
+    if block == 1 and channels >= lanes:
+        block = lanes
+    in_order = data_layout is not None and data_layout.is_unblocked
+    given = Layout.blocked(rank, 1, block) if block > 1 else data_layout if in_order else None
     if depthwise and block != lanes:
         return None
     kernel = tuple(range(2, rank))

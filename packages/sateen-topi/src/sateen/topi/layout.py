@@ -73,6 +73,11 @@ class Layout:
     def is_row_major(self) -> bool:
         return self.order == tuple(range(len(self.order)))
 
+    @property
+    def is_unblocked(self) -> bool:
+        """Whether it is nothing but an order of axes."""
+        return not any(isinstance(part, Block) for part in self.order)
+
     def block_of(self, axis: int) -> int:
         """The elements of an axis that its blocks hold together; 1 where it is not blocked."""
         return prod(part.size for part in self.order if isinstance(part, Block) and part.axis == axis)
@@ -106,6 +111,11 @@ class Layout:
                 inner[axis] //= part.size
             result[axis] = result[axis] + i * inner[axis] if axis in result else i * inner[axis]
         return tuple(result[axis] for axis in range(self.rank))
+
+    def transposed(self, permutation: Sequence[int]) -> Layout:
+        """The same memory seen by other axes, of which number d is permutation[d] of these."""
+        place = {axis: d for d, axis in enumerate(permutation)}
+        return Layout(tuple(Block(place[p.axis], p.size) if isinstance(p, Block) else place[p] for p in self.order))
 
     def pads(self, shape: Sequence[Any]) -> tuple[int, ...]:
         """The axes whose last block is not full."""

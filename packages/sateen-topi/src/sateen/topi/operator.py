@@ -118,6 +118,14 @@ class Substitution:
     prepared: Mapping[int, Preparation]
 
 
+@dataclass(frozen=True, slots=True)
+class Transposed:
+    """What an operator is on inputs that are not transposed: its outputs are transposed by a permutation instead."""
+
+    operator: Operator
+    permutation: tuple[int, ...]
+
+
 class Operator:
     """Base of operators: frozen dataclasses, equal where their attributes are.
 
@@ -179,6 +187,13 @@ class Operator:
     ) -> Iterable[LayoutChoice]:
         """Those in which it can run by one of its methods; by default the same."""
         return self.layouts(inputs, outputs, machine)
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        """The operator for which op(transpose(x), …) is transpose(op'(x), …); by default none is known.
+
+        Inputs have the rank of the permutation, those of element-wise operators may broadcast.
+        """
+        return None
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         """The byte of the first input's memory at which each output begins, if outputs are parts of that memory."""

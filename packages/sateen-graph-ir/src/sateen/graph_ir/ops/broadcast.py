@@ -16,7 +16,7 @@ from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.te import Expr
 from sateen.topi import broadcast
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
 
 
 def broadcast_types(op: Operator, *inputs: TensorType) -> tuple[Dim, ...]:
@@ -46,6 +46,9 @@ class Broadcast(Operator):
         found: dict[Layout | None, None] = {x.layout: None for x in inputs if x.shape == shape and x.layout is not None}
         for layout in (*found, None):
             yield LayoutChoice(tuple(layout if x.shape == shape else None for x in inputs), (layout,))
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        return Transposed(self, permutation)
 
 
 class Binary(Broadcast):

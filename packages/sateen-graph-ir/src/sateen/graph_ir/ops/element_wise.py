@@ -26,7 +26,7 @@ from sateen.tensor_ir.ir.expr import int_range
 from sateen.tensor_ir.te import Expr
 from sateen.topi import elementwise
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
 
 
 class Unary(Operator):
@@ -50,6 +50,9 @@ class Unary(Operator):
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        return Transposed(self, permutation)
 
 
 class Predicate(Unary):
@@ -475,6 +478,9 @@ class BitCast(Operator):
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return elementwise.bit_cast(data, self.dtype, outputs[0].memory_layout)
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        return Transposed(self, permutation)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine

@@ -11,7 +11,7 @@ from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import pool
-from sateen.topi.layout import View
+from sateen.topi.layout import Layout, View
 from sateen.topi.operator import Computation, LayoutChoice, Operator, require
 
 
@@ -23,7 +23,9 @@ class ChannelWise(Operator):
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
+        layout = inputs[0].layout
+        if layout is not None and layout == Layout.blocked(layout.rank, 1, layout.block_of(1)):
+            yield LayoutChoice((layout,), (layout,))
         yield LayoutChoice((None,), (None,))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, ElementKind
@@ -13,7 +13,7 @@ from sateen.tensor_ir import Machine
 from sateen.topi import ordered, reduce
 from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
 
 
 def _spatial_layouts(axes: Sequence[int], keepdims: bool, inputs: Sequence[TensorType]) -> Iterable[LayoutChoice]:
@@ -46,6 +46,14 @@ class Reduce(Operator):
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return reduce.reduce(data, self.axes, self.keepdims, self.kind, outputs[0].memory_layout)
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        axes = tuple(sorted(permutation[axis] for axis in self.axes))
+        op: Reduce = replace(self, axes=axes)  # type: ignore[type-var]  # subclasses are dataclasses
+        if self.keepdims:
+            return Transposed(op, permutation)
+        left = [axis for axis in range(len(permutation)) if axis not in axes]
+        return Transposed(op, tuple(left.index(axis) for axis in permutation if axis not in axes))
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine

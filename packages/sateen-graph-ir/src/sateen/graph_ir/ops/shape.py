@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sateen.graph_ir.ops.broadcast import broadcast_types
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, require_literal
@@ -12,7 +13,9 @@ from sateen.tensor_ir import Machine
 from sateen.topi import broadcast, shape
 from sateen.topi.dimension import listed, may_be_at_least, numbers, product, rounded_up
 from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
+
+V = TypeVar("V")
 
 
 def require_axis(op: Operator, axis: int, rank: int) -> None:
@@ -29,6 +32,12 @@ def require_extents(op: Operator, name: str, values: Sequence[Dim]) -> None:
 def require_per_axis(op: Operator, name: str, values: Sequence[object], rank: int) -> None:
     """Raise InferenceError unless there is a value per axis."""
     require(len(values) == rank, op, f"{name} expects {rank} values, one per axis, found {len(values)}")
+
+
+def untransposed(values: Sequence[V], permutation: Sequence[int]) -> tuple[V, ...]:
+    """Values for the axes of a transpose, as values for the axes of what it transposes."""
+    by_axis = dict(zip(permutation, values, strict=True))
+    return tuple(by_axis[axis] for axis in range(len(permutation)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,19 @@ class Transpose(Operator):
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.transpose(data, self.permutation, outputs[0].memory_layout)
 
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
+        """The same memory under other axes: any layout of data, and the one that makes the result row-major."""
+        found = inputs[0].memory_layout.transposed(self.permutation)
+        yield LayoutChoice((inputs[0].layout,), (None if found.is_row_major else found,), 0.0)
+        if not found.is_row_major:
+            yield LayoutChoice((Layout(self.permutation),), (None,), 0.0)
+
+    def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
+        same = inputs[0].memory_layout.transposed(self.permutation) == outputs[0].memory_layout
+        return (0,) if same else None
+
 
 @dataclass(frozen=True, slots=True)
 class Concat(Operator):
@@ -90,6 +112,9 @@ class Concat(Operator):
 
     def parts_of_output(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
         return _pieces(outputs[0], inputs, self.axis)
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        return Transposed(Concat(permutation[self.axis]), permutation)
 
     def compute(self, *inputs: View, outputs: Sequence[TensorType]) -> Computation:
         return shape.concatenate(inputs, self.axis, outputs[0].memory_layout)
@@ -147,6 +172,9 @@ class Split(Operator):
         before, after = data.shape[: self.axis], data.shape[self.axis + 1 :]
         return tuple(TensorType(data.dtype, (*before, size, *after)) for size in self.sizes)
 
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        return Transposed(Split(permutation[self.axis], self.sizes), permutation)
+
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.split(data, self.axis, numbers(self.sizes), [o.memory_layout for o in outputs])
 
@@ -187,6 +215,11 @@ class Slice(Operator):
             length = end - start if step > 0 else start - end
             extents.append(rounded_up(length, abs(step)) if length >= 0 else 0)
         return (TensorType(data.dtype, tuple(extents)),)
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        starts, ends = (untransposed(values, permutation) for values in (self.starts, self.ends))
+        steps = untransposed(self.steps, permutation)
+        return Transposed(Slice(starts, ends, steps), permutation)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.strided_slice(data, numbers(self.starts), numbers(self.ends), self.steps, outputs[0].memory_layout)
@@ -239,6 +272,10 @@ class Pad(Operator):
         rank = len(self.pads) // 2
         return self.pads[:rank], self.pads[rank:]
 
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        before, after = (untransposed(values, permutation) for values in self._ends())
+        return Transposed(Pad(self.mode, (*before, *after), self.value), permutation)
+
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         before, after = map(numbers, self._ends())
         return shape.pad(data, before, after, self.mode, self.value, outputs[0].memory_layout)
@@ -280,6 +317,9 @@ class Tile(Operator):
         require_extents(self, "repeats", self.repeats)
         repeated = (extent * times for extent, times in zip(data.shape, self.repeats, strict=True))
         return (TensorType(data.dtype, tuple(repeated)),)
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        return Transposed(Tile(untransposed(self.repeats, permutation)), permutation)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return shape.tile(data, numbers(self.repeats), outputs[0].memory_layout)

@@ -1,6 +1,7 @@
 """Classic networks, built by hand: for tests, measurements and as examples of the builder."""
 
 from sateen.graph_ir.workloads.alexnet import alexnet
+from sateen.graph_ir.workloads.channels_last import channels_last
 from sateen.graph_ir.workloads.dcgan import dcgan
 from sateen.graph_ir.workloads.densenet import densenet
 from sateen.graph_ir.workloads.dqn import dqn
@@ -17,6 +18,7 @@ from sateen.graph_ir.workloads.vgg import vgg
 
 __all__ = [
     "alexnet",
+    "channels_last",
     "dcgan",
     "densenet",
     "dqn",

@@ -1,0 +1,106 @@
+"""Move transposes down until they meet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops.broadcast import Broadcast
+from sateen.graph_ir.ops.shape import Transpose
+from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+
+Permutation = tuple[int, ...]
+
+
+def sink_transposes(graph: Graph) -> Graph:
+    """Let transposes change places with the nodes behind them where fewer elements are moved then.
+
+        %a = transpose(%x) {permutation=(0, 2, 3, 1)}; %b = relu(%a); %y = transpose(%b) {permutation=(0, 3, 1, 2)}
+        =>  %y = relu(%x)
+
+    A node does so if its operator tells what it is on transposed inputs (`Operator.transposed`), and all of its inputs
+    are transposed alike, are constants, or have one element. So a network that was written for channels last becomes
+    the one for channels first, and is optimised as that is. Each permutation is tried alone; what moves no fewer
+    elements stays as it was. Requires: inferred types.
+    """
+    for permutation in _permutations(graph):
+        sunk = remove_dead_nodes(_sunk(graph, permutation))
+        if _moved(sunk) < _moved(graph):
+            graph = sunk
+    return graph
+
+
+def _permutations(graph: Graph) -> list[Permutation]:
+    """Those of transposes that another one undoes somewhere, or a reduction may."""
+    return list(dict.fromkeys(node.op.permutation for node in graph.nodes if isinstance(node.op, Transpose)))
+
+
+def _moved(graph: Graph) -> int:
+    """The bytes that transposes of what is no constant move; those of unknown sizes count as the most."""
+    data = [
+        n.outputs[0].type for n in graph.nodes if isinstance(n.op, Transpose) and n.inputs[0] not in graph.parameters
+    ]
+    return sum(t.bytes if t.is_static else 1 << 40 for t in data)
+
+
+def _sunk(graph: Graph, permutation: Permutation) -> Graph:
+    """The graph with each transpose of this permutation below all nodes that it can change places with."""
+    rewriter = GraphRewriter(graph)
+    for node in graph.nodes:
+        values = _undone(rewriter, node) if isinstance(node.op, Transpose) else _below(rewriter, node, permutation)
+        if values is None:
+            rewriter.keep(node)
+        else:
+            rewriter.replace(node, *values)
+    return rewriter.finish()
+
+
+def _undone(rewriter: GraphRewriter, node: Node) -> list[Value] | None:
+    """What a transpose gives that undoes the one before it."""
+    assert isinstance(node.op, Transpose)
+    (data,) = rewriter.values(node.inputs)
+    before = rewriter.producer(data)
+    if before is None or not isinstance(before.op, Transpose):
+        return None
+    order = tuple(before.op.permutation[d] for d in node.op.permutation)
+    (source,) = before.inputs
+    return [source] if source is not None and order == tuple(range(len(order))) else None
+
+
+def _below(rewriter: GraphRewriter, node: Node, permutation: Permutation) -> list[Value] | None:
+    """Transposes of what the node's operator gives for inputs that are not transposed, if it tells."""
+    inputs = rewriter.values(node.inputs)
+    if not any(_source(rewriter, v, permutation) for v in inputs):
+        return None
+    found = node.op.transposed(permutation)
+    operands = [_operand(rewriter, node, v, permutation) for v in inputs]
+    if found is None or node.method is not None or any(v is None for v in operands):
+        return None
+    names = [v.name for v in node.outputs]
+    results = rewriter.insert_all(found.operator, *operands, names=names, spans=node.spans)
+    if found.permutation == tuple(range(len(found.permutation))):
+        return list(results)
+    op = Transpose(found.permutation)
+    return [rewriter.insert(op, v, name=name, spans=node.spans) for v, name in zip(results, names, strict=True)]
+
+
+def _source(rewriter: GraphRewriter, value: Value | None, permutation: Permutation) -> Value | None:
+    """What a value of the new graph is the transpose of, by this permutation."""
+    node = rewriter.producer(value)
+    return node.inputs[0] if node is not None and node.op == Transpose(permutation) else None
+
+
+def _operand(rewriter: GraphRewriter, node: Node, value: Value | None, permutation: Permutation) -> Value | None:
+    """An input of the node before it was transposed, if it can be told."""
+    if value is None:
+        return None
+    source = _source(rewriter, value, permutation)
+    if source is not None:
+        return source
+    data, rank = rewriter.constant(value), len(permutation)
+    if isinstance(node.op, Broadcast) and value.type.rank <= rank and all(d == 1 for d in value.type.shape):
+        return value
+    if data is None or not (value.type.rank == rank or (isinstance(node.op, Broadcast) and value.type.rank < rank)):
+        return None
+    whole = data.reshape((1,) * (rank - data.ndim) + data.shape)
+    return rewriter.parameter(value.name, np.ascontiguousarray(whole.transpose(np.argsort(permutation))))
