@@ -234,6 +234,23 @@ def conversions(rng: Random) -> Computation:
     return Computation("conversions", (A,), (D,), whole_range=True)
 
 
+def places(rng: Random) -> Computation:
+    """Elements at places that are data: clamped, taken round, and moved by axes; what is computed of both wraps."""
+    n, m = _extents(rng, 2, 24)
+    P = te.placeholder((n,), rng.choice(INTEGERS), name="P")
+    A = te.placeholder((m, n), rng.choice(["int32", "int64"]), name="A")
+
+    def element(i: Expr, j: Expr) -> Expr:
+        place, moved = P[i].astype("index"), P[j].astype("int64") * 3 + i
+        inside = te.minimum(te.maximum(place, 0), m - 1)
+        beside = te.minimum(te.maximum(moved, 0), m - 1)
+        chosen = te.select(te.any(place > j, moved < j), A[beside, j], A[(place + j) % m, n - 1 - j])
+        return chosen + A[inside, i] * A[m - 1 - inside, j] + (moved - j).astype(A.dtype)
+
+    C = te.compute((n, n), element, name="C")
+    return Computation("places", (P, A), (C,), whole_range=True)
+
+
 def deep(rng: Random) -> Computation:
     """An expression of many levels, some of which read the one before twice."""
     n, m = _extents(rng, 2, 17)
@@ -267,5 +284,6 @@ COMPUTATIONS: tuple[Callable[[Random], Computation], ...] = (
     symbolic,
     lets,
     conversions,
+    places,
     deep,
 )

@@ -277,6 +277,15 @@ def test_operations_without_a_result():
     )  # fmt: skip
 
 
+def test_an_index_that_leaves_64_bits_has_no_value():
+    text = "function f(y: out int64[4])\n  for i in [0, 4):\n    y[i] = int64({})"
+    y = np.zeros(4, "int64")
+    far = 1 << 61
+    assert execute(text.format(f"i * {far} * 8 // 8"), y).tolist() == [i * far for i in range(4)]
+    message = f"f: the index {1 << 63}, which leaves 64 bits\n  in y[i] = int64(i * {1 << 62})\n  i = 2"
+    trapped(message, text.format(f"i * {1 << 62}"), y)
+
+
 def test_arrays_that_do_not_fit():
     text = "function f[n](x: float32[n], y: out float32[n])\n  y[0] = x[0]"
     x = np.zeros(2, "float32")

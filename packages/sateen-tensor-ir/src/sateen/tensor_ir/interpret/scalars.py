@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir.ir.expr import FLOAT32, int_range, wrap
+from sateen.tensor_ir.ir.expr import FLOAT32, INDEX, INT64, int_range, wrap
 
 Value = Any
 """int, bool, np.float32 or np.float64."""
@@ -61,7 +61,10 @@ def to_integer(x: Value, dtype: DType) -> int:
 
 @cache
 def conversion(source: DType, target: DType) -> Callable[[Value], Value]:
-    """The function that a cast from `source` to `target` applies."""
+    """The function that a cast from `source` to `target` applies; of an index, which is exact, if it has 64 bits."""
+    if source == INDEX:
+        as_data = conversion(INT64, target)
+        return lambda x: as_data(_of_64_bits(x))
     if target.is_bool:
         return lambda x: bool(x != 0)
     if target.is_int:
@@ -79,6 +82,12 @@ def conversion(source: DType, target: DType) -> Callable[[Value], Value]:
 def reinterpretation(source: DType, target: DType) -> Callable[[Value], Value]:
     """The function that gives the bits of a `source` value as a value of `target`."""
     return lambda x: elements(np.array([x], source.numpy).view(target.numpy), target)[0]
+
+
+def _of_64_bits(index: int) -> int:
+    if index != wrap(index, INT64):
+        raise Trap(f"the index {index}, which leaves 64 bits")
+    return index
 
 
 def minimum(a: Value, b: Value) -> Value:
