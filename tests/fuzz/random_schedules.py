@@ -20,7 +20,7 @@ from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, position
 from sateen.tensor_ir.ir.stmt import LoopKind
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import ComputeOp, Tensor
+from sateen.tensor_ir.te.tensor import Tensor
 
 FACTORS = (1, 2, 3, 4, 5, 7, 8, 16)
 TAILS = ("guard", "guard", "partition", "shift", "round_up")
@@ -93,10 +93,10 @@ class _Drawing:
 
     def draw(self) -> None:
         for stage in list(self.schedule.stages):
-            if isinstance(stage.op, ComputeOp):
+            if stage.op.body:
                 self.rewrite(stage)
         for stage in reversed(self.schedule.stages):
-            if isinstance(stage.op, ComputeOp):
+            if stage.op.body:
                 self.place(stage)
                 if not stage.inlined:
                     self.transform(stage)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sateen.runtime import InferenceError
-from sateen.tensor_ir import te
+from sateen.tensor_ir import Machine, te
 from sateen.topi import Computation, LayoutChoice, Operator, TensorType, View
 from sateen.topi.elementwise import unary
 from sateen.topi.rows import Rows
@@ -29,7 +29,7 @@ class Swish(Operator):
         return unary(x, lambda e: e * te.sigmoid(e * self.beta), "swish", outputs[0].layout)
 
     def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], lanes: int
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         """The layout of the input, whatever it is: no conversion stands between a convolution and its activation."""
         yield LayoutChoice((inputs[0].layout,), (inputs[0].layout,))
