@@ -36,6 +36,7 @@ Array = np.ndarray[Any, Any]
 DOT = INTRINSICS["dot4_u8s8_x16"]
 M, N, K = 3, 32, 8
 SERVER = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -mattr=+avx512vnni"
+ARM = "llvm -mtriple=aarch64-unknown-linux-gnu -mattr=+i8mm"
 CLIENT = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -mattr=+avxvnni"
 
 
@@ -192,7 +193,7 @@ def test_the_definition_is_the_sum_of_four_products_of_bytes_each_wrapped(name: 
 
 
 @pytest.mark.parametrize("scope", ["local", "register"])
-@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_interpreter_and_oracle_follow_the_definition(lanes: int, scope: str) -> None:
     s, (a, b, c) = product(lanes, scope)
     x, y, expected = operands(lanes)
@@ -202,7 +203,7 @@ def test_interpreter_and_oracle_follow_the_definition(lanes: int, scope: str) ->
 
 @pytest.mark.parametrize("kind", ["serial", "parallel"])
 @pytest.mark.parametrize("scope", ["local", "register"])
-@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_machine_code_does_what_the_interpreter_does(lanes: int, scope: str, kind: str) -> None:
     host = Target.host()
     dot = INTRINSICS[f"dot4_u8s8_x{lanes}"]
@@ -229,13 +230,20 @@ def test_inputs_are_read_before_the_output_that_overlaps_them_is_written() -> No
 
 
 @pytest.mark.parametrize(
-    ("lanes", "target"), [(16, SERVER), (8, SERVER.replace("vnni", "vnni,+avx512vl")), (8, CLIENT)]
+    ("lanes", "target", "instruction"),
+    [
+        (16, SERVER, "vpdpbusd"),
+        (8, SERVER, "vpdpbusd"),
+        (8, CLIENT, "vpdpbusd"),
+        (4, CLIENT, "vpdpbusd"),
+        (4, ARM, "usdot"),
+    ],
 )
-def test_processors_with_the_feature_have_one_instruction_for_it(lanes: int, target: str) -> None:
+def test_processors_with_the_feature_have_one_instruction_for_it(lanes: int, target: str, instruction: str) -> None:
     s, arguments = product(lanes, "register")
     assembly = build(s, arguments, target=target, name="f").assembly()
-    assert len(re.findall(r"\bvpdpbusd\b", assembly)) == 1
-    assert not re.findall(r"\bvpmadd", assembly)
+    assert len(re.findall(rf"\b{instruction}\b", assembly)) == 1
+    assert not re.findall(r"\bv?pmadd|\bmla\b", assembly)
 
 
 def compiled(function: Function, folder: Path) -> Any:
@@ -288,7 +296,7 @@ def test_opencl_spells_it_out_for_the_memory_of_blocks_and_threads() -> None:
     assert "sateen_dot += (int)(&four[0])[4 * sateen_i + sateen_k] * (&B[" in source.text
 
 
-@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_opencl_computes_what_the_definition_says(launch: Callable[..., object], lanes: int) -> None:
     s, (a, b, c) = product(lanes, kind="threadIdx.x")
     x, y, expected = operands(lanes)
@@ -301,7 +309,8 @@ def test_worker_processes_know_those_that_ship_and_no_others() -> None:
     s, arguments = product()
     function = lower(s, arguments, "f")
     foreign = parse_function(statement(PLAIN), {DOT.name: replace(DOT)})
-    message = "f: worker processes know the intrinsics dot4_u8s8_x8, dot4_u8s8_x16, found 'dot4_u8s8_x16' of another"
+    known = ", ".join(INTRINSICS)
+    message = f"f: worker processes know the intrinsics {known}, found 'dot4_u8s8_x16' of another definition"
     with CompilerPool(1) as pool:
         assert pool.submit(function, SERVER).result().symbols == ("f",)
         with pytest.raises(CodegenError, match=message):
@@ -349,7 +358,10 @@ def test_what_it_reads_and_writes_is_known() -> None:
 @pytest.mark.parametrize(
     ("message", "text"),
     [
-        ("expected an intrinsic (dot4_u8s8_x8, dot4_u8s8_x16), found 'dot'", "intrinsic dot y[0:16] = b[0:64]"),
+        (
+            "expected an intrinsic (dot4_u8s8_x4, dot4_u8s8_x8, dot4_u8s8_x16), found 'dot'",
+            "intrinsic dot y[0:16] = b[0:64]",
+        ),
         ("expected 1 outputs and 3 inputs of an intrinsic", "intrinsic dot4_u8s8_x16 y[0:16] = b[0:64]"),
         ("expected an index for each of 2 dimensions, found 'a'", PLAIN.replace("a[1, ", "a[")),
         ("expected an integer, found 'i'", PLAIN.replace("0:16", "0:i")),

@@ -1,4 +1,7 @@
-"""Dot products of four unsigned with four signed bytes, added to int32: `vpdpbusd` of x86-64 (Intel SDM, volume 2)."""
+"""Dot products of four unsigned with four signed bytes, added to int32.
+
+`vpdpbusd` of x86-64 (Intel SDM, volume 2) and `usdot` of AArch64 (Arm Architecture Reference Manual, C7.2).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from sateen.tensor_ir.intrinsics.code import Statements, VectorCall, VectorType
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 
-def _dot(lanes: int, *alternatives: tuple[str, ...]) -> TensorIntrinsic:
+def _dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
     """out[i] = sum[i] + Σ a[4i + k]·b[4i + k] over k in [0, 4), wrapped: no sum on the way is held within a range."""
     total = te.placeholder((lanes,), "int32", name="sum")
     a, b = te.placeholder((4 * lanes,), "uint8", name="a"), te.placeholder((4 * lanes,), "int8", name="b")
@@ -18,15 +21,11 @@ def _dot(lanes: int, *alternatives: tuple[str, ...]) -> TensorIntrinsic:
         name="products",
     )
     out = te.compute((lanes,), lambda i: total[i] + products[i], name="out")
-    vector = VectorType("i32", lanes)
     return TensorIntrinsic(
         f"dot4_u8s8_x{lanes}",
         (total, a, b),
         (out,),
-        llvm=tuple(
-            VectorCall(f"x86.avx512.vpdpbusd.{32 * lanes}", (vector,) * 3, vector, features)
-            for features in alternatives
-        ),
+        llvm=calls,
         c99=_statements(lanes),
         opencl=_statements(lanes),
     )
@@ -45,5 +44,14 @@ for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) {{
 for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) $out[sateen_i] = sateen_result[sateen_i];""")
 
 
-dot4_u8s8_x8 = _dot(8, ("avxvnni",), ("avx512vnni", "avx512vl"))
-dot4_u8s8_x16 = _dot(16, ("avx512vnni",))
+def _vpdpbusd(lanes: int, *features: str) -> VectorCall:
+    vector = VectorType("i32", lanes)
+    return VectorCall(f"x86.avx512.vpdpbusd.{32 * lanes}", (vector,) * 3, vector, features)
+
+
+_SUMS, _BYTES = VectorType("i32", 4), VectorType("i8", 16)
+_USDOT = VectorCall("aarch64.neon.usdot.v4i32.v16i8", (_SUMS, _BYTES, _BYTES), _SUMS, ("i8mm",))
+
+dot4_u8s8_x4 = _dot(4, _vpdpbusd(4, "avxvnni"), _vpdpbusd(4, "avx512vnni", "avx512vl"), _USDOT)
+dot4_u8s8_x8 = _dot(8, _vpdpbusd(8, "avxvnni"), _vpdpbusd(8, "avx512vnni", "avx512vl"))
+dot4_u8s8_x16 = _dot(16, _vpdpbusd(16, "avx512vnni"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sateen.tensor_ir.intrinsics.dot import dot4_u8s8_x8, dot4_u8s8_x16
+from sateen.tensor_ir.intrinsics.dot import dot4_u8s8_x4, dot4_u8s8_x8, dot4_u8s8_x16
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 INTRINSICS: Mapping[str, TensorIntrinsic] = MappingProxyType(
-    {intrinsic.name: intrinsic for intrinsic in (dot4_u8s8_x8, dot4_u8s8_x16)}
+    {intrinsic.name: intrinsic for intrinsic in (dot4_u8s8_x4, dot4_u8s8_x8, dot4_u8s8_x16)}
 )
