@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import te
+from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.equal import structural_equal, why_different
 from sateen.tensor_ir.ir.expr import FLOAT32, Var, const
 from sateen.tensor_ir.ir.parser import ParseError, parse_expr, parse_function, parse_stmt
@@ -120,6 +122,28 @@ def test_a_conversion_is_told_from_a_literal():
         again = parse_expr(str(e), {"n": n})
         assert why_different(e, again) is None
         assert isinstance(again, ex.Cast)
+
+
+def test_an_index_is_told_from_data():
+    n, d = Var("n"), Var("d", ex.INT64)
+    keys = StructuralKeys()
+    for index, data, texts in (
+        (const(5), const(5, ex.INT64), ("5", "int64(5)")),
+        (ex.cast(ex.INDEX, d), d, ("index(d)", "d")),
+        (n, ex.cast(ex.INT64, n), ("n", "int64(n)")),
+        (ex.cast(ex.INDEX, d) * 5 + n, d * 5 + n, ("index(d) * 5 + n", "d * int64(5) + int64(n)")),
+    ):
+        assert (str(index), str(data)) == texts
+        for e, dtype in ((index, ex.INDEX), (data, ex.INT64)):
+            again = parse_expr(str(e), {"n": n, "d": d})
+            assert why_different(e, again) is None
+            assert again.dtype == e.dtype == dtype
+            assert keys.of(again) == keys.of(e)
+        assert keys.of(index) != keys.of(data)
+        assert why_different(index, data) is not None
+    text = "function f(y: out int64[1])\n  for i in [0, 1):\n    let k = {}\n    y[0] = int64(k)"
+    assert digest(parse_function(text.format("5"))) != digest(parse_function(text.format("int64(5)")))
+    assert digest(parse_function(text.format("i"))) != digest(parse_function(text.format("int64(i)")))
 
 
 def conv():
