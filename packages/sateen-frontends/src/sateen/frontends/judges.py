@@ -11,7 +11,7 @@ from sateen.frontends.readers import EXPECTED, reader_of
 from sateen.runtime import ArgumentError
 
 JUDGES: Mapping[str, Judges] = {ONNX.described: judges.JUDGES}
-"""By what messages call a model of the format."""
+"""The judges of each format, by what messages call a model of it."""
 NAMES = tuple(dict.fromkeys(name for judges in JUDGES.values() for name in judges.by_name))
 """All judges that `sateen verify --against` knows."""
 

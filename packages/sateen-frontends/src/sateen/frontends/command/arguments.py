@@ -17,7 +17,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 MODEL = click.Path(exists=True, path_type=Path)
-"""A model or an artifact; a folder is refused by what is in it."""
+"""A model or an artifact; which it is, or that it is neither, its content says."""
 
 
 class NewFile(click.Path):
@@ -48,11 +48,11 @@ class NewFile(click.Path):
 NEW_FILE = NewFile(is_replaced=True)
 """A file to write."""
 LOG_FILE = NewFile(is_replaced=False)
-"""A file to write to the end of."""
+"""A file to append to."""
 NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 """A folder to write to."""
 MOST_THREADS = 1024
-"""That a verb takes."""
+"""The most threads that a verb takes."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Write the answer as JSON, for a program.")
 threads_option = click.option(
     "--threads", type=click.IntRange(0, MOST_THREADS), default=0, show_default="all", help="Most threads to use."

@@ -25,9 +25,9 @@ from sateen.topi.types import MOST_DIMENSIONS
 NPY_MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = b"PK\x03\x04"
 OUTLIER = 1e3
-"""Times as large as others: attention sinks and saturated pixels are of that kind."""
+"""How many times an outlier is as large as others; attention sinks and saturated pixels are such."""
 MOST_ELEMENTS = 1 << 28
-"""Of an array that nothing else bounds."""
+"""The most elements of an array that nothing else bounds."""
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1

@@ -19,7 +19,7 @@ from sateen.runtime import load as load_artifact
 from sateen.tensor_ir.codegen.workers import CompilerPool
 
 WORKERS = 2
-"""Compiler processes; they start while the model is read."""
+"""The number of compiler processes, which start while the model is read."""
 
 
 def compile_model(

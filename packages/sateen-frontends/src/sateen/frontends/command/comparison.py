@@ -13,11 +13,11 @@ from sateen.graph_ir.graph import Array
 from sateen.runtime.dtype import DType
 
 TOLERANCE = 1e-4
-"""What a network's outputs may differ by from those of a reference in higher precision."""
+"""The largest difference of a network's outputs from those of a reference in higher precision that is right."""
 MOST_ROUNDING = 0.1
 """The largest difference that may be due to rounding alone, added up over a network in float32."""
 AS_FAR = 4.0
-"""Who is at most so many times as far from float64 as the judge is not wrong: rounding is luck up to there."""
+"""How many times as far from float64 as the judge one may be and not be wrong: up to there rounding is luck."""
 _LAST_PLACE = {"float16": 2**-10, "bfloat16": 2**-7, "float8_e4m3fn": 2**-3, "float8_e5m2": 2**-2}
 _LAST_PLACES = 4
 

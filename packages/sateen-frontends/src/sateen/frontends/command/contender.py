@@ -17,11 +17,11 @@ from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError, NDArray, framing, time_evaluator
 
 SHORTEST_SAMPLE = 0.01
-"""Seconds; calls that are shorter are repeated within a sample."""
+"""The least seconds of a sample; shorter calls are repeated within it."""
 REST = 0.05
-"""Seconds in which a process at rest uses no more than a tenth of a core."""
+"""The seconds in which a process at rest uses no more than a tenth of a core."""
 LONGEST_REST = 2.0
-"""Seconds until a process that does not come to rest is no longer waited for; LLVM's OpenMP threads spin for 0.2."""
+"""The most seconds to wait for a process to come to rest; LLVM's OpenMP threads spin for 0.2."""
 
 
 def main(descriptor: int) -> None:

@@ -11,7 +11,7 @@ from sateen.graph_ir.types import Dim, Symbol, TensorType
 
 MOST_TRIALS = 32
 MOST_NODES = 20_000
-"""That trials read in all, those beyond the first LEAST_TRIALS."""
+"""The most nodes that all trials read, LEAST_TRIALS of which are made in any case."""
 LEAST_TRIALS = 3
 
 _BATCHES = (1, 2)

@@ -14,7 +14,7 @@ from sateen.runtime import ArgumentError
 from sateen.runtime.artifact import MAGIC
 
 MODEL_OR_ARTIFACT = f"{EXPECTED} or an artifact of sateen"
-"""What verbs are given."""
+"""What errors call the files that verbs take."""
 
 
 def read_model_file(path: Path) -> Model:

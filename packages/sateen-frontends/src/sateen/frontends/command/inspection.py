@@ -28,7 +28,7 @@ from sateen.tensor_ir.link.object_file import read_object
 from sateen.topi.method import Candidate, Method
 
 REJECTED = 3
-"""Candidates beside the chosen one that are shown."""
+"""The most candidates that are shown beside the chosen one."""
 
 
 @dataclass(frozen=True, slots=True)

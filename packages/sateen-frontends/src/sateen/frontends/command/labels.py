@@ -14,7 +14,7 @@ from sateen.runtime import ArgumentError
 from sateen.runtime.files import read_regular
 
 MOST_BYTES = 64 << 20
-"""Of a file of labels."""
+"""The most bytes of a file of labels."""
 
 
 @dataclass(frozen=True, slots=True)

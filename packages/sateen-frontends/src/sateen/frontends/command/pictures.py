@@ -15,18 +15,18 @@ from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.files import open_regular
 
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-"""Of pictures."""
+"""The formats of pictures that are read."""
 PILLOW = "pip install pillow"
 """The command that brings what reads pictures."""
 NO_PILLOW = f"a picture as input needs Pillow: {PILLOW}"
 BRIGHTEST = 255
-"""What the brightest pixel is if nothing else is said."""
+"""The value of the brightest pixel where no option gives another."""
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
-"""Modes of Pillow."""
+"""Pillow's modes of pictures with 16 bits a channel."""
 _SIXTEEN_TO_EIGHT = 257
-"""65535 / 255."""
+"""65535 / 255, the steps of 16 bits in one of 8."""
 _OPTIONS = {"--bgr": "bgr", "--mean": "mean", "--std": "std", "--range": "brightest", "--crop": "crop"}
-"""And the fields of `Recipe` that they give."""
+"""Options of pictures, and the fields of `Recipe` that they give."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from sateen.graph_ir.types import TensorType
 from sateen.runtime import FrontendError
 
 MOST_INPUTS = 3
-"""That a message names."""
+"""The most inputs that a message names."""
 
 
 def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:

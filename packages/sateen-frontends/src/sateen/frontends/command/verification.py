@@ -23,7 +23,7 @@ from sateen.runtime.display import shortened
 from sateen.runtime.errors import printable
 
 MOST_REASON = 120
-"""Characters of what the evaluator says, which may quote whole tensors."""
+"""The most characters of a judge's error that are shown; it may quote whole tensors."""
 
 
 @dataclass(frozen=True, slots=True)

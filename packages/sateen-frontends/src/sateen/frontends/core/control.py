@@ -20,7 +20,7 @@ from sateen.graph_ir.ops.shape import Concat, Reshape
 from sateen.runtime.errors import FrontendError
 
 MOST_UNROLLED = 1024
-"""Nodes that a loop may become by unrolling."""
+"""The most nodes that a loop becomes by unrolling."""
 
 
 def choice(

@@ -20,11 +20,11 @@ from sateen.runtime.errors import ExecutionError, FrontendError
 from sateen.topi.operator import Operator
 
 EVALUATED_BYTES = 1 << 29
-"""Of the data that importing makes, such as shapes, ranges and what is computed from them."""
+"""The most bytes of data that importing makes: shapes, ranges and what is computed from them."""
 EVALUATED_POINTS = 1 << 26
-"""Evaluations of an expression (`work_of`) while importing: some seconds."""
+"""The most evaluations of an expression (`work_of`) while importing: some seconds."""
 MOST_POINTS = 1 << 20
-"""Of these for one value."""
+"""The most of these for one value."""
 
 
 @dataclass(slots=True)
@@ -202,10 +202,11 @@ class Evaluation(Emitter):
     def known(self, values: Sequence[Value]) -> list[Array] | None:
         part = self._builder.part(values)
         key = _key(part, self.given(part))
-        if key not in self._allowance.results:
-            self._allowance.results[key] = super().known(values)
-        found = self._allowance.results[key]
-        return None if found is None else [array.copy() for array in found]
+        if key in self._allowance.results:
+            found = self._allowance.results[key]
+            return None if found is None else [array.copy() for array in found]
+        self._allowance.results[key] = super().known(values)
+        return self._allowance.results[key]
 
 
 def _key(part: Graph, given: Mapping[str, Array]) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
 LARGEST = 4096
-"""Elements that a node of known inputs reads or gives while importing; more are work for the compiler."""
+"""The most elements that a node reads or gives which is evaluated; more are work for the compiler."""
 
 
 def converted(node: N, convert: Converter[N]) -> Sequence[Operand]:

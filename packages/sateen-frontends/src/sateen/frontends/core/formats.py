@@ -11,11 +11,11 @@ from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, Field, U
 from sateen.runtime.artifact import MAGIC
 
 HEAD_BYTES = 512
-"""Of a file, by which `format_of_head` knows it."""
+"""The bytes of a file by which `format_of_head` knows it."""
 NO_FILE = "no regular file"
-"""What pipes and devices are, which keep a reader waiting or have no end."""
+"""What errors call pipes and devices, which keep a reader waiting or have no end."""
 _MOST_FIELDS = 4096
-"""Of a message, that are looked at."""
+"""The most fields of a message that are looked at."""
 
 _TENSORFLOW = "; tf2onnx makes an ONNX model of it"
 _KERAS = '; Keras writes an ONNX model by model.export(FILE, format="onnx"), and tf2onnx makes one of older ones'

@@ -20,7 +20,7 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 
 MOST_NAMED = 3
-"""Inputs that a message names."""
+"""The most inputs that a message names."""
 
 
 class ModelNode(Attributes):

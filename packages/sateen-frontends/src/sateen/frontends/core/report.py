@@ -9,7 +9,7 @@ from sateen.runtime.display import counted, shortened
 from sateen.runtime.errors import FrontendError, printable
 
 MOST_KINDS, MOST_NODES, MOST_CHARACTERS = 8, 3, 160
-"""What the text of a report tells: kinds of gaps, nodes of one kind, and characters of a reason or of types."""
+"""The most kinds of gaps, nodes of one kind, and characters of a reason or of types that the text of a report tells."""
 
 
 class UnsupportedError(FrontendError):

@@ -27,7 +27,7 @@ class Limits:
 
 
 LIMITS = Limits()
-"""Those that hold where no others are given."""
+"""The limits that hold where no others are given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 VARINT, LENGTH_DELIMITED, FIXED = 0, 2, 5
 """Wire types; FIXED has 32 bits."""
 _FIXED_BYTES = {1: 8, FIXED: 4}
-"""By wire type."""
+"""The bytes of a number of each wire type of fixed width."""
 _MOST_BYTES, _MOST_LENGTH_BYTES = 10, 5
-"""Of a varint, and of one that is a key or a length."""
+"""The most bytes of a varint, and of one that is a key or a length."""
 
 
 class UnusualError(Exception):

@@ -37,7 +37,7 @@ _FLAGS = frozenset({
 })  # fmt: skip
 """Attributes that the standard describes for the values 0 and 1 only."""
 _DATA = frozenset({"extrapolation_value", "max", "min", "value", "value_float"})
-"""Attributes that are elements of a tensor or bounds of such, so that NaN and infinity mean something."""
+"""Attributes that are elements of a tensor or bounds of them, for which NaN and infinity have a meaning."""
 
 
 def checked_attributes(proto: onnx.NodeProto, schema: OpSchema, opset: int) -> dict[str, Any]:

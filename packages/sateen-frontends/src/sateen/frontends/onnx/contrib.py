@@ -19,7 +19,7 @@ from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 DOMAIN = "com.microsoft"
 
 LEAST_OF_CONCAT = 5
-"""Inputs: scale and zero point of the result; data, scale and zero point of a part."""
+"""The fewest inputs: scale and zero point of the result; data, scale and zero point of a part."""
 _FLAGS = {"channels_last", "opset", "transA", "transB"}
 """Attributes that are read here, all integers."""
 

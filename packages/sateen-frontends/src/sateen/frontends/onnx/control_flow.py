@@ -39,9 +39,9 @@ from sateen.graph_ir.types import TensorType
 from sateen.runtime.errors import FrontendError
 
 UNLIMITED = (1 << 63) - 1
-"""Iterations of a Loop without a trip count."""
+"""The iterations that a Loop without a trip count may take."""
 MOST_ITERATIONS = 1 << 32
-"""Of a Loop that no condition ends."""
+"""The most iterations of a Loop that no condition ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.types import MOST_DIMENSIONS
 
 _ANONYMOUS = frozenset({"", "?", "None", "-1"})
-"""Names of dimensions that exporters give to ones that have nothing to do with each other."""
+"""Names that exporters give to dimensions which have nothing to do with each other."""
 _UNKNOWN = -1
-"""What some exporters write as the extent of a dimension that is not known."""
+"""The extent that some exporters write for a dimension that is not known."""
 
 
 def declaration_of(value: onnx.ValueInfoProto) -> Declaration:

@@ -23,7 +23,7 @@ _SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 """Operators whose result is a sum of products of inputs."""
 
 _FIRST_QUANTISATION = 19
-"""The operator set from which on quantisation is the evaluator's."""
+"""The operator set from which on the evaluator quantises in float64 itself."""
 
 _their_convolution: Any = op_conv.Conv._run
 _their_transposed_convolution: Any = op_conv_transpose.ConvTranspose._run

@@ -22,9 +22,9 @@ from sateen.graph_ir.graph import Array
 from sateen.runtime import ArgumentError
 
 FILE = "network.onnx"
-"""What a file is called that peers read: they know it by its name."""
+"""The name of a file for peers, which know the format by its end."""
 LARGEST_MESSAGE = 2**31 - 2**20
-"""Bytes of data in a file of one protobuf message; beyond, they go to a file beside it."""
+"""The most bytes of data in a file of one protobuf message; more go to a file beside it."""
 
 
 def write_for_peers(
@@ -157,4 +157,4 @@ OPENVINO = Peer(("openvino",), "pip install openvino", FILE, write_for_peers, _o
 # pnnx names torch as a dependency, some GB on Linux; its converter, which is all we use, is a program without it
 NCNN = Peer(("ncnn", "pnnx"), "pip install ncnn && pip install --no-deps pnnx", FILE, write_for_peers, _open_ncnn)
 PEERS = {"onnxruntime": ONNXRUNTIME, "openvino": OPENVINO, "ncnn": NCNN}
-"""Those that `sateen bench --against` knows."""
+"""All engines that run ONNX models, by name."""

@@ -12,7 +12,7 @@ from sateen.frontends.core.source import Source
 from sateen.frontends.core.wire_format import FIXED, LENGTH_DELIMITED, VARINT, CutShortError, UnusualError, fields_of
 
 _MOST_FIELDS, _MOST_GRAPH_FIELDS = 4096, 64
-"""Of a model and of its graph, that are looked at."""
+"""The most fields of a model and of its graph that are looked at."""
 
 
 def _wire_types(message: Descriptor) -> Mapping[int, int]:

@@ -17,8 +17,8 @@ from sateen.runtime.errors import FrontendError, printable
 from sateen.runtime.signature import LONGEST_NAME
 
 MOST_ARGUMENTS = 250
-"""Of a model or one of its nodes: a compiled function takes 255, whose status says which one is wrong
-(docs/design/abi.md)."""
+"""The most inputs and outputs of a model or of a node: a compiled function takes 255, and its status says which one is
+wrong (docs/design/abi.md)."""
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str, int]:

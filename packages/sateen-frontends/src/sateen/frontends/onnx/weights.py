@@ -13,12 +13,12 @@ from onnx import GraphProto, ModelProto, TensorProto
 from sateen.frontends.core.wire_format import LENGTH_DELIMITED, Field, UnusualError, fields_of
 
 LEAST_MODEL_BYTES = 16 << 20
-"""Smaller models are parsed as fast."""
+"""The least bytes of a model from which data is cut out; smaller ones are parsed as fast."""
 LEAST_BYTES = 1 << 16
-"""Of data that is cut out."""
+"""The least bytes of data that is cut out."""
 
 _MOST_FIELDS, _MOST_TENSOR_FIELDS = 200_000, 64
-"""Of a model and of its graph, and of a tensor: seconds of work for 2 GB."""
+"""The most fields of a model or its graph, and of a tensor, that are read: seconds of work for 2 GB."""
 
 
 def cut_weights(data: bytes, least_bytes: int = LEAST_BYTES) -> tuple[bytes, dict[int, memoryview]]:

@@ -13,7 +13,7 @@ from sateen.graph_ir.graph import Array
 from sateen.runtime.errors import FrontendError
 
 LARGEST_FILL = 1 << 20
-"""Elements of a range or an identity matrix, which are made here whatever becomes of them."""
+"""The most elements of a range or an identity matrix, which importing makes itself."""
 
 
 def _constant(node: OnnxNode) -> Array:

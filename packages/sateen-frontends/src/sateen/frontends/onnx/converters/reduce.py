@@ -15,7 +15,7 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 
 _PLAIN = frozenset({"ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
-"""Operators that give the input over no axes: log e^x is x, however large e^x is."""
+"""Operators that give their input where they reduce no axis: log e^x is x, however large e^x is."""
 
 
 def _reduction(make: Callable[[tuple[int, ...], bool], Operator]) -> Converter:

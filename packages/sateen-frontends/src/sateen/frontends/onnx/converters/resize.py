@@ -14,7 +14,7 @@ from sateen.graph_ir.ops.resize import Resize
 from sateen.runtime.errors import FrontendError
 
 LARGEST_SCALE = 1 << 24
-"""Integers up to here are numbers of float32."""
+"""The integer up to which float32 holds all integers."""
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic"}
 

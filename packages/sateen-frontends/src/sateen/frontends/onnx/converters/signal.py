@@ -16,7 +16,7 @@ from sateen.graph_ir.ops.shape import Reshape, Transpose
 from sateen.runtime.errors import FrontendError
 
 LARGEST_MATRIX = 1 << 24
-"""Elements of a transform's matrix: more are work for a fast transform, which sateen has not."""
+"""The most elements of a transform's matrix; more are work for a fast transform, which sateen does not have."""
 
 
 def _dft(node: OnnxNode) -> Operand:
