@@ -66,9 +66,17 @@ def test_open_dimensions_are_told_with_the_option_that_gives_them(sateen, open_b
     ran = sateen("check", open_batch)
     assert ran.status == 1
     advice = "expected inputs of known dimensions, found data: float32[?batch, 3]; say what they are, such as"
-    assert ran.out == f"{advice}\n  sateen check {open_batch} --dim batch=1\n"
+    read = "model 'open.onnx', 1 node, operator sets ai.onnx 18: all nodes can be read with batch open"
+    output = "  output out: float32[?batch, 3]"
+    assert ran.out == f"{read}\n{output}\n{advice}\n  sateen check {open_batch} --dim batch=1\n"
     assert sateen("check", open_batch, "--dim=batch=1").status == 0
     assert sateen("check", open_batch, "--shape", "data=4x3").status == 0
+
+
+def test_json_has_the_types_of_outputs_as_expressions_of_open_dimensions(sateen, open_batch):
+    report = json.loads(sateen("check", open_batch, "--json").out)
+    assert report["supported"] is False
+    assert report["outputs"] == {"out": "float32[?batch, 3]"}
 
 
 def test_an_artifact_is_no_model(sateen, artifact):

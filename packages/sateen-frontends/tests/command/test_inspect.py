@@ -33,6 +33,21 @@ def test_a_model_is_shown_as_the_steps_that_it_becomes(sateen, dense):
     assert step.endswith("product + sum + relu (mat_mul, add, relu)")
 
 
+def test_a_model_with_open_dimensions_is_shown_by_the_types_of_its_results(sateen, open_batch):
+    ran = sateen("inspect", open_batch)
+    assert ran.status == 1
+    assert ran.out.splitlines() == [
+        "open.onnx: 1 operator, with batch open",
+        "  input       data: float32[?batch, 3]",
+        "  output      out: float32[?batch, 3]",
+        "",
+        "operator  result              nodes",
+        "relu      float32[?batch, 3]  out",
+    ]
+    assert ran.err.endswith(f"; say what they are, such as\n  sateen inspect {open_batch} --dim batch=1\n")
+    assert not sateen("inspect", open_batch, "--json").out
+
+
 def test_a_step_tells_why_it_ends(sateen, two_products):
     (first, second) = json.loads(sateen("inspect", two_products, "--json").out)["steps"]
     assert first["nodes"] == ["first", "rectify"]

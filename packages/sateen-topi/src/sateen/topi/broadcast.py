@@ -64,7 +64,7 @@ def divide(a: Expr, b: Expr) -> Expr:
     if is_unsigned(a):
         return floor
     inexact = (a % b).not_equal(0)
-    return te.select(te.all(inexact, (a < zero).not_equal(b < zero)), floor + te.const(1, a.dtype), floor)
+    return te.select(te.all((a < zero).not_equal(b < zero), inexact), floor + te.const(1, a.dtype), floor)
 
 
 @of_expressions

@@ -9,6 +9,7 @@ import click
 from sateen.frontends.command.arguments import MODEL, json_option
 from sateen.frontends.command.artifacts import refusal_of
 from sateen.frontends.command.compilation import Compilation, check_target, compilation_options
+from sateen.frontends.command.open_model import open_names
 from sateen.frontends.command.output import say, show_json
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_model
@@ -29,11 +30,16 @@ def check(model: Path, compilation: Compilation, as_json: bool) -> int:
         refusal = None if reading.graph is None else refusal_of(reading.graph, compilation)
     refused = "" if refusal is None else refusal.report()
     is_supported = reading.graph is not None and refusal is None
+    outputs = {} if reading.open is None else {v.name: str(v.type) for v in reading.open.outputs}
     if as_json:
-        told = {"advice": reading.advice, "refused": refused, "supported": is_supported}
+        told = {"advice": reading.advice, "refused": refused, "supported": is_supported, "outputs": outputs}
         show_json({**reading.report.to_json(), **told})
     elif refused:
         say(f"{reading.report.head}: it can be read, but not compiled\n{refused}")
+    elif reading.open is not None:
+        lines = [f"  output {name}: {type_}" for name, type_ in outputs.items()]
+        head = f"{reading.report.head}: all nodes can be read with {open_names(reading.open)} open"
+        say("\n".join([head, *lines, reading.advice]))
     else:
         say(reading.advice or str(reading.report))
     return 0 if is_supported else 1

@@ -21,9 +21,10 @@ from sateen.frontends.command.inspection import (
     compile_kernels,
     run_passes,
 )
+from sateen.frontends.command.open_model import show_open_model
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.page import drawing, page, table
-from sateen.frontends.command.reading import sources_of
+from sateen.frontends.command.reading import read_model, sources_of
 from sateen.graph_ir.drawing import draw
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.passes.fuse import separations
@@ -75,7 +76,8 @@ def inspect(
     """Show the inputs, outputs, target and sizes of OUT.sateen, or the steps that MODEL becomes.
 
     A step calls a kernel, which computes one or more nodes of the model; equal steps share one. A step ends where its
-    result must be in memory, and tells why.
+    result must be in memory, and tells why. Of a MODEL with open dimensions its
+    operators are shown, with the types that follow from them.
     """
     of_models = {"--passes": passes, "--candidates": candidates, "--dump": dump, "--svg": svg, "--kernel": name}
     views = [option for option, given in {**of_models, "--html": html, "--json": as_json}.items() if given]
@@ -100,7 +102,10 @@ def inspect(
             _show_artifact(model, artifact)
         return
     check_target(compilation)
-    found = run_passes(model, compilation)
+    reading = read_model(model, compilation)
+    if reading.open is not None and not views:
+        show_open_model(model, reading.open)
+    found = run_passes(model, reading, compilation)
     if passes:
         _show_passes(found)
     elif candidates:

@@ -11,7 +11,7 @@ from sateen.frontends.command.artifacts import WORKERS
 from sateen.frontends.command.caches import object_cache, tell_refusal
 from sateen.frontends.command.compilation import Compilation, records_of
 from sateen.frontends.command.progress import step
-from sateen.frontends.command.reading import read_graph
+from sateen.frontends.command.reading import Reading, required_graph
 from sateen.graph_ir.build import LoweredNetwork, bind_parameters, lower_network
 from sateen.graph_ir.graph import Graph, Node
 from sateen.graph_ir.kernel_compiler import KernelCompiler
@@ -70,10 +70,10 @@ class ChosenMethod:
     seconds: Mapping[Method, float]
 
 
-def run_passes(path: Path, compilation: Compilation) -> Passes:
-    """All passes that `sateen compile` runs on a model, fusion included."""
+def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes:
+    """All passes that `sateen compile` runs on a model, fusion included. Raises FrontendError where it has no graph."""
     target, records = Target.of(compilation.target), records_of(compilation)
-    imported = bind_parameters(*read_graph(path, compilation))
+    imported = bind_parameters(*required_graph(reading))
     runs: list[PassRun] = []
     with step(f"optimising {path.name}"):
         known = nothing_known if records is None else records.best(target)

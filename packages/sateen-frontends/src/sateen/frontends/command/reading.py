@@ -48,17 +48,23 @@ def require_model(path: Path) -> None:
 class Reading:
     """A model's graph, None where it has gaps or open dimensions; the report of gaps; and advice on open dimensions.
 
-    Where dimensions are open, the report is of the best sizes that were tried.
+    Where dimensions are open, the report is of the best sizes that were tried, and `open` is the graph without sizes,
+    None where it has gaps that sizes close.
     """
 
     graph: Graph | None
     report: Report
     advice: str = ""
+    open: Graph | None = None
 
 
 def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, Array]]:
     """The graph of a model and the data of its parameters. Raises FrontendError where a dimension is still open."""
-    reading = read_model(path, compilation)
+    return required_graph(read_model(path, compilation))
+
+
+def required_graph(reading: Reading) -> tuple[Graph, dict[str, Array]]:
+    """The graph that was read and the data of its parameters. Raises FrontendError where a dimension is still open."""
     if reading.advice:
         raise FrontendError(reading.advice)
     if reading.graph is None:
@@ -81,7 +87,7 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
     if not usual:
         return Reading(*read({}))
     sizes = find_sizes(usual, read)
-    return Reading(None, sizes.report, _advice(types, sizes))
+    return Reading(None, sizes.report, _advice(types, sizes), read({})[0])
 
 
 def input_types_of(model: Model, compilation: Compilation) -> dict[str, TensorType]:

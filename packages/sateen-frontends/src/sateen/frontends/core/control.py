@@ -12,7 +12,7 @@ import numpy as np
 
 from sateen.frontends.core.bodies import Body
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand, require_bound, static_extents, symbols_of, type_of
+from sateen.frontends.core.operands import Operand, open_dimensions_of, require_bound, static_extents, type_of
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.control import If, Loop, While
@@ -36,7 +36,7 @@ def choice(
     """
     (one_name, one_body, one), (other_name, other_body, other) = then, otherwise
     for name, a, b in zip(one_body.graph.outputs, one, other, strict=True):
-        require_bound(symbols_of(a) | symbols_of(b), f"output {name!r} of a branch")
+        require_bound((*open_dimensions_of(a), *open_dimensions_of(b)), f"output {name!r} of a branch")
         if type_of(a) != type_of(b):
             raise UnsupportedError(
                 f"the condition is computed at run time, but {one_name} gives {name!r} as {type_of(a)}, "
@@ -75,11 +75,11 @@ def open_loop(
 def require_state(names: Sequence[str], initial: Sequence[Value], results: Sequence[Operand]) -> None:
     """Raises UnsupportedError where iterations hand on values of other types than they take."""
     for name, before, after in zip(names, initial, results, strict=False):
-        require_bound(symbols_of(after), f"what iterations hand on as {name!r}")
+        require_bound(open_dimensions_of(after), f"what iterations hand on as {name!r}")
         if type_of(after) != before.type:
             raise UnsupportedError(f"iterations take {name!r} as {before.type}, but hand it on as {type_of(after)}")
     for result in results[len(initial) :]:
-        require_bound(symbols_of(result), "what iterations give")
+        require_bound(open_dimensions_of(result), "what iterations give")
 
 
 def stacked(node: ModelNode, output: int, results: Sequence[Operand]) -> Operand:

@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, symbols_of, type_of
+from sateen.frontends.core.operands import Operand, open_dimensions_of, type_of
 from sateen.graph_ir.graph import Array, Graph, GraphBuilder, NodeSpan, Value, infer
 from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.native import work_of
@@ -190,7 +190,7 @@ class Evaluation(Emitter):
         self._dimensions: dict[str, Array] = {}
 
     def value(self, operand: Operand, name: str, own: bool = False) -> Value:
-        if isinstance(operand, Value) or not symbols_of(operand):
+        if isinstance(operand, Value) or not open_dimensions_of(operand):
             return super().value(operand, name, own)
         value = self.input(self.beside(name), type_of(operand))
         self._dimensions[value.name] = operand

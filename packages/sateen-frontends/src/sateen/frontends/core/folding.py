@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from sateen.frontends.core.node import Converter, N
-from sateen.frontends.core.operands import Operand, require_bound, symbols_of
+from sateen.frontends.core.operands import Operand, open_dimensions_of, require_bound
 from sateen.graph_ir.graph import Array, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
@@ -46,7 +46,7 @@ def evaluated(node: N, convert: Converter[N]) -> Sequence[Operand] | None:
         arrays = emitter.known(values)
     except FrontendError:
         for index, operand in enumerate(node.inputs):
-            require_bound(set() if operand is None else symbols_of(operand), node.described(index))
+            require_bound(() if operand is None else open_dimensions_of(operand), node.described(index))
         raise
     if arrays is None:
         return None
@@ -61,4 +61,4 @@ def outputs_of(result: Operand | Sequence[Operand]) -> Sequence[Operand]:
 
 def _as_numbers(data: Array, dtype: DType) -> Array:
     """Dimensions among which there are no Symbols any more, as numbers."""
-    return data.astype(dtype.numpy) if data.dtype == object and not symbols_of(data) else data
+    return data.astype(dtype.numpy) if data.dtype == object and not open_dimensions_of(data) else data

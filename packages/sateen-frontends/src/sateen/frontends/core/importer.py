@@ -15,14 +15,13 @@ import numpy as np
 
 from sateen.frontends.core.emitter import Allowance, Emitter
 from sateen.frontends.core.inputs import Bindings, Declaration, bound, constant_input, input_types, require_known
-from sateen.frontends.core.operands import Operand, type_of
+from sateen.frontends.core.operands import Operand, binding_of, open_dimensions_of, require_bound, type_of
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
 from sateen.frontends.core.report import BehindGapError, Gap, Report, UnsupportedError
 from sateen.frontends.core.source import Limits
 from sateen.graph_ir.graph import Array, Graph, NodeSpan, Value
 from sateen.graph_ir.ops.element_wise import Identity
-from sateen.graph_ir.types import Symbol, TensorType
-from sateen.runtime.errors import FrontendError, SateenError
+from sateen.runtime.errors import FrontendError, InferenceError, SateenError
 
 P = TypeVar("P")
 """A node as a format writes it."""
@@ -52,7 +51,7 @@ class Importer(ABC, Generic[P]):
         given = {declared.name for declared in declarations}
         begun = [self._begun(name, bindings) for name in dict.fromkeys(bindings.inputs) if name not in given]
         self.inputs, self.dims = input_types([*declarations, *begun], bindings.shapes, bindings.dims)
-        self._open = {symbol for type_ in self.inputs.values() for symbol in _symbols(type_)}
+        self._open = {name for type_ in self.inputs.values() for name in type_.symbols}
         self._allowance = Allowance()
         self.emitter = self.emitter_of(graph, names, outputs)
         self.scope: Scope = ChainMap({})
@@ -116,6 +115,10 @@ class Importer(ABC, Generic[P]):
         """An output of the graph under its own name."""
         operand = self.scope[name]
         assert isinstance(operand, (Value, np.ndarray)), name
+        try:
+            require_bound(open_dimensions_of(operand), f"output {name!r}")
+        except UnsupportedError as error:
+            raise FrontendError(f"{error}; {error.help}") from None
         value = self.emitter.value(operand, f"{name}.data")
         declared = self.declaration(name)
         if declared is not None and declared.dtype != value.type.dtype:
@@ -147,9 +150,8 @@ class Importer(ABC, Generic[P]):
             results = self._converted(node, heading, scope, place)
         except SateenError as error:
             if place.is_inner or place.is_trial:
-                remedy = error.help if isinstance(error, UnsupportedError) else ""
                 where = f"inside it, node {heading.name!r} ({heading.operator})"
-                raise UnsupportedError(f"{where}: {error}", remedy) from error
+                raise UnsupportedError(f"{where}: {error}", _remedy(error, heading, scope)) from error
             if isinstance(error, BehindGapError):
                 self._unchecked += 1
             else:
@@ -180,7 +182,7 @@ class Importer(ABC, Generic[P]):
             raise FrontendError(f"expected functions and branches nested at most {self.limits.nesting} deep")
 
     def _report(self, heading: Heading, scope: Scope, place: Place, error: SateenError) -> None:
-        remedies = [error.help if isinstance(error, UnsupportedError) else "", place.remedy]
+        remedies = [_remedy(error, heading, scope), place.remedy]
         self._gaps.append(
             Gap(
                 heading.name,
@@ -203,11 +205,16 @@ class Importer(ABC, Generic[P]):
         if declared is None or declared.type is None:
             return UNKNOWN
         known = bound(declared.type, self.dims)
-        return place.emitter.stand_in(name, known) if self._open.issuperset(_symbols(known)) else UNKNOWN
+        return place.emitter.stand_in(name, known) if self._open.issuperset(known.symbols) else UNKNOWN
 
 
-def _symbols(type_: TensorType) -> set[Symbol]:
-    return set(map(Symbol, type_.symbols))
+def _remedy(error: SateenError, heading: Heading, scope: Scope) -> str:
+    """What would help with a gap: types that don't fit may do so once the dimensions of inputs are known."""
+    if isinstance(error, UnsupportedError):
+        return error.help
+    operands = [scope[name] for name in heading.inputs if name]
+    known = [type_of(operand) for operand in operands if isinstance(operand, (Value, np.ndarray))]
+    return binding_of(name for type_ in known for name in type_.symbols) if isinstance(error, InferenceError) else ""
 
 
 def _type_text(name: str, scope: Scope) -> str:

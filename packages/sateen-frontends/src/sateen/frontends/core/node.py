@@ -10,7 +10,14 @@ import numpy as np
 
 from sateen.frontends.core.attributes import Attributes
 from sateen.frontends.core.emitter import Emitter, Evaluation
-from sateen.frontends.core.operands import Operand, normal_axis, require_bound, static_extents, symbols_of, type_of
+from sateen.frontends.core.operands import (
+    Operand,
+    normal_axis,
+    open_dimensions_of,
+    require_bound,
+    static_extents,
+    type_of,
+)
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import BehindGapError, UnsupportedError
 from sateen.graph_ir.graph import Array, Value
@@ -81,7 +88,7 @@ class ModelNode(Attributes):
         """Input `index` as a value of the graph."""
         operand = self.operand(index)
         if not isinstance(self._emitter, Evaluation):
-            require_bound(symbols_of(operand), self.described(index))
+            require_bound(open_dimensions_of(operand), self.described(index))
         return self._emitter.value(operand, self.call.heading.inputs[index], own=not self.call.place.is_inner)
 
     def values(self) -> tuple[Value, ...]:
@@ -111,13 +118,18 @@ class ModelNode(Attributes):
 
     def constant(self, index: int) -> Array:
         """The data of input `index`. Raises UnsupportedError where it is not known while importing."""
+        data = self.data(index)
+        require_bound(open_dimensions_of(data), self.described(index))
+        return data
+
+    def data(self, index: int) -> Array:
+        """As `constant`, but there may be Dimensions among the data, which is an array of objects then."""
         operand = self.operand(index)
         if isinstance(operand, Value):
             found = self._emitter.known((operand,))
             if found is None:
                 raise self._undecided(index, operand)
             (operand,) = found
-        require_bound(symbols_of(operand), self.described(index))
         return operand
 
     def scalar(self, index: int) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.graph import Array, Value
-from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.graph_ir.types import Dim, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimension import symbols_of as names_of
+from sateen.topi.dimension import symbols_of
 
 Operand = Value | Array
 """A value of the graph, or data known while importing; that of shapes may hold Dimensions, in an array of objects."""
@@ -24,11 +24,9 @@ def type_of(operand: Operand) -> TensorType:
     return TensorType.of("int64" if operand.dtype == object else DType.of(operand.dtype), operand.shape)
 
 
-def symbols_of(operand: Operand) -> set[Symbol]:
-    """The symbols that must be bound before the data of an operand is known."""
-    if isinstance(operand, Value) or operand.dtype != object:
-        return set()
-    return set(map(Symbol, names_of(*operand.flat)))
+def open_dimensions_of(operand: Operand) -> tuple[str, ...]:
+    """The names of the symbols that must be bound before the data of an operand is known."""
+    return () if isinstance(operand, Value) or operand.dtype != object else symbols_of(*operand.flat)
 
 
 def extents_array(extents: Sequence[Dim]) -> Array:
@@ -39,21 +37,25 @@ def extents_array(extents: Sequence[Dim]) -> Array:
     return result
 
 
-def require_bound(symbols: Iterable[Symbol], what: str) -> None:
-    """Raises UnsupportedError where a dimension has no number."""
-    names = sorted({symbol.name for symbol in symbols})
-    if names:
-        binding = ", ".join(f"{name!r}: ..." for name in names)
-        options = " ".join(f"--dim {name}=..." for name in names)
-        raise UnsupportedError(
-            f"{what} depends on dimensions without a number: {', '.join(names)}",
-            f"bind them: dims={{{binding}}}, or {options}",
-        )
+def require_bound(names: Iterable[str], what: str) -> None:
+    """Raises UnsupportedError where there are names of symbols, on which something depends that has to be known."""
+    listed = sorted(set(names))
+    if listed:
+        reason = f"{what} depends on dimensions without a number: {', '.join(listed)}"
+        raise UnsupportedError(reason, binding_of(listed))
+
+
+def binding_of(names: Iterable[str]) -> str:
+    """What to write to give symbols of these names their sizes; '' where there are none."""
+    listed = sorted(set(names))
+    binding = ", ".join(f"{name!r}: ..." for name in listed)
+    options = " ".join(f"--dim {name}=..." for name in listed)
+    return f"bind them: dims={{{binding}}}, or {options}" if listed else ""
 
 
 def static_extents(shape: Sequence[Dim], what: str) -> tuple[int, ...]:
     """The dimensions, all of which are numbers. Raises UnsupportedError where one is not."""
-    require_bound(map(Symbol, names_of(*shape)), what)
+    require_bound(symbols_of(*shape), what)
     return tuple(extent for extent in shape if isinstance(extent, int))
 
 

@@ -8,13 +8,14 @@ import onnx
 from onnx.defs import OpSchema
 
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.attributes import checked_attributes
 from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
 from sateen.graph_ir.graph import Array
+from sateen.graph_ir.types import Dim, Dimension
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
@@ -63,18 +64,26 @@ class OnnxNode(ModelNode):
 
     def setting(self, name: str, index: int) -> tuple[int, ...] | None:
         """Integers that older operator sets give as attribute `name`, newer ones as input `index`; None if absent."""
+        found = self.dimensions(name, index)
+        return None if found is None else static_extents(found, self.described(index))
+
+    def dimensions(self, name: str, index: int) -> tuple[Dim, ...] | None:
+        """As `setting`, but where the input holds Dimensions, these are among the result."""
         if self.knows(name):
             value = self.attribute(name)
             return (int(value),) if isinstance(value, int) else self.optional_integers(name)
         if not self.has(index):
             return None
-        data = self.constant(index)
-        if data.dtype.kind not in "iu" or data.ndim > 1:
+        data = self.data(index)
+        if data.dtype.kind not in "iuO" or data.ndim > 1:
             raise FrontendError(f"expected integers in one dimension as {name}, found {data.dtype}{list(data.shape)}")
-        return tuple(int(i) for i in data.flat)
+        return tuple(i if isinstance(i, Dimension) else int(i) for i in data.flat)
 
     def required_setting(self, name: str, index: int) -> tuple[int, ...]:
-        value = self.setting(name, index)
+        return static_extents(self.required_dimensions(name, index), self.described(index))
+
+    def required_dimensions(self, name: str, index: int) -> tuple[Dim, ...]:
+        value = self.dimensions(name, index)
         if value is None:
             raise FrontendError(f"expected {name}, found none")
         return value

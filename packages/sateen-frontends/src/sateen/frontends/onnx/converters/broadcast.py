@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sateen.frontends.core.operands import Operand, normal_axis, static_extents
+from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops import broadcast as ops
@@ -37,7 +37,7 @@ def _aligned(node: OnnxNode) -> Value:
     trailing = rank - axis - inner
     if not trailing:
         return second
-    return node.step(Reshape(shape=(*node.static_shape(1), *(1,) * trailing)), second)
+    return node.step(Reshape(shape=(*node.shape(1), *(1,) * trailing)), second)
 
 
 def _folded(op: Operator) -> Converter:
@@ -65,7 +65,7 @@ def _parametric_relu(node: OnnxNode) -> Operand:
     """The slope belongs to the channels, axis 1, up to opset 6; later it broadcasts."""
     data, slope = node.value(0), node.value(1)
     if node.version < 7 and slope.type.rank == 1 and data.type.rank > 2 and slope.type.shape != (1,):
-        slope = node.step(Reshape(shape=(*node.static_shape(1), *(1,) * (data.type.rank - 2))), slope)
+        slope = node.step(Reshape(shape=(*node.shape(1), *(1,) * (data.type.rank - 2))), slope)
     return node.result(ops.PRelu(), data, slope)
 
 
@@ -82,11 +82,11 @@ def _matrix_product(node: OnnxNode) -> Operand:
         raise FrontendError(f"expected vectors, matrices or stacks of them, found {left.type} and {right.type}")
     row, column = left.type.rank == 1, right.type.rank == 1
     if row:
-        left = node.step(Reshape(shape=(1, *node.static_shape(0))), left)
+        left = node.step(Reshape(shape=(1, *node.shape(0))), left)
     if column:
-        right = node.step(Reshape(shape=(*node.static_shape(1), 1)), right)
+        right = node.step(Reshape(shape=(*node.shape(1), 1)), right)
     product = node.step(MatMul(), left, right)
-    *stack, rows, columns = static_extents(product.type.shape, "the product")
+    *stack, rows, columns = product.type.shape
     kept = [*stack, *[rows] * (not row), *[columns] * (not column)]
     return node.result(Reshape(shape=tuple(kept)), product)
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from math import prod
 
-from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.operands import Operand, require_bound
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.matmul import MatMul
@@ -88,8 +88,7 @@ class _Product:
 
     def named(self, value: Value, term: list[str], extents: dict[str, int]) -> _Named:
         """An operand under its labels; of axes with one label only the diagonal is left."""
-        if not value.type.is_static:
-            raise FrontendError(f"expected known dimensions, found {value.type}")
+        require_bound(value.type.symbols, "a product")
         labels = tuple(term)
         while len(set(labels)) < len(labels):
             label = next(one for one in labels if labels.count(one) > 1)

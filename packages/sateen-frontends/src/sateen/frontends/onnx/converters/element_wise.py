@@ -106,7 +106,7 @@ def _dropout(node: OnnxNode) -> tuple[Operand, ...]:
     if len(node.outputs) < 2 or not node.outputs[1]:
         return (node.operand(0),)
     kept = node.literal(1, DType.of("bool") if node.version >= 10 else node.dtype(0))
-    return node.operand(0), node.step(BroadcastTo(shape=node.static_shape(0)), kept)
+    return node.operand(0), node.step(BroadcastTo(shape=node.shape(0)), kept)
 
 
 ELEMENT_WISE: dict[str, Converter] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
@@ -13,6 +11,7 @@ from sateen.graph_ir.ops.gather import Gather, GatherElements, GatherND, Scatter
 from sateen.graph_ir.ops.shape import OneHot, Reshape, Transpose
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.dimension import product
 
 
 def _gather(node: OnnxNode) -> Operand:
@@ -64,7 +63,7 @@ def _compress(node: OnnxNode) -> Operand:
     data = node.value(0)
     axis = 0 if given is None else normal_axis(given, node.rank(0))
     if given is None:
-        data = node.step(Reshape(shape=(prod(node.static_shape(0)),)), data)
+        data = node.step(Reshape(shape=(product(node.shape(0)),)), data)
     extent = static_extents(data.type.shape, "the input")[axis]
     if len(chosen) and chosen[-1] >= extent:
         raise FrontendError(f"expected a condition of at most {extent} elements, found {list(node.shape(1))}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
@@ -16,6 +15,7 @@ from sateen.graph_ir.ops.reduce import ReduceMean
 from sateen.graph_ir.ops.shape import Reshape
 from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
 from sateen.runtime.errors import FrontendError
+from sateen.topi.dimension import product
 from sateen.topi.operator import Operator
 
 
@@ -39,7 +39,7 @@ def _batch_normalization_of_batch(node: OnnxNode) -> Sequence[Operand]:
     distance = node.step(Subtract(), data, mean)
     square = node.step(Multiply(), distance, distance)
     statistics = [
-        node.step(Reshape(shape=node.static_shape(1)), mean),
+        node.step(Reshape(shape=node.shape(1)), mean),
         node.step(ReduceMean(axes=others, keepdims=False), square),
     ]
     results = [node.result(ops.BatchNormalization(epsilon=node.number("epsilon")), data, scale, bias, *statistics)]
@@ -117,10 +117,10 @@ def _softmax(node: OnnxNode) -> Operand:
     axis = normal_axis(node.integer("axis"), rank)
     if node.version >= 13 or axis == rank - 1:
         return node.result(over(axis), data)
-    extents = node.static_shape(0)
-    if prod(extents[axis + 1 :]) == 1:
+    extents = node.shape(0)
+    if product(extents[axis + 1 :]) == 1:
         return node.result(over(axis), data)
-    flat = node.step(Reshape(shape=(prod(extents[:axis]), prod(extents[axis:]))), data)
+    flat = node.step(Reshape(shape=(product(extents[:axis]), product(extents[axis:]))), data)
     return node.result(Reshape(shape=extents), node.step(over(1), flat))
 
 

@@ -104,7 +104,7 @@ def _by_channel(node: OnnxNode, index: int, inner: int) -> Value:
     """A scalar, or a vector along an axis that has `inner` axes behind it."""
     if _is_single(node, index):
         return _scalar(node, index)
-    return node.step(Reshape(shape=(*node.static_shape(index), *[1] * inner)), node.value(index))
+    return node.step(Reshape(shape=(*node.shape(index), *[1] * inner)), node.value(index))
 
 
 def _centred(node: OnnxNode, index: int, zero_index: int, *, rows: bool) -> Value:
@@ -118,7 +118,7 @@ def _centred(node: OnnxNode, index: int, zero_index: int, *, rows: bool) -> Valu
         return node.step(Subtract(), data, _as(node, _INT, _scalar(node, zero_index)))
     zero_point = _as(node, _INT, node.value(zero_index))
     if rows and node.rank(zero_index) == 1:
-        zero_point = node.step(Reshape(shape=(*node.static_shape(zero_index), 1)), zero_point)
+        zero_point = node.step(Reshape(shape=(*node.shape(zero_index), 1)), zero_point)
     return node.step(Subtract(), data, zero_point)
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import floor
 from typing import Any
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ops.resize import Resize
+from sateen.graph_ir.types import Dim
 from sateen.runtime.errors import FrontendError
+from sateen.topi.dimension import symbols_of
 
 LARGEST_SCALE = 1 << 24
 """The integer up to which float32 holds all integers."""
+
+MOST_PARTS = 64
+"""Of a scale that multiplies an open dimension; the product with another, such as 1.3, is rounded before it is cut."""
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic"}
 
@@ -25,13 +31,13 @@ def _resize(node: OnnxNode) -> Operand:
         return _upsample(node)
     rank = node.rank(0)
     axes = _axes(node, rank)
-    extents = node.static_shape(0)
+    extents = node.shape(0)
     scales, sizes = _numbers(node, 2), _numbers(node, 3)
     if (scales is None) == (sizes is None):
         raise FrontendError("expected either scales or sizes")
     if scales is not None:
         factors = _scales(_per_axis(scales, axes, rank, 1.0))
-        targets = tuple(floor(extent * factor) for extent, factor in zip(extents, factors, strict=True))
+        targets = _scaled(node, extents, factors)
     else:
         assert sizes is not None
         factors, targets = _factors_of_sizes(node, sizes, axes, extents)
@@ -55,7 +61,7 @@ def _numbers(node: OnnxNode, index: int) -> tuple[Any, ...] | None:
     """What an optional input holds; exporters write absence as an empty tensor, too."""
     if not node.has(index):
         return None
-    data = node.constant(index)
+    data = node.data(index)
     if data.ndim != 1:
         raise FrontendError(f"expected numbers in one dimension, found {data.dtype}{list(data.shape)}")
     return tuple(data.tolist()) if data.size else None
@@ -66,6 +72,18 @@ def _scales(given: tuple[float, ...]) -> tuple[float, ...]:
     if not all(0 < scale < LARGEST_SCALE for scale in given):
         raise FrontendError(f"expected scales above 0 and below {LARGEST_SCALE}, found {list(given)}")
     return given
+
+
+def _scaled(node: OnnxNode, extents: tuple[Dim, ...], scales: tuple[float, ...]) -> tuple[Dim, ...]:
+    """The extents times the scales, rounded down."""
+    result: list[Dim] = []
+    for extent, scale in zip(extents, scales, strict=True):
+        times = Fraction(scale)
+        if not isinstance(extent, int) and times.denominator <= MOST_PARTS:
+            result.append(extent * times.numerator // times.denominator)
+        else:
+            result.append(floor(static_extents((extent,), node.described(0))[0] * scale))
+    return tuple(result)
 
 
 def _axes(node: OnnxNode, rank: int) -> tuple[int, ...]:
@@ -81,13 +99,17 @@ def _per_axis(values: tuple[Any, ...], axes: tuple[int, ...], rank: int, other: 
 
 
 def _factors_of_sizes(
-    node: OnnxNode, sizes: tuple[Any, ...], axes: tuple[int, ...], extents: tuple[int, ...]
-) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Scales and sizes of each axis; keep_aspect_ratio_policy makes the scales of the resized axes one."""
+    node: OnnxNode, sizes: tuple[Any, ...], axes: tuple[int, ...], shape: tuple[Dim, ...]
+) -> tuple[tuple[float, ...], tuple[Dim, ...]]:
+    """Scales, none where they are the ratios of open dimensions, and sizes of each axis; keep_aspect_ratio_policy makes
+    the scales of the resized axes one."""
     policy = node.text("keep_aspect_ratio_policy") if node.knows("keep_aspect_ratio_policy") else "stretch"
-    if min(extents) < 1:
+    if 0 in shape:
         raise UnsupportedError("resizing an empty tensor is not supported")
-    wanted = _per_axis(sizes, axes, len(extents), None)
+    wanted = _per_axis(sizes, axes, len(shape), None)
+    if policy == "stretch" and symbols_of(*shape, *sizes):
+        return (), tuple(extent if size is None else size for extent, size in zip(shape, wanted, strict=True))
+    extents = static_extents((*shape, *sizes), node.described(0))[: len(shape)]
     factors = {axis: wanted[axis] / extents[axis] for axis in axes}
     if policy not in {"stretch", "not_larger", "not_smaller"}:
         raise FrontendError(f"expected policy stretch, not_larger or not_smaller, found {policy!r}")
@@ -117,7 +139,7 @@ def _mode(name: str) -> str:
 
 def _upsample(node: OnnxNode) -> Operand:
     """Scales from the attributes of opset 1 or 7 or an input; positions are output position / scale, rounded down."""
-    extents = node.static_shape(0)
+    extents = node.shape(0)
     scales: tuple[float, ...]
     if node.knows("width_scale"):
         scales = (1.0, 1.0, node.number("height_scale"), node.number("width_scale"))
@@ -134,7 +156,7 @@ def _upsample(node: OnnxNode) -> Operand:
             "convert the model to opset 11",
         )
     op = Resize(
-        sizes=tuple(floor(extent * scale) for extent, scale in zip(extents, scales, strict=True)),
+        sizes=_scaled(node, extents, scales),
         scales=scales,
         mode=mode,
         coordinate_transformation="asymmetric",

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from math import ceil, isfinite, prod
+from math import ceil, isfinite
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, extents_array, normal_axes, normal_axis
+from sateen.frontends.core.operands import (
+    Operand,
+    extents_array,
+    normal_axes,
+    normal_axis,
+    require_bound,
+    static_extents,
+)  # fmt: skip
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.converters.constants import LARGEST_FILL
 from sateen.frontends.onnx.node import Converter, OnnxNode
@@ -14,12 +21,18 @@ from sateen.graph_ir.graph import Array
 from sateen.graph_ir.ops import shape as ops
 from sateen.graph_ir.ops.broadcast import Where
 from sateen.graph_ir.ops.element_wise import Cast
+from sateen.graph_ir.types import Dim
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import FrontendError
+from sateen.runtime.errors import ArgumentError, FrontendError
+from sateen.topi.broadcast import broadcast_shape
+from sateen.topi.dimension import divided, least, listed, may_be_at_least, product, symbols_of
 from sateen.topi.types import MOST_DIMENSIONS
 
+FARTHEST = (1 << 31) - 1
+"""A start or end of a slice that means the end of an axis whose extent is not known, and the longest step there."""
 
-def _reshape_to(node: OnnxNode, extents: tuple[int, ...]) -> Operand:
+
+def _reshape_to(node: OnnxNode, extents: tuple[Dim, ...]) -> Operand:
     return node.result(ops.Reshape(shape=extents), node.value(0))
 
 
@@ -27,58 +40,60 @@ def _reshape(node: OnnxNode) -> Operand:
     return _reshape_to(node, _resolved_shape(node))
 
 
-def _resolved_shape(node: OnnxNode) -> tuple[int, ...]:
+def _resolved_shape(node: OnnxNode) -> tuple[Dim, ...]:
     """The shape that Reshape gives, without 0 (as in the input) and -1 (what remains)."""
-    wanted = list(node.required_setting("shape", 1))
+    wanted = node.required_dimensions("shape", 1)
     source = node.shape(0)
+    kept = list(wanted)
     if not node.flag("allowzero"):
         if any(extent == 0 and axis >= len(source) for axis, extent in enumerate(wanted)):
-            raise FrontendError(f"shape {wanted} copies an axis that the input of shape {list(source)} does not have")
+            raise FrontendError(
+                f"shape {listed(wanted)} copies an axis that the input of shape {listed(source)} does not have"
+            )
+        zeros = symbols_of(*(d for d in wanted if not isinstance(d, int) and (least(d) or 0) < 1))
+        require_bound(zeros, f"which axes shape {listed(wanted)} copies")
         kept = [source[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)]
-    else:
-        kept = list(wanted)
-    numbers = [extent for extent in kept if isinstance(extent, int)]
-    count = prod(node.static_shape(0))
-    known = prod(extent for extent in numbers if extent != -1)
-    if numbers.count(-1) > 1 or min(numbers, default=0) < -1:
-        raise FrontendError(f"expected a shape with at most one -1, found {wanted}")
-    if -1 in numbers:
-        if known == 0 or count % known:
-            raise FrontendError(f"shape {wanted} can't hold the {count} elements of {list(source)}")
-        numbers[numbers.index(-1)] = count // known
-    elif known != count:
-        raise FrontendError(f"shape {wanted} can't hold the {count} elements of {list(source)}")
-    return tuple(numbers)
+    if wanted.count(-1) > 1 or any(isinstance(extent, int) and extent < -1 for extent in wanted):
+        raise FrontendError(f"expected a shape with at most one -1, found {listed(wanted)}")
+    count, known = product(source), product(extent for extent in kept if extent != -1)
+    rest = divided(count, known) if -1 in kept else 1 if known == count else None
+    if rest is None:
+        require_bound(symbols_of(count, known), f"whether shape {listed(wanted)} holds {count} elements")
+        raise FrontendError(f"shape {listed(wanted)} can't hold the {count} elements of {listed(source)}")
+    return tuple(rest if extent == -1 else extent for extent in kept)
 
 
 def _flatten(node: OnnxNode) -> Operand:
-    extents = node.static_shape(0)
+    extents = node.shape(0)
     axis = node.integer("axis")
     if not -len(extents) <= axis <= len(extents):
         raise FrontendError(f"expected an axis of {-len(extents)} to {len(extents)}, found {axis}")
     axis += len(extents) if axis < 0 else 0
-    return _reshape_to(node, (prod(extents[:axis]), prod(extents[axis:])))
+    return _reshape_to(node, (product(extents[:axis]), product(extents[axis:])))
 
 
 def _squeeze(node: OnnxNode) -> Operand:
     axes = _squeezed_axes(node)
-    return _reshape_to(node, tuple(extent for i, extent in enumerate(node.static_shape(0)) if i not in axes))
+    return _reshape_to(node, tuple(extent for i, extent in enumerate(node.shape(0)) if i not in axes))
 
 
 def _squeezed_axes(node: OnnxNode) -> tuple[int, ...]:
     """The axes that Squeeze removes."""
     shape = node.shape(0)
     given = node.setting("axes", 1)
-    single = tuple(axis for axis, extent in enumerate(shape) if extent == 1)
-    axes = single if given is None else normal_axes(given, len(shape))
-    wrong = [axis for axis in axes if shape[axis] != 1]
-    if wrong:
-        raise FrontendError(f"expected axis {wrong[0]} to have extent 1, found {shape[wrong[0]]}")
+    if given is None:  # what may be 1 decides the rank
+        require_bound(symbols_of(*(d for d in shape if (least(d) or 0) < 2)), node.described(0))
+        return tuple(axis for axis, extent in enumerate(shape) if extent == 1)
+    axes = normal_axes(given, len(shape))
+    for axis in axes:
+        if shape[axis] != 1:
+            require_bound(symbols_of(shape[axis]), f"whether axis {axis} has extent 1")
+            raise FrontendError(f"expected axis {axis} to have extent 1, found {shape[axis]}")
     return axes
 
 
 def _unsqueeze(node: OnnxNode) -> Operand:
-    extents = iter(node.static_shape(0))
+    extents = iter(node.shape(0))
     axes = _unsqueezed_axes(node)
     return _reshape_to(node, tuple(1 if i in axes else next(extents) for i in range(node.rank(0) + len(axes))))
 
@@ -110,22 +125,25 @@ def _split(node: OnnxNode) -> tuple[Operand, ...]:
     return node.results(ops.Split(axis=axis, sizes=sizes), node.value(0), count=len(sizes))
 
 
-def _split_sizes(node: OnnxNode, axis: int) -> tuple[int, ...]:
+def _split_sizes(node: OnnxNode, axis: int) -> tuple[Dim, ...]:
     """The extents of the parts that Split makes: given, or even, the last one smaller."""
-    extent = node.static_shape(0)[axis]
-    given = node.setting("split", 1)
+    extent = node.shape(0)[axis]
+    given = node.dimensions("split", 1)
     if given is not None:
-        if sum(given) != extent or min(given) < 0 or len(given) != len(node.outputs):
+        if sum(given) != extent or len(given) != len(node.outputs) or not all(may_be_at_least(n, 0) for n in given):
+            require_bound(symbols_of(extent, *given), f"whether extent {extent} is split into {listed(given)}")
             raise FrontendError(f"can't split extent {extent} into {list(given)} for {len(node.outputs)} outputs")
         return given
     count = node.attribute("num_outputs") or len(node.outputs)
     if count != len(node.outputs):
         raise FrontendError(f"expected {count} outputs, found {len(node.outputs)}")
-    part = -(-extent // count)
-    sizes = tuple(min(part, max(extent - i * part, 0)) for i in range(count))
-    if node.version < 18 and extent % count:
+    if extent % count == 0:
+        return (extent // count,) * count
+    (extent,) = static_extents((extent,), node.described(0))
+    if node.version < 18:
         raise FrontendError(f"can't split extent {extent} into {count} even parts")
-    return sizes
+    part = -(-extent // count)
+    return tuple(min(part, max(extent - i * part, 0)) for i in range(count))
 
 
 def _slice(node: OnnxNode) -> Operand:
@@ -133,30 +151,42 @@ def _slice(node: OnnxNode) -> Operand:
     return node.result(ops.Slice(starts=tuple(starts), ends=tuple(ends), steps=tuple(steps)), node.value(0))
 
 
-def _resolved_slice(node: OnnxNode) -> tuple[list[int], list[int], list[int]]:
+def _resolved_slice(node: OnnxNode) -> tuple[list[Dim], list[Dim], list[int]]:
     """Starts, ends and steps of a Slice for every axis of its input, within the bounds of the axes."""
     rank = node.rank(0)
-    starts, ends = node.required_setting("starts", 1), node.required_setting("ends", 2)
+    starts, ends = node.required_dimensions("starts", 1), node.required_dimensions("ends", 2)
     given = node.setting("axes", 3)
     axes = tuple(normal_axis(axis, rank) for axis in (range(len(starts)) if given is None else given))
     strides = node.setting("steps", 4) if node.version >= 10 else None
     steps = (1,) * len(starts) if strides is None else strides
     if not len(starts) == len(ends) == len(axes) == len(steps) == len(set(axes)):
         raise FrontendError(
-            f"expected as many starts, ends and steps as different axes, found starts {list(starts)}, "
-            f"ends {list(ends)}, axes {list(axes)}, steps {list(steps)}"
+            f"expected as many starts, ends and steps as different axes, found starts {listed(starts)}, "
+            f"ends {listed(ends)}, axes {list(axes)}, steps {list(steps)}"
         )
-    shape = node.static_shape(0)
-    full = ([0] * rank, list(shape), [1] * rank)
+    shape = node.shape(0)
+    full: tuple[list[Dim], list[Dim], list[int]] = ([0] * rank, list(shape), [1] * rank)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if step == 0:
             raise FrontendError("expected steps other than 0")
-        longest = max(shape[axis], 1)
-        full[0][axis], full[1][axis], _ = slice(start, end, step).indices(shape[axis])
-        if step < 0 and shape[axis] > 0:  # Python begins before the first element, ONNX at it
-            full[0][axis] = max(full[0][axis], 0)
+        extent = shape[axis]
+        full[0][axis] = _clamped(start, extent, step)
+        full[1][axis] = _clamped(end, extent, step, is_end=True)
+        longest = max(extent, 1) if isinstance(extent, int) else FARTHEST
         full[2][axis] = max(-longest, min(step, longest))  # a longer step takes one element, too
     return full
+
+
+def _clamped(place: Dim, extent: Dim, step: int, is_end: bool = False) -> Dim:
+    """A start or end of a slice, counted from the end where it is negative, within the places of the axis.
+
+    Raises InferenceError where the sizes decide whether it is within.
+    """
+    low, high = (0, extent) if step > 0 else (-1 if is_end or extent == 0 else 0, extent - 1)
+    if isinstance(place, int) and not isinstance(extent, int) and abs(place) >= FARTHEST:
+        return high if place > 0 else low
+    place = place + extent if place < 0 else place
+    return low if place < low else min(place, high)
 
 
 def _crop(node: OnnxNode) -> Operand:
@@ -182,12 +212,13 @@ def _image_shape(node: OnnxNode) -> tuple[int, int, int, int]:
 def _pad(node: OnnxNode) -> Operand:
     """Pads are an attribute up to opset 10, called paddings in opset 1; the value likewise."""
     rank = node.rank(0)
-    pads = node.required_setting("paddings" if node.version == 1 else "pads", 1)
+    pads = node.required_dimensions("paddings" if node.version == 1 else "pads", 1)
     given = node.setting("axes", 3) if node.version >= 18 else None
     axes = tuple(range(rank)) if given is None else tuple(normal_axis(axis, rank) for axis in given)
     if len(pads) != 2 * len(axes) or len(set(axes)) < len(axes):
-        raise FrontendError(f"expected {2 * len(axes)} pads of different axes, found {list(pads)} of axes {list(axes)}")
-    full = [0] * (2 * rank)
+        found = f"{listed(pads)} of axes {list(axes)}"
+        raise FrontendError(f"expected {2 * len(axes)} pads of different axes, found {found}")
+    full: list[Dim] = [0] * (2 * rank)
     for i, axis in enumerate(axes):
         full[axis], full[rank + axis] = pads[i], pads[len(axes) + i]
     is_computed = not node.knows("value") and node.is_value(2) and node.text("mode") == "constant"
@@ -207,27 +238,28 @@ def _pad(node: OnnxNode) -> Operand:
 
 def _padded_with(node: OnnxNode, op: ops.Pad) -> Operand:
     """Data padded with a number that is computed at run time, which goes to where a padded mask of ones has zeros."""
-    ones = node.step(ops.BroadcastTo(shape=node.static_shape(0)), node.literal(1, DType.of("uint8")))
+    ones = node.step(ops.BroadcastTo(shape=node.shape(0)), node.literal(1, DType.of("uint8")))
     inside = node.step(Cast(dtype=DType.of("bool")), node.step(op, ones))
     value = node.value(2) if not node.rank(2) else node.step(ops.Reshape(shape=()), node.value(2))
     return node.result(Where(), inside, node.step(op, node.value(0)), value)
 
 
 def _expand(node: OnnxNode) -> Operand:
-    wanted = node.required_setting("shape", 1)
+    wanted, source = node.required_dimensions("shape", 1), node.shape(0)
     if len(wanted) > MOST_DIMENSIONS:
         raise FrontendError(f"expected a shape of at most {MOST_DIMENSIONS} dimensions, found {len(wanted)}")
     try:
-        extents = np.broadcast_shapes(node.static_shape(0), wanted)
-    except ValueError:
-        raise FrontendError(f"can't broadcast {list(node.shape(0))} against {list(wanted)}") from None
+        extents = broadcast_shape(source, wanted)
+    except ArgumentError:
+        require_bound(symbols_of(*source, *wanted), f"whether {listed(source)} broadcasts against {listed(wanted)}")
+        raise FrontendError(f"can't broadcast {listed(source)} against {listed(wanted)}") from None
     return node.result(ops.BroadcastTo(shape=extents), node.value(0))
 
 
 def _constant_of_shape(node: OnnxNode) -> Operand:
-    extents = node.required_setting("input", 0)
-    if min(extents, default=1) < 0:
-        raise FrontendError(f"expected dimensions of zero or more, found {list(extents)}")
+    extents = node.required_dimensions("input", 0)
+    if not all(may_be_at_least(extent, 0) for extent in extents):
+        raise FrontendError(f"expected dimensions of zero or more, found {listed(extents)}")
     filled = node.tensor("value")
     data = np.zeros(1, np.float32) if filled is None else filled
     if data.size != 1:
@@ -238,13 +270,14 @@ def _constant_of_shape(node: OnnxNode) -> Operand:
 def _tile(node: OnnxNode) -> Operand:
     """Opset 1 repeats one axis, named by an input; later each axis has a number of repeats."""
     rank = node.rank(0)
+    repeats: tuple[Dim, ...]
     if node.version < 6:
         axis = normal_axis(int(node.scalar(2)), rank)
         repeats = tuple(int(node.scalar(1)) if i == axis else 1 for i in range(rank))
     else:
-        repeats = node.required_setting("repeats", 1)
-    if len(repeats) != rank or min(repeats, default=1) < 0:
-        raise FrontendError(f"expected {rank} repeats of zero or more, found {list(repeats)}")
+        repeats = node.required_dimensions("repeats", 1)
+    if len(repeats) != rank or not all(may_be_at_least(times, 0) for times in repeats):
+        raise FrontendError(f"expected {rank} repeats of zero or more, found {listed(repeats)}")
     return node.result(ops.Tile(repeats=repeats), node.value(0))
 
 
@@ -283,7 +316,7 @@ def _shape(node: OnnxNode) -> Array:
 
 
 def _size(node: OnnxNode) -> Array:
-    return np.array(np.prod(node.static_shape(0), dtype=np.int64))
+    return extents_array([product(node.shape(0))]).reshape(())
 
 
 def _range(node: OnnxNode) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
@@ -17,6 +17,7 @@ from sateen.graph_ir.ops.reduce import ReduceL1, ReduceL2, ReduceSum
 from sateen.graph_ir.ops.shape import Pad
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.dimension import rounded_up
 from sateen.topi.operator import Operator
 from sateen.topi.window import Window as TopiWindow
 
@@ -79,12 +80,13 @@ def _pads(node: OnnxNode, window: Window) -> tuple[int, ...]:
     mode = _auto_pad(node)
     if not mode.startswith("SAME"):
         return window.pads
-    spatial = node.static_shape(0)[2:]
+    spatial = node.shape(0)[2:]
     totals = [
-        max((-(-extent // stride) - 1) * stride + reach - extent, 0)
+        (rounded_up(extent, stride) - 1) * stride + reach - extent
         for extent, stride, reach in zip(spatial, window.strides, window.reaches, strict=True)
     ]
-    return _shared(totals, mode == "SAME_UPPER")
+    known = static_extents(totals, f"auto_pad {mode} of {node.described(0)}")
+    return _shared([max(total, 0) for total in known], mode == "SAME_UPPER")
 
 
 def _strides(node: OnnxNode, window: Window, pads: tuple[int, ...]) -> tuple[int, ...]:
