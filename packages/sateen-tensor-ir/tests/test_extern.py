@@ -68,6 +68,28 @@ def test_statements_after_an_inner_scope_stay_in_the_scope_of_a_let():
     assert text(write) == "let x = a[0]\nfor i in [0, 4):\n  copy[i] = x\ncopy[0] = x"
 
 
+def test_an_index_is_stored_as_int64():
+    def write(ib, _, result):
+        places = ib.allocate("int64", 4, name="places")
+        with ib.for_range(0, 4, "i") as i:
+            k = ib.let("k", i * 2)
+            places[i] = k
+            held = ib.let("held", places[i])
+            places[held] = held + k
+            result[held] = 0
+
+    assert text(write).splitlines() == [
+        "allocate places: local int64[4]",
+        "for i in [0, 4):",
+        "  let k = i * 2",
+        "  places[i] = int64(k)",
+        "  let held = places[i]",
+        "  places[index(held)] = held + int64(k)",
+        "  copy[index(held)] = 0.0f",
+    ]
+    refused("'copy' holds float32, found a value of index", lambda ib, _, result: ib.store(result, 0, te.var("n")))
+
+
 def test_an_extern_has_as_many_outputs_as_shapes():
     a = te.placeholder((4,), name="a")
 

@@ -53,6 +53,29 @@ def test_shapes_may_be_symbolic_and_indices_narrow():
     assert [read.tensor for read in reads(c.op.body[0])] == [b, b]
 
 
+def test_an_element_that_is_an_index_is_int64():
+    n = te.var("n", "int64")
+    assert str(n.dtype) == "index"
+    largest = te.comm_reducer(
+        lambda x, y: (te.select(x[0] >= y[0], x[0], y[0]), te.select(x[0] >= y[0], x[1], y[1])),
+        lambda place, value: (te.const(-1), te.min_value(value)),
+    )
+    for function, text in (
+        (lambda i: i, "int64(i)"),
+        (lambda i: i * 2 + n, "int64(i * 2 + n)"),
+        (lambda i: te.const(3), "int64(3)"),
+        (te.popcount, "popcount(int64(i0))"),
+        (lambda i: te.bitwise_and(i, 3), "bitwise_and(int64(i), int64(3))"),
+        (lambda i: te.max(i * r, axis=r), "max(int64(i * r) over r < 8)"),
+        (lambda i: te.piecewise([0, 1, 1, 0], i), "int64(piecewise[i](0, 1, 1, 0))"),
+        (lambda i: te.abs(i - 2), "int64(max(i - 2, 0 - (i - 2)))"),
+        (lambda i: largest((r, a[i, r]), axis=r), "reduce#0(int64(r), a[i, r] over r < 8)"),
+    ):
+        c = te.compute((4,), function, name="c")
+        c = c[0] if isinstance(c, tuple) else c
+        assert (str(c.dtype), str(c.op.body[0])) == ("int64", text)
+
+
 def test_a_tensor_without_dimensions_stands_for_its_element():
     scale = te.placeholder((), name="scale")
     c = te.compute((4,), lambda i: a[i, 0] * scale, name="c")
