@@ -22,7 +22,7 @@ from onnx import ModelProto
 
 from sateen.frontends import from_onnx
 from sateen.graph_ir.build import build
-from sateen.graph_ir.passes.choose_convolutions import MOST_LOSS
+from sateen.graph_ir.passes.choose_methods import MOST_LOSS
 from sateen.runtime import Target, load
 from sateen.runtime.errors import FrontendError, SateenError
 from sateen.tensor_ir import ObjectCache
