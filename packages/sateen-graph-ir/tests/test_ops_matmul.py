@@ -60,7 +60,7 @@ def test_operands_that_don_t_fit_are_refused(a, b, message):
 
 
 def test_other_types_are_refused():
-    with pytest.raises(InferenceError, match="one type, found float32 and float64"):
+    with pytest.raises(InferenceError, match="one type, or int32 and shorter integers, found float32 and float64"):
         MatMul().infer(TensorType.of("float32", (2, 2)), TensorType.of("float64", (2, 2)))
     with pytest.raises(InferenceError, match="expects numbers, found bool"):
         MatMul().infer(TensorType.of("bool", (2, 2)), TensorType.of("bool", (2, 2)))

@@ -22,6 +22,7 @@ from sateen.topi import (
     norm,
     ordered,
     pool,
+    quantize,
     recurrent,
     reduce,
     resize,
@@ -47,6 +48,7 @@ def window(kernel=(3, 3), strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1)) -
 
 
 X, V, IMAGE, WEIGHT, BOOLS = view(2, 3, 4), view(3), view(1, 4, 8, 8), view(6, 4, 3, 3), view(2, 3, dtype="bool")
+BYTES = view(2, 3, dtype="int8")
 PLACES = view(2, dtype="int64")
 LAYER = recurrent.Inputs(view(5, 2, 4), view(1, 12, 4), view(1, 12, 3))
 HOW = recurrent.Settings(((recurrent.Activation("Tanh"),) * 3,), (False,))
@@ -56,6 +58,21 @@ LINEAR = resize.Interpolation("linear")
 HALF = resize.AxisResize(2, 8, 4, 0.5)
 
 REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]]] = {
+    quantize.dequantize: [
+        (lambda: quantize.dequantize(X, view(1)), r"dequantize: expected x of integers, found float32"),
+        (lambda: quantize.dequantize(BYTES, X, axis=1), r"dequantize: expected scale of shape \[\d+\], found"),
+        (lambda: quantize.dequantize(BYTES, V, axis=9), "dequantize: expected axis of 0 to"),
+    ],
+    quantize.quantize: [
+        (
+            lambda: quantize.quantize(X, view(1), None, "int32"),
+            "quantize: expected a type of integers of at most 16 bits, found int32",
+        ),
+        (
+            lambda: quantize.quantize(X, X, None, "int8", 0, 5),
+            "quantize: expected blocks of 5 that divide axis 0, found",
+        ),
+    ],
     broadcast.elementwise: [
         (lambda: broadcast.elementwise([], min, "smaller"), "smaller: expected at least one input, found none"),
         (lambda: broadcast.elementwise([X, 1], min, "smaller"), "smaller: expected input1 as a view, .*, found int"),
@@ -151,7 +168,7 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
     matmul.matmul: [
         (lambda: matmul.matmul(X, V), r"matmul: expected operands of 2 or more axes, found \[2, 3, 4\] and \[3\]"),
         (lambda: matmul.matmul(X, view(5, 4)), "expected 4 rows on the right, one per column on the left, found 5"),
-        (lambda: matmul.matmul(X, view(4, 4, dtype="int32")), "matmul: expected b of a's type, float32, found int32"),
+        (lambda: matmul.matmul(X, view(4, 4, dtype="int32")), "expected b of data's type, float32, found int32"),
         (lambda: matmul.matmul(BOOLS, view(3, 2, dtype="bool")), "matmul: expected a of numbers, found bool"),
     ],
     norm.batch_normalization: [

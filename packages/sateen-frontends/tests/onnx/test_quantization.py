@@ -1,14 +1,17 @@
-"""Quantisation as plain arithmetic: rounding, limits, scales per axis and block, and what is refused."""
+"""Quantisation: rounding, limits, scales per axis and block, and what is refused."""
 
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx.reference
 import pytest
 from onnx import TensorProto, helper
 
 from sateen import frontends, runtime
-from sateen.graph_ir.build import build
+from sateen.graph_ir import default_pipeline, run_pipeline
+from sateen.graph_ir.build import bind_parameters, build
+from sateen.runtime import Target
 from sateen.runtime.errors import FrontendError
 
 Array = np.ndarray[Any, Any]
@@ -42,6 +45,55 @@ def test_a_scale_per_extent_of_an_axis_and_a_scale_per_block() -> None:
     scale = np.array([[1, 2], [3, 4]], np.float32)
     by_block = result("DequantizeLinear", {"x": x, "scale": scale}, axis=1, block_size=2)
     np.testing.assert_array_equal(by_block, x * np.repeat(scale, 2, 1))
+
+
+def convolution(zero_point: int = 0) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """QLinearConv with a constant weight."""
+    rng = np.random.default_rng(0)
+    constants = {
+        "w": rng.integers(-128, 128, (4, 3, 3, 3), np.int8),
+        "xs": np.array(0.5, np.float32), "xz": np.array(100, np.uint8), "ws": np.array(0.25, np.float32),
+        "wz": np.array(zero_point, np.int8), "ys": np.array(64.0, np.float32), "yz": np.array(128, np.uint8),
+    }  # fmt: skip
+    node = helper.make_node("QLinearConv", ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"], ["y"], pads=[1] * 4)
+    x = helper.make_tensor_value_info("x", TensorProto.UINT8, (1, 3, 8, 8))
+    data = [onnx.numpy_helper.from_array(a, name) for name, a in constants.items()]
+    graph = helper.make_graph([node], "net", [x], [helper.make_empty_tensor_value_info("y")], data)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    return model, {"x": rng.integers(0, 256, (1, 3, 8, 8), np.uint8)}
+
+
+@pytest.mark.parametrize(("zero_point", "kind"), [(0, "int8"), (3, "int16")])
+def test_a_weight_of_bytes_keeps_a_narrow_type_and_gives_the_exact_result(zero_point: int, kind: str) -> None:
+    model, given = convolution(zero_point)
+    graph, params = frontends.from_onnx(model)
+    optimised = run_pipeline(bind_parameters(graph, params), default_pipeline(Target.host()))
+    assert max(optimised.parameters.values(), key=lambda a: a.size).dtype == kind
+    found = runtime.load(build(graph, params=params)).run(given)["y"].numpy()
+    expected = onnx.reference.ReferenceEvaluator(model).run(None, given)[0]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_quantisation_survives_import_as_operators() -> None:
+    scale, weight = np.array(0.1, np.float32), np.ones((64, 64, 3, 3), np.int8)
+    per_channel = np.linspace(0.01, 0.02, 64, dtype=np.float32)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s"], ["a"]),
+        helper.make_node("DequantizeLinear", ["w", "c"], ["b"], axis=0),
+        helper.make_node("Conv", ["a", "b"], ["d"]),
+        helper.make_node("QuantizeLinear", ["d", "s", "z"], ["y"]),
+    ]
+    data = [onnx.numpy_helper.from_array(a, n) for n, a in (("s", scale), ("w", weight), ("c", per_channel))]
+    data.append(onnx.numpy_helper.from_array(np.array(7, np.int8), "z"))
+    x = helper.make_tensor_value_info("x", TensorProto.INT8, (1, 64, 8, 8))
+    graph = helper.make_graph(nodes, "net", [x], [helper.make_empty_tensor_value_info("y")], data)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    imported, params = frontends.from_onnx(model)
+    assert [n.op.op_name() for n in imported.nodes] == ["dequantize", "dequantize", "conv", "quantize"]
+    given = {"x": np.random.default_rng(0).integers(-9, 9, (1, 64, 8, 8), np.int8)}
+    found = runtime.load(build(imported, params=params)).run(given)["y"].numpy()
+    expected = onnx.reference.ReferenceEvaluator(model).run(None, given)[0]
+    assert np.abs(found.astype(int) - expected.astype(int)).max() <= 1  # float32 sums in another order
 
 
 def test_products_of_integers_are_exact_with_a_zero_point_per_row_and_column() -> None:

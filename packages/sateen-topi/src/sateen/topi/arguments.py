@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar, get_type_hints
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir.te import Expr
 from sateen.topi.layout import View
+from sateen.topi.types import takes_weight
 from sateen.topi.window import Window
 
 P = ParamSpec("P")
@@ -120,6 +121,11 @@ def require_same_type(operator: str, **views: View) -> None:
     (first, one), *others = views.items()
     for name, view in others:
         require(view.dtype == one.dtype, operator, f"{name} of {first}'s type, {one.dtype}", view.dtype)
+
+
+def require_weight(operator: str, name: str, weight: View, data: View) -> None:
+    """The weight has the type of the data, or is of integers of at most 16 bits where they are int32."""
+    require(takes_weight(data.dtype, weight.dtype), operator, f"{name} of data's type, {data.dtype}", weight.dtype)
 
 
 def require_window(operator: str, window: object, spatial: Sequence[int], *, ceil_mode: bool = False) -> None:

@@ -22,11 +22,13 @@ from sateen.topi.arguments import (
     require_same_type,
     require_shape,
     require_views,
+    require_weight,
     require_window,
 )
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import (
+    INT32,
     Tile,
     accumulator_type,
     balanced,
@@ -109,8 +111,9 @@ def conv(
     require_views("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
     require_rank("conv", "data [N, C, …]", data, 3, or_more=True)
     require_rank("conv", "weight [O, C/groups, …]", weight, data.ndim)
-    require_same_type("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
-    require(data.dtype.is_float or str(data.dtype) == "int32", "conv", "floating-point numbers or int32", data.dtype)
+    require_same_type("conv", data=data, **({} if bias is None else {"bias": bias}))
+    require(data.dtype.is_float or data.dtype == INT32, "conv", "floating-point numbers or int32", data.dtype)
+    require_weight("conv", "weight", weight, data)
     require_count("conv", "groups", groups, 1)
     own = data.shape[1] / groups
     require(weight.shape[1] == own, "conv", f"a weight of {own:g} input channels", weight.shape[1])

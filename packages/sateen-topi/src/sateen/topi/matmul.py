@@ -10,7 +10,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import IterVar
-from sateen.topi.arguments import require_numbers, require_same_type, require_views
+from sateen.topi.arguments import require_numbers, require_views, require_weight
 from sateen.topi.broadcast import broadcast_shape
 from sateen.topi.layout import Block, Layout, View, compute
 from sateen.topi.operator import Computation, on_cpu
@@ -77,7 +77,7 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
     matrix.
     """
     require_views("matmul", a=a, b=b)
-    require_same_type("matmul", a=a, b=b)
+    require_weight("matmul", "b", b, a)
     require_numbers("matmul", a=a)
     shape = matmul_shape(a.shape, b.shape)
     layout = layout or Layout.row_major(len(shape))

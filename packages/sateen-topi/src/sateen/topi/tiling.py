@@ -18,7 +18,7 @@ from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.te.tensor import reads
 from sateen.topi.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS, schedule_injective
 
-FLOAT32 = DType.of("float32")
+FLOAT32, INT32 = DType.of("float32"), DType.of("int32")
 FEW_ITERATIONS = 4
 """A shorter loop stays serial where the loop inside of it can be parallel."""
 LONGEST_CHAIN = 128

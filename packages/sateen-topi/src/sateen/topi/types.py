@@ -79,3 +79,8 @@ class TensorType:
     def bytes(self) -> int:
         """The memory that a static tensor takes."""
         return prod(self.physical_shape) * self.dtype.bytes
+
+
+def takes_weight(data: DType, weight: DType) -> bool:
+    """Whether products of data and a weight are taken: of one type, or of int32 and integers that it holds."""
+    return data == weight or (data == DType.of("int32") and weight.is_int and weight.bits <= 16)

@@ -116,6 +116,11 @@ class ModelNode(Attributes):
     def axis(self, rank: int, name: str = "axis") -> int:
         return normal_axis(self.integer(name), rank)
 
+    def is_known(self, index: int) -> bool:
+        """Whether the data of input `index` is known while importing."""
+        operand = self.operand(index)
+        return not isinstance(operand, Value) or self._emitter.known((operand,)) is not None
+
     def constant(self, index: int) -> Array:
         """The data of input `index`. Raises UnsupportedError where it is not known while importing."""
         data = self.data(index)

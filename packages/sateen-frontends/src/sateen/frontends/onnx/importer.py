@@ -157,9 +157,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
 
     def _called(self, node: onnx.NodeProto, function: onnx.FunctionProto, call: Call) -> Results:
         opsets = opsets_of(function.opset_import, f"function {function.name!r}")
-        return self._expanded(
-            function, call_attributes(node, None), call, self.inside(call, function.output, opsets)
-        )
+        return self._expanded(function, call_attributes(node, None), call, self.inside(call, function.output, opsets))
 
     def _expanded(
         self,

@@ -25,7 +25,8 @@ from sateen.topi.operator import (
     Substitution,
     require,
 )
-from sateen.topi.tiling import FLOAT32, sum_lanes
+from sateen.topi.tiling import FLOAT32, INT32, sum_lanes
+from sateen.topi.types import takes_weight
 from sateen.topi.window import Window
 
 ROW_MAJOR_SLOWDOWN = 2.0
@@ -51,8 +52,9 @@ class Conv(Operator):
         require(weight.is_static, self, f"weight must have known dimensions, found {weight}")
         outputs, per_group, *kernel = weight.static_shape
         require(
-            weight.dtype == data.dtype and (data.dtype.is_float or str(data.dtype) == "int32"), self,
-            f"expects data and weight of one floating-point type or int32, found {data.dtype} and {weight.dtype}",
+            takes_weight(data.dtype, weight.dtype) and (data.dtype.is_float or data.dtype == INT32), self,
+            "expects data and weight of one floating-point type, or int32 and shorter integers, "
+            f"found {data.dtype} and {weight.dtype}",
         )  # fmt: skip
         channels = data.shape[1]
         require(isinstance(channels, int), self, f"the channels of data must be known, found {channels}")

@@ -23,6 +23,7 @@ from sateen.topi.operator import (
     require,
 )
 from sateen.topi.product import CANDIDATES, Packed, Strassen
+from sateen.topi.types import takes_weight
 
 UNPACKED_SLOWDOWN = 1.1
 """Of a product whose right operand is packed while running."""
@@ -36,7 +37,10 @@ class MatMul(Operator):
 
     def infer(self, a: TensorType, b: TensorType) -> tuple[TensorType, ...]:
         require(a.rank >= 2 and b.rank >= 2, self, f"expects operands of rank 2 or more, found {a} and {b}")
-        require(a.dtype == b.dtype, self, f"expects operands of one type, found {a.dtype} and {b.dtype}")
+        fits = takes_weight(a.dtype, b.dtype)
+        require(
+            fits, self, f"expects operands of one type, or int32 and shorter integers, found {a.dtype} and {b.dtype}"
+        )
         require(not a.dtype.is_bool, self, f"expects numbers, found {a.dtype}")
         require(
             a.shape[-1] == b.shape[-2], self,

@@ -12,6 +12,7 @@ from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Power, Subtract
 from sateen.graph_ir.ops.conv import Conv
 from sateen.graph_ir.ops.element_wise import Cast, Clip, Identity, Relu, Sqrt
 from sateen.graph_ir.ops.pool import AveragePool
+from sateen.graph_ir.ops.quantize import Dequantize, Quantize
 from sateen.graph_ir.ops.shape import BroadcastTo, Concat, Pad, Reshape, Slice, Split, Tile, Transpose
 from sateen.topi.dimension import numbers
 from sateen.topi.operator import Operator
@@ -28,6 +29,7 @@ def simplify(graph: Graph) -> Graph:
     - powers of 1, 2, 3 and 0.5 become products and square roots (of which that of -inf is NaN: docs/semantics.md)
     - two of a kind become one: transposes, reshapes, slices, clips and relus, concats along one axis
     - a transpose that moves axes of size 1 only is a reshape
+    - zero points that are zeros are left out
     - zeros that a pad puts around the data of a convolution become its own, as for an average pool that counts them
 
     Nodes that are no longer read stay: remove_dead_nodes takes those.
@@ -201,6 +203,14 @@ def _limits(op: Operator) -> tuple[float | None, float | None] | None:
     return None
 
 
+def _quantisation(rewriter: GraphRewriter, node: Node) -> Value | None:
+    _, scale, *zero_point = node.inputs
+    constant = rewriter.constant(zero_point[0]) if zero_point else None
+    if constant is None or np.any(constant):
+        return None
+    return _inserted(rewriter, node.op, _data(node), node, rest=[scale])
+
+
 def _conv(rewriter: GraphRewriter, node: Node) -> Value | None:
     assert isinstance(node.op, Conv)
     before, pads = _zeros_around(rewriter, node)
@@ -259,6 +269,8 @@ _RULES: dict[type[Operator], Rule] = {
     Power: _power,
     Clip: _clip,
     Relu: _clip,
+    Dequantize: _quantisation,
+    Quantize: _quantisation,
     Conv: _conv,
     AveragePool: _average_pool,
 }

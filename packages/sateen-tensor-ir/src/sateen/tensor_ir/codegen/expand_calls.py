@@ -67,9 +67,7 @@ DEFAULT_RULES = IntrinsicRules({name: (f.formula,) for name, f in FUNCTIONS.item
 """The formulas of all functions that are not native."""
 
 
-def expand_calls(
-    statement: Stmt, rules: IntrinsicRules = DEFAULT_RULES, keep: frozenset[str] = frozenset()
-) -> Stmt:
+def expand_calls(statement: Stmt, rules: IntrinsicRules = DEFAULT_RULES, keep: frozenset[str] = frozenset()) -> Stmt:
     """`statement` with every named call rewritten until only native ones and those in `keep` are left.
 
         y[i] = sigmoid(x[i])   →   y[i] = select(x[i] < 0, d, 1) / (1 + d)   with d for the expansion of exp(-|x[i]|)

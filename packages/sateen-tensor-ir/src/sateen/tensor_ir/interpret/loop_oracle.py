@@ -69,9 +69,7 @@ class _Run:
     clock: Clock
 
     def execute(self, function: Function, memories: Mapping[Buffer, Memory], symbols: Mapping[Var, int]) -> None:
-        program = write_program(
-            function, memories, symbols, self.clock, self.functions, self.simt, self.invoke
-        )
+        program = write_program(function, memories, symbols, self.clock, self.functions, self.simt, self.invoke)
         _execute(program, function.name)
 
     def invoke(self, name: str, places: Sequence[tuple[Window, int]]) -> None:

@@ -13,10 +13,11 @@ from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Subtract
 from sateen.graph_ir.ops.element_wise import Cast, Clip, Round
 from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.shape import BroadcastTo, Reshape
+from sateen.graph_ir.ops.quantize import Dequantize, Quantize
+from sateen.graph_ir.ops.shape import Reshape
 from sateen.runtime.dtype import DType
 
-_FLOAT, _INT = DType.of("float32"), DType.of("int32")
+_FLOAT, _INT, _SHORT = DType.of("float32"), DType.of("int32"), DType.of("int16")
 _NARROW = frozenset(map(DType.of, ("int8", "uint8", "int16", "uint16")))
 
 
@@ -27,13 +28,8 @@ def _dequantize(node: OnnxNode) -> Operand:
         raise UnsupportedError(f"output_dtype {wanted} differs from the scale's, {node.dtype(1)}")
     if not node.dtype(0).is_int:
         raise UnsupportedError(f"quantised elements of type {node.dtype(0)} are not supported")
-    data = _as(node, _INT, node.value(0))
-    if node.has(2):
-        data = node.step(Subtract(), data, _as(node, _INT, _per_element(node, 2)))
-    scale = _as(node, _FLOAT, _per_element(node, 1))
-    if wanted == _FLOAT:
-        return node.result(Multiply(), _as(node, _FLOAT, data), scale)
-    return node.result(Cast(dtype=wanted), node.step(Multiply(), _as(node, _FLOAT, data), scale))
+    axis, block = _parts(node)
+    return node.result(Dequantize(axis, block), *_factors(node))
 
 
 def _quantize(node: OnnxNode) -> Operand:
@@ -43,8 +39,29 @@ def _quantize(node: OnnxNode) -> Operand:
         raise UnsupportedError("division in another type than that of input and scale is not supported")
     if target not in _NARROW:
         raise UnsupportedError(f"quantisation to {target} is not supported")
-    ratio = node.step(Divide(), node.value(0), _per_element(node, 1))
-    return _rounded(node, ratio, _per_element(node, 2) if node.has(2) else None, target)
+    axis, block = _parts(node)
+    return node.result(Quantize(target, axis, block), *_factors(node))
+
+
+def _factors(node: OnnxNode) -> list[Value]:
+    """Data, scale and, where there is one, zero point."""
+    return [node.value(index) for index in (0, 1, 2) if node.has(index)]
+
+
+def _parts(node: OnnxNode) -> tuple[int, int]:
+    """The axis that scales and zero points go along, and of how many indices each is; 0, 0: one is for all."""
+    data = node.static_shape(0)
+    for index in (1, 2):
+        if node.has(index) and not _is_single(node, index):
+            axis = normal_axis(node.integer("axis"), len(data))
+            block, extents = node.integer("block_size") if node.knows("block_size") else 0, node.static_shape(index)
+            if not block and extents != (data[axis],):
+                raise UnsupportedError(f"expected one scale or {data[axis]}, found shape {list(extents)}")
+            blocks = (*data[:axis], -(-data[axis] // (block or 1)), *data[axis + 1 :])
+            if block and (extents != blocks or data[axis] % block):
+                raise UnsupportedError(f"blocks of {block} along axis {axis} don't divide shape {list(data)}")
+            return axis, block
+    return 0, 0
 
 
 def _rounded(node: OnnxNode, ratio: Value, zero_point: Value | None, target: DType) -> Operand:
@@ -77,7 +94,7 @@ def _quantized_matrix_product(node: OnnxNode) -> Operand:
 
 
 def _convolution_of_integers(node: OnnxNode) -> Operand:
-    return node.result(convolution(node), _centred_image(node, 0, 2), _centred_image(node, 1, 3))
+    return node.result(convolution(node), _centred_image(node, 0, 2), _centred_weight(node, 1, 3))
 
 
 def _quantized_convolution(node: OnnxNode) -> Operand:
@@ -85,7 +102,7 @@ def _quantized_convolution(node: OnnxNode) -> Operand:
     if node.dtype(7) not in _NARROW:
         raise UnsupportedError(f"quantisation to {node.dtype(7)} is not supported")
     bias = [node.value(8)] if node.has(8) else []
-    total = node.step(convolution(node, weight=3), _centred_image(node, 0, 2), _centred_image(node, 3, 5), *bias)
+    total = node.step(convolution(node, weight=3), _centred_image(node, 0, 2), _centred_weight(node, 3, 5), *bias)
     scales = _by_channel(node, 4, node.rank(3) - 2)
     factors = node.step(Divide(), node.step(Multiply(), _scalar(node, 1), scales), _scalar(node, 6))
     scaled = node.step(Multiply(), _as(node, _FLOAT, total), factors)
@@ -93,11 +110,25 @@ def _quantized_convolution(node: OnnxNode) -> Operand:
 
 
 def _centred_image(node: OnnxNode, index: int, zero_index: int) -> Value:
-    """Data or weight of integers less its zero point, one for all or one per output channel of a weight."""
+    """Data of integers less its zero point, as int32."""
     data = _as(node, _INT, node.value(index))
     if not node.has(zero_index):
         return data
-    return node.step(Subtract(), data, _as(node, _INT, _by_channel(node, zero_index, node.rank(index) - 1)))
+    return node.step(Subtract(), data, _as(node, _INT, _scalar(node, zero_index)))
+
+
+def _centred_weight(node: OnnxNode, index: int, zero_index: int) -> Value:
+    """A weight of bytes less its zero point, one for all or one per output channel: as it is where that is 0."""
+    weight = node.value(index)
+    if not node.has(zero_index) or _is_zero(node, zero_index):
+        return weight
+    zero_point = _as(node, _SHORT, _by_channel(node, zero_index, node.rank(index) - 1))
+    return node.step(Subtract(), _as(node, _SHORT, weight), zero_point)
+
+
+def _is_zero(node: OnnxNode, index: int) -> bool:
+    """Whether an input is known to be zeros."""
+    return node.is_known(index) and not np.any(node.constant(index))
 
 
 def _by_channel(node: OnnxNode, index: int, inner: int) -> Value:
@@ -108,36 +139,21 @@ def _by_channel(node: OnnxNode, index: int, inner: int) -> Value:
 
 
 def _centred(node: OnnxNode, index: int, zero_index: int, *, rows: bool) -> Value:
-    """A matrix of integers less its zero point, one for all or one per row (per column)."""
-    data = _as(node, _INT, node.value(index))
+    """A matrix of integers less its zero point, one for all or one per row (per column).
+
+    As int32; the right one stays as it is where its zero point is 0.
+    """
     if node.rank(index) < 2:
         raise UnsupportedError("vectors are not supported")
-    if not node.has(zero_index):
-        return data
+    if not node.has(zero_index) or _is_zero(node, zero_index):
+        return _as(node, _INT, node.value(index)) if rows else node.value(index)
+    data = _as(node, _INT, node.value(index))
     if _is_single(node, zero_index):
         return node.step(Subtract(), data, _as(node, _INT, _scalar(node, zero_index)))
     zero_point = _as(node, _INT, node.value(zero_index))
     if rows and node.rank(zero_index) == 1:
         zero_point = node.step(Reshape(shape=(*node.shape(zero_index), 1)), zero_point)
     return node.step(Subtract(), data, zero_point)
-
-
-def _per_element(node: OnnxNode, index: int) -> Value:
-    """A scale or zero point in the shape that broadcasts over input 0: one, one per extent of an axis or per block."""
-    value, extents, data = node.value(index), node.static_shape(index), node.static_shape(0)
-    if _is_single(node, index):
-        return _scalar(node, index)
-    axis = normal_axis(node.integer("axis"), len(data))
-    block = node.integer("block_size") if node.knows("block_size") else 0
-    if not block:
-        if extents != (data[axis],):
-            raise UnsupportedError(f"expected one scale or {data[axis]}, found shape {list(extents)}")
-        return node.step(Reshape(shape=(data[axis], *[1] * (len(data) - axis - 1))), value)
-    if extents != (*data[:axis], -(-data[axis] // block), *data[axis + 1 :]) or data[axis] % block:
-        raise UnsupportedError(f"blocks of {block} along axis {axis} don't divide shape {list(data)}")
-    split = node.step(Reshape(shape=(*extents[: axis + 1], 1, *extents[axis + 1 :])), value)
-    spread = node.step(BroadcastTo(shape=(*extents[: axis + 1], block, *extents[axis + 1 :])), split)
-    return node.step(Reshape(shape=data), spread)
 
 
 def _is_single(node: OnnxNode, index: int) -> bool:

@@ -501,9 +501,7 @@ class Expressions(Conversions):
             case LlvmInstruction(signed, unsigned):
                 word = unsigned if ex.int_range(e.dtype)[0] == 0 else signed
                 return self.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
-        raise CodegenError(
-            f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give a rule for it"
-        )
+        raise CodegenError(f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give a rule for it")
 
     def _library_call(self, name: str, arguments: list[Value]) -> Value:
         """A call of the C library, once per lane."""
