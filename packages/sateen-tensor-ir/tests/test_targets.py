@@ -7,7 +7,14 @@ from sateen.runtime import DeviceKind, Target, TargetError
 from sateen.runtime.processor import PROCESSORS, architecture_of
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.codegen.llvm import machine_code
-from sateen.tensor_ir.targets import ARCHITECTURES, System, architecture_named, features_of, with_features
+from sateen.tensor_ir.targets import (
+    ARCHITECTURES,
+    WIDEST_VECTOR,
+    System,
+    architecture_named,
+    features_of,
+    with_features,
+)
 
 X86 = "llvm -mtriple=x86_64-linux-gnu"
 ARM64 = "llvm -mtriple=aarch64-linux-gnu"
@@ -139,3 +146,23 @@ def test_a_library_for_a_processor_tells_its_features():
 )
 def test_a_triple_names_a_system(triple, system):
     assert System.of(triple) is system
+
+
+@pytest.mark.parametrize(
+    ("text", "accumulators"),
+    [
+        (f"{X86} -mcpu=x86-64-v4", 4),
+        (f"{X86} -mcpu=x86-64-v3", 8),
+        (X86, 8),
+        (f"{X86} -mcpu=znver5", 8),
+        (ARM64, 8),
+        ("llvm -mtriple=riscv64-linux-gnu", 4),
+    ],
+)
+def test_sums_have_as_many_accumulators_as_hide_the_latency_of_an_addition(text, accumulators):
+    assert Machine.of(text).accumulators == accumulators
+
+
+def test_no_vector_is_wider_than_the_widest():
+    assert WIDEST_VECTOR == 64
+    assert all(vectors.bytes <= WIDEST_VECTOR for a in ARCHITECTURES.values() for vectors in a.vectors)

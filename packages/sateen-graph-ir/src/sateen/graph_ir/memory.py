@@ -20,8 +20,9 @@ from sateen.graph_ir.graph import Graph, Node, Value
 from sateen.graph_ir.ops.control import Control
 from sateen.graph_ir.views import View, find_views, place_of
 from sateen.runtime.display import size
+from sateen.tensor_ir.targets import WIDEST_VECTOR
 
-ALIGNMENT = 64
+ALIGNMENT = WIDEST_VECTOR
 """Of every block, in bytes: a cache line, and the widest vector."""
 MOST_TRIES = 16
 """More gained nothing on the networks that we measure."""

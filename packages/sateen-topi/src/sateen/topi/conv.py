@@ -14,6 +14,7 @@ from math import gcd, prod
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.tensor_ir.targets import WIDEST_VECTOR
 from sateen.topi.arguments import (
     require,
     require_count,
@@ -45,8 +46,8 @@ from sateen.topi.window import Window
 
 UNROLLED_TERMS = 400
 """Multiply-adds that an innermost loop holds at most: more don't run faster, but fill the instruction cache."""
-COLUMN_MULTIPLE = 32
-"""No vector of accumulators is longer: rows of a row-major input's copy that are longer come in multiples of this."""
+COLUMN_MULTIPLE = WIDEST_VECTOR // 2
+"""No vector of elements is longer: rows of a row-major input's copy that are longer come in multiples of this."""
 UNROLLED_TAPS = 16
 """Kernel columns that are written out so that each one's padding is decided while compiling."""
 

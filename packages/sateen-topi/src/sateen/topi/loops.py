@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
+from sateen.tensor_ir.targets import WIDEST_VECTOR
 from sateen.tensor_ir.te import Expr
 from sateen.tensor_ir.te.ir_builder import IRBuilder
 from sateen.topi.layout import View
 
-CACHE_LINE = 64
-"""Bytes that a vector loop of an extern body moves at once; code generators cut them into the target's registers."""
-
 
 def vector_of(x: View) -> int:
-    """Elements of x in a cache line."""
-    return CACHE_LINE // x.dtype.bytes
+    """Elements that a vector loop of an extern body moves at once; code generators cut them into registers."""
+    return WIDEST_VECTOR // x.dtype.bytes
 
 
 @contextmanager

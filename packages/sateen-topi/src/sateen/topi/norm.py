@@ -141,7 +141,7 @@ def group_normalization(x: View, scale: View, bias: View, groups: int, epsilon: 
         _, lane = stage.split(last, min(lanes, extent_of(last.extent)), tail="partition")
         stage.vectorize(lane)
         place = share_among_threads(stage, [b, group], elements(host) * 4)
-        rows.schedule_statistics(s, stage, place, lanes)
+        rows.schedule_statistics(s, stage, place, machine)
 
     return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), on_cpu(schedule))
 

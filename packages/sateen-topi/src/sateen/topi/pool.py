@@ -251,7 +251,7 @@ def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computat
             for axis in rest:
                 stage.unroll(axis)
             if data.layout.is_row_major:
-                reduce_in_vectors(s, tile, lanes, stage, place)
+                reduce_in_vectors(s, tile, lanes, stage, place, machine.accumulators)
             else:
                 s[tile].compute_at(stage, place)
             return

@@ -40,9 +40,6 @@ from sateen.topi.tiling import (
 )
 
 FLOAT64 = DType.of("float64")
-ACCUMULATORS = 4
-"""Vectors that terms are added to in turn: as many as hide the latency of an addition."""
-
 Index = Sequence[Expr]
 
 
@@ -265,7 +262,7 @@ class _Step:
         tensor = self.view.tensor
         stage = s[tensor]
         whole = stage.fuse(*stage.op.reduce_axis)
-        step = machine.lanes(tensor.dtype) * ACCUMULATORS
+        step = machine.lanes(tensor.dtype) * machine.accumulators
         size = -(-self.terms // (ENOUGH_ITERATIONS * step)) * step
         part, _ = stage.split(whole, size)
         partial: te.Tensor = s.rfactor(tensor, part)
@@ -275,7 +272,7 @@ class _Step:
         tile = in_registers(s, tensor, host)
         stage = s[host]
         place = share_among_threads(stage, stage.axes, self.work)
-        reduce_in_vectors(s, tile, machine.lanes(tensor.dtype), stage, place, ACCUMULATORS)
+        reduce_in_vectors(s, tile, machine.lanes(tensor.dtype), stage, place, machine.accumulators)
 
     def _across(self, s: te.Schedule, tensor: te.Tensor, host: te.Tensor, machine: Machine) -> None:
         tile = in_registers(s, tensor, host)
@@ -284,14 +281,14 @@ class _Step:
         wide = [d for d, extent in enumerate(extents) if extent > 1] or [0]
         column = wide[-1]
         lanes = min(machine.lanes(tensor.dtype), extents[column])
-        vectors = min(ACCUMULATORS, -(-extents[column] // lanes))
+        vectors = min(machine.accumulators, -(-extents[column] // lanes))
         whole = extents[column] % (vectors * lanes) == 0 or extents[column] < vectors * lanes
         loops = list(stage.axes)
         inner: list[te.IterVar] = []
         loops[column], columns = stage.split(loops[column], vectors * lanes, tail="guard" if whole else "partition")
-        if len(wide) > 1 and vectors < ACCUMULATORS:
+        if len(wide) > 1 and vectors < machine.accumulators:
             row = wide[-2]
-            loops[row], rows = stage.split(loops[row], balanced(extents[row], ACCUMULATORS // vectors))
+            loops[row], rows = stage.split(loops[row], balanced(extents[row], machine.accumulators // vectors))
             inner.append(rows)
         inner += stage.split(columns, lanes)
         stage.reorder(*loops, *inner)

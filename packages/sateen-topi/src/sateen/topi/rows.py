@@ -124,22 +124,22 @@ class Rows:
             stage.reorder(*loops, ro, *ones, lane)
             stage.vectorize(lane)
             place = share_among_threads(stage, loops, work)
-        self.schedule_statistics(s, stage, place, lanes)
+        self.schedule_statistics(s, stage, place, machine)
 
-    def schedule_statistics(self, s: te.Schedule, host: te.Stage, place: IterVar, lanes: int) -> None:
+    def schedule_statistics(self, s: te.Schedule, host: te.Stage, place: IterVar, machine: Machine) -> None:
         """Compute all stages at a loop of the host, each iteration of which writes a row (or a vector of rows)."""
         for tensor in self.stages:
-            self._schedule_statistic(s, tensor, host, place, lanes)
+            self._schedule_statistic(s, tensor, host, place, machine)
 
     def _schedule_statistic(
-        self, s: te.Schedule, tensor: te.Tensor, host: te.Stage, place: IterVar, lanes: int
+        self, s: te.Schedule, tensor: te.Tensor, host: te.Stage, place: IterVar, machine: Machine
     ) -> None:
         """One stage at the loop over rows: vectors along the row, or across rows where those lie side by side."""
-        stage = s[tensor]
+        stage, lanes = s[tensor], machine.lanes(self.stages[0].dtype)
         op = stage.op
         reduces = bool(op.reduce_axis)
         if self.inner == 1 and reduces:
-            reduce_in_vectors(s, tensor, lanes, host, place)
+            reduce_in_vectors(s, tensor, lanes, host, place, machine.accumulators)
             return
         stage.compute_at(host, place)
         if len(op.axis) == 2:

@@ -214,7 +214,7 @@ def owns_its_memory(host: te.Tensor, reduction: te.Tensor) -> bool:
 
 
 def reduce_in_vectors(
-    s: te.Schedule, reduction: te.Tensor, lanes: int, host: te.Stage, place: IterVar, accumulators: int = 4
+    s: te.Schedule, reduction: te.Tensor, lanes: int, host: te.Stage, place: IterVar, accumulators: int
 ) -> None:
     """Compute a reduction along contiguous memory in registers, at a loop of the host.
 

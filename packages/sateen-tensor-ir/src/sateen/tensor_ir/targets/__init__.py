@@ -9,6 +9,7 @@ from sateen.tensor_ir.targets.relocation import Linking
 from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import (
     ARCHITECTURES,
+    WIDEST_VECTOR,
     architecture_named,
     architecture_of,
     cpu_of,
@@ -19,6 +20,7 @@ from sateen.tensor_ir.targets.table import (
 __all__ = [
     "ARCHITECTURES",
     "CPU",
+    "WIDEST_VECTOR",
     "AbiLayout",
     "Architecture",
     "FloatMode",

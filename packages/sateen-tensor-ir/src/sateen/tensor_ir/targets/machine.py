@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 
 from sateen.runtime.device import DeviceKind
@@ -44,6 +45,12 @@ class Machine:
         found = _host_caches() if complete == Target.host() else {}
         l1, l2, l3 = (found.get(level, size) for level, size in enumerate(cpu.caches, start=1))
         return Machine(vectors.bytes, vectors.registers, l1, l2, l3, cpu.rates, complete.device_kind, cpu.cores)
+
+    @property
+    def accumulators(self) -> int:
+        """Vectors that terms are added to in turn: the power of two that hides the latency of an addition."""
+        in_flight = self.rates.addition_latency * self.rates.multiply_add_bytes / self.vector_bytes
+        return 1 << (max(1, ceil(in_flight)) - 1).bit_length()
 
     def lanes(self, dtype: DType | str = _FLOAT32) -> int:
         """Elements of a type in one vector register."""

@@ -13,6 +13,8 @@ class Rates:
     """Bytes of accumulators that multiply-adds update in a cycle."""
     multiply_add_latency: float
     """Cycles until a multiply-add can follow another one on the same accumulator."""
+    addition_latency: float
+    """Cycles until an addition can follow another one on the same accumulator."""
     load_bytes: int
     """Bytes of a load; a wider vector takes several."""
     load_cycles: float
@@ -62,6 +64,7 @@ class Rates:
 ZEN_4 = Rates(
     multiply_add_bytes=64,
     multiply_add_latency=4,
+    addition_latency=4,
     load_bytes=32,
     load_cycles=0.55,
     store_cycles=2,

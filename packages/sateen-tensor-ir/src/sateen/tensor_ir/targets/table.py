@@ -19,6 +19,9 @@ from sateen.tensor_ir.targets.x86_64 import X86_64
 ARCHITECTURES = {a.name: a for a in (X86_64, AARCH64, ARM, RISCV64, RISCV32, WASM32, X86)}
 """By the name that `Target.architecture` has."""
 
+WIDEST_VECTOR = max(vectors.bytes for a in ARCHITECTURES.values() for vectors in a.vectors)
+"""Bytes of the widest vector of any of them, which is a line of a cache too."""
+
 
 def architecture_named(triple: str) -> Architecture:
     """The architecture of a triple. Raises TargetError for one that no code is made for."""
