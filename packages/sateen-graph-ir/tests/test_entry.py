@@ -7,7 +7,7 @@ from sateen.graph_ir.build import build, lowered, network_target
 from sateen.graph_ir.graph import Array, Graph, GraphBuilder
 from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.ops.conv import Conv
-from sateen.graph_ir.ops.element_wise import Relu
+from sateen.graph_ir.ops.element_wise import Abs, Relu, Tanh
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.ops.pool import MaxPool
 from sateen.graph_ir.ops.shape import Concat, Reshape, Transpose
@@ -68,9 +68,10 @@ def convolutions() -> Graph:
     wide = g.add(Relu(), g.add(Conv(pads=(1, 1, 1, 1)), x, g.parameter("w", array(8, 3, 3, 3))))
     pooled = g.add(MaxPool((3, 3), (2, 2), (1, 1, 1, 1)), wide)
     narrow = g.add(Conv(strides=(2, 2)), wide, g.parameter("v", array(5, 8, 1, 1)), g.parameter("b", array(5)))
-    joined = g.add(Concat(axis=1), pooled, narrow)
-    rows = g.add(Transpose((1, 0)), g.add(Reshape((13, 12)), joined))
-    g.output(g.add(MatMul(), rows, g.parameter("m", array(13, 4)), name="y"), narrow)
+    joined = g.add(Concat(axis=1), pooled, g.add(Relu(), narrow), pooled)
+    rows = g.add(Transpose((1, 0)), g.add(Reshape((21, 12)), joined))
+    sums = g.add(Concat(axis=0), g.add(Tanh(), rows), g.add(Abs(), rows))
+    g.output(g.add(MatMul(), sums, g.parameter("m", array(21, 4)), name="y"), narrow)
     return g.finish()
 
 

@@ -75,6 +75,8 @@ def test_memory_that_was_not_written_is_not_read(x, y):
     body = "allocate w: float32[8] align 4\nw[0] = 0.0f\nw[1] = 1.0f\ninvoke double(w + 0, y + 0)"
     trapped("double: load from x[2], which has not been written\n  in y[i] = x[i] * 2.0f\n  i = 2", body, x, y)
     trapped("double: load from x[0], which has not been written", "invoke double(y + 0, y + 16)", x, y)
+    body = "allocate w: float16[8] align 4\nfor i in [0, 7):\n  w[i] = float16(0.0)\ninvoke double(w + 0, y + 0)"
+    trapped("double: load from x[3], which has not been written", body, x, y)
 
 
 def test_a_kernel_may_overwrite_what_is_aliased_alone(x, y):
