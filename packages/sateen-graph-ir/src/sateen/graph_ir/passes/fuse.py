@@ -58,13 +58,17 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
     concatenations = find_views(graph).concatenations
     groups: dict[Node, _Group] = {}
     computed: dict[Node, Computed] = {}
+    known: dict[object, Computed] = {}
     reasons: dict[Value, str] = {}
     for node in graph.nodes:
         if isinstance(node.op, (Control, Fused)):
             groups[node] = _Group([node])
             reasons.update((v, f"read by {node.op.op_name()}") for v in node.inputs if v is not None)
             continue
-        computed[node] = compute_node(node)
+        problem = node.op, node.method, tuple(v and v.type for v in node.inputs), node.output_types
+        if problem not in known:
+            known[problem] = compute_node(node)
+        computed[node] = known[problem]
         is_master = computed[node].kind >= Kind.REDUCTION
         computation = computed[node].computation
         takes_epilogue = computation.takes_epilogue and not (is_master and computation.schedule is None)
