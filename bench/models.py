@@ -31,7 +31,7 @@ from sateen.frontends.onnx.double import outputs_in_double
 from sateen.frontends.onnx.peers import PEERS, write_for_peers
 from sateen.graph_ir.accuracy import Difference, difference
 from sateen.graph_ir.graph import Array
-from sateen.topi.method import NUMERICS
+from sateen.topi.operator import NUMERICS
 
 ENGINES = (OURS, *PEERS)
 RUNS = 3

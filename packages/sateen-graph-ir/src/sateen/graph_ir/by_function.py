@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sateen.topi.layout import View
-from sateen.topi.method import Method
-from sateen.topi.operator import Computation, Operator
+from sateen.topi.operator import Computation, Method, Operator
 from sateen.topi.types import TensorType
 
 Lowering = Callable[..., Computation | None]

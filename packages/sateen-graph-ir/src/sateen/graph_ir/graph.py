@@ -22,8 +22,7 @@ from sateen.tensor_ir import Machine
 from sateen.topi import contract
 from sateen.topi.contract import require_class
 from sateen.topi.layout import View
-from sateen.topi.method import Method
-from sateen.topi.operator import Computation, LayoutChoice, Operator
+from sateen.topi.operator import Computation, LayoutChoice, Method, Operator
 
 Array = np.ndarray[Any, Any]
 

@@ -15,8 +15,7 @@ from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.topi.layout import View, placeholder
-from sateen.topi.method import Method
-from sateen.topi.operator import Computation, Operator
+from sateen.topi.operator import Computation, Method, Operator
 
 GroupKey = tuple[str, tuple[tuple[Operator, Method | None], ...]]
 

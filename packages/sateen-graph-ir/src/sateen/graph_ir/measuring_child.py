@@ -29,7 +29,8 @@ from sateen.runtime.session_child import limit_memory
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine, build_functions
 from sateen.tensor_ir.codegen.workers import receive_message, send_message
-from sateen.topi.method import Method, parse_method
+from sateen.topi.method import parse_method
+from sateen.topi.operator import Method
 
 MEMORY_BYTES = 8 << 30
 """That the work may take."""

@@ -23,8 +23,8 @@ from sateen.tensor_ir.ir.parser import ParseError
 from sateen.topi.attributes import is_of, kind_text
 from sateen.topi.dimension_parser import DimensionTextError, read_dimension
 from sateen.topi.layout import Layout
-from sateen.topi.method import Method, parse_method
-from sateen.topi.operator import Operator
+from sateen.topi.method import parse_method
+from sateen.topi.operator import Method, Operator
 
 Input = TypeVar("Input")
 NO_DATA: Mapping[str, Array] = {}

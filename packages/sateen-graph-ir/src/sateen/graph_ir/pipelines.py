@@ -23,7 +23,7 @@ from sateen.graph_ir.passes.sink_transposes import sink_transposes
 from sateen.graph_ir.pipeline import Pipeline
 from sateen.runtime import ArgumentError, Target
 from sateen.tensor_ir import Machine
-from sateen.topi.method import NUMERICS
+from sateen.topi.operator import NUMERICS
 
 
 def default_pipeline(target: Target, numerics: str = "default", known: Known = nothing_known) -> Pipeline:

@@ -12,8 +12,7 @@ from sateen.graph_ir.text import format_application
 from sateen.runtime.errors import ArgumentError, SateenError
 from sateen.tensor_ir import Machine
 from sateen.topi import contract
-from sateen.topi.method import Candidate
-from sateen.topi.operator import Operator
+from sateen.topi.operator import Candidate, Operator
 from sateen.topi.types import TensorType
 
 

@@ -16,8 +16,7 @@ from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.topi import contract
 from sateen.topi.layout_conversion import pack, unpack
-from sateen.topi.method import Method
-from sateen.topi.operator import Preparation, Substitution
+from sateen.topi.operator import Method, Preparation, Substitution
 
 NAME = "solve"
 """Of the function."""

@@ -20,7 +20,8 @@ from sateen.graph_ir.passes.choose_methods import Known
 from sateen.graph_ir.problem import Problem, parse_problem
 from sateen.runtime.errors import ArgumentError, TargetError
 from sateen.runtime.target import Target
-from sateen.topi.method import Method, parse_method
+from sateen.topi.method import parse_method
+from sateen.topi.operator import Method
 
 MOST_BYTES = 64 << 20
 """Of a file of records."""

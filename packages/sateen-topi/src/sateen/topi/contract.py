@@ -16,8 +16,7 @@ from typing import Any
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.topi.layout import View
-from sateen.topi.method import Method
-from sateen.topi.operator import Computation, Operator, require
+from sateen.topi.operator import Computation, Method, Operator, require
 from sateen.topi.types import TensorType
 
 _QUALIFIED = re.compile(r"[A-Za-z][\w-]*(\.[\w-]+)+", re.ASCII)

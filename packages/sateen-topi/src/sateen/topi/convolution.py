@@ -13,7 +13,7 @@ from sateen.tensor_ir import Machine
 from sateen.topi import winograd
 from sateen.topi.conv import reads_padding
 from sateen.topi.cost import bytes_per_cycle, tile_cycles, tiles_cycles
-from sateen.topi.method import Candidate, Method
+from sateen.topi.operator import Candidate, Method
 from sateen.topi.tiling import balanced, tile_rows
 from sateen.topi.window import Window
 

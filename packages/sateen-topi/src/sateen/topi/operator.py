@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sateen.runtime.device import DeviceKind
-from sateen.runtime.errors import ExpressionError, InferenceError, LoweringError
+from sateen.runtime.errors import ArgumentError, ExpressionError, InferenceError, LoweringError
 from sateen.tensor_ir import Machine, te
 from sateen.topi.attributes import attributes_of, check_attributes
 from sateen.topi.injective import INJECTIVE
 from sateen.topi.layout import Layout, View
-from sateen.topi.method import Candidate, Method
 from sateen.topi.types import TensorType
 
 ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
@@ -26,6 +25,9 @@ ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
 or an element-wise function of it that was fused behind it."""
 
 Array = np.ndarray[Any, Any]
+
+NUMERICS = ("strict", "default", "fast")
+"""How far the sums of a network may be rearranged, from the least on (semantics 4.8)."""
 
 ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
 """Of an operator in a layout that it is only defined for."""
@@ -95,6 +97,45 @@ class LayoutChoice:
     inputs: tuple[Layout | None, ...]
     outputs: tuple[Layout | None, ...]
     slowdown: float = 1.0
+
+
+class Method:
+    """Base of methods: frozen dataclasses whose fields are numbers from 1 on. `Operator.methods` lists its own."""
+
+    __slots__ = ()
+    numerics: ClassVar[str] = "strict"
+    """The least of NUMERICS that this method needs."""
+
+    def __post_init__(self) -> None:
+        """Raises ArgumentError for numbers below 1."""
+        own: Any = self
+        for f in fields(own):
+            if getattr(self, f.name) < 1:
+                raise ArgumentError(
+                    f"{self.method_name()}: expected {f.name} of 1 or more, found {getattr(self, f.name)}"
+                )
+
+    @classmethod
+    def method_name(cls) -> str:
+        """The name in text form: that of the class in lower case."""
+        return cls.__name__.lower()
+
+    def __str__(self) -> str:
+        """Such as direct(rows=1, columns=14, vectors=2)."""
+        own: Any = self
+        return f"{self.method_name()}({', '.join(f'{f.name}={getattr(self, f.name)}' for f in fields(own))})"
+
+    def compute(self, op: Operator, inputs: Sequence[View | None], outputs: Sequence[TensorType]) -> Computation:
+        """What the operator computes by this method."""
+        return op.compute(*inputs, outputs=outputs, method=self)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way to compute an operator, and the cycles that it is estimated to take of all cores together."""
+
+    method: Method
+    cycles: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi import strassen
 from sateen.topi.matmul import panel_value, panel_vectors
-from sateen.topi.method import Candidate, Method
+from sateen.topi.operator import Candidate, Method
 from sateen.topi.tiling import FLOAT32, sum_lanes
 
 

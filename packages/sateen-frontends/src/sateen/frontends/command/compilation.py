@@ -14,7 +14,7 @@ from sateen.frontends.command.arguments import FILE, by_name, named, named_exten
 from sateen.graph_ir.build import network_target
 from sateen.graph_ir.records import Records
 from sateen.tensor_ir.ir.stmt import DENORMALS
-from sateen.topi.method import NUMERICS
+from sateen.topi.operator import NUMERICS
 
 
 @dataclass(frozen=True, slots=True)

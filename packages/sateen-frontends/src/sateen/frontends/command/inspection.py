@@ -25,7 +25,7 @@ from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.link.object_file import read_object
-from sateen.topi.method import Candidate, Method
+from sateen.topi.operator import Candidate, Method
 
 REJECTED = 3
 """The most candidates that are shown beside the chosen one."""

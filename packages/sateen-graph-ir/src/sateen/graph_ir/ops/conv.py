@@ -15,11 +15,12 @@ from sateen.topi import conv, conv_transpose, winograd
 from sateen.topi.convolution import CANDIDATES, Blocks, Convolution, Direct, Winograd
 from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import Layout, View
-from sateen.topi.method import Candidate, Method
 from sateen.topi.operator import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
+    Candidate,
     Computation,
     LayoutChoice,
+    Method,
     Operator,
     Preparation,
     Substitution,

@@ -12,11 +12,12 @@ from sateen.tensor_ir import Machine
 from sateen.topi import matmul, strassen
 from sateen.topi.determinant import determinant
 from sateen.topi.layout import View
-from sateen.topi.method import Candidate, Method
 from sateen.topi.operator import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
+    Candidate,
     Computation,
     LayoutChoice,
+    Method,
     Operator,
     Preparation,
     Substitution,

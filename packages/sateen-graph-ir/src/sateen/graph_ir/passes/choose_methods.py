@@ -8,8 +8,7 @@ from math import inf
 from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.problem import Problem
 from sateen.tensor_ir import Machine
-from sateen.topi.method import NUMERICS, Method
-from sateen.topi.operator import Operator, Substitution
+from sateen.topi.operator import NUMERICS, Method, Operator, Substitution
 
 MOST_LOSS = 1e-5
 """Of Σ|w| times the largest input that an element depends on: what it may lose by a method (semantics 4.8)."""

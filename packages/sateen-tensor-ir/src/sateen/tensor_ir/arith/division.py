@@ -13,59 +13,78 @@ x = k·q + r, where q takes the terms whose coefficients are multiples of k:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sateen.tensor_ir.arith.linear import ZERO, Linear, constant
-
-if TYPE_CHECKING:
-    from sateen.tensor_ir.arith.analyzer import Analyzer
+from sateen.tensor_ir.ir.expr import Expr
 
 
-def divide_linear(analyzer: Analyzer, x: Linear, k: int) -> Linear:
+class Knowledge(Protocol):
+    """What is known of the atoms of linear forms, and how quotients of forms become atoms."""
+
+    @property
+    def divisions(self) -> Mapping[Expr, tuple[Linear, int]]:
+        """The form and the divisor of each atom that is a quotient."""
+
+    @property
+    def remainders(self) -> Mapping[Expr, tuple[Linear, int]]:
+        """Those of each atom that is a remainder."""
+
+    def interval(self, form: Linear) -> tuple[int | None, int | None]:
+        """The least and the greatest value of a form, as far as they are known."""
+
+    def quotient(self, form: Linear, divisor: int) -> Linear:
+        """form // divisor as an atom."""
+
+    def remainder(self, form: Linear, divisor: int) -> Linear:
+        """form % divisor as an atom."""
+
+
+def divide_linear(known: Knowledge, x: Linear, k: int) -> Linear:
     """x // k in normal form."""
     if k == 1:
         return x
     whole, rest = _split(x, k)
     if rest.is_constant:
         return whole + rest.constant // k
-    low, high = analyzer.interval(rest)
+    low, high = known.interval(rest)
     if low is not None and high is not None and low // k == high // k:
         return whole + low // k
     for g, coarse, fine in _granules(rest, k):
-        low, high = analyzer.interval(fine)
+        low, high = known.interval(fine)
         if low is not None and high is not None and low >= 0 and high < g:
-            return whole + divide_linear(analyzer, coarse, k // g)
+            return whole + divide_linear(known, coarse, k // g)
     if len(rest.terms) == 1:
         ((atom, coefficient),) = rest.terms.items()
-        if coefficient == 1 and atom in analyzer.divisions:
-            inner, m = analyzer.divisions[atom]
-            return whole + divide_linear(analyzer, inner + rest.constant * m, m * k)
-    return whole + analyzer.quotient(rest, k)
+        if coefficient == 1 and atom in known.divisions:
+            inner, m = known.divisions[atom]
+            return whole + divide_linear(known, inner + rest.constant * m, m * k)
+    return whole + known.quotient(rest, k)
 
 
-def modulo_linear(analyzer: Analyzer, x: Linear, k: int) -> Linear:
+def modulo_linear(known: Knowledge, x: Linear, k: int) -> Linear:
     """x % k in normal form."""
     if k == 1:
         return ZERO
     _, rest = _split(x, k)
     if rest.is_constant:
         return constant(rest.constant % k)
-    low, high = analyzer.interval(rest)
+    low, high = known.interval(rest)
     if low is not None and high is not None and low // k == high // k:
         return rest - low // k * k
     for g, coarse, fine in _granules(rest, k):
-        low, high = analyzer.interval(fine)
+        low, high = known.interval(fine)
         if low is not None and high is not None and low >= 0 and high < g:
-            return modulo_linear(analyzer, coarse, k // g) * g + fine
+            return modulo_linear(known, coarse, k // g) * g + fine
     if len(rest.terms) == 1 and rest.constant == 0:
         ((atom, coefficient),) = rest.terms.items()
-        if coefficient == 1 and atom in analyzer.remainders:
-            inner, m = analyzer.remainders[atom]
+        if coefficient == 1 and atom in known.remainders:
+            inner, m = known.remainders[atom]
             if m % k == 0:
-                return modulo_linear(analyzer, inner, k)
-    return analyzer.remainder(rest, k)
+                return modulo_linear(known, inner, k)
+    return known.remainder(rest, k)
 
 
 def _split(x: Linear, k: int) -> tuple[Linear, Linear]:
