@@ -9,12 +9,13 @@ from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.parser import parse_graph
 from sateen.graph_ir.pipeline import PassRun, Pipeline, run_pipeline
 from sateen.graph_ir.pipelines import default_pipeline
-from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.types import Dimension, Symbol, TensorType
 from sateen.graph_ir.version import __version__
 from sateen.topi.operator import LayoutChoice, Operator
 
 __all__ = [
     "OPS",
+    "Dimension",
     "Graph",
     "GraphBuilder",
     "GraphRewriter",
