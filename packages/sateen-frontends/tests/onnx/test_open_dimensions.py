@@ -125,6 +125,13 @@ MODELS: dict[str, tuple[onnx.ModelProto, list[str]]] = {
                  node("Where", "c", "ones", "s", outputs=["t"]), node("Reshape", "x", "t")], ROWS,
                 constants={"ones": i(1, 1)}), ["?n, ?m"],
     ),
+    "a product of rows": (
+        network([node("Einsum", "x", "x", equation="bqd,bkd->bqk")], ("n", "m", 4)), ["?n, ?m, ?m"]
+    ),
+    "a product that broadcasts": (
+        network([node("Einsum", "x", "v", equation="...ab,...b->...a")], ("n", "m", 4, "h"),
+                constants={"v": np.ones((1, 1), np.float32)}), ["?n, ?m, 4"],
+    ),
     "a vector times a matrix": (
         network([node("MatMul", "v", "x")], (2, "m"), constants={"v": np.ones(2, np.float32)}), ["?m"]
     ),
@@ -166,6 +173,10 @@ def test_symbols_survive_and_binding_gives_what_known_sizes_do(name: str) -> Non
          "Expand (opset 18): whether [?n, 4] broadcasts against [3, 4] depends on dimensions without a number: n"),
         ([node("Add", "x", "b")], ("n", 4), {"b": np.ones((3, 4), np.float32)},
          "Add (opset 18): add: shapes [?n, 4] and [3, 4] differ in dimension 0 of the common shape"),
+        ([node("Einsum", "x", equation="ii->i")], ("n", "n"), {},
+         "Einsum (opset 18): label 'i', which an operand has twice, depends on dimensions without a number: n"),
+        ([node("Einsum", "x", "b", equation="ij,ik->jk")], ("n", 2), {"b": np.ones((3, 2), np.float32)},
+         "Einsum (opset 18): label 'i', which stands for extents ?n and 3, depends on dimensions without a number: n"),
         ([node("MaxPool", "x", kernel_shape=[3], strides=[2], auto_pad="SAME_UPPER")], (1, 2, "n"), {},
          "auto_pad SAME_UPPER of input 0 (X) depends on dimensions without a number: n"),
         ([node("Resize", "x", "", "s", mode="nearest")], ("n", 4), {"s": np.float32([1.3, 1])},

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import prod
 
-from sateen.frontends.core.operands import Operand, require_bound
+from sateen.frontends.core.operands import Operand, require_bound, static_extents
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Value
 from sateen.graph_ir.ops.matmul import MatMul
 from sateen.graph_ir.ops.reduce import ReduceSum
 from sateen.graph_ir.ops.shape import BroadcastTo, Reshape, Slice, Transpose
+from sateen.graph_ir.types import Dim
 from sateen.runtime.errors import FrontendError
+from sateen.topi.dimension import product, symbols_of
 from sateen.topi.operator import Operator
 
 _SPELLING = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
@@ -24,14 +25,14 @@ def einsum(node: OnnxNode) -> Operand:
     The axes that `...` stands for are labelled by numbers from the last one on.
     """
     terms, result = _labels(node)
-    product = _Product(node)
-    extents: dict[str, int] = {}
-    operands = [product.named(node.value(i), term, extents) for i, term in enumerate(terms)]
+    steps = _Product(node)
+    extents: dict[str, Dim] = {}
+    operands = [steps.named(node.value(i), term, extents) for i, term in enumerate(terms)]
     total, *rest = operands
     for i, operand in enumerate(rest, 1):
         kept = set(result).union(*(other.labels for other in operands[i + 1 :]))
-        total = product.joined(product.summed(total, kept | set(operand.labels)), operand, kept)
-    total = product.ordered(product.summed(total, set(result)), result)
+        total = steps.joined(steps.summed(total, kept | set(operand.labels)), operand, kept)
+    total = steps.ordered(steps.summed(total, set(result)), result)
     wanted = tuple(extents[label] for label in result)
     return node.result(BroadcastTo(shape=wanted), total.value)
 
@@ -73,8 +74,14 @@ class _Named:
     value: Value
     labels: tuple[str, ...]
 
-    def extent(self, label: str) -> int:
-        return self.value.type.static_shape[self.labels.index(label)]
+    def extent(self, label: str) -> Dim:
+        return self.value.type.shape[self.labels.index(label)]
+
+
+def _contradiction(label: str, one: Dim, other: Dim) -> FrontendError:
+    """What is said of a label that stands for two extents. Raises UnsupportedError where sizes may make them one."""
+    require_bound(symbols_of(one, other), f"label {label!r}, which stands for extents {one} and {other},")
+    return FrontendError(f"label {label!r} stands for extents {one} and {other}")
 
 
 class _Product:
@@ -86,30 +93,29 @@ class _Product:
     def step(self, op: Operator, *values: Value) -> Value:
         return self.node.step(op, *values)
 
-    def named(self, value: Value, term: list[str], extents: dict[str, int]) -> _Named:
+    def named(self, value: Value, term: list[str], extents: dict[str, Dim]) -> _Named:
         """An operand under its labels; of axes with one label only the diagonal is left."""
-        require_bound(value.type.symbols, "a product")
         labels = tuple(term)
         while len(set(labels)) < len(labels):
             label = next(one for one in labels if labels.count(one) > 1)
             first, second = [axis for axis, one in enumerate(labels) if one == label][:2]
             others = [axis for axis in range(len(labels)) if axis not in (first, second)]
-            shape = value.type.static_shape
-            extent = shape[first]
+            shape = value.type.shape
+            (extent,) = static_extents([shape[first]], f"label {label!r}, which an operand has twice,")
             if extent != shape[second]:
-                raise FrontendError(f"label {label!r} stands for extents {extent} and {shape[second]}")
+                raise _contradiction(label, extent, shape[second])
             kept = [shape[axis] for axis in others]
             value = self.step(Transpose(permutation=(*others, first, second)), value)
             value = self.step(Reshape(shape=(*kept, extent * extent)), value)
             starts, steps = (0,) * len(shape[1:]), (*[1] * len(kept), extent + 1)
             value = self.step(Slice(starts=starts, ends=(*kept, extent * extent), steps=steps), value)
             labels = (*(labels[axis] for axis in others), label)
-        for label, extent in zip(labels, value.type.static_shape, strict=True):
+        for label, found in zip(labels, value.type.shape, strict=True):
             known = extents.get(label, 1)
-            if 1 not in (known, extent) and known != extent:
-                raise FrontendError(f"label {label!r} stands for extents {known} and {extent}")
+            if 1 not in (known, found) and known != found:
+                raise _contradiction(label, known, found)
             if known == 1:
-                extents[label] = extent
+                extents[label] = found
         return _Named(value, labels)
 
     def summed(self, operand: _Named, kept: set[str]) -> _Named:
@@ -138,20 +144,21 @@ class _Product:
         columns = [label for label in right.labels if label not in both]
         a, b = self.ordered(left, [*stack, *rows, *inner]), self.ordered(right, [*stack, *inner, *columns])
         row_extents, column_extents = [left.extent(x) for x in rows], [right.extent(x) for x in columns]
-        depth = prod(left.extent(x) for x in inner)
-        a_shape = (*(left.extent(x) for x in stack), prod(row_extents), depth)
-        b_shape = (*(right.extent(x) for x in stack), depth, prod(column_extents))
-        product = self.step(
+        depth = product(left.extent(x) for x in inner)
+        a_shape = (*(left.extent(x) for x in stack), product(row_extents), depth)
+        b_shape = (*(right.extent(x) for x in stack), depth, product(column_extents))
+        joined = self.step(
             MatMul(), self.step(Reshape(shape=a_shape), a.value), self.step(Reshape(shape=b_shape), b.value)
         )
-        shape = (*product.type.static_shape[: len(stack)], *row_extents, *column_extents)
-        return _Named(self.step(Reshape(shape=shape), product), (*stack, *rows, *columns))
+        shape = (*joined.type.shape[: len(stack)], *row_extents, *column_extents)
+        return _Named(self.step(Reshape(shape=shape), joined), (*stack, *rows, *columns))
 
     def _spread(self, left: _Named, right: _Named, labels: list[str]) -> tuple[_Named, _Named]:
         """Both operands with their axes of extent 1 broadcast along labels."""
 
         def spread(one: _Named, other: _Named) -> _Named:
-            shape = tuple(max(one.extent(x), other.extent(x)) if x in labels else one.extent(x) for x in one.labels)
+            spread_to = {x: other.extent(x) for x in labels if one.extent(x) == 1}
+            shape = tuple(spread_to.get(x, one.extent(x)) for x in one.labels)
             return _Named(self.step(BroadcastTo(shape=shape), one.value), one.labels)
 
         return spread(left, right), spread(right, left)
