@@ -125,6 +125,10 @@ MODELS: dict[str, tuple[onnx.ModelProto, list[str]]] = {
                  node("Where", "c", "ones", "s", outputs=["t"]), node("Reshape", "x", "t")], ROWS,
                 constants={"ones": i(1, 1)}), ["?n, ?m"],
     ),
+    "places": (
+        network([*size_of("one", "m"), node("Squeeze", "m", outputs=["limit"]),
+                 node("Range", "one", "limit", "two", outputs=["r"]), node("Cast", "r", to=FLOAT)], ROWS), ["?m//2"],
+    ),
     "a product of rows": (
         network([node("Einsum", "x", "x", equation="bqd,bkd->bqk")], ("n", "m", 4)), ["?n, ?m, ?m"]
     ),
@@ -173,6 +177,12 @@ def test_symbols_survive_and_binding_gives_what_known_sizes_do(name: str) -> Non
          "Expand (opset 18): whether [?n, 4] broadcasts against [3, 4] depends on dimensions without a number: n"),
         ([node("Add", "x", "b")], ("n", 4), {"b": np.ones((3, 4), np.float32)},
          "Add (opset 18): add: shapes [?n, 4] and [3, 4] differ in dimension 0 of the common shape"),
+        ([*size_of("zero", "n"), node("Squeeze", "n", outputs=["limit"]),
+          node("Range", "two", "limit", "one", outputs=["r"]), node("Cast", "r", to=FLOAT)], ("n", 4), {},
+         "Range (opset 18): expected to know whether ?n - 2 < 0, which the sizes of n decide"),
+        ([*size_of("zero", "n"), node("Squeeze", "n", outputs=["limit"]),
+          node("Range", "limit", "two", "one", outputs=["r"]), node("Cast", "r", to=FLOAT)], ("n", 4), {},
+         "Range (opset 18): input 0 (start) depends on dimensions without a number: n"),
         ([node("Einsum", "x", equation="ii->i")], ("n", "n"), {},
          "Einsum (opset 18): label 'i', which an operand has twice, depends on dimensions without a number: n"),
         ([node("Einsum", "x", "b", equation="ij,ik->jk")], ("n", 2), {"b": np.ones((3, 2), np.float32)},

@@ -212,9 +212,11 @@ def _remedy(error: SateenError, heading: Heading, scope: Scope) -> str:
     """What would help with a gap: types that don't fit may do so once the dimensions of inputs are known."""
     if isinstance(error, UnsupportedError):
         return error.help
+    if not isinstance(error, InferenceError):
+        return ""
     operands = [scope[name] for name in heading.inputs if name]
-    known = [type_of(operand) for operand in operands if isinstance(operand, (Value, np.ndarray))]
-    return binding_of(name for type_ in known for name in type_.symbols) if isinstance(error, InferenceError) else ""
+    known = [operand for operand in operands if isinstance(operand, (Value, np.ndarray))]
+    return binding_of(name for operand in known for name in (*type_of(operand).symbols, *open_dimensions_of(operand)))
 
 
 def _type_text(name: str, scope: Scope) -> str:

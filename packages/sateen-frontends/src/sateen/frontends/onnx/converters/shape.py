@@ -11,21 +11,23 @@ from sateen.frontends.core.operands import (
     extents_array,
     normal_axes,
     normal_axis,
+    open_dimensions_of,
     require_bound,
     static_extents,
-)  # fmt: skip
+)
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.converters.constants import LARGEST_FILL
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.graph import Array
 from sateen.graph_ir.ops import shape as ops
-from sateen.graph_ir.ops.broadcast import Where
+from sateen.graph_ir.ops.broadcast import Add, Where
 from sateen.graph_ir.ops.element_wise import Cast
+from sateen.graph_ir.ops.reduce import CumSum
 from sateen.graph_ir.types import Dim
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, FrontendError
 from sateen.topi.broadcast import broadcast_shape
-from sateen.topi.dimension import divided, least, listed, may_be_at_least, product, symbols_of
+from sateen.topi.dimension import divided, least, listed, may_be_at_least, product, rounded_up, symbols_of
 from sateen.topi.types import MOST_DIMENSIONS
 
 FARTHEST = (1 << 31) - 1
@@ -319,8 +321,10 @@ def _size(node: OnnxNode) -> Array:
     return extents_array([product(node.shape(0))]).reshape(())
 
 
-def _range(node: OnnxNode) -> Array:
+def _range(node: OnnxNode) -> Operand:
     """ceil((limit - start) / delta) elements."""
+    if open_dimensions_of(node.data(1)):
+        return _range_to_dimension(node)
     start, limit, delta = (node.scalar(i) for i in range(3))
     if delta == 0 or not all(map(isfinite, (start, limit, delta))):
         raise FrontendError(f"expected finite numbers and a delta other than 0, found {start}, {limit}, {delta}")
@@ -329,6 +333,17 @@ def _range(node: OnnxNode) -> Array:
         raise UnsupportedError(f"a range of {count} elements is more than the {LARGEST_FILL} that importing evaluates")
     dtype = node.constant(0).dtype
     return node.evaluated((start + np.arange(count).astype(dtype) * np.array(delta, dtype)).astype(dtype))
+
+
+def _range_to_dimension(node: OnnxNode) -> Operand:
+    """Integers up to a limit that is open, which are sums of as many deltas. Raises InferenceError where sizes decide
+    whether there are any."""
+    start, delta = node.scalar(0), node.scalar(2)
+    room = node.data(1).reshape(()).item() - start
+    if delta < 1 or room < 0:
+        require_bound(open_dimensions_of(node.data(1)), node.described(1))
+    deltas = node.step(ops.BroadcastTo(shape=(rounded_up(room, delta),)), node.literal(delta, DType.of("int64")))
+    return node.result(Add(), node.step(CumSum(exclusive=True), deltas), node.literal(start, DType.of("int64")))
 
 
 SHAPE: dict[str, Converter] = {
