@@ -13,7 +13,8 @@ from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.graph_ir.pipeline import verify_graph
 from sateen.tensor_ir import Machine
-from sateen.topi.convolution import Blocks, Direct, Winograd
+from sateen.topi.direct import Direct
+from sateen.topi.winograd import Blocks, Winograd
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 transform = partial(choose_methods, machine=MACHINE)

@@ -9,7 +9,7 @@ from sateen.graph_ir.ops.conv import Conv, ConvTranspose, WinogradConv
 from sateen.graph_ir.types import Symbol, TensorType
 from sateen.runtime.errors import InferenceError
 from sateen.tensor_ir import Machine
-from sateen.topi import winograd
+from sateen.topi import winograd_transforms
 from sateen.topi.layout import Layout
 
 RANDOM = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def test_conv_transpose(check_op):
 def test_winograd_conv(check_op):
     x, weight, bias = normal(1, LANES, 9, 6), normal(LANES, LANES, 3, 3), normal(LANES)
     for tile in (2, 4):
-        u = winograd.transformed(weight, winograd.TRANSFORMS[tile, 1])
+        u = winograd_transforms.transformed(weight, winograd_transforms.TRANSFORMS[tile, 1])
         op = WinogradConv(tile, 1, (1, 1, 1, 1))
         check_op(op, [x, u, bias], [convolved(x, weight, bias, 1, 1)], BLOCKED)
 

@@ -12,8 +12,9 @@ from sateen.graph_ir.pipeline import run_pipeline
 from sateen.graph_ir.problem import Problem
 from sateen.graph_ir.records import MOST_LINE_BYTES, Record, Records, parse_record
 from sateen.runtime import ArgumentError, Target
-from sateen.topi.convolution import Blocks, Direct, Winograd
+from sateen.topi.direct import Direct
 from sateen.topi.types import TensorType
+from sateen.topi.winograd import Blocks, Winograd
 
 TARGET = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4"
 CONV = Conv((1, 1), (1, 1, 1, 1))

@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from sateen.tensor_ir import Machine
-from sateen.topi.convolution import Convolution, Direct, Winograd
-from sateen.topi.convolution import cpu_candidates as candidates
+from sateen.topi.conv_methods import cpu_candidates as candidates
+from sateen.topi.convolution import Convolution
+from sateen.topi.direct import Direct
 from sateen.topi.window import Window
+from sateen.topi.winograd import Winograd
 
 AVX512 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 AVX2 = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v3"), l3_bytes=16 << 20)

@@ -6,8 +6,8 @@ import pytest
 
 from sateen.tensor_ir import Machine
 from sateen.topi import cost
+from sateen.topi.conv_methods import cpu_candidates as candidates
 from sateen.topi.convolution import Convolution
-from sateen.topi.convolution import cpu_candidates as candidates
 from sateen.topi.strassen import gain
 from sateen.topi.window import Window
 

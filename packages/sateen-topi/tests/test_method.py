@@ -5,9 +5,10 @@ import re
 import pytest
 
 from sateen.runtime import ArgumentError
-from sateen.topi.convolution import Direct, Winograd
+from sateen.topi.direct import Direct
 from sateen.topi.method import parse_method
 from sateen.topi.product import Packed
+from sateen.topi.winograd import Winograd
 
 METHODS = (Direct, Winograd)
 

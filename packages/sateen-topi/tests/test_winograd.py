@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import te
-from sateen.topi import winograd
+from sateen.topi import winograd, winograd_transforms
 from sateen.topi.layout import Layout, compute
 from sateen.topi.window import Window
 
@@ -35,14 +35,15 @@ def convolved(run_views, view, random, shape, outputs, pads, m, lanes, block=(),
     x = random.standard_normal(shape).astype("float32")
     weight = (random.standard_normal((outputs, shape[1], 3, 3)) * 0.1).astype("float32")
     bias = random.standard_normal(outputs).astype("float32")
-    f = winograd.TRANSFORMS[m, stride]
-    u = winograd.transformed(weight, f)
+    f = winograd_transforms.TRANSFORMS[m, stride]
+    u = winograd_transforms.transformed(weight, f)
     blocked = Layout.blocked(4, 1, lanes)
     operands = [
         view(x, "x", blocked), view(u, "u", winograd.weight_layout(lanes, 2)),
         view(bias, "b", Layout.blocked(1, 0, lanes)),
     ]  # fmt: skip
-    computation = winograd.winograd_conv(*operands, f, window(pads, stride), block, pool)
+    method = winograd.Blocks(*block, 2) if block else None
+    computation = winograd.winograd_conv(*operands, f, window(pads, stride), method, pool)
 
     def relu(v):
         return compute(v.shape, lambda *i: te.maximum(v(*i), 0.0), "relu", v.layout)
@@ -131,13 +132,13 @@ def tiles_of(x, f, w):
     return np.array(largest), np.arange(rows) // f.m, np.arange(columns) // f.m
 
 
-@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+@pytest.mark.parametrize("f", winograd_transforms.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_no_more_is_lost_than_was_estimated(run_views, view, lanes, f, weights):
     weight, w = WEIGHTS[weights], window((1, 1, 1, 1), f.stride)
     blocked = Layout.blocked(4, 1, lanes)
-    u = winograd.transformed(weight, f)
-    estimate = winograd.loss(weight, f)
+    u = winograd_transforms.transformed(weight, f)
+    estimate = winograd_transforms.loss(weight, f)
     for kind, x in INPUTS.items():
         operands = [view(x, "x", blocked), view(u, "u", winograd.weight_layout(lanes, 2))]
         (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
@@ -147,12 +148,12 @@ def test_no_more_is_lost_than_was_estimated(run_views, view, lanes, f, weights):
         assert lost.max() <= max(estimate, LEAST_LOSS), kind
 
 
-@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+@pytest.mark.parametrize("f", winograd_transforms.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_not_finite_stays_in_its_tiles(run_views, view, lanes, f, value):
     weight, w = WEIGHTS["normal"], window((1, 1, 1, 1), f.stride)
     blocked = Layout.blocked(4, 1, lanes)
-    u, x = winograd.transformed(weight, f), with_pixel(value)
+    u, x = winograd_transforms.transformed(weight, f), with_pixel(value)
     operands = [view(x, "x", blocked), view(u, "u", winograd.weight_layout(lanes, 2))]
     (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
     largest, down, across = tiles_of(x, f, w)
@@ -161,19 +162,19 @@ def test_what_is_not_finite_stays_in_its_tiles(run_views, view, lanes, f, value)
     assert 0 < touched.sum() <= (3 * f.m) ** 2
 
 
-@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+@pytest.mark.parametrize("f", winograd_transforms.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
 def test_up_to_1e30_what_is_finite_stays_so(run_views, view, lanes, f):
     weight, w = WEIGHTS["normal"], window((1, 1, 1, 1), f.stride)
-    u, x = winograd.transformed(weight, f), np.sign(NORMAL) * np.float32(1e30)
+    u, x = winograd_transforms.transformed(weight, f), np.sign(NORMAL) * np.float32(1e30)
     operands = [view(x, "x", Layout.blocked(4, 1, lanes)), view(u, "u", winograd.weight_layout(lanes, 2))]
     (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
     assert np.isfinite(y).all()
 
 
-@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+@pytest.mark.parametrize("f", winograd_transforms.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
 def test_factors_of_transforms_have_fewer_terms(f):
     for matrix in (f.data, tuple(zip(*f.output, strict=True))):
-        found = winograd.factors(matrix)
+        found = winograd_transforms.factors(matrix)
         product = np.linalg.multi_dot(found) if len(found) > 1 else np.array(found[0])
         np.testing.assert_array_equal(product, np.array(matrix))
         additions = [np.count_nonzero(m) - len(m) for m in map(np.array, found)]
@@ -190,19 +191,21 @@ def test_maxima_of_squares(run_views, view, error, random, lanes):
 def test_row_major_is_computed_as_defined(run_views, view, error, random):
     x = random.standard_normal((1, 3, 5, 6)).astype("float32")
     weight = random.standard_normal((2, 3, 3, 3)).astype("float32")
-    u = winograd.transformed(weight, winograd.F2)
+    u = winograd_transforms.transformed(weight, winograd_transforms.F2)
     operands = [view(x, "x"), view(u, "u")]
-    (y,) = run_views(winograd.winograd_conv(*operands, None, winograd.F2, window((1, 1, 1, 1))), operands, [x, u])
+    (y,) = run_views(
+        winograd.winograd_conv(*operands, None, winograd_transforms.F2, window((1, 1, 1, 1))), operands, [x, u]
+    )
     assert error(y, direct(x, weight, np.zeros(2), window((1, 1, 1, 1)))) < 1e-5
 
 
 def test_blocks_are_all_tiles_whole_rows_or_parts_of_a_row():
-    assert list(winograd.blocks((16, 64), winograd.F4)) == [(4, 16), (1, 16), (2, 16), (1, 8)]
+    assert list(winograd.blocks((16, 64), winograd_transforms.F4)) == [(4, 16), (1, 16), (2, 16), (1, 8)]
 
 
-@pytest.mark.parametrize("f", winograd.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
+@pytest.mark.parametrize("f", winograd_transforms.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")
 def test_threads_transform_a_weight_to_the_same_bits(f, monkeypatch):
     weight = np.random.default_rng(0).standard_normal((37, 8, 3, 3)).astype(np.float32)
-    expected = winograd.transformed(weight, f)
-    monkeypatch.setattr(winograd, "LARGE_WEIGHT_BYTES", 0)
-    assert np.array_equal(winograd.transformed(weight, f), expected)
+    expected = winograd_transforms.transformed(weight, f)
+    monkeypatch.setattr(winograd_transforms, "LARGE_WEIGHT_BYTES", 0)
+    assert np.array_equal(winograd_transforms.transformed(weight, f), expected)

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import gcd, prod
+from math import gcd
 
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr, IterVar
-from sateen.tensor_ir.targets import WIDEST_VECTOR
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir.expr import Expr
 from sateen.topi.arguments import (
     require,
     require_count,
-    require_integers,
     require_rank,
     require_same_type,
     require_shape,
@@ -26,30 +24,15 @@ from sateen.topi.arguments import (
     require_weight,
     require_window,
 )
+from sateen.topi.conv_source import Source, is_wide
+from sateen.topi.direct import Direct, Plan
 from sateen.topi.layout import Block, Layout, View
 from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import (
     INT32,
-    Tile,
     accumulator_type,
-    balanced,
-    elements,
-    extent_of,
-    host_of,
-    in_registers,
-    largest_divisor,
-    register_tile,
-    shape_of,
-    share_among_threads,
 )
 from sateen.topi.window import Window
-
-UNROLLED_TERMS = 400
-"""Multiply-adds that an innermost loop holds at most: more don't run faster, but fill the instruction cache."""
-COLUMN_MULTIPLE = WIDEST_VECTOR // 2
-"""No vector of elements is longer: rows of a row-major input's copy that are longer come in multiples of this."""
-UNROLLED_TAPS = 16
-"""Kernel columns that are written out so that each one's padding is decided while compiling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +86,11 @@ def _vectors(blocks: int, width: int) -> int:
 
 def conv(
     data: View, weight: View, bias: View | None, window: Window, groups: int = 1, layout: Layout | None = None,
-    tile: Sequence[int] = (),
+    method: Direct | None = None,
 ) -> Computation:  # fmt: skip
     """data [N, C, …] * weight [O, C/groups, …] + bias [O], as ONNX Conv; sums in float32 where data is shorter.
 
-    `tile` are rows and columns of the output that registers hold at a time, where its layout is blocked.
+    `method` tiles an output whose layout is blocked; without one a tile suits the shapes.
     """
     require_views("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
     require_rank("conv", "data [N, C, …]", data, 3, or_more=True)
@@ -124,7 +107,6 @@ def conv(
     require_window("conv", window, data.shape[2:])
     kernel = tuple(weight.shape[2:])
     require(window.kernel == kernel, "conv", f"a window of {list(kernel)}", list(window.kernel))
-    require_integers("conv", "tile", tile, 2 if tile else 0, 1)
     n, _, *spatial = data.shape
     outputs, per_group, *_ = weight.shape
     shape = (n, outputs, *window.output(spatial))
@@ -133,7 +115,7 @@ def conv(
     axes = [te.reduce_axis(k, f"k{d}") for d, k in enumerate(window.kernel)]
     channel = te.reduce_axis(per_group, "c") if per_group > 1 else None
     planar = layout.is_row_major
-    source = _Source(data, window, shape[2:], copied=planar or _is_wide(window, spatial, shape[2:]))
+    source = Source(data, window, shape[2:], copied=planar or is_wide(window, spatial, shape[2:]))
 
     def element(*physical: Expr) -> Expr:
         b, o, *position = layout.logical_index(physical)
@@ -150,7 +132,7 @@ def conv(
         result = te.compute(
             master.shape, lambda *p: _finished(master(*p), bias, layout.logical_index(p)[1], data.dtype), name="biased"
         )
-    plan = _Plan(master, result, channel, axes, window, groups, weight, layout, source, tuple(tile))
+    plan = Plan(master, result, channel, axes, window, groups, weight, layout, source, method)
     return Computation(
         (View(result, shape, layout),), on_cpu(plan.schedule_planar if planar else plan.schedule_blocked)
     )
@@ -158,200 +140,3 @@ def conv(
 
 def _finished(value: Expr, bias: View | None, channel: Expr, dtype: DType) -> Expr:
     return (value if bias is None else value + bias(channel).astype(value.dtype)).astype(dtype)
-
-
-def reads_padding(window: Window, spatial: Sequence[int], output: Sequence[int]) -> bool:
-    """Whether some window sticks out of the input."""
-    return any(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
-
-
-def _is_wide(window: Window, spatial: Sequence[int], output: Sequence[int]) -> bool:
-    """Whether too many kernel columns meet padding for each to be decided on its own."""
-    last = window.rank - 1
-    return window.kernel[last] > UNROLLED_TAPS and window.is_padded(last, spatial[last], output[last])
-
-
-def _whole_vectors(columns: int) -> int:
-    """Columns rounded up so that the last vector of a row is whole, for vectors of any power of two up to a row."""
-    return min(1 << (columns - 1).bit_length(), -(-columns // COLUMN_MULTIPLE) * COLUMN_MULTIPLE)
-
-
-class _Source:
-    """The input as the reduction reads it: in place, or as a copy with its padding.
-
-    In the copy, elements that are a stride apart are neighbours: its last dimensions are [x % stride, x // stride].
-    """
-
-    def __init__(self, data: View, window: Window, output: Sequence[int], copied: bool) -> None:
-        self.data, self.window, self.output = data, window, tuple(output)
-        spatial = data.shape[2:]
-        self.is_conditional = reads_padding(window, spatial, output)
-        self.copy: te.Tensor | None = None
-        self.columns = _whole_vectors(output[-1])
-        is_ragged = self.columns > output[-1] > COLUMN_MULTIPLE // 2
-        if copied and (self.is_conditional or window.strides[-1] > 1 or is_ragged):
-            self.copy = self._padded()
-            self.is_conditional = False
-
-    @property
-    def pads_columns(self) -> bool:
-        """Whether some column of the output reads padding."""
-        last = self.window.rank - 1
-        return self.is_conditional and self.window.is_padded(last, self.data.shape[-1], self.output[last])
-
-    def _padded(self) -> te.Tensor:
-        window, (n, c, *spatial), data = self.window, self.data.shape, self.data
-        counts = (*self.output[:-1], self.columns)
-        extents = [(o - 1) * s + window.reach(d) for d, (o, s) in enumerate(zip(counts, window.strides, strict=True))]
-        phases = window.strides[-1]
-
-        def element(*index: Expr) -> Expr:
-            b, ch, *rest, phase, quotient = index
-            position = [i - window.pads[d] for d, i in enumerate([*rest, quotient * phases + phase])]
-            inside = te.all(*(t for d, i in enumerate(position) for t in (i >= 0, i < spatial[d])))
-            return te.if_then_else(inside, data(b, ch, *position), te.const(0, data.dtype))
-
-        columns = -(-extents[-1] // phases)
-        copy: te.Tensor = te.compute((n, c, *extents[:-1], phases, columns), element, name="padded")
-        return copy
-
-    def schedule(self, s: te.Schedule, machine: Machine) -> None:
-        """Vectors along the columns of the copy, if there is one."""
-        if self.copy is None:
-            return
-        stage = s[self.copy]
-        *rows, column = stage.axes
-        columns = extent_of(column.extent)
-        outer, lane = stage.split(column, min(columns, machine.lanes(self.data.dtype)), tail="partition")
-        stage.pragma(outer, "partition")
-        stage.vectorize(lane)
-        share_among_threads(stage, rows, elements(self.copy))
-
-    def read(self, n: Expr, c: Expr, position: Sequence[Expr], kernel: Sequence[IterVar]) -> tuple[Expr, Expr]:
-        """The input under kernel element `kernel` at an output position, and whether it is there."""
-        window = self.window
-        if self.copy is None:
-            index = [window.position(d, y, k) for d, (y, k) in enumerate(zip(position, kernel, strict=True))]
-            inside = window.inside(self.data.shape[2:], self.output, index) if self.is_conditional else te.const(True)
-            return self.data(n, c, *index), inside
-        steps = zip(position, kernel, window.strides, window.dilations, strict=True)
-        *rows, _ = [y * stride + k * dilation for y, k, stride, dilation in steps]
-        offset, phases = kernel[-1] * window.dilations[-1], window.strides[-1]
-        return self.copy(n, c, *rows, offset % phases, position[-1] + offset // phases), te.const(True)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
-    """A convolution's stages and how to schedule them."""
-
-    master: te.Tensor
-    result: te.Tensor
-    channel: IterVar | None
-    kernel: list[IterVar]
-    window: Window
-    groups: int
-    weight: View
-    layout: Layout
-    source: _Source
-    tile: tuple[int, ...]
-
-    @property
-    def work(self) -> int:
-        """Multiply-adds over the vector length of a small machine: comparable to elements moved."""
-        terms = prod(self.window.kernel) * (extent_of(self.channel.extent) if self.channel is not None else 1)
-        return elements(self.master) * max(1, terms // 8)
-
-    @property
-    def _block(self) -> int:
-        """Input channels that lie together in a panel of weights; 1: none."""
-        return 1 if self.channel is None else gcd(extent_of(self.channel.extent), self.weight.layout.block_of(1))
-
-    def schedule_blocked(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Register tiles of columns (rows too where a row is short) x vectors of output channels.
-
-        One group of output channels runs over the whole image before the next, so that its weights stay in the cache.
-        """
-        self.source.schedule(s, machine)
-        host = host_of(s, self.result, output, machine)
-        tile = Tile.of(s, self.master, host)
-        stage = s[host]
-        n, ob, *spatial, oi = stage.axes
-        *_, width, _ = shape_of(host)
-        lanes = self.layout.block_of(1)
-        blocks = extent_of(ob.extent) // (1 if self.groups == 1 or self.channel is None else self.groups)
-        vectors = self._vectors_of_tile(blocks, lanes)
-        most = (machine.vector_registers - 1 - vectors) // vectors
-        if self._block == 1 and self.window.kernel[-1] > 1:
-            most //= 2  # neighbouring columns share elements of the input, which take registers too
-        height, columns = self.tile or (0, balanced(width, most))
-        obo, obi = stage.split(ob, vectors, tail="partition")
-        xo, xi = stage.split(spatial[-1], columns, tail="partition")
-        rows: list[IterVar] = []
-        if len(spatial) > 1 and columns == width and not self.source.is_conditional:
-            height = height or balanced(extent_of(spatial[-2].extent), most // columns)
-            yo, yi = stage.split(spatial[-2], height, tail="partition")
-            spatial, rows = [*spatial[:-2], yo, xo], [yi]
-        else:
-            spatial = [*spatial[:-1], xo]
-        if self.source.pads_columns:
-            stage.pragma(xo, "partition")
-        stage.reorder(n, obo, *spatial, *rows, xi, obi, oi)
-        place = share_among_threads(stage, [n, obo, *spatial], self.work)
-        tile.place(stage, place, [*rows, xi, obi, oi], lanes)
-        self._reduce(tile.part, columns * vectors)
-
-    def _vectors_of_tile(self, blocks: int, lanes: int) -> int:
-        """As many as a panel of weights has."""
-        if self.channel is None and self.groups > 1:
-            return 1
-        panel = self.weight.layout.block_of(0)
-        return panel // lanes if panel >= lanes and blocks % (panel // lanes) == 0 else 1
-
-    def _reduce(self, stage: te.Stage, tile: int) -> None:
-        """Order of the reduction: blocks of channels, kernel, channels of a block; the innermost are unrolled."""
-        n, ob, *spatial, oi = stage.axes
-        data = [n, *spatial, ob]
-        axes = dict(zip(self.master.op.reduce_axis, stage.op.reduce_axis, strict=True))
-        kernel = [axes[k] for k in self.kernel]
-        inner: list[IterVar] = []
-        outer: list[IterVar] = []
-        budget = max(1, UNROLLED_TERMS // tile)
-        columns = extent_of(kernel[-1].extent)
-        if self.source.pads_columns or (self.channel is None and columns <= budget):
-            stage.unroll(kernel[-1])
-            budget = max(1, budget // columns)
-        if self.channel is not None:
-            block = self._block
-            if block == 1:
-                outer = [axes[self.channel]]
-            else:
-                co, ci = stage.split(axes[self.channel], block)
-                cs, cu = stage.split(ci, largest_divisor(block, min(budget, 4)))
-                outer, inner = [co], [cs, cu]
-                stage.unroll(cu)
-        stage.reorder(*outer, *kernel, *inner, *data, oi)
-        register_tile(stage, *data, oi)
-
-    def schedule_planar(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Register tiles of output channels x vectors along the last dimension."""
-        self.source.schedule(s, machine)
-        host = host_of(s, self.result, output, machine)
-        tile = in_registers(s, self.master, host)
-        stage = s[host]
-        n, o, *spatial = stage.axes
-        outputs, width, lanes = extent_of(o.extent), shape_of(host)[-1], machine.lanes(self.master.dtype)
-        vectors = min(-(-width // lanes), 2)
-        lanes = min(lanes, width)
-        channels = largest_divisor(outputs // self.groups, (machine.vector_registers - 1 - vectors) // vectors)
-        oo, oi = stage.split(o, channels)
-        xo, xi = stage.split(spatial[-1], vectors * lanes, tail="partition")
-        xv, lane = stage.split(xi, lanes)
-        stage.reorder(n, oo, *spatial[:-1], xo, oi, xv, lane)
-        register_tile(stage, oi, xv, lane)
-        place = share_among_threads(stage, [n, oo, *spatial[:-1], xo], self.work)
-        s[tile].compute_at(stage, place)
-        inner = s[tile]
-        n, o, *spatial = inner.axes
-        xv, lane = inner.split(spatial[-1], lanes, tail="round_up" if self.source.copy is not None else "guard")
-        inner.reorder(*inner.op.reduce_axis, n, *spatial[:-1], o, xv, lane)
-        register_tile(inner, n, *spatial[:-1], o, xv, lane)

@@ -6,7 +6,7 @@ All that it takes of a machine is in `Machine` and its `Rates`. Only ratios of e
 from __future__ import annotations
 
 from itertools import pairwise
-from math import inf
+from math import inf, sqrt
 
 from sateen.tensor_ir import Machine
 
@@ -52,3 +52,13 @@ def bytes_per_cycle(size: int, machine: Machine) -> float:
     for most, (near, far) in zip(held, pairwise((rates.l1, rates.l2, rates.l3, rates.memory)), strict=True):
         cycles += min(1.0, max(0, size - most) / (rates.overflow * max(most, 1))) * (1 / far - 1 / near)
     return 1 / cycles
+
+
+def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0) -> float:
+    """What cores spend together on work in equal parts, with cold weights and bytes that one writes and all read."""
+    rates, cycles = machine.rates, []
+    for n in (1 << power for power in range(machine.cores.bit_length())):
+        own = -(-parts // n) / parts * work + (n > 1) * shared / n / rates.shared
+        transfer = weights / (rates.memory * sqrt(n))
+        cycles.append(n * (max(own, transfer) + rates.streamed / vectors * transfer))
+    return sum(cycles) / len(cycles)

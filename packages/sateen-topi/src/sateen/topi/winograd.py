@@ -1,37 +1,24 @@
-"""Convolution by Winograd's minimal filtering, for 3x3 kernels of stride 1 and 2.
+"""Convolution by Winograd's minimal filtering: tiles of m x m outputs, the estimate of each way and the schedule.
 
-F(m x m) computes tiles of m x m outputs from n rows and columns of input with n² multiplications per channel pair
-instead of 9·m². With stride 1, n is m + 2. With stride 2 the taps fall into two phases: the outer two, over inputs that
-are two apart, are an F(2, 2) of three products, the middle one takes a product per output: n is 5 for m = 2. Input and
-output are transformed by small constant matrices, whose zeros take no part and whose rows and columns for points p and
--p share what is even and what is odd in p; the weight is transformed beforehand. Rounding errors grow with m.
-
-Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
+Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015; sateen.topi.winograd_transforms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from sateen.runtime.threads import Threads
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir.expr import Expr, IterVar
-from sateen.topi.arguments import (
-    require,
-    require_rank,
-    require_same_type,
-    require_shape,
-    require_views,
-    require_window,
-)
+from sateen.topi.arguments import require, require_rank, require_same_type, require_shape, require_views, require_window
+from sateen.topi.convolution import Convolution, panels
+from sateen.topi.cost import bytes_per_cycle, mean_cycles, tile_cycles
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View
-from sateen.topi.operator import Computation, on_cpu
+from sateen.topi.operator import Candidate, Computation, Method, on_cpu
 from sateen.topi.tiling import (
     elements,
     host_of,
@@ -40,109 +27,32 @@ from sateen.topi.tiling import (
     tile_rows,
 )
 from sateen.topi.window import Window
+from sateen.topi.winograd_transforms import TRANSFORMS, Matrix, Transform, factors, fits, transposed
 
-Array = np.ndarray[Any, Any]
-Matrix = tuple[tuple[float, ...], ...]
-
-KERNEL = 3
 LEAST_BLOCK = 8
 """Tiles that a part of a row has at least."""
 MOST_BLOCK = 256
 """Tiles that a block of rows has at most."""
-LARGE_WEIGHT_BYTES = 8 << 20
-"""Of a transformed weight that threads make together."""
-
-ROUNDING = 2.0**-24
-"""The largest error of one operation of float32, in proportion to its result."""
-DEVIATIONS = 3.0
-"""Of which the largest error of a tile is taken to consist; see docs/design/numerics.md for what was measured."""
-ROUNDINGS = 6.0
-"""Of a term before it is summed over channels: its weight, the passes over its input, the product, passes over sums."""
 
 
 @dataclass(frozen=True, slots=True)
-class Transform:
-    """The matrices of F(m x m, 3x3) for a stride. Trailing rows of `weight` that are equal are stored once."""
+class Winograd(Method):
+    """F(tile x tile) in blocks of rows x columns of tiles, for `vectors` of output channels."""
 
-    m: int
-    stride: int
-    data: Matrix
-    weight: Matrix
-    output: Matrix
-
-    @property
-    def n(self) -> int:
-        """Rows and columns of a transformed tile."""
-        return len(self.data)
-
-    @property
-    def step(self) -> int:
-        """Rows and columns of the input from one tile to the next."""
-        return self.m * self.stride
-
-    @property
-    def weights(self) -> int:
-        """Rows and columns of a transformed weight."""
-        return len(dict.fromkeys(self.weight))
+    numerics: ClassVar[str] = "default"
+    tile: int
+    rows: int
+    columns: int
+    vectors: int
 
 
-F2 = Transform(
-    2, 1,
-    ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
-    ((1, 0, 0), (1 / 2, 1 / 2, 1 / 2), (1 / 2, -1 / 2, 1 / 2), (0, 0, 1)),
-    ((1, 1, 1, 0), (0, 1, -1, -1)),
-)  # fmt: skip
-F4 = Transform(
-    4, 1,
-    (
-        (1089 / 1024, 0, -157 / 64, 0, 1, 0),
-        (0, -363 / 256, -121 / 64, 3 / 4, 1, 0), (0, 363 / 256, -121 / 64, -3 / 4, 1, 0),
-        (0, -99 / 128, -9 / 16, 11 / 8, 1, 0), (0, 99 / 128, -9 / 16, -11 / 8, 1, 0),
-        (0, 1089 / 1024, 0, -157 / 64, 0, 1),
-    ),
-    (
-        (1024 / 1089, 0, 0), (-512 / 765, -128 / 255, -32 / 85), (-512 / 765, 128 / 255, -32 / 85),
-        (2048 / 10285, 256 / 935, 32 / 85), (2048 / 10285, -256 / 935, 32 / 85), (0, 0, 1),
-    ),
-    (
-        (1, 1, 1, 1, 1, 0), (0, 3 / 4, -3 / 4, 11 / 8, -11 / 8, 0), (0, 9 / 16, 9 / 16, 121 / 64, 121 / 64, 0),
-        (0, 27 / 64, -27 / 64, 1331 / 512, -1331 / 512, 1),
-    ),
-)  # fmt: skip
-"""Its points 3/4 and 11/8 lose a fifth of what 1 and 2 would, all exact in float32."""
-F6 = Transform(
-    6, 1,
-    (
-        (1, 0, -21 / 4, 0, 21 / 4, 0, -1, 0),
-        (0, 1, 1, -17 / 4, -17 / 4, 1, 1, 0), (0, -1, 1, 17 / 4, -17 / 4, -1, 1, 0),
-        (0, 1 / 2, 1 / 4, -5 / 2, -5 / 4, 2, 1, 0), (0, -1 / 2, 1 / 4, 5 / 2, -5 / 4, -2, 1, 0),
-        (0, 2, 4, -5 / 2, -5, 1 / 2, 1, 0), (0, -2, 4, 5 / 2, -5, -1 / 2, 1, 0),
-        (0, -1, 0, 21 / 4, 0, -21 / 4, 0, 1),
-    ),
-    (
-        (1, 0, 0), (-2 / 9, -2 / 9, -2 / 9), (-2 / 9, 2 / 9, -2 / 9), (1 / 90, 1 / 45, 2 / 45),
-        (1 / 90, -1 / 45, 2 / 45), (32 / 45, 16 / 45, 8 / 45), (32 / 45, -16 / 45, 8 / 45), (0, 0, 1),
-    ),
-    (
-        (1, 1, 1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 1 / 2, -1 / 2, 0), (0, 1, 1, 4, 4, 1 / 4, 1 / 4, 0),
-        (0, 1, -1, 8, -8, 1 / 8, -1 / 8, 0), (0, 1, 1, 16, 16, 1 / 16, 1 / 16, 0),
-        (0, 1, -1, 32, -32, 1 / 32, -1 / 32, 1),
-    ),
-)  # fmt: skip
-F2_STRIDE_2 = Transform(
-    2, 2,
-    ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 1, 0, -1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
-    ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
-    ((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
-)  # fmt: skip
-TRANSFORMS = {(f.m, f.stride): f for f in (F2, F4, F6, F2_STRIDE_2)}
-"""By outputs per tile, m, and stride."""
+@dataclass(frozen=True, slots=True)
+class Blocks(Method):
+    """What is left of Winograd when the tile is chosen: its blocks and its vectors."""
 
-
-def fits(weight: Sequence[int], window: Window) -> bool:
-    """Whether there is a transform for a weight [O, C, 3, 3] and a window, in one group."""
-    square = tuple(weight[2:]) == (KERNEL, KERNEL) and all(d == 1 for d in window.dilations)
-    return square and any(window.strides == (f.stride, f.stride) for f in TRANSFORMS.values())
+    rows: int
+    columns: int
+    vectors: int
 
 
 def blocks(output: Sequence[int], f: Transform) -> Iterator[tuple[int, int]]:
@@ -153,42 +63,40 @@ def blocks(output: Sequence[int], f: Transform) -> Iterator[tuple[int, int]]:
     yield from ((1, columns) for columns in range(LEAST_BLOCK, across) if across % columns == 0)
 
 
-def transformed(weight: Array, f: Transform) -> Array:
-    """A weight [O, C, 3, 3] as [O, C, k, k]: G w Gᵀ without rows and columns that repeat, computed in float64."""
-    g = np.array(list(dict.fromkeys(f.weight)))
-    both = np.kron(g, g).T  # [9, k²]
-    result = np.empty((*weight.shape[:2], len(g), len(g)), weight.dtype)
-
-    def transform(channel: int) -> None:  # of the output: one at a time keeps float64 copies in caches
-        taps = weight[channel].reshape(-1, KERNEL**2).astype(np.float64)
-        result[channel] = (taps @ both).reshape(result.shape[1:])
-
-    if result.nbytes < LARGE_WEIGHT_BYTES:
-        for channel in range(len(weight)):
-            transform(channel)
-    else:
-        with Threads() as threads:
-            list(threads.map(transform, range(len(weight))))
-    return result
+def candidates(problem: Convolution, machine: Machine) -> Iterator[Candidate]:
+    """All blocks of all tiles for the window."""
+    lanes, (outputs, channels, *_) = machine.lanes(), problem.weight
+    if not fits(problem.weight, problem.window) or channels % lanes or outputs % lanes:
+        return
+    for f in TRANSFORMS.values():
+        if (f.stride, f.stride) != problem.window.strides:
+            continue
+        for vectors in panels(outputs, lanes):
+            for rows, columns in blocks(problem.output, f):
+                method = Winograd(f.m, rows, columns, vectors)
+                yield Candidate(method, _cycles(problem, f, method, machine))
 
 
-def loss(weight: Array, f: Transform) -> float:
-    """What an output may lose to rounding, in proportion to Σ|w| of its channel times the largest input of its tile.
-
-    Every operation is taken to add an error of its own, which later ones carry on as they do its result; errors and
-    inputs have nothing to do with each other, nor with the weight [O, C, 3, 3] of float32. The largest over channels.
-    """
-    outputs, channels = weight.shape[:2]
-    taps = weight.reshape(outputs, channels, KERNEL**2).astype(np.float64)
-    magnitude = np.abs(taps).sum((1, 2))
-    g, b, a = (np.array(matrix) for matrix in (f.weight, f.data, _transposed(f.output)))
-    both = np.kron(g, g)
-    squares = ((both @ (taps.swapaxes(1, 2) @ taps)) * both).sum(-1)  # Σ over channels of the transformed weight's
-    carried = squares * np.kron(*2 * [(b**2).sum(1)]) @ np.kron(*2 * [a**2])
-    terms = np.count_nonzero(taps.any(-1), axis=1)  # each rounds a sum, of half of them on average
-    variance = (ROUNDINGS + terms / 2) * carried.max(initial=0.0, axis=1)
-    alive = magnitude > 0
-    return float(DEVIATIONS * ROUNDING * (np.sqrt(variance[alive]) / magnitude[alive]).max(initial=0.0))
+def _cycles(problem: Convolution, f: Transform, method: Winograd, machine: Machine) -> float:
+    lanes, batch, (outputs, channels, *_) = machine.lanes(), problem.data[0], problem.weight
+    rates = machine.rates
+    down, across = (-(-extent // f.m) for extent in problem.output)
+    whole = (method.rows, method.columns) == (down, across)
+    count = method.rows * method.columns * (batch if whole else 1)
+    blocks = 1 if whole else batch * (down // method.rows) * (across // method.columns)
+    groups = outputs // (lanes * method.vectors)
+    tile = tile_rows(count, method.vectors, machine.vector_registers)
+    one = tile_cycles(tile, method.vectors, channels, machine, rates.exposed)
+    products = f.n**2 * groups * -(-count // tile) * one
+    transforms = f.n**2 * count * (channels + outputs) * rates.transform_cycles
+    inputs, weights = 4 * f.n**2 * count * channels, 4 * f.weights**2 * channels * outputs
+    results = 4 * f.n**2 * count * lanes * method.vectors
+    traffic = (inputs * (1 + rates.reread * groups) + 2 * results * groups) / bytes_per_cycle(inputs + results, machine)
+    work = products + transforms + rates.exposed * traffic
+    if blocks > 1:
+        work = blocks * max(work, weights / bytes_per_cycle(weights, machine))
+    parts, shared = (groups, inputs) if whole else (blocks, 0)
+    return mean_cycles(work, weights, method.vectors, parts, machine, shared)
 
 
 def weight_layout(lanes: int, vectors: int) -> Layout:
@@ -197,11 +105,12 @@ def weight_layout(lanes: int, vectors: int) -> Layout:
 
 
 def winograd_conv(
-    data: View, weight: View, bias: View | None, f: Transform, window: Window, block: Sequence[int] = (), pool: int = 1
-) -> Computation:
+    data: View, weight: View, bias: View | None, f: Transform, window: Window,
+    method: Blocks | None = None, pool: int = 1,
+) -> Computation:  # fmt: skip
     """data [N, C, H, W] * transformed weight [O, C, k, k] + bias [O], in the layout of data.
 
-    `block` are rows and columns of tiles that are computed at a time, by default all. `pool` divides a tile's rows:
+    `method` tells how many tiles are computed at a time, by default all. `pool` divides a tile's rows:
     squares of so many rows and columns give their maxima. Blocked by channels is the layout for speed; row-major
     is computed as it is defined, element by element.
     """
@@ -217,32 +126,7 @@ def winograd_conv(
     fitting = fits((0, 0, *window.kernel), window) and window.strides == (f.stride, f.stride)
     require(fitting, name, f"a window of 3x3 with strides {f.stride} and no dilations", window)
     require(f.m % pool == 0, name, f"a pool that divides {f.m}", pool)
-    return _Winograd(data, weight, bias, f, window, tuple(block), pool).computation()
-
-
-def factors(matrix: Matrix) -> tuple[Matrix, ...]:
-    """Matrices whose product is `matrix`, with fewer terms: the first to be applied is the last.
-
-    Rows that are sums and differences of the same two parts, as those for p and -p are, are computed from the parts.
-    """
-    rows = np.array(matrix, np.float64)
-    parts, sums = rows.copy(), np.eye(len(rows))
-    for i, (row, following) in enumerate(pairwise(rows)):
-        even, odd = (row + following) / 2, (row - following) / 2
-        if even.any() and odd.any() and not (even * odd).any():
-            parts[i : i + 2] = even, odd
-            sums[i : i + 2, i : i + 2] = (1, 1), (1, -1)
-    if np.count_nonzero(parts) + np.count_nonzero(sums) - 2 * len(rows) >= np.count_nonzero(rows) - len(rows):
-        return (matrix,)
-    return _matrix(sums), _matrix(parts)
-
-
-def _matrix(rows: Array) -> Matrix:
-    return tuple(tuple(row) for row in rows.tolist())
-
-
-def _transposed(matrix: Matrix) -> Matrix:
-    return tuple(zip(*matrix, strict=True))
+    return _Winograd(data, weight, bias, f, window, method, pool).computation()
 
 
 def _sandwich(
@@ -286,7 +170,7 @@ class _Winograd:
         bias: View | None,
         f: Transform,
         window: Window,
-        block: tuple[int, ...],
+        method: Blocks | None,
         pool: int,
     ) -> None:
         self.data, self.weight, self.bias, self.f, self.window, self.pool = data, weight, bias, f, window, pool
@@ -298,7 +182,7 @@ class _Winograd:
         self.lanes = data.layout.block_of(1)
         self.down, self.across = -(-height // f.m), -(-width // f.m)
         self.count = batch * self.down * self.across
-        self.block = block or (self.down, self.across)
+        self.block = (self.down, self.across) if method is None else (method.rows, method.columns)
 
     def computation(self) -> Computation:
         f, n, lanes, count, weights = self.f, self.f.n, self.lanes, self.count, self.f.weights
@@ -316,7 +200,7 @@ class _Winograd:
             ),
             name="products",
         )
-        outputs = [_transposed(matrix) for matrix in factors(_transposed(f.output))]
+        outputs = [transposed(matrix) for matrix in factors(transposed(f.output))]
         self.results = _sandwich(outputs, self.products, (n, n, output_blocks, count, lanes), "tiles")
         layout = self.data.layout
         self.maxima: te.Tensor | None = None

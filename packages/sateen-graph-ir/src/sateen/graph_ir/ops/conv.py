@@ -12,8 +12,10 @@ from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.graph_ir.types import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import conv, conv_transpose, winograd
-from sateen.topi.convolution import CANDIDATES, Blocks, Convolution, Direct, Winograd
+from sateen.topi.conv_methods import CANDIDATES
+from sateen.topi.convolution import Convolution
 from sateen.topi.dimension import may_be_at_least
+from sateen.topi.direct import Direct
 from sateen.topi.layout import Layout, View
 from sateen.topi.operator import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
@@ -29,6 +31,8 @@ from sateen.topi.operator import (
 from sateen.topi.tiling import FLOAT32, INT32, sum_lanes
 from sateen.topi.types import takes_weight
 from sateen.topi.window import Window
+from sateen.topi.winograd import Blocks, Winograd
+from sateen.topi.winograd_transforms import TRANSFORMS, Transform, loss, transformed
 
 ROW_MAJOR_SLOWDOWN = 2.0
 """Of a convolution that is row-major although blocks of channels fit."""
@@ -83,8 +87,7 @@ class Conv(Operator):
         method: Direct | None = None,
     ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
-        tile = () if method is None else (method.rows, method.columns)
-        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, tile)
+        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, method)
 
     def candidates(
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
@@ -100,7 +103,7 @@ class Conv(Operator):
             return None
         op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)
         transform = op.transform
-        prepared = Preparation(partial(winograd.transformed, f=transform), partial(winograd.loss, f=transform))
+        prepared = Preparation(partial(transformed, f=transform), partial(loss, f=transform))
         return Substitution(op, Blocks(method.rows, method.columns, method.vectors), {1: prepared})
 
     def layouts(
@@ -204,8 +207,8 @@ class ConvTranspose(Operator):
 class WinogradConv(Operator):
     """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_methods makes of Conv.
 
-    Inputs: data [N, C, H, W], weight [O, C, k, k] (sateen.topi.winograd.transformed), bias [O] or none. `pool` gives
-    the maxima of squares of so many rows and columns, without those that fill no square.
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (winograd_transforms.transformed), bias [O] or none. `pool`
+    gives the maxima of squares of so many rows and columns, without those that fill no square.
     """
 
     methods: ClassVar[tuple[type[Method], ...]] = (Blocks,)
@@ -216,9 +219,9 @@ class WinogradConv(Operator):
 
     def infer(self, data: TensorType, weight: TensorType, bias: TensorType | None = None) -> tuple[TensorType, ...]:
         require_spatial(self, data, 2)
-        known = ", ".join(f"{m} for stride {stride}" for m, stride in winograd.TRANSFORMS)
+        known = ", ".join(f"{m} for stride {stride}" for m, stride in TRANSFORMS)
         require(
-            (self.tile, self.stride) in winograd.TRANSFORMS, self,
+            (self.tile, self.stride) in TRANSFORMS, self,
             f"expects tiles of {known}; found {self.tile} for stride {self.stride}",
         )  # fmt: skip
         static = data.is_static and weight.is_static
@@ -242,8 +245,8 @@ class WinogradConv(Operator):
         return (TensorType(data.dtype, (data.shape[0], outputs, height // self.pool, width // self.pool)),)
 
     @property
-    def transform(self) -> winograd.Transform:
-        return winograd.TRANSFORMS[self.tile, self.stride]
+    def transform(self) -> Transform:
+        return TRANSFORMS[self.tile, self.stride]
 
     def _window(self) -> Window:
         return window_of(self, (3, 3), (self.stride, self.stride), self.pads, ())
@@ -257,8 +260,7 @@ class WinogradConv(Operator):
         outputs: Sequence[TensorType],
         method: Blocks | None = None,
     ) -> Computation:
-        block = () if method is None else (method.rows, method.columns)
-        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), block, self.pool)
+        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), method, self.pool)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
