@@ -6,10 +6,11 @@ before/after sketches `C[i, j]` is the stage's output and `...` its computation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir import expr as ex
@@ -19,9 +20,6 @@ from sateen.tensor_ir.ir.stmt import THREAD_TAGS, THREADS, LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
 from sateen.tensor_ir.te.tensor import Operation, Tensor
-
-if TYPE_CHECKING:
-    from sateen.tensor_ir.schedule.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +48,28 @@ class PrefetchRequest:
 PRAGMAS = ("partition",)
 
 
+class Stages(Protocol):
+    """The stages of a schedule, as one of them sees the others."""
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """All of them, each behind those that it reads."""
+
+    @property
+    def outputs(self) -> Sequence[Tensor]:
+        """What the schedule computes."""
+
+    def __getitem__(self, key: Tensor | Operation) -> Stage:
+        """The stage that computes a tensor."""
+
+    def consumers(self, stage: Stage) -> list[Stage]:
+        """The stages that read what a stage computes."""
+
+
 class Stage:
     """One operation of a schedule. `leaves` are its loops, outermost first."""
 
-    def __init__(self, schedule: Schedule, op: Operation, outputs: tuple[Tensor, ...]) -> None:
+    def __init__(self, schedule: Stages, op: Operation, outputs: tuple[Tensor, ...]) -> None:
         self.schedule = schedule
         self.op = op
         self.outputs = outputs
