@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sateen.tensor_ir.codegen.c_family import OpenCLSource, emit_opencl
+from sateen.tensor_ir.build import CompiledModule, build_functions
 from sateen.tensor_ir.ir.expr import Const, Expr, Var
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.visit import substitute
 
-Launch = Callable[..., OpenCLSource]
+Launch = Callable[..., CompiledModule]
 """Compiles a function and runs it on arrays, into which what its kernels write is copied back."""
 
 
@@ -29,10 +29,10 @@ def launch() -> Launch:
         pytest.skip("OpenCL has no device")
     queue = cl.CommandQueue(cl.Context(devices[:1]))
 
-    def run(function: Function, *arrays: np.ndarray[Any, Any]) -> OpenCLSource:
-        source = emit_opencl(function)
-        kernels = cl.Program(queue.context, source.text).build(cache_dir=False)
-        program = source.program
+    def run(function: Function, *arrays: np.ndarray[Any, Any]) -> CompiledModule:
+        compiled = build_functions([function], "opencl")
+        kernels = cl.Program(queue.context, compiled.source).build(cache_dir=False)
+        program = compiled.program
         symbols: dict[Var, int] = {
             extent: size
             for b, array in zip(program.parameters, arrays, strict=True)
@@ -57,6 +57,6 @@ def launch() -> Launch:
             cl.Kernel(kernels, kernel.name)(queue, sizes, kernel.block, *arguments)
         for b, array in zip(program.parameters, arrays, strict=True):
             cl.enqueue_copy(queue, array, memory[b])
-        return source
+        return compiled
 
     return run

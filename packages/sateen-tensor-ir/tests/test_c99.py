@@ -12,8 +12,7 @@ from sateen.runtime import Target, array, load_module
 from sateen.runtime.abi import DLTensor, SateenHost, Status
 from sateen.runtime.errors import ArgumentError, CodegenError
 from sateen.tensor_ir import te
-from sateen.tensor_ir.codegen.c_family import emit_c
-from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir import expr as ex
@@ -22,6 +21,7 @@ from sateen.tensor_ir.ir.expr import FLOAT32, Load, Var, const
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Store
 from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
 from sateen.tensor_ir.te import ir_builder
 
 RNG = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def compiled(gcc, tmp_path):
     """Compile functions into a library and load it."""
 
     def build(*functions, rules=DEFAULT_RULES):
-        (tmp_path / "f.c").write_text(emit_c(functions, TARGET, rules=rules))
+        (tmp_path / "f.c").write_text(build_functions(functions, TARGET, rules=rules).source)
         command = [gcc, *WARNINGS, "-shared", "-fPIC", tmp_path / "f.c", "-o", tmp_path / "f.so", "-lm"]
         subprocess.run(command, check=True)
         return load_module(tmp_path / "f.so")
@@ -244,7 +244,7 @@ def test_integers_wrap_and_divide_as_the_interpreter_says(compiled, kind):
 
 
 def test_nothing_that_integers_do_is_undefined_in_c(gcc, tmp_path):
-    program = emit_c([integer_program(kind, 64) for kind in INTEGERS])
+    program = build_functions([integer_program(kind, 64) for kind in INTEGERS], "c").source
     data = []
     calls = []
     for kind in INTEGERS:
@@ -400,13 +400,13 @@ int main(void) {
   for (int i = 0; i < 32; ++i) putchar('0' + (int)b[i]);
   return 0;
 }"""
-    ran = sanitized(gcc, tmp_path, "address", emit_c([function]) + main)
+    ran = sanitized(gcc, tmp_path, "address", build_functions([function], "c").source + main)
     assert (ran.returncode, ran.stdout) == (0, "1" * 8 + "2" * 8 + "1" * 8 + "0" * 8)
 
 
 def kernel_lines(function):
     """The lines of a kernel, its temporaries numbered as they appear."""
-    text = emit_c([function])
+    text = build_functions([function], "c").source
     body = text[text.index(f"static int32_t sateen_kernel_{function.name}(") :]
     numbers = {}
     body = re.sub(r"\bt(_\d+)?\b", lambda m: f"t{numbers.setdefault(m[0], len(numbers))}", body[: body.index("\n}")])
@@ -481,7 +481,7 @@ def test_any_name_of_a_tensor_is_made_an_identifier(compiled):
 def test_a_function_that_c_could_not_define_is_refused(name):
     s, a, b, c = matmul(2, 2, 2)
     with pytest.raises(CodegenError, match=re.escape(f"leaves to its users for a function, found {name!r}")):
-        emit_c([lower(s, [a, b, c], name)])
+        build_functions([lower(s, [a, b, c], name)], "c")
 
 
 # Memory and tasks.
@@ -663,7 +663,7 @@ def test_overlapping_arguments_may_be_declared(compiled):
 )
 def test_what_c_lacks_is_refused(statement, message):
     with pytest.raises(CodegenError, match=re.escape(message)):
-        emit_c([parsed(f"function f(A: float32[4], B: out float32[4])\n  {statement}")])
+        build_functions([parsed(f"function f(A: float32[4], B: out float32[4])\n  {statement}")], "c")
 
 
 def test_an_extent_that_no_argument_has_is_refused():
@@ -671,7 +671,7 @@ def test_an_extent_that_no_argument_has_is_refused():
     a = te.placeholder((n + 1,), name="A")
     b = te.compute((4,), lambda i: a[i], name="B")
     with pytest.raises(CodegenError, match="f: no argument's shape gives the extent 'n'"):
-        emit_c([lower(te.create_schedule(b), [a, b], "f")])
+        build_functions([lower(te.create_schedule(b), [a, b], "f")], "c")
 
 
 def test_memory_whose_size_is_data_is_refused():
@@ -684,11 +684,11 @@ function f(N: int64[1], B: out float32[4])
 """
     message = "f: the size of 'T' expects extents of the arguments, found 'n', which is known only where"
     with pytest.raises(CodegenError, match=re.escape(message)):
-        emit_c([parsed(text)])
+        build_functions([parsed(text)], "c")
 
 
 def test_functions_of_one_name_are_refused():
     s, a, b, c = matmul(2, 2, 2)
     function = lower(s, [a, b, c], "f")
     with pytest.raises(CodegenError, match="expected functions of different names, found f, f"):
-        emit_c([function, function])
+        build_functions([function, function], "c")

@@ -7,18 +7,18 @@ import pytest
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir import te
+from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir.expr import const
 from sateen.tensor_ir.ir.stmt import THREAD_TAGS, For, Function, LoopKind
 from sateen.tensor_ir.lower import lower
-from sateen.tensor_ir.lower.split_host_device import split_host_device
 
 BLOCK, THREAD_X, THREAD_Y = map(te.thread_axis, ("blockIdx.x", "threadIdx.x", "threadIdx.y"))
 
 
 def execute(schedule, tensors, arrays):
     """Run the kernels of a schedule one after the other; returns them."""
-    program = split_host_device(lower(schedule, tensors, "f"))
+    program = build_functions([lower(schedule, tensors, "f")], "opencl").program
     memory = dict(zip(program.parameters, arrays, strict=True))
     for buffer in program.workspace:
         memory[buffer] = np.empty([int(e.value) for e in buffer.shape], buffer.dtype.numpy)

@@ -10,9 +10,10 @@ import pytest
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError
+from sateen.runtime.target import Target
 from sateen.tensor_ir.arith.structure import StructuralKeys
-from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
-from sateen.tensor_ir.codegen.llvm import emit_module
+from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir import expr as ex
@@ -99,7 +100,8 @@ def interpreted(f: Function) -> None:
 
 
 def to_opencl(f: Function) -> None:
-    emit_opencl(replace(f, body=st.For(Var("block"), ZERO, const(1), LoopKind.THREAD, f.body, "blockIdx.x")))
+    launched = replace(f, body=st.For(Var("block"), ZERO, const(1), LoopKind.THREAD, f.body, "blockIdx.x"))
+    build_functions([launched], "opencl")
 
 
 WALKERS: dict[str, Callable[[Function], object]] = {
@@ -107,8 +109,8 @@ WALKERS: dict[str, Callable[[Function], object]] = {
     "the printer": str,
     "the digest": digest,
     "the interpreter": interpreted,
-    "the LLVM emitter": lambda f: emit_module([f], TRIPLE),
-    "the emitter of C99": lambda f: emit_c([f]),
+    "the LLVM emitter": lambda f: generate([f], Target.parse(f"llvm -mtriple={TRIPLE}")),
+    "the emitter of C99": lambda f: build_functions([f], "c"),
     "the emitter of OpenCL C": to_opencl,
 }
 REFUSED = {

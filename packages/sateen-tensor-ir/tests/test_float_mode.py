@@ -17,7 +17,6 @@ from sateen.runtime.library import Library
 from sateen.runtime.ndarray import NDArray
 from sateen.tensor_ir import ObjectCache, te
 from sateen.tensor_ir.build import build, build_functions
-from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.llvm import LoadedObject
 from sateen.tensor_ir.codegen.object_code import compile_for
 from sateen.tensor_ir.ir.digest import digest
@@ -238,9 +237,9 @@ def test_c_and_opencl_flush_none() -> None:
     message = "f: expected denormals to be kept, found denormals flush, which targets of kind llvm can do"
     function = parse_function(SCALE.format(mode=FLUSH, kind="for"))
     with pytest.raises(CodegenError, match=re.escape(message)):
-        emit_c([function])
+        build_functions([function], "c")
     with pytest.raises(CodegenError, match=re.escape(message)):
-        emit_opencl(function)
+        build_functions([function], "opencl")
 
 
 AARCH64_HOST = """

@@ -16,7 +16,7 @@ from sateen.runtime import Target, array, load_module
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir import build, te
-from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
+from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.functions import FUNCTIONS, LIBRARY, MathFunction, function_of, library_function
 from sateen.tensor_ir.functions.function import Kind
 from sateen.tensor_ir.interpret import evaluate, run
@@ -106,7 +106,7 @@ def test_c_agrees_with_the_reference(tmp_path: Path) -> None:
     if gcc is None:
         pytest.skip("gcc is not installed")
     functions = [lowered(function, dtype) for function, dtype in CASES]
-    (tmp_path / "f.c").write_text(emit_c(functions, str(Target("c", triple=Target.host().triple))))
+    (tmp_path / "f.c").write_text(build_functions(functions, Target("c", triple=Target.host().triple)).source)
     command = [gcc, "-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", tmp_path / "f.c"]
     subprocess.run([*command, "-o", tmp_path / "f.so", "-lm"], check=True)
     library = load_module(tmp_path / "f.so")
@@ -133,7 +133,7 @@ def test_opencl_has_words_for_it(function: MathFunction, dtype: str) -> None:
     given, y = computation(function, dtype)
     s = te.create_schedule(y)
     s[y].bind(y.op.axis[0], te.thread_axis("threadIdx.x"))
-    assert LIBRARY not in emit_opencl(lower(s, [*given, y], "f")).text
+    assert LIBRARY not in build_functions([lower(s, [*given, y], "f")], "opencl").source
 
 
 @pytest.mark.parametrize("function", differentiable, ids=lambda f: f.name)

@@ -16,7 +16,6 @@ import pytest
 from sateen.runtime import Target, array, load_module
 from sateen.runtime.errors import CodegenError, ExecutionError, ExpressionError, LoweringError
 from sateen.tensor_ir import build, build_functions, te
-from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.interpret import evaluate, run
@@ -250,7 +249,7 @@ def compiled(function: Function, folder: Path) -> Any:
     gcc = shutil.which("gcc")
     if gcc is None:
         pytest.skip("gcc is not installed")
-    (folder / "f.c").write_text(emit_c([function], str(Target("c", triple=Target.host().triple))))
+    (folder / "f.c").write_text(build_functions([function], Target("c", triple=Target.host().triple)).source)
     options = [
         "-std=c99",
         "-O2",
@@ -291,9 +290,9 @@ def test_names_in_c_do_not_meet_those_of_the_program(tmp_path: Path) -> None:
 
 def test_opencl_spells_it_out_for_the_memory_of_blocks_and_threads() -> None:
     s, (a, b, c) = product(kind="threadIdx.x")
-    source = emit_opencl(lower(s, [a, b, c], "f"))
-    assert [buffer.name for buffer in source.program.kernels[0].buffers] == ["A", "B", "C"]
-    assert "sateen_dot += (int)(&four[0])[4 * sateen_i + sateen_k] * (&B[" in source.text
+    compiled = build_functions([lower(s, [a, b, c], "f")], "opencl")
+    assert [buffer.name for buffer in compiled.program.kernels[0].buffers] == ["A", "B", "C"]
+    assert "sateen_dot += (int)(&four[0])[4 * sateen_i + sateen_k] * (&B[" in compiled.source
 
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
@@ -449,7 +448,7 @@ def test_processors_without_code_for_it_are_refused(message: str, emit: Callable
     ("target", "emit"),
     [
         ("x86_64-unknown-linux-gnu", lambda f: generate([f], Target.parse(SERVER))),
-        ("C99", lambda f: emit_c([f])),
+        ("C99", lambda f: build_functions([f], "c").source),
     ],
 )
 def test_an_instruction_without_code_is_refused_by_the_names_of_target_and_intrinsic(
@@ -461,7 +460,9 @@ def test_an_instruction_without_code_is_refused_by_the_names_of_target_and_intri
         emit(f)
 
 
-@pytest.mark.parametrize("emit", [lambda f: generate([f], Target.parse(SERVER)), lambda f: emit_c([f])])
+@pytest.mark.parametrize(
+    "emit", [lambda f: generate([f], Target.parse(SERVER)), lambda f: build_functions([f], "c").source]
+)
 def test_elements_that_do_not_lie_one_behind_the_other_are_refused(emit: Callable[[Function], object]) -> None:
     definition = te.placeholder((16, 4), "int8", name="b")
     total, a, _ = DOT.inputs

@@ -4,15 +4,16 @@ import pytest
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.codegen.c_family import emit_c
-from sateen.tensor_ir.codegen.llvm import emit_module
+from sateen.runtime.target import Target
+from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.digest import digest
 from sateen.tensor_ir.ir.expr import Expr, Load, Var, const
 from sateen.tensor_ir.ir.stmt import For, Function, If, LoopKind, While, invoke, sequence
 
 INT64, UINT8 = DType.of("int64"), DType.of("uint8")
-TRIPLE = "x86_64-unknown-linux-gnu"
+TARGET = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu")
 
 
 def block(name: str) -> Buffer:
@@ -33,7 +34,7 @@ def test_an_offset_may_be_an_expression(memory: Buffer) -> None:
     i = Var("i")
     function = in_a_loop(i * 16 + 64, memory, i)
     assert "invoke slice(memory + 0, memory + i * 16 + 64)" in str(function)
-    text = emit_module([function], TRIPLE).text
+    text = generate([function], TARGET).text
     assert "call i32 @slice.kernel(ptr %host, ptr %a0, ptr %" in text
 
 
@@ -49,7 +50,7 @@ def test_what_a_kernel_may_have_written_is_loaded_anew(memory: Buffer) -> None:
     goes_on = Load(flag, (), INT64) < 3
     step = invoke("step", (flag, 0), (memory, 0))
     for body, loads in ((While(goes_on, step), 1), (sequence(If(goes_on, step), If(goes_on, step)), 2)):
-        text = emit_module([Function("run", (flag, memory), frozenset({flag, memory}), body)], TRIPLE).text
+        text = generate([Function("run", (flag, memory), frozenset({flag, memory}), body)], TARGET).text
         kernel = text[text.index("@run.kernel") :]
         assert kernel.count("load i64, ptr %a0") == loads
         assert kernel.index("  br ") < kernel.index("load i64") or loads == 2
@@ -58,4 +59,4 @@ def test_what_a_kernel_may_have_written_is_loaded_anew(memory: Buffer) -> None:
 def test_c_refuses_calls(memory: Buffer) -> None:
     function = Function("run", (memory,), frozenset({memory}), invoke("slice", (memory, 0)))
     with pytest.raises(CodegenError, match="run: C99 has each kernel on its own, found a call of 'slice'; build for"):
-        emit_c([function])
+        build_functions([function], "c")

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import build, te
-from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
 
 Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan

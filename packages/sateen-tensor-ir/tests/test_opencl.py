@@ -7,7 +7,7 @@ import pytest
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir import te
-from sateen.tensor_ir.codegen.c_family import emit_opencl
+from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.lower import lower
@@ -54,9 +54,9 @@ def gemm(m, n, k, tail="guard"):
 def test_gemm_with_tiles_in_shared_memory(launch, shape, tail):
     m, n, k = shape
     a, b, c = floats(m, k), floats(k, n), np.zeros((m, n), "float32")
-    source = launch(gemm(m, n, k, tail), a, b, c)
+    compiled = launch(gemm(m, n, k, tail), a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
-    assert all(kernel.block == (8, 4, 1) for kernel in source.program.kernels)
+    assert all(kernel.block == (8, 4, 1) for kernel in compiled.program.kernels)
 
 
 def test_threads_without_a_result_help_to_load_tiles(launch):
@@ -79,17 +79,17 @@ def test_threads_without_a_result_help_to_load_tiles(launch):
         s[tile].bind(tile.op.axis[0], Y)
         s[tile].bind(tile.op.axis[1], X)
     p, q, found = floats(13, 19), floats(19, 21), np.zeros((13, 21), "float32")
-    source = launch(lower(s, [a, b, c], "gemm"), p, q, found)
+    compiled = launch(lower(s, [a, b, c], "gemm"), p, q, found)
     np.testing.assert_allclose(found, p @ q, rtol=1e-4, atol=1e-4)
-    assert source.text.count("barrier(") == 2
+    assert compiled.source.count("barrier(") == 2
 
 
 def test_a_tile_is_loaded_by_all_threads_between_two_barriers():
-    source = emit_opencl(gemm(64, 64, 64))
-    (kernel,) = source.program.kernels
+    compiled = build_functions([gemm(64, 64, 64)], "opencl")
+    (kernel,) = compiled.program.kernels
     assert kernel.shared_bytes == 4 * (16 * 8 + 8 * 32)
     assert [str(extent) for extent in kernel.grid] == ["2", "4", "1"]
-    marks = re.findall(r"__local float \w+\[\d+\]|barrier|for \(\w+ \w+|\w+\[[^=]*\](?= =)", source.text)
+    marks = re.findall(r"__local float \w+\[\d+\]|barrier|for \(\w+ \w+|\w+\[[^=]*\](?= =)", compiled.source)
     assert [re.sub(r"\[.*", "", mark) for mark in marks] == [
         "__local float A_shared", "__local float B_shared",
         "for (int i", "for (int j", "C_register",
@@ -110,7 +110,7 @@ def threads_of(value, *inputs, extent=32):
 
 
 def index_types(function):
-    return set(re.findall(r"const (\w+) (?:blockIdx|threadIdx)", emit_opencl(function).text))
+    return set(re.findall(r"const (\w+) (?:blockIdx|threadIdx)", build_functions([function], "opencl").source))
 
 
 def test_an_index_has_32_bits_where_that_is_known_to_suffice():
@@ -158,9 +158,9 @@ def test_a_reduction_across_threads(launch, factored):
     s[b].bind(b.op.axis[0], BLOCK_X)
     s[b].bind(last, X)
     x, y = floats(7, 1000), np.zeros(7, "float32")
-    source = launch(lower(s, [a, b], "row_sum"), x, y)
+    compiled = launch(lower(s, [a, b], "row_sum"), x, y)
     np.testing.assert_allclose(y, x.sum(1), rtol=1e-4, atol=1e-4)
-    (kernel,) = source.program.kernels
+    (kernel,) = compiled.program.kernels
     assert (kernel.block, [v.name for v in kernel.scalars], str(kernel.grid[0])) == ((48, 1, 1), ["n"], "n")
 
 
@@ -199,9 +199,9 @@ def test_stages_in_global_memory_are_kernels_of_their_own(launch):
         s[t].bind(outer, BLOCK_X)
         s[t].bind(inner, X)
     function = lower(s, [a, c], "f")
-    source = emit_opencl(function)
-    assert [[b.name for b in k.buffers] for k in source.program.kernels] == [["A", "B"], ["C", "B"]]
-    assert [str(k.grid[0]) for k in source.program.kernels] == ["(n + 15) // 16"] * 2
+    compiled = build_functions([function], "opencl")
+    assert [[b.name for b in k.buffers] for k in compiled.program.kernels] == [["A", "B"], ["C", "B"]]
+    assert [str(k.grid[0]) for k in compiled.program.kernels] == ["(n + 15) // 16"] * 2
     x, y = floats(50), np.zeros(50, "float32")
     launch(function, x, y)
     np.testing.assert_array_equal(y, x[::-1] * 2 + 1)
@@ -251,11 +251,11 @@ def test_every_type_and_operation_as_the_interpreter(launch):
 def test_what_opencl_lacks_is_refused(statement, message):
     text = f"function f(A: float32[4], B: out float32[4])\n  thread threadIdx.x t in [0, 4):\n    {statement}"
     with pytest.raises(CodegenError, match=re.escape(message)):
-        emit_opencl(parse_function(text))
+        build_functions([parse_function(text)], "opencl")
 
 
 def test_a_name_that_c_has_taken_is_refused():
     text = "function kernel(B: out float32[4])\n  thread threadIdx.x t in [0, 4):\n    B[t] = 1.0f"
     message = "expected an identifier that C leaves to its users for a function, found 'kernel'"
     with pytest.raises(CodegenError, match=message):
-        emit_opencl(parse_function(text))
+        build_functions([parse_function(text)], "opencl")

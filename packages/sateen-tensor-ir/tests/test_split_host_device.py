@@ -8,7 +8,8 @@ import pytest
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.printer import format_stmt
-from sateen.tensor_ir.lower.split_host_device import split_host_device
+from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.lower.pipelines import OPENCL, Calls
 
 HEAD = "function f[n](A: float32[64], B: out float32[64], C: out float32[n, 64])\n"
 
@@ -17,8 +18,12 @@ def function(body):
     return parse_function(HEAD + indent(dedent(body.strip("\n")), "  "))
 
 
+def split(function):
+    return OPENCL.run(function, Calls(DEFAULT_RULES, frozenset()))
+
+
 def kernels(body):
-    return split_host_device(function(body)).kernels
+    return split(function(body)).kernels
 
 
 def test_loops_along_one_axis_are_the_same_threads():
@@ -69,7 +74,7 @@ def test_what_no_loop_divides_is_stored_by_one_thread():
 
 
 def test_nests_one_after_the_other_are_kernels_with_a_workspace_between():
-    program = split_host_device(
+    program = split(
         function("""
             allocate T: float32[64]
             thread blockIdx.x b in [0, 64):
@@ -134,4 +139,4 @@ TWO_GRIDS = """
 )
 def test_what_a_device_cannot_do_is_refused(body, message):
     with pytest.raises(LoweringError, match=re.escape(message)):
-        split_host_device(function(body))
+        split(function(body))

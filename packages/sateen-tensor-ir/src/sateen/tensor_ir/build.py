@@ -17,7 +17,6 @@ from sateen.runtime.module import Function as LoadedFunction
 from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_header import c_header
-from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.codegen.kinds import PRODUCER, SourceCode, kind_of
 from sateen.tensor_ir.codegen.llvm import LoadedObject, ModuleText, Report, companion_text, once
 from sateen.tensor_ir.codegen.llvm.half import HALF_SYMBOLS, half_text, needs_half
@@ -35,6 +34,7 @@ from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.stmt import DENORMALS, Function
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.targets import System, with_features

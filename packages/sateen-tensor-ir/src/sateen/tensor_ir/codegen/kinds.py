@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
-from sateen.tensor_ir.codegen.expand_calls import IntrinsicRules
+from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lower.expand_calls import IntrinsicRules
+from sateen.tensor_ir.lower.pipelines import OPENCL, C
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram
 from sateen.tensor_ir.version import __version__
 
@@ -41,14 +43,16 @@ class TargetKind:
 
 def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
     """C for the architecture of a target: which of its processors run the library is for the C compiler to say."""
-    return SourceCode(emit_c(functions, str(replace(target, cpu="", features=())), PRODUCER, rules))
+    calls = C99.calls(rules)
+    programs = [C.run(function, calls) for function in functions]
+    return SourceCode(emit_c(programs, str(replace(target, cpu="", features=())), PRODUCER))
 
 
 def _opencl(functions: Sequence[Function], _target: Target, rules: IntrinsicRules) -> SourceCode:
     if len(functions) != 1:
         raise CodegenError(f"expected one function for OpenCL C, found {', '.join(f.name for f in functions)}")
-    source = emit_opencl(functions[0], rules)
-    return SourceCode(source.text, source.program)
+    program = OPENCL.run(functions[0], OPENCL_C.calls(rules))
+    return SourceCode(emit_opencl(program), program)
 
 
 TARGET_KINDS = {

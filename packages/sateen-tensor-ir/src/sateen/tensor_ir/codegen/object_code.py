@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
-from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules, expand_calls
 from sateen.tensor_ir.codegen.llvm import ModuleText, ParsedModule, Report, compile_text, emit_module, target_machine
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.lower.pipelines import LLVM, Calls
 from sateen.tensor_ir.targets import features_of
 
 
@@ -38,10 +39,9 @@ def generate(
         check_public(name)
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
-    own = rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target))
-    bodies = [expand_calls(f.body, rules, own) for f in functions]
-    ready = [replace(f, body=body) for f, body in zip(functions, bodies, strict=True)]
-    return emit_module(ready, target.triple, internal=internal, features=features_of(target))
+    calls = Calls(rules, rules.unchanged(f for f in FUNCTIONS.values() if _is_instruction(f, target)))
+    programs = [LLVM.run(function, calls) for function in functions]
+    return emit_module(programs, target.triple, internal=internal, features=features_of(target))
 
 
 def _is_instruction(function: MathFunction, target: Target) -> bool:

@@ -1,5 +1,6 @@
 """From schedules to loop IR."""
 
-from sateen.tensor_ir.lower.lower import PASSES, lower
+from sateen.tensor_ir.lower.lower import lower
+from sateen.tensor_ir.lower.pipelines import PASSES
 
 __all__ = ["PASSES", "lower"]

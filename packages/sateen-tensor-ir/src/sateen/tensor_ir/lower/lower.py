@@ -1,41 +1,25 @@
-"""Lowering: from a schedule to a function of loop IR. This file is the table of contents of the tensor compiler."""
+"""Lowering: from a schedule to a function of loop IR, by the passes of `pipelines`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.stmt import Function, Stmt
+from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.verify import verify
 from sateen.tensor_ir.lower.check_legality import check_legality
 from sateen.tensor_ir.lower.check_reads import check_definitions, check_overhangs
-from sateen.tensor_ir.lower.cut_expressions import cut_expressions
 from sateen.tensor_ir.lower.nests import build_nests
-from sateen.tensor_ir.lower.partition_loops import partition_loops
+from sateen.tensor_ir.lower.pipelines import PASSES, Pass
 from sateen.tensor_ir.lower.regions import infer_regions
-from sateen.tensor_ir.lower.simplify import simplify
-from sateen.tensor_ir.lower.tighten_loops import tighten_loops
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
 from sateen.tensor_ir.te.tensor import Operation, Tensor
-
-Pass = Callable[[Stmt, Analyzer], Stmt]
-
-PASSES: tuple[Pass, ...] = (
-    cut_expressions,
-    simplify,
-    tighten_loops,
-    partition_loops,
-    simplify,
-    tighten_loops,
-    simplify,
-)
-"""What a nest goes through, in order; the verifier runs after each that changes it."""
 
 
 def lower(

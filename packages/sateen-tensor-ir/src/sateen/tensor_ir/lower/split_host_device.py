@@ -30,7 +30,7 @@ from sateen.tensor_ir.ir.stmt import (
     sequence,
 )
 from sateen.tensor_ir.ir.visit import children, free_vars, substitute, walk
-from sateen.tensor_ir.lower.insert_barriers import insert_barriers, thread_extents
+from sateen.tensor_ir.lower.insert_barriers import thread_extents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +67,7 @@ class Kernel:
 class DeviceProgram:
     """Kernels, to be launched one after the other, and the global memory that they need beside the arguments."""
 
+    name: str
     parameters: tuple[Buffer, ...]
     workspace: tuple[Buffer, ...]
     kernels: tuple[Kernel, ...]
@@ -78,13 +79,13 @@ def split_host_device(function: Function) -> DeviceProgram:
         allocate T; thread blockIdx.x i: thread threadIdx.x j: T[i*8 + j] = …; thread blockIdx.x i: …
         =>  workspace T; kernel_0: T[blockIdx.x*8 + threadIdx.x] = …; kernel_1: …
 
-    Inserts barriers first. Inside a kernel, loops bound to one axis are all the same threads: those of fewer iterations
-    than others are guarded. What is stored outside of any loop along an axis is stored by its thread 0. Raises
-    LoweringError for work that is not bound to threads, and for memory whose scope does not fit its use.
+    `insert_barriers` comes before. Inside a kernel, loops bound to one axis are all the same threads: those of fewer
+    iterations than others are guarded. What is stored outside of any loop along an axis is stored by its thread 0.
+    Raises LoweringError for work that is not bound to threads, and for memory whose scope does not fit its use.
     """
     splitter = _Splitter(function)
-    splitter.host(insert_barriers(function.body))
-    return DeviceProgram(function.parameters, tuple(splitter.workspace), tuple(splitter.kernels))
+    splitter.host(function.body)
+    return DeviceProgram(function.name, function.parameters, tuple(splitter.workspace), tuple(splitter.kernels))
 
 
 class _Splitter:

@@ -1,6 +1,6 @@
 """C and the languages like it: one emitter, and what is different in each dialect."""
 
 from sateen.tensor_ir.codegen.c_family.c99 import emit_c
-from sateen.tensor_ir.codegen.c_family.opencl import OpenCLSource, emit_opencl
+from sateen.tensor_ir.codegen.c_family.opencl import emit_opencl
 
-__all__ = ["OpenCLSource", "emit_c", "emit_opencl"]
+__all__ = ["emit_c", "emit_opencl"]

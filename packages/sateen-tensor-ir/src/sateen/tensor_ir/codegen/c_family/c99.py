@@ -13,18 +13,17 @@ from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir.codegen.c_family.c99_interface import PublicFunction, declarations, services
 from sateen.tensor_ir.codegen.c_family.dialects import C99
-from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
+from sateen.tensor_ir.codegen.c_family.expressions import Source
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
-from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
-from sateen.tensor_ir.codegen.invariants import without_invariants
 from sateen.tensor_ir.codegen.signature import signature_of, symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import Allocate, For, Function, Let, LoopKind
+from sateen.tensor_ir.ir.stmt import Allocate, For, Let
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.lower.split_tasks import HostProgram, Task
 
 LARGEST_ARRAY = 1 << 16
 """Bytes of a private buffer on the stack; larger ones come from the host."""
@@ -34,29 +33,24 @@ _HOST = Var("host")
 _TAKEN = frozenset({"status", "closure", "begin", "end", "given", "args", "count"})
 
 
-def emit_c(
-    functions: Sequence[Function],
-    target: str = "c",
-    producer: str = "sateen-tensor-ir",
-    rules: IntrinsicRules = DEFAULT_RULES,
-) -> str:
+def emit_c(programs: Sequence[HostProgram], target: str, producer: str) -> str:
     """A C99 translation unit: the functions, those that every library has by docs/design/abi.md, and its metadata.
 
     It compiles without a warning under `-Wall -Wextra -pedantic` and defines `sateen_default_host`, whose
-    `parallel_for` is serial. `target` and `producer` go into the metadata. `rules` serve calls of functions that C has
-    not. Raises CodegenError for what C can't express: a type or function that it lacks, barriers, a name that is taken.
+    `parallel_for` is serial. `target` and `producer` go into the metadata. Raises CodegenError for what C can't
+    express: a type or function that it lacks, barriers, a name that is taken.
     """
-    names = [function.name for function in functions]
+    names = [program.function.name for program in programs]
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
     source = Source()
     public = []
-    for function in functions:
-        check_public(function.name)
-        kernel = C99Kernel(source, with_rules(function, rules, C99))
+    for program in programs:
+        check_public(program.function.name)
+        kernel = C99Kernel(source, program)
         kernel.define()
-        public.append(PublicFunction(source, function, kernel.kernel_name).definition())
-    metadata = Metadata(producer, target, tuple(map(signature_of, functions)))
+        public.append(PublicFunction(source, program.function, kernel.kernel_name).definition())
+    metadata = Metadata(producer, target, tuple(signature_of(program.function) for program in programs))
     parts = [
         declarations(),
         *(routine.definition(C99.types) for routine in source.routines),
@@ -73,13 +67,15 @@ class C99Kernel(Statements):
 
     dialect = C99
 
-    def __init__(self, source: Source, function: Function) -> None:
+    def __init__(self, source: Source, program: HostProgram) -> None:
+        function = program.function
         super().__init__(source, _TAKEN, function.name)
         self.function = function
+        self.tasks = program.tasks
         self.symbols = symbols_of(function)
         self.nonnegative.update(self.symbols)
         self.kernel_name = f"{PREFIX}kernel_{function.name}"
-        self.tasks = 0
+        self.tasks_written = 0
         self.in_task = False
         self.part: For | None = None
         """The loop of a task."""
@@ -163,15 +159,17 @@ class C99Kernel(Statements):
         if self.in_task:
             self.serial_loop(s)
             return
+        own = self.tasks[s]
         self.begin(s.start, s.extent)
         if not isinstance(s.start, ex.Const):
             start = Var(f"{s.var.name}_start")
             self.line(f"const {self.value_type(start.dtype)} {self.identifiers.of(start)} = {self.text(s.start)};")
             if self.is_nonnegative(s.start):
                 self.nonnegative.add(start)
-            s = For(s.var, start, s.extent, s.kind, s.body, s.thread, s.pragmas, s.span)
+            s = replace(s, start=start)
+            own = replace(own, loop=replace(own.loop, start=start))
         extent = self.text(s.extent)
-        task, closure = self._task(s)
+        task, closure = self._task(s, own)
         with self.braces(""):
             context = "NULL"
             if closure:
@@ -182,12 +180,12 @@ class C99Kernel(Statements):
             self.line("if (status != 0) goto end;")
         self.may_fail = True
 
-    def _task(self, s: For) -> tuple[str, list[Var | Buffer]]:
+    def _task(self, s: For, own: Task) -> tuple[str, list[Var | Buffer]]:
         """Define the task of a parallel loop; its name, and what it is given from outside in its closure."""
-        task = f"{self.function_name}_{self.tasks}"
-        self.tasks += 1
+        task = f"{self.function_name}_{self.tasks_written}"
+        self.tasks_written += 1
         outside, self.mentioned, self.in_task = self.mentioned, {}, True
-        body = self.c_function(lambda: self._part(s))
+        body = self.c_function(lambda: self._part(own))
         bound: set[Var | Buffer] = {n.var for n in walk(s) if isinstance(n, (For, Let))}
         bound |= {n.buffer for n in walk(s) if isinstance(n, Allocate)}
         closure = [node for node in self.mentioned if node not in bound]
@@ -204,10 +202,10 @@ class C99Kernel(Statements):
         self.source.functions.append("\n".join([head, *body, "}"]))
         return task, closure
 
-    def _part(self, s: For) -> None:
+    def _part(self, task: Task) -> None:
         """The iterations that a task is given, behind what all of them compute alike."""
-        self.part, invariants = without_invariants(replace(s, kind=LoopKind.SERIAL), self.function.aliased)
-        self.statement(invariants.around(self.part))
+        self.part = task.loop
+        self.statement(task.invariants.around(task.loop))
 
     def serial_loop(self, s: For) -> None:
         if s is not self.part:

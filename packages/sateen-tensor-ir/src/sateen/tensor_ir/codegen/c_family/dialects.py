@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sateen.tensor_ir.functions import MathFunction
+from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import CSpelling
 from sateen.tensor_ir.intrinsics import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.code import Statements
+from sateen.tensor_ir.lower.expand_calls import IntrinsicRules
+from sateen.tensor_ir.lower.pipelines import Calls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +27,10 @@ class Dialect:
     instruction: Callable[[TensorIntrinsic], Statements | None]
     float_suffix: str = ""
     index_bits: int = 64
+
+    def calls(self, rules: IntrinsicRules) -> Calls:
+        """What becomes of calls: those that the language spells, and that the user gives no rule for, are kept."""
+        return Calls(rules, rules.unchanged(f for f in FUNCTIONS.values() if self.spelling(f) is not None))
 
 
 C99 = Dialect(

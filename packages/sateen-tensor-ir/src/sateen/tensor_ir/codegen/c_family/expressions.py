@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sateen.runtime.dtype import DType
@@ -32,13 +32,11 @@ from sateen.tensor_ir.codegen.c_family.literals import (
     storage_type,
 )
 from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64
-from sateen.tensor_ir.codegen.expand_calls import IntrinsicRules, expand_calls
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine, RoutineCall
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import INDEX, INT64, Expr, Load, Var
-from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
 
@@ -372,19 +370,6 @@ class Expressions:
         if source.is_int and target.is_int:
             return self.cast(target, value)
         return Code(f"{self.source.require(routines.reinterpret(source, target))}({value.text})")
-
-
-def with_rules(function: Function, rules: IntrinsicRules, dialect: Dialect) -> Function:
-    """The function with named calls rewritten, except those that the dialect spells and the user gives no rule for.
-
-    Raises CodegenError for denormals to be flushed, which C has no words for.
-    """
-    if function.denormals == "flush":
-        raise CodegenError(
-            f"{function.name}: expected denormals to be kept, found denormals flush, which targets of kind llvm can do"
-        )
-    keep = rules.unchanged(f for f in FUNCTIONS.values() if dialect.spelling(f) is not None)
-    return replace(function, body=expand_calls(function.body, rules, keep))
 
 
 def _used_several_times(roots: Sequence[Expr]) -> set[int]:

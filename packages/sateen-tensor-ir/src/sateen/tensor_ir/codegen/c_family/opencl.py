@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.c_family.dialects import OPENCL_C
-from sateen.tensor_ir.codegen.c_family.expressions import Source, with_rules
+from sateen.tensor_ir.codegen.c_family.expressions import Source
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
-from sateen.tensor_ir.codegen.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import INT64, Expr, Var
-from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, Function, LoopKind
+from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind
 from sateen.tensor_ir.lower.index_width import indices_fit
-from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel, split_host_device
+from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenCLSource:
-    """The text of all kernels, and the program whose kernels they are: their names, arguments, grids and blocks.
+def emit_opencl(program: DeviceProgram) -> str:
+    """OpenCL C of all kernels of a program.
 
     An argument is a buffer of global memory, or after those a scalar of 64 bits. A kernel without scalars computes its
-    indices in 32 bits where they fit, which processors of graphics are made for.
+    indices in 32 bits where they fit, which processors of graphics are made for. Raises CodegenError for a type,
+    function or name that OpenCL C lacks.
     """
-
-    text: str
-    program: DeviceProgram
-
-
-def emit_opencl(function: Function, rules: IntrinsicRules = DEFAULT_RULES) -> OpenCLSource:
-    """OpenCL C of a function whose loops are bound to blocks and threads.
-
-    `rules` serve calls of functions that OpenCL C has not. Raises CodegenError for a type, function or name that it
-    lacks, LoweringError for work that is not bound.
-    """
-    check_public(function.name, opencl=True)
-    program = split_host_device(with_rules(function, rules, OPENCL_C))
+    check_public(program.name, opencl=True)
     source = Source()
     for kernel in program.kernels:
         OpenCLKernel(source, kernel).define()
@@ -49,7 +34,7 @@ def emit_opencl(function: Function, rules: IntrinsicRules = DEFAULT_RULES) -> Op
     ]
     if any("double" in part for part in parts):
         parts.insert(0, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
-    return OpenCLSource("\n\n".join(part.strip("\n") for part in parts) + "\n", program)
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 class OpenCLKernel(Statements):

@@ -1,4 +1,4 @@
-"""A module of LLVM text from functions of loop IR."""
+"""A module of LLVM text from functions of loop IR, as their pipeline gives them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 from sateen.runtime.signature import Metadata
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer, constant
-from sateen.tensor_ir.codegen.expansion import check_expansion
 from sateen.tensor_ir.codegen.llvm.checks import public_function
 from sateen.tensor_ir.codegen.llvm.half import half_text
 from sateen.tensor_ir.codegen.llvm.state import ModuleState, Report
@@ -22,6 +21,7 @@ from sateen.tensor_ir.host import host_text
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.lower.split_tasks import HostProgram
 from sateen.tensor_ir.targets import architecture_named
 
 
@@ -35,7 +35,7 @@ class ModuleText:
 
 
 def emit_module(
-    functions: Sequence[Function], triple: str, *, internal: bool = False, features: frozenset[str] = frozenset()
+    programs: Sequence[HostProgram], triple: str, *, internal: bool = False, features: frozenset[str] = frozenset()
 ) -> ModuleText:
     """LLVM text with each function's kernel and its public function, and what was counted on the way.
 
@@ -43,22 +43,21 @@ def emit_module(
     the processor has, by LLVM's names: intrinsics ask for them.
     Raises TargetError for an architecture that is not in sateen.tensor_ir.targets.
     Raises CodegenError for what the target can't express: thread loops, intrinsics without code, register indices that
-    vary, nested vectorization, an extent that no argument gives, more unrolled statements or lanes than can be written
-    out, denormals to be flushed on an architecture other than x86-64 and AArch64.
+    vary, nested vectorization, an extent that no argument gives, denormals to be flushed on an architecture other than
+    x86-64 and AArch64.
     """
     architecture = architecture_named(triple)
     module = ModuleState(architecture, triple, features)
     text: list[str] = []
-    for function in functions:
-        check_expansion(function)
-        text.append(_kernel(module, function))
+    for program in programs:
+        text.append(_kernel(module, program))
         if not internal:
-            text.append(public_function(function, architecture))
+            text.append(public_function(program.function, architecture))
     constants = [_constant(b, name) for b, name in module.constants.items()]
     modes = architecture.float_mode.declarations if architecture.float_mode else ()
     head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants]
     tail = [f"attributes #0 = {{ nounwind {architecture.attributes} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
-    has_tile = any(_largest_tile(function) >= architecture.register_tile_bytes for function in functions)
+    has_tile = any(_largest_tile(p.function) >= architecture.register_tile_bytes for p in programs)
     return ModuleText("\n".join([*head, *module.functions, *text, *tail, ""]), module.report, has_tile)
 
 
@@ -98,10 +97,9 @@ def companion_text(triple: str, metadata: Metadata) -> str:
     )
 
 
-def _kernel(module: ModuleState, function: Function) -> str:
-    analyzer = Analyzer()
-    state = Statements(module, function.name, analyzer)
-    state.aliased = function.aliased
+def _kernel(module: ModuleState, program: HostProgram) -> str:
+    function, analyzer = program.function, Analyzer()
+    state = Statements(module, function.name, analyzer, program)
     parameters = ["ptr %host"]
     for i, b in enumerate(function.parameters):
         state.base[b] = Value(f"%a{i}", "ptr")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from sateen.runtime.abi import Status
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.codegen.invariants import stored, without_invariants
 from sateen.tensor_ir.codegen.llvm.instructions import Instructions
 from sateen.tensor_ir.codegen.llvm.state import Lines, ModuleState, flatten
 from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal
@@ -36,6 +34,7 @@ from sateen.tensor_ir.ir.stmt import (
     lets,
 )
 from sateen.tensor_ir.ir.visit import unknown
+from sateen.tensor_ir.lower.split_tasks import HostProgram, Task
 
 STACK_BYTES = 4096
 LOCAL_STACK_BYTES = 65536
@@ -45,11 +44,18 @@ LOCAL_STACK_BYTES = 65536
 class Statements(Instructions):
     """Writes one function: the kernel itself, or the task of one of its parallel loops."""
 
-    def __init__(self, module: ModuleState, name: str, analyzer: Analyzer, parent: Statements | None = None) -> None:
+    def __init__(
+        self,
+        module: ModuleState,
+        name: str,
+        analyzer: Analyzer,
+        program: HostProgram,
+        parent: Statements | None = None,
+    ) -> None:
         super().__init__(module, name, analyzer)
+        self.program = program
+        self.aliased = program.function.aliased
         self.parent = parent
-        if parent is not None:
-            self.aliased = parent.aliased
         self.captured: dict[str, tuple[Value, Value]] = {}
         """Per value of the parent that a task uses: the parent's operand and the task's own."""
         self.noalias: set[str] = set()
@@ -174,7 +180,7 @@ class Statements(Instructions):
         self.depth[counter] = len(self.scopes) - 1
         counter_line: Lines = []
         self.lines.append(counter_line)
-        before = self.open_loop(stored(body))
+        before = self.open_loop(all_written(body))
         self.env[var] = Value(counter, "i64")
         self.statement(body)
         self.memo.clear()
@@ -192,7 +198,7 @@ class Statements(Instructions):
             self.merge_registers(before, (entry, before_loop), self.held_registers(), latch)
 
     def _forget_stored(self, body: Stmt) -> None:
-        self.forget_loads(stored(body))
+        self.forget_loads(all_written(body))
 
     def _while(self, s: While) -> None:
         head, loop, done = self.label("test"), self.label("loop"), self.label("done")
@@ -201,7 +207,7 @@ class Statements(Instructions):
         entry = self.block
         self.branch(head)
         self.start_block(head)
-        self.open_loop(stored(s.body))
+        self.open_loop(all_written(s.body))
         self.memo.clear()
         condition = self.value(s.condition)
         held = self.held_registers()
@@ -465,9 +471,9 @@ class Statements(Instructions):
         name = f"{self.name}.task{len(self.module.functions)}"
         self.module.functions.append("")
         place = len(self.module.functions) - 1
-        task = Statements(self.module, name, self.analyzer, self)
+        task = Statements(self.module, name, self.analyzer, self.program, self)
         first = task.capture(start)
-        self.module.functions[place] = task.write_task(s, first)
+        self.module.functions[place] = task.write_task(self.program.tasks[s], first)
         closure = self.fresh("closure")
         mode = self.module.architecture.float_mode
         count = len(task.captured) + (2 if mode else 1)
@@ -485,7 +491,7 @@ class Statements(Instructions):
             self.can_fail = True
             self._stop_on(status)
 
-    def write_task(self, s: For, first: Value) -> str:
+    def write_task(self, task: Task, first: Value) -> str:
         """The task's text: a thunk that unpacks the closure, and the body with restrict pointers.
 
         The body runs in the caller's mode of floating point, which the closure ends with, on whatever thread it runs.
@@ -493,9 +499,8 @@ class Statements(Instructions):
         var = self.fresh("i")
         self.depth[var] = len(self.scopes)
         begin, end = Value("%begin", "i64"), Value("%end", "i64")
-        loop, invariants = without_invariants(replace(s, kind=LoopKind.SERIAL), self.aliased)
-        self.chunk = loop, self.sum(first, begin), self.sum(first, end)
-        self.statement(invariants.around(loop))
+        self.chunk = task.loop, self.sum(first, begin), self.sum(first, end)
+        self.statement(task.invariants.around(task.loop))
         own = [own for _, own in self.captured.values()]
         parameters = ", ".join(
             f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in self.noalias else v.typed for v in own

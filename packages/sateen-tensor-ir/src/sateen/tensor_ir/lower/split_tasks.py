@@ -1,13 +1,25 @@
-"""What all iterations of a parallel loop compute alike: each thread can do it once, for those that it runs."""
+"""The tasks of parallel loops: what each thread does once, and the loop over the iterations that it is given."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.stmt import Allocate, Barrier, Evaluate, For, Invoke, Seq, Stmt, Timestamp, sequence
+from sateen.tensor_ir.ir.stmt import (
+    Allocate,
+    Barrier,
+    Evaluate,
+    For,
+    Function,
+    Invoke,
+    LoopKind,
+    Seq,
+    Stmt,
+    Timestamp,
+    sequence,
+)
 from sateen.tensor_ir.ir.visit import walk
 
 _STAYS = (Barrier, Timestamp, Invoke, Evaluate)
@@ -27,6 +39,37 @@ class Invariants:
         for allocation in reversed(self.storage):
             result = replace(allocation, body=result)
         return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What a thread runs of a parallel loop: what all iterations compute alike, then those of the loop, a serial one.
+
+    `loop` is over all iterations. An emitter gives it the range of a thread instead.
+    """
+
+    loop: For
+    invariants: Invariants
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostProgram:
+    """A function, and the task of each of its parallel loops."""
+
+    function: Function
+    tasks: Mapping[For, Task]
+
+
+def split_tasks(function: Function) -> HostProgram:
+    """The tasks of a function, one for each parallel loop, those inside of others too.
+
+    parallel i: allocate t; t[0] = f; g(i, t[0])   =>   task of i: allocate t; t[0] = f; for i: g(i, t[0])
+    """
+    loops = (n for n in walk(function.body) if isinstance(n, For) and n.kind is LoopKind.PARALLEL)
+    serial = {loop: replace(loop, kind=LoopKind.SERIAL) for loop in loops}
+    return HostProgram(
+        function, {loop: Task(*without_invariants(own, function.aliased)) for loop, own in serial.items()}
+    )
 
 
 def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For, Invariants]:
@@ -52,7 +95,7 @@ def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For
     given: set[Buffer] = set()
     while len(statements) > 1:
         first, *others = statements
-        stores, elsewhere = stored(first) - _allocated(first), stored(*others)
+        stores, elsewhere = all_written(first) - _allocated(first), all_written(*others)
         if not elsewhere.isdisjoint(aliased):
             elsewhere.update(aliased)
         if (
@@ -72,11 +115,6 @@ def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For
         rest = rest if allocation.buffer in given else replace(allocation, body=rest)
     outside = tuple(a for a in own if a.buffer in given)
     return replace(loop, body=rest), Invariants(outside, tuple(found))
-
-
-def stored(*statements: Stmt) -> set[Buffer]:
-    """The buffers that statements may store to."""
-    return all_written(*statements)
 
 
 def _allocated(s: Stmt) -> set[Buffer]:

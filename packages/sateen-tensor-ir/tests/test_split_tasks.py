@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir.build import build_functions
-from sateen.tensor_ir.codegen.c_family.c99 import emit_c
-from sateen.tensor_ir.codegen.invariants import without_invariants
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.ir.stmt import For
+from sateen.tensor_ir.ir.stmt import For, LoopKind
 from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.lower.split_tasks import split_tasks, without_invariants
 
 SHARED = """\
 function f(a: float32[4] align 4, b: out float32[6, 4] align 4)
@@ -66,7 +65,7 @@ def test_generated_code_gives_the_same(threads):
 
 def test_generated_code_computes_it_once():
     function = parse_function(SHARED)
-    text = emit_c([function])
+    text = build_functions([function], "c").source
     loops = [line.split()[2] for line in text.splitlines() if line.strip().startswith("for (")]
     assert [var for var in loops if var in "ijkl"] == ["j", "i", "k", "l"]
     task = build_functions([function]).llvm_text().partition("task")[2].partition("\n}")[0]
@@ -139,3 +138,28 @@ function f(a: aliased float32[4], b: inout float32[4])
     function, loop = parallel_loop(text)
     assert without_invariants(loop)[0] is not loop
     assert without_invariants(loop, function.aliased)[0] is loop
+
+
+def test_every_parallel_loop_has_a_task_that_is_a_serial_loop():
+    function = parse_function("""\
+function f(a: float32[4], b: out float32[4, 4])
+  parallel i in [0, 4):
+    allocate t: float32[1]
+    t[0] = a[0] * 2.0f
+    parallel j in [0, 4):
+      b[i, j] = t[0]
+""")
+    tasks = split_tasks(function).tasks
+    outer, inner = (n for n in walk(function.body) if isinstance(n, For))
+    assert set(tasks) == {outer, inner}
+    assert [(task.loop.var, task.loop.kind) for task in tasks.values()] == [
+        (outer.var, LoopKind.SERIAL),
+        (inner.var, LoopKind.SERIAL),
+    ]
+    assert tasks[outer].loop.body is inner
+    assert [str(s) for s in tasks[outer].invariants.statements] == ["t[0] = a[0] * 2.0f"]
+    assert tasks[inner].invariants.around(tasks[inner].loop) is tasks[inner].loop
+
+
+def test_a_function_without_parallel_loops_has_no_tasks():
+    assert split_tasks(parse_function("function f(b: out float32[4])\n  b[0] = 1.0f")).tasks == {}

@@ -14,8 +14,8 @@ MOST_LANES = 4_096
 """LLVM ends the process on vectors some times as long."""
 
 
-def check_expansion(function: Function) -> None:
-    """Raise CodegenError, naming the loops, for a function that is too long once its loops are written out."""
+def check_expansion(function: Function) -> Function:
+    """The function as it is. Raises CodegenError, naming the loops, where it is too long once they are written out."""
     loops = [s for s in walk(function.body) if isinstance(s, For)]
     for loop in loops:
         if loop.kind is LoopKind.VECTORIZED and _iterations(loop) > MOST_LANES:
@@ -29,6 +29,7 @@ def check_expansion(function: Function) -> None:
             f"{function.name}: expected at most {MOST_STATEMENTS} statements once its unrolled loops ({unrolled}) are "
             f"written out, found {count}; split them and unroll the inner loops"
         )
+    return function
 
 
 def _statements(s: Stmt) -> int:

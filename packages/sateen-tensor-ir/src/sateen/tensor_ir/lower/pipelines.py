@@ -1,0 +1,94 @@
+"""What loop IR goes through, in order: the nest of a schedule, then what an emitter of a kind of target is given.
+
+Nothing else rewrites code: an emitter writes the text of what its pipeline gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.ir.stmt import Function, Stmt
+from sateen.tensor_ir.lower.check_expansion import check_expansion
+from sateen.tensor_ir.lower.cut_expressions import cut_expressions
+from sateen.tensor_ir.lower.expand_calls import IntrinsicRules, expand_calls
+from sateen.tensor_ir.lower.insert_barriers import insert_barriers
+from sateen.tensor_ir.lower.partition_loops import partition_loops
+from sateen.tensor_ir.lower.refuse_flushing import refuse_flushing
+from sateen.tensor_ir.lower.simplify import simplify
+from sateen.tensor_ir.lower.split_host_device import DeviceProgram, split_host_device
+from sateen.tensor_ir.lower.split_tasks import HostProgram, split_tasks
+from sateen.tensor_ir.lower.tighten_loops import tighten_loops
+
+Pass = Callable[[Stmt, Analyzer], Stmt]
+
+PASSES: tuple[Pass, ...] = (
+    cut_expressions,
+    simplify,
+    tighten_loops,
+    partition_loops,
+    simplify,
+    tighten_loops,
+    simplify,
+)
+"""What a nest goes through, in order; the verifier runs after each that changes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What becomes of calls: the rules that rewrite them, and the names that the emitter has a spelling of."""
+
+    rules: IntrinsicRules
+    kept: frozenset[str]
+
+
+FunctionPass = Callable[[Function, Calls], Function]
+Observer = Callable[[str, Function, Function], None]
+"""Is given the name of a pass, the function before it and the function after it."""
+Program = TypeVar("Program", HostProgram, DeviceProgram)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline(Generic[Program]):
+    """The passes of a kind of target, by name, and the split whose result its emitter writes."""
+
+    passes: tuple[tuple[str, FunctionPass], ...]
+    split: Callable[[Function], Program]
+
+    def run(self, function: Function, calls: Calls, observe: Observer | None = None) -> Program:
+        """What the emitter is given for a function. Raises CodegenError and LoweringError as the passes do."""
+        for name, transform in self.passes:
+            before, function = function, transform(function, calls)
+            if observe is not None:
+                observe(name, before, function)
+        return self.split(function)
+
+
+def _expand(function: Function, calls: Calls) -> Function:
+    return replace(function, body=expand_calls(function.body, calls.rules, calls.kept))
+
+
+LLVM = Pipeline(
+    (
+        ("expand_calls", _expand),
+        ("check_expansion", lambda function, _: check_expansion(function)),
+    ),
+    split_tasks,
+)
+C = Pipeline(
+    (
+        ("refuse_flushing", lambda function, _: refuse_flushing(function)),
+        ("expand_calls", _expand),
+    ),
+    split_tasks,
+)
+OPENCL = Pipeline(
+    (
+        ("refuse_flushing", lambda function, _: refuse_flushing(function)),
+        ("expand_calls", _expand),
+        ("insert_barriers", lambda function, _: replace(function, body=insert_barriers(function.body))),
+    ),
+    split_host_device,
+)

@@ -1,0 +1,66 @@
+"""What a function goes through before an emitter writes it: the lists, observed pass by pass."""
+
+import itertools
+
+import pytest
+
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.lower.pipelines import LLVM, OPENCL, C, Calls
+
+CALLS = Calls(DEFAULT_RULES, frozenset())
+THREADS = """\
+function f(A: float32[64], B: out float32[64])
+  thread blockIdx.x b in [0, 8):
+    allocate S: shared float32[8]
+    thread threadIdx.x t in [0, 8):
+      S[t] = sigmoid(A[b * 8 + t])
+    thread threadIdx.x u in [0, 8):
+      B[b * 8 + u] = S[7 - u]
+"""
+
+
+def observed(pipeline, function):
+    """What the pipeline gives, and the functions before and after each of its passes."""
+    seen = []
+    result = pipeline.run(function, CALLS, lambda name, before, after: seen.append((name, before, after)))
+    return result, seen
+
+
+@pytest.mark.parametrize("pipeline", [LLVM, C, OPENCL], ids=["llvm", "c", "opencl"])
+def test_each_pass_takes_what_the_one_before_gives_and_the_verifier_agrees(pipeline):
+    function = parse_function(THREADS)
+    _, seen = observed(pipeline, function)
+    assert [name for name, _, _ in seen] == [name for name, _ in pipeline.passes]
+    assert seen[0][1] is function
+    for (_, _, after), (_, before, _) in itertools.pairwise(seen):
+        assert before is after
+    for name, _, after in seen:
+        verify(after, after=name)
+
+
+def test_barriers_are_in_the_list_of_what_has_threads():
+    program, seen = observed(OPENCL, parse_function(THREADS))
+    assert "barrier" not in str({name: after for name, _, after in seen}["expand_calls"])
+    assert "barrier shared" in str({name: after for name, _, after in seen}["insert_barriers"])
+    (kernel,) = program.kernels
+    assert (program.name, kernel.name, kernel.block) == ("f", "f_0", (8, 1, 1))
+
+
+def test_calls_that_an_emitter_spells_are_kept():
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: te.exp(a[i]), name="B")
+    function = lower(te.create_schedule(b), [a, b], "f")
+    assert "exp(" in str(LLVM.run(function, Calls(DEFAULT_RULES, frozenset({"exp"}))).function)
+    assert "exp(" not in str(LLVM.run(function, CALLS).function)
+
+
+@pytest.mark.parametrize("pipeline", [C, OPENCL], ids=["c", "opencl"])
+def test_languages_without_words_for_the_mode_refuse_denormals_to_be_flushed(pipeline):
+    function = parse_function("function f(A: float32[4], B: out float32[4]) denormals flush\n  B[0] = A[0]")
+    with pytest.raises(CodegenError, match="f: expected denormals to be kept, found denormals flush, which targets of"):
+        pipeline.run(function, CALLS)
