@@ -16,7 +16,7 @@ from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.runtime import Target, load
 from sateen.runtime.errors import InferenceError
 from sateen.tensor_ir import ObjectCache, te
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.topi import Computation, Operator, compute
 from sateen.topi.elementwise import unary
 

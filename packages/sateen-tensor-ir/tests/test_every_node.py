@@ -19,12 +19,12 @@ from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, Load, Var, const
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, LoopKind, Stmt, Store
-from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import walk
 
 TRIPLE = "x86_64-unknown-linux-gnu"

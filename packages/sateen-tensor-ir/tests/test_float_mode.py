@@ -19,7 +19,7 @@ from sateen.tensor_ir import ObjectCache, te
 from sateen.tensor_ir.build import build, build_functions
 from sateen.tensor_ir.codegen.llvm import LoadedObject
 from sateen.tensor_ir.codegen.object_code import compile_for
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.targets import architecture_named

@@ -22,12 +22,12 @@ from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.intrinsics import INTRINSICS, TensorIntrinsic
 from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.expr import const
 from sateen.tensor_ir.ir.parser import ParseError, parse_function
 from sateen.tensor_ir.ir.stmt import Function, Intrinsic, Region
-from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lower import lower
 

@@ -8,7 +8,7 @@ from sateen.runtime.target import Target
 from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.expr import Expr, Load, Var, const
 from sateen.tensor_ir.ir.stmt import For, Function, If, LoopKind, While, invoke, sequence
 

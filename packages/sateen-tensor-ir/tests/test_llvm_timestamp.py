@@ -7,7 +7,7 @@ from sateen.runtime import CodegenError
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import build_functions
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.expr import const
 from sateen.tensor_ir.ir.stmt import Function, Timestamp, sequence
 

@@ -7,7 +7,7 @@ import pytest
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lower.partition_loops import partition_loops
 from sateen.tensor_ir.lower.simplify import simplify
 

@@ -9,7 +9,7 @@ from sateen.tensor_ir import te
 from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import structural_equal, why_different
 from sateen.tensor_ir.ir.expr import FLOAT32, Var, const
 from sateen.tensor_ir.ir.parser import ParseError, parse_expr, parse_function, parse_stmt

@@ -28,7 +28,7 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     invoke,
 )
-from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.ir.verifier import verify
 
 A = Buffer("A", (const(4),), FLOAT32)
 ZERO, ONE, FOUR, HALF = const(0), const(1), const(4), const(0.5)

@@ -40,15 +40,18 @@ from sateen.graph_ir.views import find_views
 from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir import Machine, ObjectCache
-from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
-from sateen.tensor_ir.codegen.llvm import companion_text
-from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
-from sateen.tensor_ir.codegen.object_code import compile_for, compile_functions, machine_of
-from sateen.tensor_ir.codegen.signature import signature_of
-from sateen.tensor_ir.codegen.workers import CompilerPool
-from sateen.tensor_ir.ir.digest import digest
-from sateen.tensor_ir.ir.stmt import DENORMALS, Function
-from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.codegen import (
+    PARAMETER_SYMBOLS,
+    PARAMETERS_TEXT,
+    TARGET_KINDS,
+    CompilerPool,
+    companion_text,
+    compile_for,
+    compile_functions,
+    machine_of,
+    signature_of,
+)
+from sateen.tensor_ir.ir import DENORMALS, Function, digest, verify
 from sateen.tensor_ir.link import link
 from sateen.tensor_ir.targets import with_features
 

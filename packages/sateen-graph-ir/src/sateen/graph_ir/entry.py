@@ -15,18 +15,23 @@ from sateen.graph_ir.ops import control
 from sateen.graph_ir.types import TensorType
 from sateen.graph_ir.views import View
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import INT64, Expr, Load, Var, cast, const
-from sateen.tensor_ir.ir.stmt import (
+from sateen.tensor_ir.ir import (
+    INT64,
     Allocate,
+    Buffer,
+    Expr,
     For,
     Function,
     If,
+    Load,
     LoopKind,
     Stmt,
     Store,
     Timestamp,
+    Var,
     While,
+    cast,
+    const,
     invoke,
     sequence,
 )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sateen.tensor_ir.codegen.llvm.statements import STACK_BYTES
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.stmt import Allocate, For, Function, LoopKind, Stmt
-from sateen.tensor_ir.ir.visit import StatementRewriter
+from sateen.tensor_ir.codegen import STACK_BYTES
+from sateen.tensor_ir.ir import Allocate, Buffer, For, Function, LoopKind, Scope, StatementRewriter, Stmt
 
 
 def hoist_scratch(function: Function) -> tuple[Function, tuple[int, ...]]:

@@ -19,7 +19,7 @@ from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.types import Symbol
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
-from sateen.tensor_ir.interpret.te_oracle import evaluate
+from sateen.tensor_ir.interpret import evaluate
 from sateen.topi import contract
 from sateen.topi.layout import placeholder
 from sateen.topi.layout_conversion import unpack

@@ -11,10 +11,8 @@ from sateen.graph_ir.kernels import note_group
 from sateen.runtime import Target
 from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import ObjectCache
-from sateen.tensor_ir.codegen.object_cache import cache_key
-from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
-from sateen.tensor_ir.codegen.workers import CompilerPool
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.codegen import CompilerPool, ObjectCode, cache_key, compile_functions
+from sateen.tensor_ir.ir import Function
 
 
 @dataclass(frozen=True, slots=True, eq=False)

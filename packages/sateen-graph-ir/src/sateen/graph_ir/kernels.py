@@ -13,7 +13,7 @@ from sateen.graph_ir.overwriting import allow_overwriting
 from sateen.graph_ir.text import canonical_text
 from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine, lower, te
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir import Function
 from sateen.topi.layout import View, placeholder
 from sateen.topi.operator import Computation, Method, Operator
 

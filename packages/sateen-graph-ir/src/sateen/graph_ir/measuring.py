@@ -15,7 +15,7 @@ from sateen.graph_ir.problem import Problem
 from sateen.runtime.errors import ArgumentError, ExecutionError, SessionCrashedError, SessionError, SessionTimeoutError
 from sateen.runtime.isolation import isolated
 from sateen.runtime.target import Target
-from sateen.tensor_ir.codegen.workers import receive_message, send_message
+from sateen.tensor_ir.codegen import receive_message, send_message
 from sateen.topi.operator import Method
 
 

@@ -28,7 +28,7 @@ from sateen.runtime.errors import ExecutionError
 from sateen.runtime.session_child import limit_memory
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine, build_functions
-from sateen.tensor_ir.codegen.workers import receive_message, send_message
+from sateen.tensor_ir.codegen import receive_message, send_message
 from sateen.topi.method import parse_method
 from sateen.topi.operator import Method
 

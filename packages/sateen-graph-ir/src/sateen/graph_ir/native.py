@@ -20,7 +20,7 @@ from sateen.graph_ir.ops.layout import ConvertLayout
 from sateen.graph_ir.ops.shape import Transpose
 from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import CompiledModule, Machine, build_functions
-from sateen.tensor_ir.ir.expr import Const
+from sateen.tensor_ir.ir import Const
 from sateen.tensor_ir.te.tensor import Tensor
 from sateen.topi.layout import placeholder
 from sateen.topi.layout_conversion import rearranged, unpack

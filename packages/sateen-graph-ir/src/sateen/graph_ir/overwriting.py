@@ -7,11 +7,21 @@ from dataclasses import replace
 from math import inf
 
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.access import read_by, written_by
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Const, Expr, Load
-from sateen.tensor_ir.ir.stmt import For, Function, Stmt, Store, While
-from sateen.tensor_ir.ir.visit import children, walk
+from sateen.tensor_ir.ir import (
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Function,
+    Load,
+    Stmt,
+    Store,
+    While,
+    children,
+    read_by,
+    walk,
+    written_by,
+)
 
 
 def allow_overwriting(function: Function) -> tuple[Function, tuple[int, ...]]:

@@ -19,7 +19,7 @@ from sateen.graph_ir.text import WORD
 from sateen.graph_ir.types import Dim, Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExpressionError, SateenError
-from sateen.tensor_ir.ir.parser import ParseError
+from sateen.tensor_ir.ir import ParseError
 from sateen.topi.attributes import is_of, kind_text
 from sateen.topi.dimension_parser import DimensionTextError, read_dimension
 from sateen.topi.layout import Layout

@@ -13,7 +13,7 @@ from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.problem import Problem
 from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
-from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir import Function
 from sateen.topi import contract
 from sateen.topi.layout_conversion import pack, unpack
 from sateen.topi.operator import Method, Preparation, Substitution

@@ -13,7 +13,7 @@ from math import gcd
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir import Expr
 from sateen.topi.arguments import (
     require,
     require_count,

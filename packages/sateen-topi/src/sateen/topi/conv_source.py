@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.tensor_ir.targets import WIDEST_VECTOR
 from sateen.topi.layout import View
 from sateen.topi.tiling import (

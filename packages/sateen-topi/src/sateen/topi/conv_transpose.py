@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir import Expr
 from sateen.topi.arguments import (
     require,
     require_count,

@@ -8,7 +8,7 @@ from functools import partial
 from math import gcd, prod
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import IterVar
+from sateen.tensor_ir.ir import IterVar
 from sateen.topi.conv_source import Source, reads_padding
 from sateen.topi.convolution import Convolution, panels
 from sateen.topi.cost import bytes_per_cycle, mean_cycles, tiles_cycles

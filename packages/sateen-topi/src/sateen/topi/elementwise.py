@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir import te
-from sateen.tensor_ir.ir.expr import int_range
+from sateen.tensor_ir.ir import int_range
 from sateen.tensor_ir.te import Expr
 from sateen.topi.arguments import of_expressions, require, require_views
 from sateen.topi.layout import Layout, View, compute

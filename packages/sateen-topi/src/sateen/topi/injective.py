@@ -12,9 +12,21 @@ from math import prod
 from sateen.runtime.device import DeviceKind
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import INDEX, Const, Expr, FloorMod, IterVar, Read, Var, is_among, position
-from sateen.tensor_ir.ir.visit import children, substitute, walk
-from sateen.tensor_ir.lower.inline_stages import Inliner
+from sateen.tensor_ir.ir import (
+    INDEX,
+    Const,
+    Expr,
+    FloorMod,
+    IterVar,
+    Read,
+    Var,
+    children,
+    is_among,
+    position,
+    substitute,
+    walk,
+)
+from sateen.tensor_ir.lower import Inliner
 from sateen.tensor_ir.te.tensor import Operation
 
 SERIAL_ELEMENTS = 1 << 14

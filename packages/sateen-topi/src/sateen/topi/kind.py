@@ -5,8 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import IterVar, Read, Reduce, is_among, is_const
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir import IterVar, Read, Reduce, is_among, is_const, walk
 from sateen.tensor_ir.te.tensor import Operation, reads
 from sateen.topi.operator import Computation
 

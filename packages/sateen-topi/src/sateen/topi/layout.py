@@ -15,7 +15,7 @@ from typing import Any
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir import te
-from sateen.tensor_ir.ir.expr import Expr, Reduce, all_of, logical_and
+from sateen.tensor_ir.ir import Expr, Reduce, all_of, logical_and
 
 
 @dataclass(frozen=True, slots=True)

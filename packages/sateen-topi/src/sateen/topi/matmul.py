@@ -9,7 +9,7 @@ from math import gcd, prod
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import IterVar
+from sateen.tensor_ir.ir import IterVar
 from sateen.topi.arguments import require_numbers, require_views, require_weight
 from sateen.topi.broadcast import broadcast_shape
 from sateen.topi.layout import Block, Layout, View, compute

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir import Expr
 from sateen.topi.arguments import (
     require,
     require_axis,

@@ -8,7 +8,7 @@ from math import prod
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir import Expr
 from sateen.tensor_ir.te import ir_builder
 from sateen.topi.arguments import (
     require,

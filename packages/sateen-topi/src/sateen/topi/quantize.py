@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import te
-from sateen.tensor_ir.ir.expr import int_range
+from sateen.tensor_ir.ir import int_range
 from sateen.tensor_ir.te import Expr
 from sateen.topi.arguments import (
     require,

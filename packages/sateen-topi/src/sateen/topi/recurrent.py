@@ -12,9 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Expr
-from sateen.tensor_ir.ir.stmt import Stmt
+from sateen.tensor_ir.ir import Buffer, Expr, Scope, Stmt
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi import elementwise

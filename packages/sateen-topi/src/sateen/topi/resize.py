@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir import Expr
 from sateen.topi.arguments import require, require_axes, require_count, require_floats, require_one_of, require_views
 from sateen.topi.layout import Layout, View, compute
 from sateen.topi.operator import Computation, on_cpu

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.topi.layout import Layout, View
 from sateen.topi.operator import Computation, on_cpu
 from sateen.topi.tiling import elements, extent_of, host_of, reduce_in_vectors, share_among_threads

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.topi.arguments import require, require_rank, require_same_type, require_shape, require_views
 from sateen.topi.injective import schedule_injective
 from sateen.topi.layout import Block, Layout, View

@@ -13,8 +13,7 @@ from math import prod
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.ir.expr import Call, Const, Expr, IterVar, Read, is_const
-from sateen.tensor_ir.ir.visit import walk
+from sateen.tensor_ir.ir import Call, Const, Expr, IterVar, Read, is_const, walk
 from sateen.tensor_ir.te.tensor import reads
 from sateen.topi.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS, schedule_injective
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sateen.tensor_ir import te
-from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir import Expr
 from sateen.topi.dimension import Dim
 
 Extent = TypeVar("Extent", int, Dim)

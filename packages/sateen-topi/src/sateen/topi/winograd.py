@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import Expr, IterVar
+from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.topi.arguments import require, require_rank, require_same_type, require_shape, require_views, require_window
 from sateen.topi.convolution import Convolution, panels
 from sateen.topi.cost import bytes_per_cycle, mean_cycles, tile_cycles

@@ -16,7 +16,7 @@ from sateen.graph_ir.build import build, lowered, network_target
 from sateen.graph_ir.graph import Graph
 from sateen.runtime import Artifact, Model, SateenError, read_artifact
 from sateen.runtime import load as load_artifact
-from sateen.tensor_ir.codegen.workers import CompilerPool
+from sateen.tensor_ir.codegen import CompilerPool
 
 WORKERS = 2
 """The number of compiler processes, which start while the model is read."""

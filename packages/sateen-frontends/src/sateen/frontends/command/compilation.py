@@ -13,7 +13,7 @@ import click
 from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
 from sateen.graph_ir.build import network_target
 from sateen.graph_ir.records import Records
-from sateen.tensor_ir.ir.stmt import DENORMALS
+from sateen.tensor_ir.ir import DENORMALS
 from sateen.topi.operator import NUMERICS
 
 

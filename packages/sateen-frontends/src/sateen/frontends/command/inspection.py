@@ -22,9 +22,9 @@ from sateen.graph_ir.pipelines import default_pipeline, preparation
 from sateen.graph_ir.problem import Problem
 from sateen.runtime import LinkError, Target
 from sateen.tensor_ir import Machine
-from sateen.tensor_ir.codegen.workers import CompilerPool
-from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.link.object_file import read_object
+from sateen.tensor_ir.codegen import CompilerPool
+from sateen.tensor_ir.ir import Function
+from sateen.tensor_ir.link import read_object
 from sateen.topi.operator import Candidate, Method
 
 REJECTED = 3

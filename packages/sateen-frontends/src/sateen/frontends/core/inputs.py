@@ -12,7 +12,7 @@ from sateen.graph_ir.types import Dim, Symbol, TensorType
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.tensor_ir.ir.expr import int_range
+from sateen.tensor_ir.ir import int_range
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.dtype import DType, TypeCode
-from sateen.tensor_ir.ir.expr import int_range
+from sateen.tensor_ir.ir import int_range
 from sateen.topi.operator import Operator, require
 
 

@@ -22,7 +22,7 @@ from sateen.graph_ir.ops.element_kinds import (
 from sateen.graph_ir.types import TensorType
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
-from sateen.tensor_ir.ir.expr import int_range
+from sateen.tensor_ir.ir import int_range
 from sateen.tensor_ir.te import Expr
 from sateen.topi import elementwise
 from sateen.topi.layout import View

@@ -22,7 +22,7 @@ from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.llvm import Report
 from sateen.tensor_ir.codegen.object_code import ObjectCode
-from sateen.tensor_ir.ir.digest import digest
+from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES, IntrinsicRules
 

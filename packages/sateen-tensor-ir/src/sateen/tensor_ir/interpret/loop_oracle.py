@@ -22,7 +22,7 @@ from sateen.tensor_ir.interpret.symbols import bind_symbols
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Function, Invoke, Stmt
-from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import children, walk
 
 Array = np.ndarray[Any, Any]

@@ -6,10 +6,11 @@ from collections.abc import Sequence as _Sequence
 from sateen.runtime.processor import architecture_of as _architecture_of
 from sateen.tensor_ir.link.elf import C_LIBRARY, MUSL, link_shared
 from sateen.tensor_ir.link.external import link_with_lld
+from sateen.tensor_ir.link.object_file import read_object
 from sateen.tensor_ir.targets import ARCHITECTURES as _ARCHITECTURES
 from sateen.tensor_ir.targets import System as _System
 
-__all__ = ["C_LIBRARY", "MUSL", "link", "link_shared", "link_with_lld"]
+__all__ = ["C_LIBRARY", "MUSL", "link", "link_shared", "link_with_lld", "read_object"]
 
 
 def link(

@@ -10,7 +10,7 @@ from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.ir.verify import verify
+from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lower.check_legality import check_legality
 from sateen.tensor_ir.lower.check_reads import check_definitions, check_overhangs
 from sateen.tensor_ir.lower.nests import build_nests

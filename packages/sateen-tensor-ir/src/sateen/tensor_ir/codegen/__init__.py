@@ -1,0 +1,28 @@
+"""Functions of loop IR as code: LLVM's, C and OpenCL C. What siblings use of it is listed here."""
+
+from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
+from sateen.tensor_ir.codegen.llvm import companion_text
+from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
+from sateen.tensor_ir.codegen.llvm.statements import STACK_BYTES
+from sateen.tensor_ir.codegen.object_cache import ObjectCache, cache_key
+from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, compile_functions, machine_of
+from sateen.tensor_ir.codegen.signature import signature_of
+from sateen.tensor_ir.codegen.workers import CompilerPool, receive_message, send_message
+
+__all__ = [
+    "PARAMETERS_TEXT",
+    "PARAMETER_SYMBOLS",
+    "STACK_BYTES",
+    "TARGET_KINDS",
+    "CompilerPool",
+    "ObjectCache",
+    "ObjectCode",
+    "cache_key",
+    "companion_text",
+    "compile_for",
+    "compile_functions",
+    "machine_of",
+    "receive_message",
+    "send_message",
+    "signature_of",
+]
