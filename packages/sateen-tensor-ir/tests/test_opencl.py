@@ -259,3 +259,14 @@ def test_a_name_that_c_has_taken_is_refused():
     message = "expected an identifier that C leaves to its users for a function, found 'kernel'"
     with pytest.raises(CodegenError, match=message):
         build_functions([parse_function(text)], "opencl")
+
+
+@pytest.mark.parametrize(("dtype", "name", "expected"), [("float64", "f", True), ("float32", "double_it", False)])
+def test_kernels_with_float64_ask_for_the_extension_and_no_others(dtype, name, expected):
+    text = f"""\
+function {name}(A: {dtype}[8], B: out {dtype}[8])
+  thread threadIdx.x t in [0, 8):
+    B[t] = A[t]
+"""
+    source = build_functions([parse_function(text)], "opencl").source
+    assert source.startswith("#pragma OPENCL EXTENSION cl_khr_fp64 : enable") is expected

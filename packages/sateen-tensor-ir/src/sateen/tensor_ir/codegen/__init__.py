@@ -2,8 +2,8 @@
 
 from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
 from sateen.tensor_ir.codegen.llvm import companion_text
+from sateen.tensor_ir.codegen.llvm.frame import STACK_BYTES
 from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
-from sateen.tensor_ir.codegen.llvm.statements import STACK_BYTES
 from sateen.tensor_ir.codegen.object_cache import ObjectCache, cache_key
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, compile_functions, machine_of
 from sateen.tensor_ir.codegen.signature import signature_of

@@ -9,9 +9,11 @@ from sateen.tensor_ir.codegen.c_family.expressions import Source
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
+from sateen.tensor_ir.functions.function import FLOAT64
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import INT64, Expr, Var
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind
+from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lower.index_width import indices_fit
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel
 
@@ -32,7 +34,7 @@ def emit_opencl(program: DeviceProgram) -> str:
         *(array("__constant", name, buffer, OPENCL_C.types) for buffer, name in source.constants.items()),
         *source.functions,
     ]
-    if any("double" in part for part in parts):
+    if any(_has(FLOAT64, kernel) for kernel in program.kernels):
         parts.insert(0, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
@@ -91,6 +93,15 @@ class OpenCLKernel(Statements):
     def barrier(self, s: Barrier) -> None:
         fence = "CLK_LOCAL_MEM_FENCE" if s.scope is Scope.SHARED else "CLK_GLOBAL_MEM_FENCE"
         self.line(f"barrier({fence});")
+
+
+def _has(dtype: DType, kernel: Kernel) -> bool:
+    """Whether a kernel has elements or values of a type."""
+    nodes = walk(kernel.body)
+    return any(b.dtype == dtype for b in kernel.buffers) or any(
+        (isinstance(n, Expr) and n.dtype == dtype) or (isinstance(n, Allocate) and n.buffer.dtype == dtype)
+        for n in nodes
+    )
 
 
 def _index_type(kernel: Kernel) -> DType:

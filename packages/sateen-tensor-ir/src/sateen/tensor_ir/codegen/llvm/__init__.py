@@ -1,10 +1,17 @@
-"""The LLVM code generator: loop IR to LLVM text to object code."""
+"""The LLVM code generator: loop IR to LLVM text to object code.
+
+The text of a function is written by parts, each in a file: `writer` has lines, names and scopes, `environment` what
+holds at a place, `addresses` turns indices into pointers, `registers` and `memory` load and store, `conversions`,
+`expressions`, `instructions` and `statements` follow the nodes, `frame` has storage and the exit, `tasks` what a
+parallel loop's task is given. `module` puts functions together, `checks` writes the public ones, `machine_code` asks
+LLVM for object code.
+"""
 
 from sateen.tensor_ir.codegen.llvm.jit import LoadedObject, process_jit
 from sateen.tensor_ir.codegen.llvm.machine_code import ParsedModule, compile_text, target_machine
 from sateen.tensor_ir.codegen.llvm.module import ModuleText, companion_text, emit_module
+from sateen.tensor_ir.codegen.llvm.module_state import Report
 from sateen.tensor_ir.codegen.llvm.process import once
-from sateen.tensor_ir.codegen.llvm.state import Report
 
 __all__ = [
     "LoadedObject",

@@ -2,73 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import Any
 
-from sateen.tensor_ir.arith import Analyzer, Linear
-from sateen.tensor_ir.codegen.llvm.state import FunctionState, ModuleState
+from sateen.tensor_ir.arith import Linear
+from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, storage_type
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Const, Expr, Load, Var
 from sateen.tensor_ir.ir.stmt import Prefetch, Store
-from sateen.tensor_ir.ir.visit import walk
 
 Terms = tuple[tuple[Value, int], ...]
 
 
-class Addressing(FunctionState):
-    """Turns buffer accesses into pointers."""
+class Addresses:
+    """Turns accesses of buffers into pointers.
 
-    def __init__(self, module: ModuleState, name: str, analyzer: Analyzer) -> None:
-        super().__init__(module, name)
-        self.analyzer = analyzer
+    `value` gives the operand of an expression, `outside` the address of a buffer that the function does not know.
+    """
+
+    def __init__(
+        self,
+        writer: FunctionWriter,
+        environment: Environment,
+        value: Callable[[Expr], Value],
+        outside: Callable[[Buffer], Value],
+    ) -> None:
+        self.writer = writer
+        self.environment = environment
+        self.value = value
+        self.outside = outside
         self.base: dict[Buffer, Value] = {}
+        """The addresses of first elements."""
         self._offsets: dict[int, tuple[Any, Linear]] = {}
-
-    def value(self, e: Expr) -> Value:
-        """The operand that an expression evaluates to."""
-        raise NotImplementedError
 
     def offset_form(self, access: Load | Store | Prefetch) -> Linear:
         """The flat offset of an access, in elements, over loop variables."""
         known = self._offsets.get(id(access))
         if known is None:
-            form = self.analyzer.form(access.buffer.offset(access.indices))
+            form = self.environment.analyzer.form(access.buffer.offset(access.indices))
             known = self._offsets[id(access)] = (access, form)
         return known[1]
 
     def lane_stride(self, form: Linear) -> int | None:
         """How far the offset moves from lane to lane; None where that is not one number."""
-        if self.lane is None:
+        if self.environment.lane is None:
             return 0
         for atom in form.terms:
-            if atom is not self.lane and self.depends_on_lane(atom):
+            if atom is not self.environment.lane and self.environment.depends_on_lane(atom):
                 return None
-        return form.terms.get(self.lane, 0)
-
-    def depends_on_lane(self, e: Expr) -> bool:
-        """Whether the expression's value differs between lanes."""
-        if isinstance(e, Var):
-            known = self.env.get(e)
-            return e is self.lane or (known is not None and known.lanes > 0)
-        return any(
-            isinstance(v, Var) and (v is self.lane or (v in self.env and self.env[v].lanes > 0)) for v in walk(e)
-        )
+        return form.terms.get(self.environment.lane, 0)
 
     def evaluate(self, form: Linear) -> tuple[int, Terms]:
         """The form with known variables put in: a constant and the terms that remain, the lane's left out."""
         constant = form.constant
         terms: dict[str, tuple[Value, int]] = {}
         for atom, coefficient in form.terms.items():
-            if atom is self.lane:
+            if atom is self.environment.lane:
                 continue
-            value = self.env[atom] if isinstance(atom, Var) and atom in self.env else self.value(atom)
+            value = (
+                self.environment.variables[atom]
+                if isinstance(atom, Var) and atom in self.environment.variables
+                else self.value(atom)
+            )
             if value.literal is not None:
                 constant += int(value.literal) * coefficient
             else:
                 known = terms.get(value.text, (value, 0))
                 terms[value.text] = (value, known[1] + coefficient)
-        return constant, tuple(sorted(terms.values(), key=lambda t: (self.depth_of(t[0]), t[0].text)))
+        return constant, tuple(sorted(terms.values(), key=lambda t: (self.writer.depth_of(t[0]), t[0].text)))
 
     def pointer(self, buffer: Buffer, constant: int, terms: Terms) -> str:
         """Address of the element at constant + Σ terms; each term is added where its variable is defined.
@@ -82,27 +86,27 @@ class Addressing(FunctionState):
         key: tuple[Any, ...] = (text,)
         position = 0
         while position < len(terms):
-            scope = self.depth_of(terms[position][0])
+            scope = self.writer.depth_of(terms[position][0])
             group: list[tuple[Value, int]] = []
-            while position < len(terms) and self.depth_of(terms[position][0]) == scope:
+            while position < len(terms) and self.writer.depth_of(terms[position][0]) == scope:
                 group.append(terms[position])
                 position += 1
             key = (*key, *((v.text, c) for v, c in group))
-            cache = self.scopes[min(scope, len(self.scopes) - 1)].pointers
+            cache = self.writer.scopes[min(scope, len(self.writer.scopes) - 1)].pointers
             if key not in cache:
-                total = self.product(*group[0])
+                total = self.writer.product(*group[0])
                 for value, coefficient in group[1:]:
-                    total = self.sum(total, self.product(value, coefficient))
-                address = self.emit_at(scope, f"getelementptr {kind}, ptr {text}, i64 {total.text}", "ptr")
-                if scope < len(self.scopes) - 1:
-                    address = self.emit_at(scope, f"freeze ptr {address.text}", "ptr")
+                    total = self.writer.sum(total, self.writer.product(value, coefficient))
+                address = self.writer.emit_at(scope, f"getelementptr {kind}, ptr {text}, i64 {total.text}", "ptr")
+                if scope < len(self.writer.scopes) - 1:
+                    address = self.writer.emit_at(scope, f"freeze ptr {address.text}", "ptr")
                 cache[key] = address.text
             text = cache[key]
         if constant == 0:
             return text
-        last = self.scopes[-1].pointers
+        last = self.writer.scopes[-1].pointers
         if (key, constant) not in last:
-            last[(key, constant)] = self.emit(f"getelementptr {kind}, ptr {text}, i64 {constant}", "ptr").text
+            last[(key, constant)] = self.writer.emit(f"getelementptr {kind}, ptr {text}, i64 {constant}", "ptr").text
         return last[(key, constant)]
 
     def alignment(self, buffer: Buffer, constant: int, terms: Terms) -> int:
@@ -115,32 +119,40 @@ class Addressing(FunctionState):
         """The address of the buffer's first element."""
         known = self.base.get(buffer)
         if known is None:
-            if buffer.data is None:
-                raise AssertionError(f"buffer {buffer.name} is used outside of its scope")
-            known = self.base[buffer] = Value(self.constant_data(buffer), "ptr")
+            known = self.outside(buffer) if buffer.data is None else self.constant_data(buffer)
+            self.base[buffer] = known
         return known
 
-    def constant_data(self, buffer: Buffer) -> str:
-        """The name of the module's constant that holds the buffer's data."""
-        if buffer not in self.module.constants:
-            self.module.constants[buffer] = f"@constant.{len(self.module.constants)}"
-        return self.module.constants[buffer]
+    def constant_data(self, buffer: Buffer) -> Value:
+        """The address of the module's constant that holds the buffer's data."""
+        return Value(self.writer.module.constant(buffer), "ptr", is_global=True)
 
     def literal_element(self, access: Load) -> Value | None:
         """The element of constant data at literal indices."""
         data = access.buffer.data
         form = self.offset_form(access)
-        if data is None or (self.lane is not None and self.lane_stride(form) != 0):
+        if data is None or (self.environment.lane is not None and self.lane_stride(form) != 0):
             return None
         constant, terms = self.evaluate(form)
         if terms:
             return None
         return literal(data.reshape(-1)[constant].item(), scalar_type(access.dtype))
 
+    def lane_pointers(self, access: Load | Store) -> Value:
+        """One address per lane."""
+        offsets = self.writer.splat(
+            self.value(self.environment.analyzer.expr(self.offset_form(access))), self.environment.width
+        )
+        base = self.base_pointer(access.buffer)
+        kind = storage_type(access.buffer.dtype)
+        return self.writer.emit(
+            f"getelementptr {kind}, ptr {base.text}, {offsets.typed}", "ptr", self.environment.width
+        )
+
     def is_in_bounds(self, access: Load) -> bool:
         """Whether the access is within its buffer for all values of the loops, so that it may run unconditionally."""
         for index, extent in zip(access.indices, access.buffer.shape, strict=True):
-            low, high = self.analyzer.interval(self.analyzer.form(index))
+            low, high = self.environment.analyzer.interval(self.environment.analyzer.form(index))
             if low is None or high is None or low < 0 or not isinstance(extent, Const) or high >= extent.value:
                 return False
         return True

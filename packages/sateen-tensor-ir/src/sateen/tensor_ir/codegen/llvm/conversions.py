@@ -8,26 +8,28 @@ from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.codegen.llvm.values import (
     Value,
     intrinsic_suffix,
-    literal,
+    like,
     scalar_type,
-    splat_literal,
     storage_type,
 )
-from sateen.tensor_ir.codegen.llvm.windows import Windows
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
 
 
-class Conversions(Windows):
+class Conversions:
     """Values of one element type as values of another."""
+
+    def __init__(self, writer: FunctionWriter) -> None:
+        self.writer = writer
 
     def widen(self, raw: Value, dtype: DType) -> Value:
         """From the type in memory to the type in registers."""
         if dtype.is_bool:
-            zero = self.like(raw, 0)
-            return self.emit(f"icmp ne {raw.typed}, {zero.text}", "i1", raw.lanes)
+            zero = like(raw, 0)
+            return self.writer.emit(f"icmp ne {raw.typed}, {zero.text}", "i1", raw.lanes)
         if dtype.code is TypeCode.BFLOAT:
             wide = self._convert("zext", raw, "i32")
-            shifted = self.emit(f"shl {wide.typed}, {self.like(wide, 16).text}", "i32", raw.lanes)
+            shifted = self.writer.emit(f"shl {wide.typed}, {like(wide, 16).text}", "i32", raw.lanes)
             return self._convert("bitcast", shifted, "float")
         if dtype.is_float and dtype.bits == 16:
             return self._convert("fpext", raw, "float")
@@ -39,14 +41,14 @@ class Conversions(Windows):
             return self._convert("zext", value, "i8")
         if dtype.code is TypeCode.BFLOAT:
             bits = self._convert("bitcast", value, "i32")
-            odd = self.emit(f"lshr {bits.typed}, {self.like(bits, 16).text}", "i32", value.lanes)
-            odd = self.emit(f"and {odd.typed}, {self.like(odd, 1).text}", "i32", value.lanes)
-            bias = self.emit(f"add {odd.typed}, {self.like(odd, 0x7FFF).text}", "i32", value.lanes)
-            rounded = self.emit(f"add {bits.typed}, {bias.text}", "i32", value.lanes)
-            nan = self.emit(f"fcmp uno {value.typed}, {value.text}", "i1", value.lanes)
-            quiet = self.emit(f"or {bits.typed}, {self.like(bits, 0x400000).text}", "i32", value.lanes)
-            chosen = self.emit(f"select {nan.typed}, {quiet.typed}, {rounded.typed}", "i32", value.lanes)
-            high = self.emit(f"lshr {chosen.typed}, {self.like(chosen, 16).text}", "i32", value.lanes)
+            odd = self.writer.emit(f"lshr {bits.typed}, {like(bits, 16).text}", "i32", value.lanes)
+            odd = self.writer.emit(f"and {odd.typed}, {like(odd, 1).text}", "i32", value.lanes)
+            bias = self.writer.emit(f"add {odd.typed}, {like(odd, 0x7FFF).text}", "i32", value.lanes)
+            rounded = self.writer.emit(f"add {bits.typed}, {bias.text}", "i32", value.lanes)
+            nan = self.writer.emit(f"fcmp uno {value.typed}, {value.text}", "i1", value.lanes)
+            quiet = self.writer.emit(f"or {bits.typed}, {like(bits, 0x400000).text}", "i32", value.lanes)
+            chosen = self.writer.emit(f"select {nan.typed}, {quiet.typed}, {rounded.typed}", "i32", value.lanes)
+            high = self.writer.emit(f"lshr {chosen.typed}, {like(chosen, 16).text}", "i32", value.lanes)
             return self._convert("trunc", high, "i16")
         if dtype.is_float and dtype.bits == 16:
             return self._convert("fptrunc", value, "half")
@@ -62,11 +64,11 @@ class Conversions(Windows):
             return self._to_float(value, source, kind)
         if target.is_bool:
             test = "fcmp une" if source.is_float else "icmp ne"
-            return self.emit(f"{test} {value.typed}, {self.like(value, 0).text}", "i1", value.lanes)
+            return self.writer.emit(f"{test} {value.typed}, {like(value, 0).text}", "i1", value.lanes)
         if source.is_float:
             return self._truncated(value, target)
         if value.literal is not None:
-            return self.like(Value("", kind, value.lanes), ex.wrap(int(value.literal), target))
+            return like(Value("", kind, value.lanes), ex.wrap(int(value.literal), target))
         if source.is_bool or ex.int_range(source)[0] == 0:
             widen = "zext"
         else:
@@ -85,26 +87,28 @@ class Conversions(Windows):
         word = "fptoui" if low == 0 else "fptosi"
         if not value.lanes:
             name = f"@llvm.{word}.sat.{kind}.{intrinsic_suffix(value)}"
-            self.module.declarations[f"declare {kind} {name}({value.type})"] = None
-            return self.emit(f"call {kind} {name}({value.typed})", kind)
+            self.writer.module.declarations[f"declare {kind} {name}({value.type})"] = None
+            return self.writer.emit(f"call {kind} {name}({value.typed})", kind)
         lanes, least, most = (
             value.lanes,
-            self.like(value, float(low)),
-            self.like(value, _float_below(high, value.kind)),
+            like(value, float(low)),
+            like(value, _float_below(high, value.kind)),
         )
         inside = value
         for order, bound in (("ogt", least), ("olt", most)):
-            fits = self.emit(f"fcmp {order} {inside.typed}, {bound.text}", "i1", lanes)
-            inside = self.emit(f"select {fits.typed}, {inside.typed}, {bound.typed}", value.kind, lanes)
+            fits = self.writer.emit(f"fcmp {order} {inside.typed}, {bound.text}", "i1", lanes)
+            inside = self.writer.emit(f"select {fits.typed}, {inside.typed}, {bound.typed}", value.kind, lanes)
         result = self._convert(word, inside, kind)
         for order, bound, number in (("ogt", most, high), ("uno", value, 0)):
-            found = self.emit(f"fcmp {order} {value.typed}, {bound.text}", "i1", lanes)
-            result = self.emit(f"select {found.typed}, {self.like(result, number).typed}, {result.typed}", kind, lanes)
+            found = self.writer.emit(f"fcmp {order} {value.typed}, {bound.text}", "i1", lanes)
+            result = self.writer.emit(
+                f"select {found.typed}, {like(result, number).typed}, {result.typed}", kind, lanes
+            )
         return result
 
     def _to_float(self, value: Value, source: DType, kind: str) -> Value:
         if value.literal is not None:
-            return self.like(Value("", kind, value.lanes), float(value.literal))
+            return like(Value("", kind, value.lanes), float(value.literal))
         if source.is_float:
             if value.kind == kind:
                 return value
@@ -120,14 +124,9 @@ class Conversions(Windows):
         raw = bits if storage_type(target) == bits.kind else self._convert("bitcast", bits, storage_type(target))
         return self.widen(raw, target)
 
-    def like(self, shape: Value, number: ex.Scalar) -> Value:
-        """A literal of the type and width of `shape`."""
-        scalar = literal(number, shape.kind)
-        return splat_literal(scalar, shape.lanes) if shape.lanes else scalar
-
     def _convert(self, operation: str, value: Value, kind: str) -> Value:
         target = f"<{value.lanes} x {kind}>" if value.lanes else kind
-        return self.emit(f"{operation} {value.typed} to {target}", kind, value.lanes)
+        return self.writer.emit(f"{operation} {value.typed} to {target}", kind, value.lanes)
 
 
 def _float_below(number: int, kind: str) -> float:

@@ -3,42 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.arith import Linear
-from sateen.tensor_ir.codegen.llvm.addresses import Terms
+from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.conversions import Conversions
-from sateen.tensor_ir.codegen.llvm.values import (
-    Value,
-    intrinsic_suffix,
-    literal,
-    scalar_type,
-    storage_type,
-    vector_literal,
-)
+from sateen.tensor_ir.codegen.llvm.environment import Environment
+from sateen.tensor_ir.codegen.llvm.memory import Memory
+from sateen.tensor_ir.codegen.llvm.registers import Registers
+from sateen.tensor_ir.codegen.llvm.values import Value, like, literal, scalar_type, undefined_value, vector_literal
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import INDEX, INT64, Expr, Load, Var
+from sateen.tensor_ir.ir.expr import INDEX, Expr, Load, Var
 from sateen.tensor_ir.ir.visit import unknown, walk
 
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
 _SIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "slt", ex.LE: "sle", ex.GT: "sgt", ex.GE: "sge"}
 _UNSIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "ult", ex.LE: "ule", ex.GT: "ugt", ex.GE: "uge"}
-_NOTHING = Buffer("nothing", (ex.const(1),), INT64, data=np.zeros(1, np.int64))
-"""What a load that must not run reads instead: as many bytes of zero as the largest element has."""
 
 
-def _texts(terms: Terms) -> tuple[tuple[str, int], ...]:
-    return tuple((v.text, c) for v, c in terms)
+class Outside(Protocol):
+    """What a function is given by code around it."""
+
+    def variable(self, e: Var) -> Value:
+        """The function's own operand for a variable."""
+
+    def address(self, buffer: Buffer) -> Value:
+        """The function's own operand for the address of a buffer's first element."""
 
 
-class Expressions(Conversions):
-    """`value(e)` is the operand that an expression evaluates to."""
+class Nothing:
+    """A kernel is given its parameters and no more: other names are used outside of their scope."""
+
+    def variable(self, e: Var) -> Value:
+        raise AssertionError(f"variable {e.name} is used outside of its scope")
+
+    def address(self, buffer: Buffer) -> Value:
+        raise AssertionError(f"buffer {buffer.name} is used outside of its scope")
+
+
+class Expressions:
+    """`value(e)` is the operand that an expression evaluates to.
+
+    `outside` gives what the function itself does not know: values of variables, addresses of buffers.
+    """
+
+    def __init__(
+        self, writer: FunctionWriter, environment: Environment, outside: Outside, aliased: frozenset[Buffer]
+    ) -> None:
+        self.writer = writer
+        self.environment = environment
+        self.outside = outside
+        self.addresses = Addresses(writer, environment, self.value, outside.address)
+        self.registers = Registers(writer, environment, self.addresses)
+        self.conversions = Conversions(writer)
+        self.memory = Memory(writer, environment, self.addresses, self.conversions, aliased)
+        self.memo: dict[int, tuple[Any, Value]] = {}
 
     def value(self, e: Expr) -> Value:
         """Evaluate once per statement: a node that is used twice is emitted once."""
@@ -58,135 +81,27 @@ class Expressions(Conversions):
         return literal(e.value, scalar_type(e.dtype))
 
     def _var(self, e: Var) -> Value:
-        if e is self.lane:
-            lanes = ", ".join(f"i64 {i}" for i in range(self.width))
-            return Value(f"<{lanes}>", "i64", self.width)
-        value = self.env.get(e)
-        return value if value is not None else self.outer_variable(e)
-
-    def outer_variable(self, e: Var) -> Value:
-        """The value of a variable that this function does not bind."""
-        raise AssertionError(f"variable {e.name} is used outside of its scope")
+        if e is self.environment.lane:
+            lanes = ", ".join(f"i64 {i}" for i in range(self.environment.width))
+            return Value(f"<{lanes}>", "i64", self.environment.width)
+        value = self.environment.variables.get(e)
+        if value is None:
+            value = self.environment.variables[e] = self.outside.variable(e)
+        return value
 
     # Memory.
 
     def _load(self, e: Load) -> Value:
-        if e.buffer.scope is Scope.REGISTER and e.buffer in self.registers:
-            return self.register_load(e)
-        if e.buffer.data is not None:
-            folded = self.literal_element(e)
-            if folded is not None:
-                return folded
-        form = self.offset_form(e)
-        stride = self.lane_stride(form)
-        safe = self.mask is None or self.is_in_bounds(e)
-        if stride not in (0, 1):
-            active = None if safe or self.mask is None else self.mask.elements
-            found = self.window_load(e, active) if safe or active is not None else None
-            return self._gather(e) if found is None else found
-        lanes = self.width if stride == 1 else 0
-        if safe:
-            return self.neighbours(e, form, lanes)
-        return self._masked_load(e, form) if lanes else self._shared_load(e, form)
-
-    def neighbours(self, access: Load, form: Linear, lanes: int) -> Value:
-        constant, terms = self.evaluate(form)
-        kind = storage_type(access.dtype)
-        type_ = f"<{lanes} x {kind}>" if lanes else kind
-
-        def load() -> Value:
-            pointer = self.pointer(access.buffer, constant, terms)
-            alignment = self.alignment(access.buffer, constant, terms)
-            return self.emit(f"load {type_}, ptr {pointer}, align {alignment}", kind, lanes)
-
-        return self._loaded_once(access, (access.buffer, constant, _texts(terms), lanes, ""), load)
-
-    def _masked_load(self, e: Load, form: Linear) -> Value:
-        assert self.mask is not None
-        mask = self.mask
-        constant, terms = self.evaluate(form)
-        vector = Value("zeroinitializer", storage_type(e.dtype), self.width)
-
-        def load() -> Value:
-            pointer = self.pointer(e.buffer, constant, terms)
-            alignment = self.alignment(e.buffer, constant, terms)
-            self.module.report.masked += 1
-            name = f"@llvm.masked.load.{intrinsic_suffix(vector)}.p0"
-            parameters = f"ptr, i32, <{self.width} x i1>, {vector.type}"
-            self.module.declarations[f"declare {vector.type} {name}({parameters})"] = None
-            arguments = f"ptr {pointer}, i32 {alignment}, {mask.typed}, {vector.typed}"
-            return self.emit(f"call {vector.type} {name}({arguments})", vector.kind, self.width)
-
-        return self._loaded_once(e, (e.buffer, constant, _texts(terms), self.width, mask.text), load)
-
-    def _shared_load(self, e: Load, form: Linear) -> Value:
-        """The element that all lanes read, a scalar; zero where no lane is active."""
-        assert self.mask is not None
-        mask = self.mask
-        if mask.elements is not None or mask.literal is not None:
-            is_active = mask.literal if mask.elements is None else any(mask.elements)
-            return self.neighbours(e, form, 0) if is_active else literal(0, scalar_type(e.dtype))
-        constant, terms = self.evaluate(form)
-        kind = storage_type(e.dtype)
-
-        def load() -> Value:
-            pointer = self.pointer(e.buffer, constant, terms)
-            nothing = self.constant_data(_NOTHING)
-            some = self.emit(self.intrinsic("vector.reduce.or", "i1", mask), "i1")
-            place = self.emit(f"select {some.typed}, ptr {pointer}, ptr {nothing}", "ptr")
-            return self.emit(f"load {kind}, ptr {place.text}, align {e.dtype.bytes}", kind)
-
-        return self._loaded_once(e, (e.buffer, constant, _texts(terms), 0, mask.text), load)
-
-    def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], Value]) -> Value:
-        """What memory holds, widened; loaded again only after it may have changed."""
-        for scope in reversed(self.scopes):
-            if key in scope.loads:
-                return scope.loads[key]
-        result = self.scopes[-1].loads[key] = self.widen(load(), access.dtype)
-        return result
-
-    def lane_pointers(self, access: Any) -> Value:
-        """One address per lane."""
-        offsets = self.splat(self.value(self.analyzer.expr(self.offset_form(access))), self.width)
-        base = self.base_pointer(access.buffer)
-        kind = storage_type(access.buffer.dtype)
-        return self.emit(f"getelementptr {kind}, ptr {base.text}, {offsets.typed}", "ptr", self.width)
-
-    def _gather(self, e: Load) -> Value:
-        self.module.report.gathers += 1
-        pointers = self.lane_pointers(e)
-        kind = storage_type(e.dtype)
-        vector = Value("zeroinitializer", kind, self.width)
-        name = f"@llvm.masked.gather.{intrinsic_suffix(vector)}.v{self.width}p0"
-        mask = self.mask or Value("splat (i1 true)", "i1", self.width)
-        self.module.declarations[f"declare {vector.type} {name}({pointers.type}, i32, {mask.type}, {vector.type})"] = (
-            None
-        )
-        raw = self.emit(
-            f"call {vector.type} {name}({pointers.typed}, i32 {e.dtype.bytes}, {mask.typed}, {vector.typed})",
-            kind,
-            self.width,
-        )
-        return self.widen(raw, e.dtype)
+        return self.registers.load(e) if self.registers.holds(e.buffer) else self.memory.load(e)
 
     # Arithmetic.
-
-    def match_widths(self, *values: Value) -> list[Value]:
-        """The operands, scalars repeated in every lane if one of them is a vector."""
-        lanes = max(v.lanes for v in values)
-        return [self.splat(v, lanes) if lanes and not v.lanes else v for v in values]
-
-    def _binary(self, operation: str, a: Value, b: Value) -> Value:
-        a, b = self.match_widths(a, b)
-        return self.emit(f"{operation} {a.typed}, {b.text}", a.kind, a.lanes)
 
     def _add(self, e: ex.Add) -> Value:
         if not e.dtype.is_float:
             a, b = self.value(e.a), self.value(e.b)
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
                 return literal(ex.wrap(int(a.literal) + int(b.literal), e.dtype), a.kind)
-            return self._binary("add", a, b)
+            return self.writer.binary("add", a, b)
         for addend, factors in ((e.a, e.b), (e.b, e.a)):
             if isinstance(factors, ex.Mul) and id(factors) not in self.memo:
                 return self._multiply_add(self.value(factors.a), self.value(factors.b), self.value(addend))
@@ -195,38 +110,38 @@ class Expressions(Conversions):
             return b
         if b.literal == 0.0:
             return a
-        return self._binary("fadd contract", a, b)
+        return self.writer.binary("fadd contract", a, b)
 
     def _multiply_add(self, a: Value, b: Value, c: Value) -> Value:
         """a·b + c, with factors ±1 and a zero addend left out (docs/semantics.md: contraction)."""
         for x, y in ((a, b), (b, a)):
             if x.literal == 1.0:
-                return y if c.literal == 0.0 else self._binary("fadd contract", c, y)
+                return y if c.literal == 0.0 else self.writer.binary("fadd contract", c, y)
             if x.literal == -1.0:
-                return self._negate(y) if c.literal == 0.0 else self._binary("fsub contract", c, y)
+                return self._negate(y) if c.literal == 0.0 else self.writer.binary("fsub contract", c, y)
         if c.literal == 0.0:
-            return self._binary("fmul contract", a, b)
-        a, b, c = self.match_widths(a, b, c)
-        return self.emit(self.intrinsic("fmuladd", a.type, a, b, c), a.kind, a.lanes)
+            return self.writer.binary("fmul contract", a, b)
+        a, b, c = self.writer.match_widths(a, b, c)
+        return self.writer.emit(self.writer.intrinsic("fmuladd", a.type, a, b, c), a.kind, a.lanes)
 
     def _negate(self, value: Value) -> Value:
-        return self.emit(f"fneg {value.typed}", value.kind, value.lanes)
+        return self.writer.emit(f"fneg {value.typed}", value.kind, value.lanes)
 
     def _sub(self, e: ex.Sub) -> Value:
         if not e.dtype.is_float:
             a, b = self.value(e.a), self.value(e.b)
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
                 return literal(ex.wrap(int(a.literal) - int(b.literal), e.dtype), a.kind)
-            return self._binary("sub", a, b)
+            return self.writer.binary("sub", a, b)
         if isinstance(e.b, ex.Mul) and id(e.b) not in self.memo:
             return self._multiply_add(self._negated_factor(self.value(e.b.a)), self.value(e.b.b), self.value(e.a))
         if isinstance(e.a, ex.Mul) and id(e.a) not in self.memo:
             return self._multiply_add(self.value(e.a.a), self.value(e.a.b), self._negated_factor(self.value(e.b)))
-        return self._binary("fsub contract", self.value(e.a), self.value(e.b))
+        return self.writer.binary("fsub contract", self.value(e.a), self.value(e.b))
 
     def _negated_factor(self, value: Value) -> Value:
         if value.literal is not None:
-            return self.like(value, -value.literal)
+            return like(value, -value.literal)
         return self._negate(value)
 
     def _mul(self, e: ex.Mul) -> Value:
@@ -234,26 +149,26 @@ class Expressions(Conversions):
         if not e.dtype.is_float:
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
                 return literal(ex.wrap(int(a.literal) * int(b.literal), e.dtype), a.kind)
-            if self.module.architecture.widening_products and bool(a.lanes) != bool(b.lanes):
+            if self.writer.module.architecture.widening_products and bool(a.lanes) != bool(b.lanes):
                 a, b = self._wide_factor(e.a, a, b.lanes), self._wide_factor(e.b, b, a.lanes)
-            return self._binary("mul", a, b)
+            return self.writer.binary("mul", a, b)
         for x, y in ((a, b), (b, a)):
             if x.literal == 1.0:
                 return y
             if x.literal == -1.0:
                 return self._negate(y)
         if a.literal is not None and b.literal is not None:
-            return self.like(a if a.lanes else b, a.literal * b.literal)
-        return self._binary("fmul contract", a, b)
+            return like(a if a.lanes else b, a.literal * b.literal)
+        return self.writer.binary("fmul contract", a, b)
 
     def _wide_factor(self, e: Expr, value: Value, lanes: int) -> Value:
         """An integer in every lane, converted there: then LLVM sees that the factors of a product are narrow."""
         if value.lanes or not isinstance(e, ex.Cast) or not e.value.dtype.is_int or e.value.dtype.bits >= e.dtype.bits:
             return value
-        return self.cast(self.splat(self.value(e.value), lanes), e.value.dtype, e.dtype)
+        return self.conversions.cast(self.writer.splat(self.value(e.value), lanes), e.value.dtype, e.dtype)
 
     def _div(self, e: ex.Div) -> Value:
-        return self._binary("fdiv contract", self.value(e.a), self.value(e.b))
+        return self.writer.binary("fdiv contract", self.value(e.a), self.value(e.b))
 
     def _floordiv(self, e: ex.FloorDiv) -> Value:
         return self._division(e, quotient=True)
@@ -262,56 +177,56 @@ class Expressions(Conversions):
         return self._division(e, quotient=False)
 
     def _division(self, e: ex.FloorDiv | ex.FloorMod, *, quotient: bool) -> Value:
-        a, b = self.match_widths(self.value(e.a), self.value(e.b))
+        a, b = self.writer.match_widths(self.value(e.a), self.value(e.b))
         unsigned = ex.int_range(e.dtype)[0] == 0
         if a.literal is not None and b.literal is not None and b.literal != 0:
             x, y = int(a.literal), int(b.literal)
-            return self.like(a, x // y if quotient else x % y)
+            return like(a, x // y if quotient else x % y)
         positive = b.literal is not None and b.literal > 0
         if positive and (unsigned or self._is_nonnegative(e.a)):
-            return self.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {b.text}", a.kind, a.lanes)
-        zero, one = self.like(a, 0), self.like(a, 1)
+            return self.writer.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {b.text}", a.kind, a.lanes)
+        zero, one = like(a, 0), like(a, 1)
         if not positive:
             return self._checked_division(a, b, unsigned, quotient)
-        remainder = self.emit(f"srem {a.typed}, {b.text}", a.kind, a.lanes)
-        negative = self.emit(f"icmp slt {remainder.typed}, {zero.text}", "i1", a.lanes)
+        remainder = self.writer.emit(f"srem {a.typed}, {b.text}", a.kind, a.lanes)
+        negative = self.writer.emit(f"icmp slt {remainder.typed}, {zero.text}", "i1", a.lanes)
         if not quotient:
-            shifted = self.emit(f"add {remainder.typed}, {b.text}", a.kind, a.lanes)
-            return self.emit(f"select {negative.typed}, {shifted.typed}, {remainder.typed}", a.kind, a.lanes)
-        whole = self.emit(f"sdiv {a.typed}, {b.text}", a.kind, a.lanes)
-        less = self.emit(f"sub {whole.typed}, {one.text}", a.kind, a.lanes)
-        return self.emit(f"select {negative.typed}, {less.typed}, {whole.typed}", a.kind, a.lanes)
+            shifted = self.writer.emit(f"add {remainder.typed}, {b.text}", a.kind, a.lanes)
+            return self.writer.emit(f"select {negative.typed}, {shifted.typed}, {remainder.typed}", a.kind, a.lanes)
+        whole = self.writer.emit(f"sdiv {a.typed}, {b.text}", a.kind, a.lanes)
+        less = self.writer.emit(f"sub {whole.typed}, {one.text}", a.kind, a.lanes)
+        return self.writer.emit(f"select {negative.typed}, {less.typed}, {whole.typed}", a.kind, a.lanes)
 
     def _checked_division(self, a: Value, b: Value, unsigned: bool, quotient: bool) -> Value:
         """Any divisor: x // 0 and x % 0 are 0, the smallest integer // -1 wraps; neither traps."""
-        zero, one = self.like(a, 0), self.like(a, 1)
-        is_zero = self.emit(f"icmp eq {b.typed}, {zero.text}", "i1", a.lanes)
-        divisor = self.emit(f"select {is_zero.typed}, {one.typed}, {b.typed}", a.kind, a.lanes)
+        zero, one = like(a, 0), like(a, 1)
+        is_zero = self.writer.emit(f"icmp eq {b.typed}, {zero.text}", "i1", a.lanes)
+        divisor = self.writer.emit(f"select {is_zero.typed}, {one.typed}, {b.typed}", a.kind, a.lanes)
         if unsigned:
-            result = self.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {divisor.text}", a.kind, a.lanes)
-            return self.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
-        minus = self.emit(f"icmp eq {b.typed}, {self.like(a, -1).text}", "i1", a.lanes)
-        divisor = self.emit(f"select {minus.typed}, {one.typed}, {divisor.typed}", a.kind, a.lanes)
-        remainder = self.emit(f"srem {a.typed}, {divisor.text}", a.kind, a.lanes)
-        unlike = self.emit(f"xor {remainder.typed}, {b.text}", a.kind, a.lanes)
-        opposite = self.emit(f"icmp slt {unlike.typed}, {zero.text}", "i1", a.lanes)
-        inexact = self.emit(f"icmp ne {remainder.typed}, {zero.text}", "i1", a.lanes)
-        adjust = self.emit(f"and {inexact.typed}, {opposite.text}", "i1", a.lanes)
+            result = self.writer.emit(f"{'udiv' if quotient else 'urem'} {a.typed}, {divisor.text}", a.kind, a.lanes)
+            return self.writer.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
+        minus = self.writer.emit(f"icmp eq {b.typed}, {like(a, -1).text}", "i1", a.lanes)
+        divisor = self.writer.emit(f"select {minus.typed}, {one.typed}, {divisor.typed}", a.kind, a.lanes)
+        remainder = self.writer.emit(f"srem {a.typed}, {divisor.text}", a.kind, a.lanes)
+        unlike = self.writer.emit(f"xor {remainder.typed}, {b.text}", a.kind, a.lanes)
+        opposite = self.writer.emit(f"icmp slt {unlike.typed}, {zero.text}", "i1", a.lanes)
+        inexact = self.writer.emit(f"icmp ne {remainder.typed}, {zero.text}", "i1", a.lanes)
+        adjust = self.writer.emit(f"and {inexact.typed}, {opposite.text}", "i1", a.lanes)
         if quotient:
-            whole = self.emit(f"sdiv {a.typed}, {divisor.text}", a.kind, a.lanes)
-            less = self.emit(f"sub {whole.typed}, {one.text}", a.kind, a.lanes)
-            result = self.emit(f"select {adjust.typed}, {less.typed}, {whole.typed}", a.kind, a.lanes)
-            opposite_sign = self.emit(f"sub {zero.typed}, {a.text}", a.kind, a.lanes)
-            result = self.emit(f"select {minus.typed}, {opposite_sign.typed}, {result.typed}", a.kind, a.lanes)
+            whole = self.writer.emit(f"sdiv {a.typed}, {divisor.text}", a.kind, a.lanes)
+            less = self.writer.emit(f"sub {whole.typed}, {one.text}", a.kind, a.lanes)
+            result = self.writer.emit(f"select {adjust.typed}, {less.typed}, {whole.typed}", a.kind, a.lanes)
+            opposite_sign = self.writer.emit(f"sub {zero.typed}, {a.text}", a.kind, a.lanes)
+            result = self.writer.emit(f"select {minus.typed}, {opposite_sign.typed}, {result.typed}", a.kind, a.lanes)
         else:
-            moved = self.emit(f"add {remainder.typed}, {b.text}", a.kind, a.lanes)
-            result = self.emit(f"select {adjust.typed}, {moved.typed}, {remainder.typed}", a.kind, a.lanes)
-        return self.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
+            moved = self.writer.emit(f"add {remainder.typed}, {b.text}", a.kind, a.lanes)
+            result = self.writer.emit(f"select {adjust.typed}, {moved.typed}, {remainder.typed}", a.kind, a.lanes)
+        return self.writer.emit(f"select {is_zero.typed}, {zero.typed}, {result.typed}", a.kind, a.lanes)
 
     def _is_nonnegative(self, e: Expr) -> bool:
         if e.dtype != INDEX:
             return False
-        low = self.analyzer.lower(self.analyzer.form(e))
+        low = self.environment.analyzer.lower(self.environment.analyzer.form(e))
         return low is not None and low >= 0
 
     def _extremum(self, e: ex.Min | ex.Max) -> Value:
@@ -319,65 +234,71 @@ class Expressions(Conversions):
         a, b = self.value(e.a), self.value(e.b)
         smallest = isinstance(e, ex.Min)
         if a.literal is not None and b.literal is not None and not e.dtype.is_float:
-            return self.like(a if a.lanes else b, (min if smallest else max)(a.literal, b.literal))
+            return like(a if a.lanes else b, (min if smallest else max)(a.literal, b.literal))
         if not e.dtype.is_float:
-            a, b = self.match_widths(a, b)
+            a, b = self.writer.match_widths(a, b)
             sign = "u" if ex.int_range(e.dtype)[0] == 0 and not e.dtype.is_bool else "s"
-            return self.emit(self.intrinsic(f"{sign}{'min' if smallest else 'max'}", a.type, a, b), a.kind, a.lanes)
+            return self.writer.emit(
+                self.writer.intrinsic(f"{sign}{'min' if smallest else 'max'}", a.type, a, b), a.kind, a.lanes
+            )
         if a.literal is None:
             a, b = b, a
         known = a.literal is not None and a.literal == a.literal
-        a, b = self.match_widths(a, b)
-        chosen = self.emit(f"fcmp {'olt' if smallest else 'ogt'} {a.typed}, {b.text}", "i1", a.lanes)
-        result = self.emit(f"select {chosen.typed}, {a.typed}, {b.typed}", a.kind, a.lanes)
+        a, b = self.writer.match_widths(a, b)
+        chosen = self.writer.emit(f"fcmp {'olt' if smallest else 'ogt'} {a.typed}, {b.text}", "i1", a.lanes)
+        result = self.writer.emit(f"select {chosen.typed}, {a.typed}, {b.typed}", a.kind, a.lanes)
         if known:
             return result
-        nan = self.emit(f"fcmp uno {a.typed}, {a.text}", "i1", a.lanes)
-        return self.emit(f"select {nan.typed}, {a.typed}, {result.typed}", a.kind, a.lanes)
+        nan = self.writer.emit(f"fcmp uno {a.typed}, {a.text}", "i1", a.lanes)
+        return self.writer.emit(f"select {nan.typed}, {a.typed}, {result.typed}", a.kind, a.lanes)
 
     # Conditions.
 
     def _compare(self, e: ex.Compare) -> Value:
-        if e.a.dtype == INDEX and self.lane is not None and isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)):
+        if e.a.dtype == INDEX and self.environment.lane is not None and isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)):
             mask = self._lane_condition(e)
             if mask is not None:
                 return mask
-        a, b = self.match_widths(self.value(e.a), self.value(e.b))
+        a, b = self.writer.match_widths(self.value(e.a), self.value(e.b))
         if a.literal is not None and b.literal is not None:
-            return self.like(Value("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
+            return like(Value("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
         if e.a.dtype.is_float:
-            return self.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
+            return self.writer.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
         unsigned = e.a.dtype.is_bool or ex.int_range(e.a.dtype)[0] == 0
         words = _UNSIGNED_COMPARE if unsigned else _SIGNED_COMPARE
-        return self.emit(f"icmp {words[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
+        return self.writer.emit(f"icmp {words[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
 
     def _lane_condition(self, e: ex.Compare) -> Value | None:
         """A linear comparison with the lane as 32-bit lane numbers against one limit; None where it isn't that."""
-        difference = self.analyzer.slack(e)
-        stride = None if difference is None else self.lane_stride(difference)
+        difference = self.environment.analyzer.slack(e)
+        stride = None if difference is None else self.addresses.lane_stride(difference)
         if difference is None or stride is None or stride == 0:
             return None
-        constant, terms = self.evaluate(difference)
+        constant, terms = self.addresses.evaluate(difference)
         if not terms:
-            return vector_literal([literal(constant + stride * i >= 0, "i1") for i in range(self.width)])
+            return vector_literal([literal(constant + stride * i >= 0, "i1") for i in range(self.environment.width)])
         if abs(stride) != 1:
             return None
         total: Value = literal(constant if stride == -1 else -constant, "i64")
         for value, coefficient in terms:
-            total = self.sum(self.product(value, coefficient if stride == -1 else -coefficient), total)
-        bottom = self.emit(self.intrinsic("smax", "i64", total, literal(-1, "i64")), "i64")
-        limit = self.emit(self.intrinsic("smin", "i64", bottom, literal(self.width, "i64")), "i64")
-        narrow = self.splat(self.emit(f"trunc i64 {limit.text} to i32", "i32"), self.width)
-        numbers = f"<{', '.join(f'i32 {i}' for i in range(self.width))}>"
-        return self.emit(
-            f"icmp {'sle' if stride == -1 else 'sge'} <{self.width} x i32> {numbers}, {narrow.text}", "i1", self.width
+            total = self.writer.sum(self.writer.product(value, coefficient if stride == -1 else -coefficient), total)
+        bottom = self.writer.emit(self.writer.intrinsic("smax", "i64", total, literal(-1, "i64")), "i64")
+        limit = self.writer.emit(
+            self.writer.intrinsic("smin", "i64", bottom, literal(self.environment.width, "i64")), "i64"
+        )
+        narrow = self.writer.splat(self.writer.emit(f"trunc i64 {limit.text} to i32", "i32"), self.environment.width)
+        numbers = f"<{', '.join(f'i32 {i}' for i in range(self.environment.width))}>"
+        return self.writer.emit(
+            f"icmp {'sle' if stride == -1 else 'sge'} <{self.environment.width} x i32> {numbers}, {narrow.text}",
+            "i1",
+            self.environment.width,
         )
 
     def _not(self, e: ex.Not) -> Value:
         value = self.value(e.value)
         if value.literal is not None:
-            return self.like(value, not value.literal)
-        return self.emit(f"xor {value.typed}, {self.like(value, True).text}", "i1", value.lanes)
+            return like(value, not value.literal)
+        return self.writer.emit(f"xor {value.typed}, {like(value, True).text}", "i1", value.lanes)
 
     def _and(self, e: ex.And) -> Value:
         return self._choose(e.a, lambda: self.value(e.b), lambda: literal(False, "i1"), e.b)
@@ -403,18 +324,18 @@ class Expressions(Conversions):
         else:
             first, second = then(), otherwise()
         if condition.lanes:
-            first, second = self.splat(first, condition.lanes), self.splat(second, condition.lanes)
+            first, second = self.writer.splat(first, condition.lanes), self.writer.splat(second, condition.lanes)
         else:
-            first, second = self.match_widths(first, second)
+            first, second = self.writer.match_widths(first, second)
         if first.kind == "i1" and first.literal is True:
-            return self._binary("or", condition, second)
+            return self.writer.binary("or", condition, second)
         if second.kind == "i1" and second.literal is False:
-            return self._binary("and", condition, first)
-        return self.emit(f"select {condition.typed}, {first.typed}, {second.typed}", first.kind, first.lanes)
+            return self.writer.binary("and", condition, first)
+        return self.writer.emit(f"select {condition.typed}, {first.typed}, {second.typed}", first.kind, first.lanes)
 
     def _is_free(self, load: Load) -> bool:
         """Whether a load can run although its value may not be needed."""
-        return load.buffer.scope is Scope.REGISTER or self.is_in_bounds(load)
+        return load.buffer.scope is Scope.REGISTER or self.addresses.is_in_bounds(load)
 
     def both(self, one: Value | None, other: Value) -> Value:
         """A mask narrowed by another; None is all lanes."""
@@ -422,34 +343,34 @@ class Expressions(Conversions):
             return other
         if one.elements is not None and other.elements is not None:
             return vector_literal([literal(a and b, "i1") for a, b in zip(one.elements, other.elements, strict=True)])
-        return self._binary("and", one, other)
+        return self.writer.binary("and", one, other)
 
     def inverted(self, mask: Value) -> Value:
         if mask.elements is not None:
             return vector_literal([literal(not lane, "i1") for lane in mask.elements])
-        return self.emit(f"xor {mask.typed}, {self.like(mask, True).text}", "i1", mask.lanes)
+        return self.writer.emit(f"xor {mask.typed}, {like(mask, True).text}", "i1", mask.lanes)
 
     def under(self, condition: Value, function: Callable[[], Value]) -> Value:
         """Evaluate with the lane mask narrowed by a condition."""
-        outer, remembered = self.mask, self.memo
-        self.mask = self.both(outer, condition)
+        outer, remembered = self.environment.mask, self.memo
+        self.environment.mask = self.both(outer, condition)
         self.memo = dict(remembered)
         result = function()
-        self.mask, self.memo = outer, remembered
+        self.environment.mask, self.memo = outer, remembered
         return result
 
     def _branching(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
         """Two blocks and a phi."""
-        labels = self.label("then"), self.label("else"), self.label("join")
+        labels = self.writer.label("then"), self.writer.label("else"), self.writer.label("join")
         before: list[Any] = []
-        self.lines.append(before)
-        self.branch_if(condition, labels[0], labels[1])
+        self.writer.lines.append(before)
+        self.writer.branch_if(condition, labels[0], labels[1])
         ends: list[tuple[Value, str]] = []
         lanes = 0
         patches = []
         for label, function in ((labels[0], then), (labels[1], otherwise)):
-            self.start_block(label)
-            frame = self.open_scope()
+            self.writer.start_block(label)
+            frame = self.writer.open_scope()
             frame.before = before
             remembered = self.memo
             self.memo = dict(remembered)
@@ -457,19 +378,19 @@ class Expressions(Conversions):
             self.memo = remembered
             lanes = max(lanes, value.lanes)
             patch: list[Any] = []
-            self.lines.append(patch)
+            self.writer.lines.append(patch)
             patches.append(patch)
-            ends.append((value, self.block))
-            self.close_scope()
-            self.branch(labels[2])
+            ends.append((value, self.writer.block))
+            self.writer.close_scope()
+            self.writer.branch(labels[2])
         widened = []
         for (value, block), patch in zip(ends, patches, strict=True):
-            with self.writing_to(patch):
-                widened.append((value if value.lanes == lanes else self.plain_splat(value, lanes), block))
-        self.start_block(labels[2])
+            with self.writer.writing_to(patch):
+                widened.append((value if value.lanes == lanes else self.writer.plain_splat(value, lanes), block))
+        self.writer.start_block(labels[2])
         first = widened[0][0]
         arms = ", ".join(f"[ {value.text}, %{block} ]" for value, block in widened)
-        return self.emit(f"phi {first.type} {arms}", first.kind, first.lanes)
+        return self.writer.emit(f"phi {first.type} {arms}", first.kind, first.lanes)
 
     def _piecewise(self, e: ex.Piecewise) -> Value:
         index = self.value(e.index)
@@ -483,24 +404,24 @@ class Expressions(Conversions):
     # Conversions and calls.
 
     def _cast(self, e: ex.Cast) -> Value:
-        return self.cast(self.value(e.value), e.value.dtype, e.dtype)
+        return self.conversions.cast(self.value(e.value), e.value.dtype, e.dtype)
 
     def _reinterpret(self, e: ex.Reinterpret) -> Value:
-        return self.reinterpret(self.value(e.value), e.value.dtype, e.dtype)
+        return self.conversions.reinterpret(self.value(e.value), e.value.dtype, e.dtype)
 
     def _call(self, e: ex.Call) -> Value:
-        arguments = self.match_widths(*(self.value(a) for a in e.args))
+        arguments = self.writer.match_widths(*(self.value(a) for a in e.args))
         if library := library_function(e.name):
             return self._library_call(library, arguments)
         function = FUNCTIONS.get(e.name)
         first = arguments[0]
         match function.llvm if function is not None else None:
             case LlvmIntrinsic(name, overloads):
-                call = self.intrinsic(name, first.type, *arguments, overloads=overloads)
-                return self.emit(call, first.kind, first.lanes)
+                call = self.writer.intrinsic(name, first.type, *arguments, overloads=overloads)
+                return self.writer.emit(call, first.kind, first.lanes)
             case LlvmInstruction(signed, unsigned):
                 word = unsigned if ex.int_range(e.dtype)[0] == 0 else signed
-                return self.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
+                return self.writer.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
         raise CodegenError(f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give a rule for it")
 
     def _library_call(self, name: str, arguments: list[Value]) -> Value:
@@ -508,15 +429,15 @@ class Expressions(Conversions):
         kind, lanes = arguments[0].kind, arguments[0].lanes
         symbol = name if kind == "double" else f"{name}f"
         types = ", ".join(kind for _ in arguments)
-        self.module.declarations[f"declare {kind} @{symbol}({types})"] = None
+        self.writer.module.declarations[f"declare {kind} @{symbol}({types})"] = None
         if not lanes:
-            return self.emit(f"call {kind} @{symbol}({', '.join(a.typed for a in arguments)})", kind)
-        self.module.report.scalarised += 1
-        result = Value("poison", kind, lanes)
+            return self.writer.emit(f"call {kind} @{symbol}({', '.join(a.typed for a in arguments)})", kind)
+        self.writer.module.report.scalarised += 1
+        result = undefined_value(kind, lanes)
         for i in range(lanes):
-            parts = [self.emit(f"extractelement {a.typed}, i64 {i}", kind) for a in arguments]
-            one = self.emit(f"call {kind} @{symbol}({', '.join(p.typed for p in parts)})", kind)
-            result = self.emit(f"insertelement {result.typed}, {one.typed}, i64 {i}", kind, lanes)
+            parts = [self.writer.emit(f"extractelement {a.typed}, i64 {i}", kind) for a in arguments]
+            one = self.writer.emit(f"call {kind} @{symbol}({', '.join(p.typed for p in parts)})", kind)
+            result = self.writer.emit(f"insertelement {result.typed}, {one.typed}, i64 {i}", kind, lanes)
         return result
 
 

@@ -9,31 +9,38 @@ from sateen.tensor_ir.codegen.llvm.expressions import Expressions
 from sateen.tensor_ir.codegen.llvm.values import Value, storage_type
 from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
 from sateen.tensor_ir.intrinsics.code import VectorType
-from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import Load
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 
 
-class Instructions(Expressions):
+class Instructions:
     """Calls of what only some processors have."""
 
-    def instruction(self, s: Intrinsic) -> None:
+    def __init__(self, expressions: Expressions) -> None:
+        self.writer = expressions.writer
+        self.environment = expressions.environment
+        self.addresses = expressions.addresses
+        self.registers = expressions.registers
+        self.conversions = expressions.conversions
+        self.memory = expressions.memory
+
+    def call(self, s: Intrinsic) -> None:
         """The instruction on whole regions, each a vector."""
-        code = s.instruction.vector_call(self.module.features)
+        code = s.instruction.vector_call(self.writer.module.features)
         if code is None:
             needed = " or ".join(" and ".join(alternative.features) for alternative in s.instruction.llvm)
-            raise no_code(s, self.name, self.module.triple, needed)
-        if self.lane is not None:
+            raise no_code(s, self.writer.name, self.writer.module.triple, needed)
+        if self.environment.lane is not None:
             raise CodegenError(
-                f"intrinsic {s.instruction.name!r} is inside of the vectorized loop {self.lane.name!r}; put it outside"
+                f"intrinsic {s.instruction.name!r} is inside of the vectorized loop {self.environment.lane.name!r}; "
+                "put it outside"
             )
-        require_contiguous(s, self.analyzer)
-        self.memo.clear()
+        require_contiguous(s, self.environment.analyzer)
         operands = [self._as(t, self._region_load(r)) for t, r in zip(code.operands, s.inputs, strict=True)]
         types = ", ".join(map(str, code.operands))
-        self.module.declarations[f"declare {code.result} @llvm.{code.name}({types})"] = None
+        self.writer.module.declarations[f"declare {code.result} @llvm.{code.name}({types})"] = None
         call = f"call {code.result} @llvm.{code.name}({', '.join(operand.typed for operand in operands)})"
-        result = self.emit(call, code.result.kind, code.result.lanes)
+        result = self.writer.emit(call, code.result.kind, code.result.lanes)
         (output,) = s.outputs
         stored = VectorType(storage_type(output.buffer.dtype), prod(output.extents))
         self._region_store(output, self._as(stored, result))
@@ -42,30 +49,30 @@ class Instructions(Expressions):
         """A vector's bits as a vector of another type."""
         if value.type == str(wanted):
             return value
-        return self.emit(f"bitcast {value.typed} to {wanted}", wanted.kind, wanted.lanes)
+        return self.writer.emit(f"bitcast {value.typed} to {wanted}", wanted.kind, wanted.lanes)
 
     def _region_load(self, region: Region) -> Value:
         """All elements of a region."""
         size, first = prod(region.extents), Load(region.buffer, region.indices, region.buffer.dtype)
-        if region.buffer.scope is Scope.REGISTER and region.buffer in self.registers:
-            start, _ = self.register_slot(first)
-            held = self.held(region.buffer, self.registers[region.buffer], (start, size))
-            return self.narrow(held, region.buffer.dtype)
-        constant, terms = self.evaluate(self.offset_form(first))
-        pointer = self.pointer(region.buffer, constant, terms)
-        alignment = self.alignment(region.buffer, constant, terms)
+        if self.registers.holds(region.buffer):
+            start, _ = self.registers.slot(first)
+            held = self.registers.held(region.buffer, self.registers.slots[region.buffer], (start, size))
+            return self.conversions.narrow(held, region.buffer.dtype)
+        constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
+        pointer = self.addresses.pointer(region.buffer, constant, terms)
+        alignment = self.addresses.alignment(region.buffer, constant, terms)
         kind = storage_type(region.buffer.dtype)
-        return self.emit(f"load <{size} x {kind}>, ptr {pointer}, align {alignment}", kind, size)
+        return self.writer.emit(f"load <{size} x {kind}>, ptr {pointer}, align {alignment}", kind, size)
 
     def _region_store(self, region: Region, value: Value) -> None:
         first = Load(region.buffer, region.indices, region.buffer.dtype)
-        if region.buffer.scope is Scope.REGISTER and region.buffer in self.registers:
-            start, _ = self.register_slot(first)
-            widened = self.widen(value, region.buffer.dtype)
-            self.put(self.registers[region.buffer], (start, value.lanes), widened)
+        if self.registers.holds(region.buffer):
+            start, _ = self.registers.slot(first)
+            widened = self.conversions.widen(value, region.buffer.dtype)
+            self.registers.put(self.registers.slots[region.buffer], (start, value.lanes), widened)
             return
-        constant, terms = self.evaluate(self.offset_form(first))
-        pointer = self.pointer(region.buffer, constant, terms)
-        alignment = self.alignment(region.buffer, constant, terms)
-        self.forget_loads({region.buffer})
-        self.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")
+        constant, terms = self.addresses.evaluate(self.addresses.offset_form(first))
+        pointer = self.addresses.pointer(region.buffer, constant, terms)
+        alignment = self.addresses.alignment(region.buffer, constant, terms)
+        self.memory.forget_loads({region.buffer})
+        self.writer.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")

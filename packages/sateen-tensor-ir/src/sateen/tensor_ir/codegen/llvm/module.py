@@ -11,10 +11,14 @@ from sateen.runtime.signature import Metadata
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer, constant
 from sateen.tensor_ir.codegen.llvm.checks import public_function
+from sateen.tensor_ir.codegen.llvm.environment import Environment
+from sateen.tensor_ir.codegen.llvm.expressions import Nothing
+from sateen.tensor_ir.codegen.llvm.frame import Frame
 from sateen.tensor_ir.codegen.llvm.half import half_text
-from sateen.tensor_ir.codegen.llvm.state import ModuleState, Report
+from sateen.tensor_ir.codegen.llvm.module_state import ModuleState, Report
 from sateen.tensor_ir.codegen.llvm.statements import Statements
 from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.codegen.signature import symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
 from sateen.tensor_ir.host import host_text
@@ -98,22 +102,24 @@ def companion_text(triple: str, metadata: Metadata) -> str:
 
 
 def _kernel(module: ModuleState, program: HostProgram) -> str:
-    function, analyzer = program.function, Analyzer()
-    state = Statements(module, function.name, analyzer, program)
+    function = program.function
+    writer, environment = FunctionWriter(module, function.name), Environment(Analyzer())
+    frame = Frame(writer)
+    statements = Statements(writer, environment, Nothing(), frame, program)
     parameters = ["ptr %host"]
     for i, b in enumerate(function.parameters):
-        state.base[b] = Value(f"%a{i}", "ptr")
+        statements.addresses.base[b] = Value(f"%a{i}", "ptr")
         alias = "" if b in function.aliased else "noalias "
         if alias:
-            state.noalias.add(f"%a{i}")
+            frame.noalias.add(f"%a{i}")
         access = "" if b in function.outputs else "readonly "
         parameters.append(f"ptr {alias}{access}align {b.alignment} %a{i}")
     for i, v in enumerate(symbols_of(function)):
-        state.env[v] = Value(f"%n{i}", "i64")
-        analyzer.bind_form(v, constant(0), None)
+        environment.variables[v] = Value(f"%n{i}", "i64")
+        environment.analyzer.bind_form(v, constant(0), None)
         parameters.append(f"i64 %n{i}")
-    state.statement(function.body)
-    return state.define(f"{function.name}.kernel", ", ".join(parameters), "hidden")
+    statements.statement(function.body)
+    return frame.define(f"{function.name}.kernel", ", ".join(parameters), "hidden")
 
 
 def _constant(buffer: Buffer, name: str) -> str:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.codegen.llvm.addresses import Addressing
-from sateen.tensor_ir.codegen.llvm.state import Lines, ModuleState
-from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type
-from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.codegen.llvm.addresses import Addresses
+from sateen.tensor_ir.codegen.llvm.environment import Environment
+from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, undefined_value
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Load, Var
 from sateen.tensor_ir.ir.stmt import Store
 from sateen.tensor_ir.ir.visit import walk
@@ -44,84 +44,95 @@ class OpenLoop:
     phis: list[Phi]
 
 
-class Registers(Addressing):
-    """Loads and stores of register buffers."""
+class Registers:
+    """Loads and stores of register buffers, and what they hold where control joins."""
 
-    def __init__(self, module: ModuleState, name: str, analyzer: Analyzer) -> None:
-        super().__init__(module, name, analyzer)
-        self.registers: dict[Buffer, Slots] = {}
+    def __init__(self, writer: FunctionWriter, environment: Environment, addresses: Addresses) -> None:
+        self.writer = writer
+        self.environment = environment
+        self.addresses = addresses
+        self.slots: dict[Buffer, Slots] = {}
+        """The slots of each buffer that is allocated here."""
         self.loops: list[OpenLoop] = []
 
-    def register_slot(self, access: Load | Store) -> Slot:
+    def holds(self, buffer: Buffer) -> bool:
+        """Whether a buffer is in registers of this function."""
+        return buffer.scope is Scope.REGISTER and buffer in self.slots
+
+    def slot(self, access: Load | Store) -> Slot:
         """The slot of an access. Raises CodegenError, naming the loop, where its position is not constant."""
-        form = self.offset_form(access)
-        stride = self.lane_stride(form)
-        constant, terms = self.evaluate(form)
+        lane, form = self.environment.lane, self.addresses.offset_form(access)
+        stride = self.addresses.lane_stride(form)
+        constant, terms = self.addresses.evaluate(form)
         if terms:
-            varying = {v for atom in form.terms for v in walk(atom) if isinstance(v, Var) and v is not self.lane}
-            loops = sorted(repr(v.name) for v in varying if v not in self.env or self.env[v].literal is None)
+            varying = {v for atom in form.terms for v in walk(atom) if isinstance(v, Var) and v is not lane}
+            loops = sorted(
+                repr(v.name)
+                for v in varying
+                if v not in self.environment.variables or self.environment.variables[v].literal is None
+            )
             cause = f"loop {', '.join(loops)}" if loops else "loaded data"
             raise CodegenError(
                 f"register buffer {access.buffer.name!r}: expected constant indices after unrolling, found an index "
                 f"that varies with {cause}; unroll or vectorize that loop, or use scope 'local'"
             )
-        if stride == 0 or self.lane is None:
+        if stride == 0 or lane is None:
             return constant, 0
         if stride != 1:
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: expected the vectorized loop {self.lane.name!r} to run along "
+                f"register buffer {access.buffer.name!r}: expected the vectorized loop {lane.name!r} to run along "
                 f"its last dimension, found a stride of {stride if stride is not None else 'varying'} elements; "
                 "make that axis the innermost"
             )
-        return constant, self.width
+        return constant, self.environment.width
 
-    def register_load(self, access: Load) -> Value:
-        return self.held(access.buffer, self.registers[access.buffer], self.register_slot(access))
+    def load(self, access: Load) -> Value:
+        return self.held(access.buffer, self.slots[access.buffer], self.slot(access))
 
-    def register_store(self, access: Store, value: Value) -> None:
-        slots = self.registers[access.buffer]
-        slot = self.register_slot(access)
+    def store(self, access: Store, value: Value) -> None:
+        lane, mask = self.environment.lane, self.environment.mask
+        slots = self.slots[access.buffer]
+        slot = self.slot(access)
         lanes = slot[1]
         if lanes:
-            value = self.splat(value, lanes)
-        elif self.lane is not None and (value.lanes or self.mask is not None):
+            value = self.writer.splat(value, lanes)
+        elif lane is not None and (value.lanes or mask is not None):
             raise CodegenError(
-                f"register buffer {access.buffer.name!r}: every lane of loop {self.lane.name!r} would store to one "
-                "element"
+                f"register buffer {access.buffer.name!r}: every lane of loop {lane.name!r} would store to one element"
             )
-        if self.mask is not None:
+        if mask is not None:
             old = self.held(access.buffer, slots, slot, undefined=True)
-            if old.text != "poison":
-                value = self.emit(f"select {self.mask.typed}, {value.typed}, {old.typed}", value.kind, lanes)
+            if not old.is_undefined:
+                value = self.writer.emit(f"select {mask.typed}, {value.typed}, {old.typed}", value.kind, lanes)
         self.put(slots, slot, value)
 
     # Where control joins.
 
-    def held_registers(self) -> dict[Buffer, Slots]:
+    def snapshot(self) -> dict[Buffer, Slots]:
         """The slots as they are now, for later."""
-        return {b: dict(slots) for b, slots in self.registers.items()}
+        return {b: dict(slots) for b, slots in self.slots.items()}
 
     def open_loop(self, stored: set[Buffer]) -> dict[Buffer, Slots]:
         """A phi for each slot, at the head of a loop that stores to these buffers; returns the slots before it."""
-        before = {b: slots for b, slots in self.held_registers().items() if b in stored}
-        loop = OpenLoop(frozenset(before), [], len(self.scopes) - 1, [])
-        self.lines.append(loop.head)
+        before = {b: slots for b, slots in self.snapshot().items() if b in stored}
+        loop = OpenLoop(frozenset(before), [], len(self.writer.scopes) - 1, [])
+        self.writer.lines.append(loop.head)
         self.loops.append(loop)
         for buffer, slots in before.items():
             for slot, value in slots.items():
-                self.registers[buffer][slot] = self._carry(loop, buffer, slot, value)
+                self.slots[buffer][slot] = self._carry(loop, buffer, slot, value)
         return before
 
     def _carry(self, loop: OpenLoop, buffer: Buffer, slot: Slot, initial: Value) -> Value:
-        result = Value(self.fresh("r"), initial.kind, initial.lanes)
-        self.depth[result.text] = loop.depth
+        result = Value(self.writer.fresh("r"), initial.kind, initial.lanes)
+        self.writer.depth[result.text] = loop.depth
         loop.phis.append(Phi(buffer, slot, result, initial, []))
         loop.head.append(loop.phis[-1].line)
         return result
 
     def _undefined(self, buffer: Buffer, slot: Slot) -> Value:
         """What a slot holds that nothing before has set on this path: what the iteration before has left, if any."""
-        value = Value("poison", scalar_type(buffer.dtype), slot[1])
+        value = undefined_value(scalar_type(buffer.dtype), slot[1])
         for loop in self.loops:
             if buffer in loop.buffers:
                 value = self._carry(loop, buffer, slot, value)
@@ -130,7 +141,7 @@ class Registers(Addressing):
     def loop_finals(self) -> list[tuple[Phi, Value]]:
         """At the end of a loop's body: what it carries, and what that is now."""
         return [
-            (phi, self.held(phi.buffer, self.registers[phi.buffer], phi.slot, undefined=True))
+            (phi, self.held(phi.buffer, self.slots[phi.buffer], phi.slot, undefined=True))
             for phi in self.loops[-1].phis
         ]
 
@@ -141,7 +152,7 @@ class Registers(Addressing):
             arms = f"[ {phi.initial.text}, %{entry} ], [ {final.text}, %{latch} ]"
             phi.line.append(f"  {phi.result.text} = phi {phi.result.type} {arms}")
 
-    def merge_registers(
+    def merge(
         self, one: dict[Buffer, Slots], end: tuple[str, Lines], other: dict[Buffer, Slots], other_block: str
     ) -> None:
         """At a join of two blocks: a phi for each slot whose value depends on where control came from.
@@ -149,7 +160,7 @@ class Registers(Addressing):
         Slots of `one` that differ in width are put together as those of `other`, in the lines at the end of its block.
         """
         block, last_lines = end
-        with self.writing_to(last_lines):
+        with self.writer.writing_to(last_lines):
             for buffer, slots in one.items():
                 self._reshape(buffer, slots, other[buffer])
         for buffer, slots in one.items():
@@ -159,8 +170,8 @@ class Registers(Addressing):
                 merged[slot] = value
                 if value.text != second.text:
                     arms = f"[ {value.text}, %{block} ], [ {second.text}, %{other_block} ]"
-                    merged[slot] = self.emit(f"phi {value.type} {arms}", value.kind, value.lanes)
-            self.registers[buffer] = merged
+                    merged[slot] = self.writer.emit(f"phi {value.type} {arms}", value.kind, value.lanes)
+            self.slots[buffer] = merged
 
     def _reshape(self, buffer: Buffer, slots: Slots, wanted: Iterable[Slot]) -> None:
         """Take apart and put together, so that `slots` has the `wanted` ones."""
@@ -176,7 +187,7 @@ class Registers(Addressing):
                 old = slots.pop((start, lanes))
                 for i in range(lanes):
                     if not first <= start + i < end:
-                        slots[(start + i, 0)] = self.emit(f"extractelement {old.typed}, i64 {i}", old.kind)
+                        slots[(start + i, 0)] = self.writer.emit(f"extractelement {old.typed}, i64 {i}", old.kind)
         slots[slot] = value
 
     def held(self, buffer: Buffer, slots: Slots, slot: Slot, *, undefined: bool = False) -> Value:
@@ -190,19 +201,19 @@ class Registers(Addressing):
                 if not lanes:
                     if value.literal is not None:
                         return literal(value.literal, kind)
-                    return self.emit(f"extractelement {value.typed}, i64 {first - start}", kind)
+                    return self.writer.emit(f"extractelement {value.typed}, i64 {first - start}", kind)
                 picks = ", ".join(f"i32 {first - start + i}" for i in range(lanes))
-                return self.emit(
+                return self.writer.emit(
                     f"shufflevector {value.typed}, {value.type} poison, <{lanes} x i32> <{picks}>", kind, lanes
                 )
         if undefined and not overlaps(slot, slots):
             return self._undefined(buffer, slot)
         if not lanes:
             raise CodegenError(f"register buffer {buffer.name!r}: element {first} is read before it is written")
-        result = Value("poison", kind, lanes)
+        result = undefined_value(kind, lanes)
         for i in range(lanes):
             part = self.held(buffer, slots, (first + i, 0), undefined=undefined)
-            result = self.emit(f"insertelement {result.typed}, {part.typed}, i64 {i}", kind, lanes)
+            result = self.writer.emit(f"insertelement {result.typed}, {part.typed}, i64 {i}", kind, lanes)
         return result
 
 

@@ -24,6 +24,10 @@ class Value:
     lanes: int = 0
     literal: Scalar | None = None
     elements: tuple[Scalar, ...] | None = None
+    is_global: bool = False
+    """Whether all functions of the module know it by this name."""
+    is_undefined: bool = False
+    """Whether no lane has been given a value."""
 
     @property
     def type(self) -> str:
@@ -73,6 +77,17 @@ def literal(value: Scalar, kind: str) -> Value:
 def splat_literal(value: Value, lanes: int) -> Value:
     """A scalar constant repeated in every lane."""
     return Value(f"splat ({value.typed})", value.kind, lanes, value.literal)
+
+
+def undefined_value(kind: str, lanes: int = 0) -> Value:
+    """What nothing has set yet."""
+    return Value("poison", kind, lanes, is_undefined=True)
+
+
+def like(shape: Value, number: Scalar) -> Value:
+    """A literal of the type and width of `shape`."""
+    scalar = literal(number, shape.kind)
+    return splat_literal(scalar, shape.lanes) if shape.lanes else scalar
 
 
 def vector_literal(values: Sequence[Value]) -> Value:

@@ -8,14 +8,15 @@ transposition of the windows is what the iterations read.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from sateen.tensor_ir.arith import Linear
-from sateen.tensor_ir.codegen.llvm.registers import Registers
+from sateen.tensor_ir.codegen.llvm.addresses import Addresses
+from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, vector_literal
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, Load, Scalar, Var
 
@@ -25,19 +26,30 @@ _WIDE = (ex.INDEX, ex.INT64)
 """The types whose arithmetic is that of NumPy's int64; shorter ones wrap."""
 
 
-class Windows(Registers, ABC):
-    """Loads by windows."""
+class Windows:
+    """Loads by windows.
 
-    @abstractmethod
-    def neighbours(self, access: Load, form: Linear, lanes: int) -> Value:
-        """Consecutive elements from the place that `form` points to, unconditionally; 0 lanes: the one there."""
+    `neighbours` loads consecutive elements from the place that a form points to; 0 lanes: the one there.
+    """
 
-    def window_load(self, access: Load, active: Sequence[Scalar] | None = None) -> Value | None:
+    def __init__(
+        self,
+        writer: FunctionWriter,
+        environment: Environment,
+        addresses: Addresses,
+        neighbours: Callable[[Load, Linear, int], Value],
+    ) -> None:
+        self.writer = writer
+        self.environment = environment
+        self.addresses = addresses
+        self.neighbours = neighbours
+
+    def load(self, access: Load, active: Sequence[Scalar] | None = None) -> Value | None:
         """The elements that lanes read; None where a gather is better or places vary while running.
 
         Only lanes that are `active` read, all if None; others get any element.
         """
-        form = self.offset_form(access)
+        form = self.addresses.offset_form(access)
         offsets = self.lane_offsets(form)
         if offsets is None:
             return None
@@ -46,36 +58,43 @@ class Windows(Registers, ABC):
             if some is None:
                 return None
             offsets = [offset if on else some for offset, on in zip(offsets, active, strict=True)]
-        base = Linear(form.constant, {atom: c for atom, c in form.terms.items() if not self.depends_on_lane(atom)})
+        base = Linear(
+            form.constant, {atom: c for atom, c in form.terms.items() if not self.environment.depends_on_lane(atom)}
+        )
         data = access.buffer.data
         if data is not None:
-            constant, terms = self.evaluate(base)
+            constant, terms = self.addresses.evaluate(base)
             if not terms:
                 kind = scalar_type(access.dtype)
                 flat = data.reshape(-1)
                 return vector_literal([literal(flat[constant + i].item(), kind) for i in offsets])
-        starts, size = windows(offsets, self.width)
-        if len(starts) > max(2, self.width // 2):
+        starts, size = windows(offsets, self.environment.width)
+        if len(starts) > max(2, self.environment.width // 2):
             return self._column(access, base, offsets)
         return self._picked([self.neighbours(access, base + start, size) for start in starts], starts, size, offsets)
 
     def _column(self, access: Load, base: Linear, offsets: Sequence[int]) -> Value | None:
         """One of the vectors that a tile of windows is transposed into; None where no unrolled loop reads them all."""
-        n = self.width
-        for var, iterations in self.unrolled.items():
-            if base.terms.get(var) != 1 or len(iterations) != n or n & (n - 1) or not self.is_in_bounds(access):
+        n = self.environment.width
+        for var, iterations in self.environment.unrolled.items():
+            if (
+                base.terms.get(var) != 1
+                or len(iterations) != n
+                or n & (n - 1)
+                or not self.addresses.is_in_bounds(access)
+            ):
                 continue
             first = base.without(var) + iterations.start
-            constant, terms = self.evaluate(first)
+            constant, terms = self.addresses.evaluate(first)
             key = (access.buffer, constant, tuple((v.text, c) for v, c in terms), tuple(offsets))
-            own = self.env[var].literal
+            own = self.environment.variables[var].literal
             assert own is not None
-            for scope in reversed(self.scopes):
+            for scope in reversed(self.writer.scopes):
                 if (*key, own) in scope.loads:
                     return scope.loads[(*key, own)]
             columns = self._transposed([self.neighbours(access, first + offset, n) for offset in offsets])
-            self.scopes[-1].loads.update(((*key, i), v) for i, v in zip(iterations, columns, strict=True))
-            return self.scopes[-1].loads[(*key, own)]
+            self.writer.scopes[-1].loads.update(((*key, i), v) for i, v in zip(iterations, columns, strict=True))
+            return self.writer.scopes[-1].loads[(*key, own)]
         return None
 
     def _transposed(self, rows: list[Value]) -> list[Value]:
@@ -86,16 +105,16 @@ class Windows(Registers, ABC):
             swapped = list(rows)
             for i in (i for i in range(n) if not i & half):
                 a, b = rows[i], rows[i + half]
-                swapped[i] = self.shuffle(a, b, [j if not j & half else n + j - half for j in range(n)])
-                swapped[i + half] = self.shuffle(a, b, [j + half if not j & half else n + j for j in range(n)])
+                swapped[i] = self.writer.shuffle(a, b, [j if not j & half else n + j - half for j in range(n)])
+                swapped[i + half] = self.writer.shuffle(a, b, [j + half if not j & half else n + j for j in range(n)])
             rows = swapped
         return rows
 
     def lane_offsets(self, form: Linear) -> list[int] | None:
         """How far each lane's element is from where the terms that lanes share point to; None where that varies."""
-        total: Numbers = np.zeros(self.width, np.int64)
+        total: Numbers = np.zeros(self.environment.width, np.int64)
         for atom, coefficient in form.terms.items():
-            if self.depends_on_lane(atom):
+            if self.environment.depends_on_lane(atom):
                 numbers = self._lane_numbers(atom)
                 if numbers is None:
                     return None
@@ -104,13 +123,17 @@ class Windows(Registers, ABC):
 
     def _lane_numbers(self, e: Expr) -> Numbers | None:
         """The value of an integer expression in each lane, where it is known while compiling."""
-        if e is self.lane:
-            return np.arange(self.width, dtype=np.int64)
+        if e is self.environment.lane:
+            return np.arange(self.environment.width, dtype=np.int64)
         if isinstance(e, ex.Const):
-            return np.full(self.width, int(e.value), np.int64)
+            return np.full(self.environment.width, int(e.value), np.int64)
         if isinstance(e, Var):
-            known = self.env.get(e)
-            return None if known is None or known.literal is None else np.full(self.width, int(known.literal), np.int64)
+            known = self.environment.variables.get(e)
+            return (
+                None
+                if known is None or known.literal is None
+                else np.full(self.environment.width, int(known.literal), np.int64)
+            )
         if isinstance(e, ex.Cast):
             return self._lane_numbers(e.value) if e.dtype in _WIDE and e.value.dtype.is_int else None
         if isinstance(e, Load):
@@ -128,8 +151,8 @@ class Windows(Registers, ABC):
         data = e.buffer.data
         if data is None or not e.dtype.is_int:
             return None
-        places: Numbers = np.zeros(self.width, np.int64)
-        form = self.offset_form(e)
+        places: Numbers = np.zeros(self.environment.width, np.int64)
+        form = self.addresses.offset_form(e)
         for atom, coefficient in form.terms.items():
             numbers = self._lane_numbers(atom)
             if numbers is None:
@@ -147,24 +170,18 @@ class Windows(Registers, ABC):
                 offset - starts[own] + (own - n) * size if own in (n, n + 1) else None
                 for own, offset in zip(owner, offsets, strict=True)
             ]
-            merged.append(self.shuffle(parts[n], parts[n + 1] if n + 1 < len(parts) else None, picks))
+            merged.append(self.writer.shuffle(parts[n], parts[n + 1] if n + 1 < len(parts) else None, picks))
         reach = 2
         while len(merged) > 1:
             halves = []
             for n in range(0, len(merged), 2):
                 side = [own // reach - n for own in owner]
-                picks = [i + s * self.width if s in (0, 1) else None for i, s in enumerate(side)]
-                halves.append(self.shuffle(merged[n], merged[n + 1], picks) if n + 1 < len(merged) else merged[n])
+                picks = [i + s * self.environment.width if s in (0, 1) else None for i, s in enumerate(side)]
+                halves.append(
+                    self.writer.shuffle(merged[n], merged[n + 1], picks) if n + 1 < len(merged) else merged[n]
+                )
             merged, reach = halves, reach * 2
         return merged[0]
-
-    def shuffle(self, a: Value, b: Value | None, picks: Sequence[int | None]) -> Value:
-        """Lanes of two vectors of one type, counted through; None is any."""
-        if b is None and list(picks) == list(range(a.lanes)):
-            return a
-        order = ", ".join("i32 poison" if pick is None else f"i32 {pick}" for pick in picks)
-        second = f"{a.type} poison" if b is None else b.typed
-        return self.emit(f"shufflevector {a.typed}, {second}, <{len(picks)} x i32> <{order}>", a.kind, len(picks))
 
 
 def windows(offsets: Sequence[int], lanes: int) -> tuple[list[int], int]:

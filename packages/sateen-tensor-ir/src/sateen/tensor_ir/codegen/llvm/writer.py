@@ -1,4 +1,4 @@
-"""What the emitter keeps while it writes one LLVM function: lines, scopes, names, caches.
+"""The text of one LLVM function while it is written: lines, names, scopes, and arithmetic of operands.
 
 Scopes are nested regions of control flow. Each begins with an empty list of lines in its parent, its `before`: pure
 address arithmetic whose operands are defined further out is written there, so that loop-invariant code is hoisted as
@@ -7,15 +7,13 @@ it is emitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from sateen.tensor_ir.codegen.llvm.module_state import ModuleState
 from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal, splat_literal
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Var
-from sateen.tensor_ir.targets import Architecture
 
 Lines = list[Any]
 """Lines of text, and nested Lines."""
@@ -41,30 +39,7 @@ class ScopeFrame:
     loads: dict[Any, Value] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Report:
-    """What code generation counts for `explain`: memory accesses that were not plain."""
-
-    gathers: int = 0
-    masked: int = 0
-    scalarised: int = 0
-
-
-class ModuleState:
-    """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
-
-    def __init__(self, architecture: Architecture, triple: str, features: frozenset[str]) -> None:
-        self.architecture = architecture
-        self.triple = triple
-        self.features = features
-        """What the processor has, by LLVM's names."""
-        self.declarations: dict[str, None] = {}
-        self.constants: dict[Buffer, str] = {}
-        self.functions: list[str] = []
-        self.report = Report()
-
-
-class FunctionState:
+class FunctionWriter:
     """Lines, names and scopes of the function that is being written."""
 
     def __init__(self, module: ModuleState, name: str) -> None:
@@ -75,17 +50,8 @@ class FunctionState:
         self.scopes: list[ScopeFrame] = [ScopeFrame(self.entry)]
         self.block = "work"
         self._counter = 0
-        self.env: dict[Var, Value] = {}
-        self.unrolled: dict[Var, range] = {}
-        """What the variables of open unrolled loops run through."""
         self.depth: dict[str, int] = {}
         """The scope in which an SSA value was defined; operands not listed are defined at the function's start."""
-        self.lane: Var | None = None
-        self.width = 0
-        self.mask: Value | None = None
-        self.memo: dict[int, tuple[Any, Value]] = {}
-        self.aliased: frozenset[Buffer] = frozenset()
-        """Parameters that may overlap each other."""
 
     # Names and lines.
 
@@ -150,14 +116,6 @@ class FunctionState:
     def close_scope(self) -> None:
         self.scopes.pop()
 
-    def forget_loads(self, buffers: set[Buffer] | frozenset[Buffer]) -> None:
-        """Drop remembered loads of memory that is about to change."""
-        if not self.aliased.isdisjoint(buffers):
-            buffers = buffers | self.aliased
-        for scope in self.scopes:
-            for key in [k for k in scope.loads if k[0] in buffers]:
-                del scope.loads[key]
-
     def depth_of(self, value: Value) -> int:
         return self.depth.get(value.text, 0)
 
@@ -206,3 +164,23 @@ class FunctionState:
             return b
         scope = max(self.depth_of(a), self.depth_of(b))
         return self.emit_at(scope, f"add i64 {a.text}, {b.text}", "i64")
+
+    # Vectors.
+
+    def match_widths(self, *values: Value) -> list[Value]:
+        """The operands, scalars repeated in every lane if one of them is a vector."""
+        lanes = max(v.lanes for v in values)
+        return [self.splat(v, lanes) if lanes and not v.lanes else v for v in values]
+
+    def binary(self, operation: str, a: Value, b: Value) -> Value:
+        """An operation on two operands of one kind, of which one may be a vector."""
+        a, b = self.match_widths(a, b)
+        return self.emit(f"{operation} {a.typed}, {b.text}", a.kind, a.lanes)
+
+    def shuffle(self, a: Value, b: Value | None, picks: Sequence[int | None]) -> Value:
+        """Lanes of two vectors of one type, counted through; None is any."""
+        if b is None and list(picks) == list(range(a.lanes)):
+            return a
+        order = ", ".join("i32 poison" if pick is None else f"i32 {pick}" for pick in picks)
+        second = f"{a.type} poison" if b is None else b.typed
+        return self.emit(f"shufflevector {a.typed}, {second}, <{len(picks)} x i32> <{order}>", a.kind, len(picks))

@@ -1,0 +1,123 @@
+"""What surrounds the body of a function: its storage, calls of the host, how it fails, and its one exit."""
+
+from __future__ import annotations
+
+from sateen.runtime.abi import Status
+from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines, flatten
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+
+STACK_BYTES = 4096
+LOCAL_STACK_BYTES = 65536
+"""Buffers of constant size up to this (the second: of scope local) are on the stack, others in the host's memory."""
+
+
+class Frame:
+    """The storage and the end of one function, whose body `writer` has."""
+
+    def __init__(self, writer: FunctionWriter) -> None:
+        self.writer = writer
+        self.places: dict[Buffer, Value] = {}
+        """Storage of constant size, used again where the statement that allocates it is written out several times."""
+        self.noalias: set[str] = set()
+        """Pointers to memory that no other pointer of the function reaches."""
+        self.stack: Lines = []
+        self.arena: Lines = []
+        """Lines at the function's start: storage on the stack, and places in the arena."""
+        self.arena_bytes = 0
+        self.taken: list[Value] = []
+        """Memory of symbolic size that is in use here, to be given back if the function fails."""
+        self.can_fail = False
+
+    def place(self, buffer: Buffer, size_bytes: int) -> Value:
+        """Storage while the function runs, one place per buffer: on the stack if it is small, else in the arena."""
+        if buffer in self.places:
+            return self.places[buffer]
+        if size_bytes <= (LOCAL_STACK_BYTES if buffer.scope is Scope.LOCAL else STACK_BYTES):
+            name = self.writer.fresh("stack")
+            self.stack.append(f"  {name} = alloca [{size_bytes} x i8], align {buffer.alignment}")
+        else:
+            name = self.writer.fresh("memory")
+            self.arena.append(f"  {name} = getelementptr i8, ptr %arena, i64 {self.arena_bytes}")
+            self.arena_bytes += -(-size_bytes // 64) * 64
+        self.noalias.add(name)
+        self.places[buffer] = Value(name, "ptr")
+        return self.places[buffer]
+
+    def take(self, size: Value) -> Value:
+        """Memory of the host of a size that is known only when the function runs; `give_back` ends its use."""
+        self.can_fail = True
+        memory = self.host_call(self.writer.module.architecture.abi.alloc, "ptr", f"i64 {size.text}, i64 64")
+        taken, failed = self.writer.label("taken"), self.writer.label("failed")
+        null = self.writer.emit(f"icmp eq ptr {memory.text}, null", "i1")
+        self.writer.branch_if(null, failed, taken)
+        self.writer.start_block(failed)
+        self.fail(str(Status.OUT_OF_MEMORY.value))
+        self.writer.start_block(taken)
+        self.taken.append(memory)
+        return memory
+
+    def give_back(self) -> None:
+        """Give back what was taken last."""
+        memory = self.taken.pop()
+        self.host_call(self.writer.module.architecture.abi.free, "void", f"ptr {memory.text}")
+
+    def fail(self, status: str) -> None:
+        """End the function with a status; memory taken so far is given back."""
+        for memory in self.taken:
+            self.host_call(self.writer.module.architecture.abi.free, "void", f"ptr {memory.text}")
+        self.writer.lines.append(f"  store i32 {status}, ptr %status")
+        self.writer.branch("exit")
+
+    def host_call(self, offset: int, result: str, arguments: str) -> Value:
+        """A call of a function of the host table, which has it `offset` bytes from its start."""
+        field = self.writer.emit(f"getelementptr i8, ptr %host, i64 {offset}", "ptr")
+        function = self.writer.emit(f"load ptr, ptr {field.text}", "ptr")
+        if result == "void":
+            self.writer.lines.append(f"  call void {function.text}(ptr %host, {arguments})")
+            return Value("", "void")
+        return self.writer.emit(f"call {result} {function.text}(ptr %host, {arguments})", result)
+
+    def stop_on(self, status: Value) -> None:
+        """End the function with a status that is not 0."""
+        self.can_fail = True
+        failed, fine = self.writer.label("failed"), self.writer.label("fine")
+        nonzero = self.writer.emit(f"icmp ne i32 {status.text}, 0", "i1")
+        self.writer.branch_if(nonzero, failed, fine)
+        self.writer.start_block(failed)
+        self.fail(status.text)
+        self.writer.start_block(fine)
+
+    def define(self, name: str, parameters: str, linkage: str) -> str:
+        """The finished function: storage, the body, whose first block is `work`, one exit that gives memory back."""
+        fails = self.can_fail or self.arena_bytes > 0
+        if self.arena_bytes:
+            self.can_fail = True
+        first = "entry" if self.arena_bytes else "work"
+        head: list[str] = [f"define {linkage} i32 @{name}({parameters}) #0 {{", f"{first}:"]
+        body = list(flatten([self.writer.entry, self.writer.lines]))
+        head += flatten(self.stack)
+        if not fails:
+            return "\n".join([*head, *body, "  ret i32 0", "}", ""])
+        head.append("  %status = alloca i32")
+        head.append("  store i32 0, ptr %status")
+        tail = ["  br label %exit", "exit:"]
+        if self.arena_bytes:
+            head += [
+                f"  %host.alloc = getelementptr i8, ptr %host, i64 {self.writer.module.architecture.abi.alloc}",
+                "  %alloc = load ptr, ptr %host.alloc",
+                f"  %arena = call noalias ptr %alloc(ptr %host, i64 {self.arena_bytes}, i64 64)",
+                "  %no.arena = icmp eq ptr %arena, null",
+                "  br i1 %no.arena, label %out.of.memory, label %work",
+                "out.of.memory:",
+                f"  ret i32 {Status.OUT_OF_MEMORY.value}",
+                "work:",
+                *flatten(self.arena),
+            ]
+            tail += [
+                f"  %host.free = getelementptr i8, ptr %host, i64 {self.writer.module.architecture.abi.free}",
+                "  %free = load ptr, ptr %host.free",
+                "  call void %free(ptr %host, ptr %arena)",
+            ]
+        tail += ["  %result = load i32, ptr %status", "  ret i32 %result", "}", ""]
+        return "\n".join([*head, *body, *tail])

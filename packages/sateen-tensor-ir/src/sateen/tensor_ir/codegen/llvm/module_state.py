@@ -1,0 +1,35 @@
+"""What the functions of one module of LLVM text share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.targets import Architecture
+
+
+@dataclass(slots=True)
+class Report:
+    """What code generation counts for `explain`: memory accesses that were not plain."""
+
+    gathers: int = 0
+    masked: int = 0
+    scalarised: int = 0
+
+
+class ModuleState:
+    """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
+
+    def __init__(self, architecture: Architecture, triple: str, features: frozenset[str]) -> None:
+        self.architecture = architecture
+        self.triple = triple
+        self.features = features
+        """What the processor has, by LLVM's names."""
+        self.declarations: dict[str, None] = {}
+        self.constants: dict[Buffer, str] = {}
+        self.functions: list[str] = []
+        self.report = Report()
+
+    def constant(self, buffer: Buffer) -> str:
+        """The name of the constant that holds the buffer's data."""
+        return self.constants.setdefault(buffer, f"@constant.{len(self.constants)}")

@@ -1,0 +1,89 @@
+"""Tasks of parallel loops: what they capture from the function around them, and the thunk that unpacks it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.llvm.expressions import Expressions
+from sateen.tensor_ir.codegen.llvm.frame import Frame
+from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.expr import Var
+from sateen.tensor_ir.targets.float_mode import FloatMode
+
+
+class Captures:
+    """Values of the function around a parallel loop that its task uses.
+
+    `around` gives them there, where pointers in `noalias` reach memory that no other does; `frame` is the task's.
+    """
+
+    def __init__(self, around: Expressions, noalias: Collection[str], frame: Frame) -> None:
+        self.around = around
+        self.noalias = noalias
+        self.frame = frame
+        self.captured: dict[str, tuple[Value, Value]] = {}
+        """By text: the operand of the function around the loop, and the task's own."""
+
+    @property
+    def values(self) -> list[Value]:
+        """The task's own operands."""
+        return [own for _, own in self.captured.values()]
+
+    def variable(self, e: Var) -> Value:
+        """The task's own operand for a variable."""
+        return self.capture(self.around.value(e))
+
+    def address(self, buffer: Buffer) -> Value:
+        """The task's own operand for the address of a buffer's first element."""
+        outer = self.around.addresses.base_pointer(buffer)
+        own = self.capture(outer)
+        if outer.text in self.noalias:
+            self.frame.noalias.add(own.text)
+        return own
+
+    def capture(self, outer: Value) -> Value:
+        """The task's own operand for a value of the function around it."""
+        if outer.literal is not None or outer.is_global:
+            return outer
+        if outer.lanes:
+            raise CodegenError(
+                "a parallel loop inside a vectorized one can't be expressed; put the vectorized loop inside"
+            )
+        if outer.text not in self.captured:
+            self.captured[outer.text] = (outer, Value(f"%c{len(self.captured)}", outer.kind))
+        return self.captured[outer.text][1]
+
+    def parameters(self) -> list[str]:
+        """How the task's body declares what it is given."""
+        alone = self.frame.noalias
+        return [f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in alone else v.typed for v in self.values]
+
+
+def thunk(name: str, values: Sequence[Value], mode: FloatMode | None) -> str:
+    """The function that a thread is given: it unpacks the closure and calls the body.
+
+    The body runs in the caller's mode of floating point, which the closure ends with, on whatever thread it runs.
+    """
+    lines = [
+        f"define internal i32 @{name}(ptr %closure, i64 %begin, i64 %end) #0 {{",
+        "  %host = load ptr, ptr %closure",
+    ]
+    for i, v in enumerate(values):
+        lines.append(f"  %p{i} = getelementptr i64, ptr %closure, i64 {i + 1}")
+        lines.append(f"  {v.text} = load {v.kind}, ptr %p{i}")
+    arguments = ", ".join(["ptr %host", *(v.typed for v in values), "i64 %begin", "i64 %end"])
+    call = f"  %result = call i32 @{name}.body({arguments})"
+    if mode is None:
+        lines.append(call)
+    else:
+        lines += [
+            f"  %mode.of.thread = alloca i{mode.bits}",
+            *mode.save("%mode.of.thread"),
+            f"  %mode.of.caller = getelementptr i64, ptr %closure, i64 {len(values) + 1}",
+            *mode.load("%mode.of.caller"),
+            call,
+            *mode.load("%mode.of.thread"),
+        ]
+    return "\n".join([*lines, "  ret i32 %result", "}"]) + "\n"
