@@ -8,6 +8,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
+from sateen.tensor_ir.codegen.llvm.checks import public_function
 from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions, Nothing
@@ -17,11 +18,13 @@ from sateen.tensor_ir.codegen.llvm.module_state import ModuleState
 from sateen.tensor_ir.codegen.llvm.registers import Registers
 from sateen.tensor_ir.codegen.llvm.tasks import Captures, thunk
 from sateen.tensor_ir.codegen.llvm.values import Value, literal
+from sateen.tensor_ir.codegen.llvm.windows import Windows
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, flatten
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import INDEX, Load, Var
-from sateen.tensor_ir.ir.stmt import Store
+from sateen.tensor_ir.ir.parser import parse_function
+from sateen.tensor_ir.ir.stmt import Function, Seq, Store
 from sateen.tensor_ir.targets import architecture_named
 
 TRIPLE = "x86_64-unknown-linux-gnu"
@@ -248,6 +251,45 @@ def test_a_failure_gives_back_what_was_taken(writer):
     assert lines.index("store i32 %status.of.callee, ptr %status") > next(
         i for i, line in enumerate(lines) if "call void" in line and line.endswith(f"ptr {memory.text})")
     )
+
+
+# Checks.
+
+
+def test_the_public_function_checks_before_it_calls_the_kernel():
+    function = parse_function("function f[n](A: float32[n], B: out float32[n])\n  B[0] = A[0]")
+    lines = public_function(function, architecture_named(TRIPLE)).splitlines()
+    assert lines[0] == "define i32 @f(ptr %host, ptr %args, i32 %n) #0 {"
+    returned = [int(line.split()[-1]) for line in lines if line.startswith("  ret i32 ") and "%" not in line]
+    kinds = [Status(status & 255) for status in returned]
+    for status in (Status.ARGUMENT_COUNT, Status.NULL_ARGUMENT, Status.DTYPE, Status.SHAPE, Status.STRIDES):
+        assert status in kinds
+    (call,) = (i for i, line in enumerate(lines) if "@f.kernel(" in line)
+    assert all(i < call for i, line in enumerate(lines) if ", !prof !0" in line)
+
+
+def test_an_extent_that_no_argument_gives_is_refused():
+    n = Var("n", INDEX)
+    function = Function("f", (Buffer("A", (n + 1,), FLOAT32),), frozenset(), Seq(()))
+    with pytest.raises(CodegenError, match="f: no argument's shape gives the extent 'n'"):
+        public_function(function, architecture_named(TRIPLE))
+
+
+# Windows.
+
+
+def test_lanes_that_read_every_second_element_take_them_out_of_two_windows(writer, environment, addresses):
+    near = []
+
+    def neighbours(_access, form, lanes):
+        near.append((form.constant, lanes))
+        return writer.emit(f"load {form.constant}", "float", lanes)
+
+    environment.lane, environment.width = J, 4
+    windows = Windows(writer, environment, addresses, neighbours)
+    assert windows.load(load(A, 0, J * 2)).lanes == 4
+    assert near == [(0, 3), (4, 3)]
+    assert text(writer)[-1].endswith("<4 x i32> <i32 0, i32 2, i32 3, i32 5>")
 
 
 # Tasks.

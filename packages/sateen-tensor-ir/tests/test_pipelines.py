@@ -10,7 +10,7 @@ from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
-from sateen.tensor_ir.lower.pipelines import LLVM, OPENCL, C, Calls
+from sateen.tensor_ir.lower.pipelines import LLVM, OPENCL, PASSES, C, Calls
 
 CALLS = Calls(DEFAULT_RULES, frozenset())
 THREADS = """\
@@ -41,6 +41,20 @@ def test_each_pass_takes_what_the_one_before_gives_and_the_verifier_agrees(pipel
         assert before is after
     for name, _, after in seen:
         verify(after, after=name)
+
+
+def test_the_passes_of_a_schedule_are_observed_too():
+    a = te.placeholder((10,), name="A")
+    b = te.compute((10,), lambda i: a[i] * 2.0, name="B")
+    s = te.create_schedule(b)
+    s[b].split(b.op.axis[0], 4)
+    seen = []
+    function = lower(s, [a, b], "f", observe=lambda name, before, after: seen.append((name, before, after)))
+    assert [name for name, _, _ in seen] == [transform.__name__ for transform in PASSES]
+    assert seen[-1][2] is function
+    assert any(before is not after for _, before, after in seen)
+    for (_, _, after), (_, before, _) in itertools.pairwise(seen):
+        assert before is after
 
 
 def test_barriers_are_in_the_list_of_what_has_threads():

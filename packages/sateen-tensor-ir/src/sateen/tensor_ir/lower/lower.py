@@ -14,7 +14,7 @@ from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.lower.check_legality import check_legality
 from sateen.tensor_ir.lower.check_reads import check_definitions, check_overhangs
 from sateen.tensor_ir.lower.nests import build_nests
-from sateen.tensor_ir.lower.pipelines import PASSES, Pass
+from sateen.tensor_ir.lower.pipelines import PASSES, Observer, Pass
 from sateen.tensor_ir.lower.regions import infer_regions
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
@@ -30,13 +30,15 @@ def lower(
     buffers: Mapping[Tensor, Buffer] | None = None,
     aliased: Sequence[Tensor] = (),
     passes: Sequence[Pass] = PASSES,
+    observe: Observer | None = None,
 ) -> Function:
     """The loop IR of a schedule: a function over `arguments`, in their order.
 
     `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
     other, so an output can take the place of an input; the computation must then read each element before that element
     is overwritten. Intermediate tensors among the arguments are written to the caller's memory too; placeholders that
-    nothing reads are allowed. Raises ScheduleError where a primitive would change the result, or an argument is
+    nothing reads are allowed. `observe` is given the name of each pass, the function before it and the one after it.
+    Raises ScheduleError where a primitive would change the result, or an argument is
     missing, of another computation, given twice, of another shape than its buffer, or not computed as a whole.
     """
     if not isinstance(schedule, Schedule):
@@ -55,10 +57,12 @@ def lower(
     function = Function(name, tuple(parameters.values()), outputs, body, overlapping)
     verify(function, after="build_nests")
     for transform in passes:
-        changed = transform(function.body, analyzer)
-        if changed is not function.body:
-            function = replace(function, body=changed)
+        before, changed = function, transform(function.body, analyzer)
+        if changed is not before.body:
+            function = replace(before, body=changed)
             verify(function, after=transform.__name__)
+        if observe is not None:
+            observe(transform.__name__, before, function)
     return function
 
 

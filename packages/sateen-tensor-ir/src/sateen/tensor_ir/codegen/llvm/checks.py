@@ -64,6 +64,7 @@ def public_function(function: Function, architecture: Architecture) -> str:
     w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
     if count:
         w.require(w.emit("icmp ne ptr %args, null"), Status.NULL_ARGUMENT)
+    scalars = symbols_of(function)
     symbols: dict[Var, str] = {}
     pending: list[_Extent] = []
     tensors, places = [], []
@@ -76,7 +77,7 @@ def public_function(function: Function, architecture: Architecture) -> str:
         _check_strides(w, i, b, tensor, symbols)
         places.append(_check_data(w, i, b, tensor, symbols))
     _check_overlaps(w, function, places)
-    pointers, integers = (p.pointer for p in places), (symbols[v] for v in symbols_of(function))
+    pointers, integers = (p.pointer for p in places), (symbols[v] for v in scalars)
     arguments = ", ".join(["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {n}" for n in integers)])
     storage, enter, leave = _mode(function, mode)
     return _FUNCTION.format(
