@@ -346,6 +346,7 @@ class Expressions:
         return self.writer.binary("and", one, other)
 
     def inverted(self, mask: Value) -> Value:
+        """The lanes that a mask leaves out."""
         if mask.elements is not None:
             return vector_literal([literal(not lane, "i1") for lane in mask.elements])
         return self.writer.emit(f"xor {mask.typed}, {like(mask, True).text}", "i1", mask.lanes)

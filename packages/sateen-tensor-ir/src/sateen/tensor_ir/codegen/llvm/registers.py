@@ -87,9 +87,11 @@ class Registers:
         return constant, self.environment.width
 
     def load(self, access: Load) -> Value:
+        """The value of an element, or of the lanes' elements."""
         return self.held(access.buffer, self.slots[access.buffer], self.slot(access))
 
     def store(self, access: Store, value: Value) -> None:
+        """Set an element, or the lanes' elements in the lanes that take part."""
         lane, mask = self.environment.lane, self.environment.mask
         slots = self.slots[access.buffer]
         slot = self.slot(access)

@@ -58,6 +58,7 @@ class Statements:
         """The loop of a task, and the part of its range that one call runs."""
 
     def statement(self, s: Stmt) -> None:
+        """Write one statement."""
         rule = _RULES.get(type(s))
         if rule is None:
             raise unknown(s, "the LLVM emitter")

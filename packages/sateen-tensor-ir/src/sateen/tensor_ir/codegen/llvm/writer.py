@@ -56,6 +56,7 @@ class FunctionWriter:
     # Names and lines.
 
     def fresh(self, prefix: str = "v") -> str:
+        """A name that no other value of the function has."""
         self._counter += 1
         return f"%{prefix}{self._counter}"
 
@@ -83,17 +84,21 @@ class FunctionWriter:
         self.lines = here
 
     def label(self, prefix: str) -> str:
+        """A name that no other block has."""
         self._counter += 1
         return f"{prefix}{self._counter}"
 
     def start_block(self, label: str) -> None:
+        """Open a block; what is appended from now on is in it."""
         self.lines.append(f"{label}:")
         self.block = label
 
     def branch(self, label: str) -> None:
+        """End the open block with a jump."""
         self.lines.append(f"  br label %{label}")
 
     def branch_if(self, condition: Value, then: str, otherwise: str) -> None:
+        """End the open block with a choice of two."""
         self.lines.append(f"  br i1 {condition.text}, label %{then}, label %{otherwise}")
 
     def intrinsic(self, name: str, result: str, *arguments: Value, overloads: int = 1) -> str:
@@ -107,6 +112,7 @@ class FunctionWriter:
     # Scopes.
 
     def open_scope(self) -> ScopeFrame:
+        """Enter a region of control flow, in front of which text can be hoisted."""
         before: Lines = []
         self.lines.append(before)
         frame = ScopeFrame(before)
@@ -114,9 +120,11 @@ class FunctionWriter:
         return frame
 
     def close_scope(self) -> None:
+        """Leave the innermost region: what was computed in it is no longer known."""
         self.scopes.pop()
 
     def depth_of(self, value: Value) -> int:
+        """The scope in which a value was defined."""
         return self.depth.get(value.text, 0)
 
     # Small arithmetic on i64, folded where operands are literals.
@@ -156,6 +164,7 @@ class FunctionWriter:
         return cache[key]
 
     def sum(self, a: Value, b: Value) -> Value:
+        """a + b as i64, written where both are defined."""
         if a.literal is not None and b.literal is not None:
             return literal(int(a.literal) + int(b.literal), "i64")
         if b.literal == 0:
