@@ -11,7 +11,7 @@ from sateen.graph_ir.graph import GraphBuilder
 from sateen.graph_ir.interpreter import interpret
 from sateen.graph_ir.ops.broadcast import Add
 from sateen.graph_ir.ops.element_wise import Relu
-from sateen.graph_ir.ops.shape import Reshape
+from sateen.graph_ir.ops.shape import Reshape, Transpose
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.graph_ir.pipeline import verify_graph
 from sateen.tensor_ir import Machine
@@ -110,3 +110,9 @@ def test_one_operator_may_pay_for_the_conversions_of_others(checked):
     result = checked(build(network))
     assert operators(result).count("convert_layout") == 2
     assert values(result)[-2] == "float32[2, 6]@aB4b"
+
+
+def test_axes_stay_in_order_where_another_order_takes_no_less(checked):
+    result = checked(build(lambda g, x: [g.add(Relu(), g.add(Transpose((1, 0)), g.add(Relu(), x)), name="y")]))
+    relus = [n.outputs[0].type for n in result.nodes if isinstance(n.op, Relu)]
+    assert [str(t) for t in relus] == ["float32[2, 6]", "float32[6, 2]"]

@@ -16,24 +16,25 @@ from sateen.topi.tiling import FLOAT32
 Choices = Mapping[Node, LayoutChoice]
 
 
-def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine) -> Iterable[LayoutChoice]:
-    """The choices of a node whose inputs have some layouts, best first."""
+def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine, in_order: bool) -> Iterable[LayoutChoice]:
+    """The choices of a node whose inputs have some layouts, best first; perhaps of those that give axes in order."""
     present = [v for v in node.inputs if v is not None]
     types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
-    return node.layouts(types, machine)
+    choices = node.layouts(types, machine)
+    return (c for c in choices if not in_order or all(given is None or given.is_in_order for given in c.outputs))
 
 
 def in_layout(given: TensorType, layout: Layout | None) -> TensorType:
     return given if given.layout == layout else TensorType.of(given.dtype, given.shape, layout)
 
 
-def greedy(graph: Graph, machine: Machine) -> Choices:
+def greedy(graph: Graph, machine: Machine, *, in_order: bool) -> Choices:
     """The first choice of each node for what its inputs are in by then."""
     found: dict[Node, LayoutChoice] = {}
     given: dict[Value, Layout | None] = {}
     for node in graph.nodes:
         present = [v for v in node.inputs if v is not None]
-        choice = next(iter(_layouts(node, [given.get(v) for v in present], machine)))
+        choice = next(iter(_layouts(node, [given.get(v) for v in present], machine, in_order)))
         found[node] = choice
         given.update(zip(node.outputs, choice.outputs, strict=True))
     return found
@@ -81,9 +82,9 @@ def _needs(node: Node, choice: LayoutChoice) -> Iterable[tuple[Value, Layout | N
     return zip((v for v in node.inputs if v is not None), choice.inputs, strict=True)
 
 
-def least(graph: Graph, costs: Costs) -> Choices:
+def least(graph: Graph, costs: Costs, *, in_order: bool) -> Choices:
     """Choices by dynamic programming: what ways cost from first to last, then what is best from last to first."""
-    ways = _ways(graph, costs)
+    ways = _ways(graph, costs, in_order)
     found: dict[Node, LayoutChoice] = {}
     needed: dict[Value, dict[Layout | None, None]] = {v: {None: None} for v in graph.outputs}
     for node in reversed(graph.nodes):
@@ -98,7 +99,7 @@ def least(graph: Graph, costs: Costs) -> Choices:
     return {node: found[node] for node in graph.nodes}
 
 
-def _ways(graph: Graph, costs: Costs) -> dict[Node, dict[LayoutChoice, float]]:
+def _ways(graph: Graph, costs: Costs, in_order: bool) -> dict[Node, dict[LayoutChoice, float]]:
     """What each choice of a node costs, with its share of what its inputs cost in the best layouts for it."""
     readers = {v: len(nodes) for v, nodes in graph.consumers().items()}
     row_major: dict[Layout | None, float] = {None: 0.0}
@@ -113,7 +114,7 @@ def _ways(graph: Graph, costs: Costs) -> dict[Node, dict[LayoutChoice, float]]:
         present = [values.get(v, row_major) for v in node.inputs if v is not None]
         ways[node] = spent_by = {}
         for common in dict.fromkeys((None, *(layout for v in present for layout in v))):
-            for choice in _layouts(node, [common if common in v else None for v in present], costs.machine):
+            for choice in _layouts(node, [common if common in v else None for v in present], costs.machine, in_order):
                 spent_by[choice] = costs.node(node, choice) + sum(cost(*need) for need in _needs(node, choice))
         for i, value in enumerate(node.outputs):
             table: dict[Layout | None, float] = {}

@@ -74,6 +74,11 @@ class Layout:
         return self.order == tuple(range(len(self.order)))
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether axes lie in their logical order, blocks aside."""
+        return tuple(part for part in self.order if isinstance(part, int)) == tuple(range(self.rank))
+
+    @property
     def is_unblocked(self) -> bool:
         """Whether it is nothing but an order of axes."""
         return not any(isinstance(part, Block) for part in self.order)

@@ -24,14 +24,17 @@ def choose_layouts(graph: Graph, machine: Machine) -> Graph:
     By dynamic programming over nodes and edges, first to last, then back: what a value costs in a layout is what its
     node and the node's inputs cost in the best layouts for that, shared equally among readers. That is exact for trees.
     A graph is none, and the estimate does not know what will be fused; so the result is taken only where it is clearly
-    better than the greedy one, in which each node takes the first of its choices for what its inputs are in by then. A
-    value is converted once for each layout that it is needed in, always from the one that its node gives, so that no
-    conversion undoes another. Requires: row-major values of static types.
+    better than the greedy one, in which each node takes the first of its choices for what its inputs are in by then.
+    Axes lie in their order but where transposes that leave them elsewhere take less. A value is converted once for each
+    layout that it is needed in, always from the one that its node gives, so that no conversion undoes another.
+    Requires: row-major values of static types.
     Guarantees: inputs and outputs of the graph are row-major.
     """
-    costs, first = Costs(graph, machine), greedy(graph, machine)
-    found = least(graph, costs)
-    return _Rewriter(graph, found if costs.total(found) < CLEARLY * costs.total(first) else first).run()
+    costs = Costs(graph, machine)
+    first, ordered = greedy(graph, machine, in_order=True), least(graph, costs, in_order=True)
+    best = ordered if costs.total(ordered) < CLEARLY * costs.total(first) else first
+    permuted = least(graph, costs, in_order=False)
+    return _Rewriter(graph, permuted if costs.total(permuted) < costs.total(best) else best).run()
 
 
 class _Rewriter:
