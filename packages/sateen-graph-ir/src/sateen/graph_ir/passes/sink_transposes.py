@@ -10,6 +10,8 @@ from sateen.graph_ir.ops.shape import Transpose
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 
 Permutation = tuple[int, ...]
+UNKNOWN_BYTES = 1 << 40
+"""What a tensor of unknown sizes counts as: more than any other, so that fewer such transposes are always better."""
 
 
 def sink_transposes(graph: Graph) -> Graph:
@@ -31,16 +33,16 @@ def sink_transposes(graph: Graph) -> Graph:
 
 
 def _permutations(graph: Graph) -> list[Permutation]:
-    """Those of transposes that another one undoes somewhere, or a reduction may."""
+    """Those of the transposes of a graph, each once, in order."""
     return list(dict.fromkeys(node.op.permutation for node in graph.nodes if isinstance(node.op, Transpose)))
 
 
 def _moved(graph: Graph) -> int:
-    """The bytes that transposes of what is no constant move; those of unknown sizes count as the most."""
+    """The bytes that transposes of what is no constant move."""
     data = [
         n.outputs[0].type for n in graph.nodes if isinstance(n.op, Transpose) and n.inputs[0] not in graph.parameters
     ]
-    return sum(t.bytes if t.is_static else 1 << 40 for t in data)
+    return sum(t.bytes if t.is_static else UNKNOWN_BYTES for t in data)
 
 
 def _sunk(graph: Graph, permutation: Permutation) -> Graph:
