@@ -55,7 +55,7 @@ def types(session: nox.Session) -> None:
     """mypy in strict mode."""
     install(session, "types")
     sources = [str(path) for path in (ROOT / "packages").glob("*/src") if any(path.rglob("*.py"))]
-    programs = [name for name in ("examples", "bench") if any((ROOT / name).glob("*.py"))]
+    programs = [name for name in ("examples", "bench", "docs") if any((ROOT / name).rglob("*.py"))]
     session.run("mypy", "noxfile.py", *sources, *programs, *session.posargs)
 
 

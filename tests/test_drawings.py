@@ -1,5 +1,8 @@
 """The drawings that the documentation shows are those that its programs make."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,49 @@ def test_the_drawing_of_the_readme_is_what_its_command_makes(tmp_path: Path) -> 
 
 
 def test_drawings_of_the_documentation_are_small() -> None:
-    sizes = {path.name: path.stat().st_size for path in DOCS.glob("*.svg")}
+    sizes = {path.name: path.stat().st_size for path in DOCS.rglob("*.svg")}
     assert sizes
     assert {name: size for name, size in sizes.items() if size > 60_000} == {}
+
+
+def drawn_arrows(svg: str) -> dict[str, str]:
+    """What each arrow of a drawing of the structure says, with its style."""
+    return {told: style for style, told in re.findall(r'<path class="([^"]*)"[^>]*><title>(.*?)</title>', svg)}
+
+
+def draw_structure(checkout: Path, drawing: Path) -> str:
+    program = DOCS / "design" / "draw_structure.py"
+    subprocess.run([sys.executable, str(program), str(checkout), str(drawing)], check=True)
+    return drawing.read_text(encoding="utf-8")
+
+
+def test_a_drawing_of_the_structure_tells_imports_past_faces_and_circles(tmp_path: Path) -> None:
+    files = {
+        "sateen-graph-ir/src/sateen/graph_ir/ir/__init__.py": "from sateen.topi.layouts import Layout\n",
+        "sateen-graph-ir/src/sateen/graph_ir/ir/graph.py": (
+            "from sateen.topi.layouts.blocks import Block\n\n\ndef show():\n    from sateen.graph_ir import drawing\n"
+        ),
+        "sateen-graph-ir/src/sateen/graph_ir/drawing.py": (
+            "from sateen.graph_ir.ir import Layout, graph\nimport sateen.runtime.errors\n"
+        ),
+        "sateen-topi/src/sateen/topi/__init__.py": "from sateen.topi.layouts import Layout\n",
+        "sateen-topi/src/sateen/topi/layouts/__init__.py": "from sateen.topi.layouts.blocks import Layout\n",
+        "sateen-topi/src/sateen/topi/layouts/blocks.py": "import numpy\nfrom sateen.runtime.errors import Error\n",
+        "sateen-runtime/src/sateen/runtime/errors.py": "class Error(Exception): ...\n",
+    }
+    for name, text in files.items():
+        file = tmp_path / "packages" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert drawn_arrows(draw_structure(tmp_path, tmp_path / "structure.svg")) == {
+        "graph_ir, loose files → graph_ir.ir, imports: 2": "",
+        "graph_ir, loose files → runtime, loose files, imports: 1": "",
+        "graph_ir.ir → graph_ir, loose files, imports: 1": "circle",
+        "graph_ir.ir → topi.layouts, imports: 2, past the face: 1": "past",
+        "topi.layouts → runtime, loose files, imports: 1": "",
+    }
+
+
+def test_a_folder_without_packages_is_not_drawn(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        draw_structure(tmp_path, tmp_path / "structure.svg")
