@@ -31,8 +31,9 @@ from sateen import runtime
 from sateen.tensor_ir import PeakMeter, build, build_functions, lower, te
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import FLOAT32, Var, const
+from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Store
+from sateen.tensor_ir.ir.types import FLOAT32
 
 Array = np.ndarray[Any, Any]
 

@@ -16,7 +16,8 @@ from computations import COMPUTATIONS, Computation
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar, position
+from sateen.tensor_ir.ir.expr import AxisKind, Const, IterVar
+from sateen.tensor_ir.ir.identity import position
 from sateen.tensor_ir.ir.stmt import LoopKind
 from sateen.tensor_ir.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage

@@ -9,8 +9,10 @@ import pytest
 from sateen.tensor_ir import te
 from sateen.tensor_ir.arith import Analyzer, StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import decl_buffer
-from sateen.tensor_ir.ir.expr import INT64, Load, Var, const
+from sateen.tensor_ir.ir.buffer import Load, decl_buffer
+from sateen.tensor_ir.ir.choices import all_of
+from sateen.tensor_ir.ir.expr import Var, const
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
 
 OPERATIONS = {
     ex.Add: operator.add, ex.Sub: operator.sub, ex.Mul: operator.mul, ex.FloorDiv: operator.floordiv,
@@ -137,7 +139,7 @@ def test_random_assumptions(seed):
     for _ in range(60):
         domain = Domain(rng)
         analyzer = domain.analyzer
-        condition = ex.all_of(
+        condition = all_of(
             [
                 rng.choice(COMPARISONS)(random_index(rng, domain.variables, 2), const(rng.randrange(-3, 9)))
                 for _ in range(rng.randrange(1, 3))
@@ -288,7 +290,7 @@ def test_lanes_that_go_the_same_way_leave_a_comparison(analyzer):
 
 def test_structural_keys_tell_expressions_apart():
     a, b = decl_buffer((4,), name="a"), decl_buffer((4,), name="b")
-    load = [Load(buffer, (e,), ex.FLOAT32) for buffer in (a, b) for e in (i, j)]
+    load = [Load(buffer, (e,), FLOAT32) for buffer in (a, b) for e in (i, j)]
     different = [i, j, const(1), const(1.0), const(1, "int32"), const(0.0), const(-0.0), i + j, j + i, i - j, i < j]
     different += [*load, ~(i < j), te.exp(load[0]), te.log(load[0]), te.select(i < j, i, j), te.piecewise([i, j], i)]
     different += [ex.cast("int32", i), ex.cast("int16", i)]
@@ -299,7 +301,7 @@ def test_structural_keys_tell_expressions_apart():
 
 def doubled(depth):
     """An expression of depth + 2 nodes that stands for a tree of 2^depth leaves."""
-    e = Load(decl_buffer((4,), name="a"), (i,), ex.FLOAT32)
+    e = Load(decl_buffer((4,), name="a"), (i,), FLOAT32)
     for _ in range(depth):
         e = e + e
     return e

@@ -16,10 +16,12 @@ from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import FLOAT32, Load, Var, const
+from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.choices import select
+from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Store
+from sateen.tensor_ir.ir.types import FLOAT32
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
 from sateen.tensor_ir.te import ir_builder
@@ -435,7 +437,7 @@ def test_a_node_that_is_used_twice_is_evaluated_once():
 def test_a_node_that_is_used_twice_in_one_operand_is_evaluated_only_there(compiled):
     def guarded(x, i):
         y = x * x + 1.0
-        return ex.select(i < 2, y * y, ex.select((i > 2) & (y * y > 2.0), y, x))
+        return select(i < 2, y * y, select((i > 2) & (y * y > 2.0), y, x))
 
     function = store(guarded)
     assert kernel_lines(function)[2:13] == [

@@ -16,14 +16,17 @@ from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.intrinsics import INTRINSICS
+from sateen.tensor_ir.ir import buffer, tensor_expr
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
-from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, Load, Var, const
+from sateen.tensor_ir.ir.expr import Expr, Var, const
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, LoopKind, Stmt, Store
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import walk
 
@@ -41,11 +44,11 @@ SUMS = Buffer("sums", DOT.outputs[0].shape, DOT.outputs[0].dtype, Scope.LOCAL)
 OPERANDS = [Buffer(t.name, t.shape, t.dtype, data=np.ones(DOT.shape_of(t), t.dtype.numpy)) for t in DOT.inputs]
 
 
-def whole(buffer: Buffer) -> st.Region:
+def whole(vector: Buffer) -> st.Region:
     """All of a vector."""
-    (extent,) = buffer.shape
+    (extent,) = vector.shape
     assert isinstance(extent, ex.Const)
-    return st.Region(buffer, (ZERO,), (int(extent.value),))
+    return st.Region(vector, (ZERO,), (int(extent.value),))
 
 
 def put(value: Expr) -> Stmt:
@@ -83,7 +86,7 @@ STATEMENTS: dict[type[Stmt], Stmt] = {
     st.Barrier: st.sequence(WRITE, st.Barrier(Scope.SHARED)),
     st.Seq: st.sequence(WRITE, put(const(1.0))),
 }  # fmt: skip
-ONLY_TENSOR_EXPRESSIONS = {ex.IterVar, ex.Read, ex.Reduce}
+ONLY_TENSOR_EXPRESSIONS = {ex.IterVar, Read, Reduce}
 """Of te; lowering leaves none, and the verifier refuses them (test_verify)."""
 BASES = {ex.Binary, ex.Compare}
 
@@ -131,7 +134,7 @@ CASES = {**EXPRESSIONS, **STATEMENTS}
 
 def classes(base: type) -> set[type]:
     """All of loop IR that derive from a class."""
-    named = (*vars(ex).values(), *vars(st).values())
+    named = [value for module in (ex, buffer, tensor_expr, st) for value in vars(module).values()]
     return {c for c in named if isinstance(c, type) and issubclass(c, base)} - {base}
 
 

@@ -8,7 +8,10 @@ import pytest
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import BOOL, FLOAT32, INT64, Const, Var, as_expr, const
+from sateen.tensor_ir.ir.choices import conjuncts
+from sateen.tensor_ir.ir.expr import Const, Var, as_expr, const
+from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
+from sateen.tensor_ir.ir.types import BOOL, FLOAT32, INT64
 
 x, y = Var("x"), Var("y")
 f = Var("f", FLOAT32)
@@ -101,7 +104,7 @@ def test_conditions_fold():
     assert te.select(yes, x, y) is x
     assert te.select(no, x, y) is y
     assert te.all() is ex.TRUE
-    assert next(ex.conjuncts((p & (x < y)) & ex.TRUE)) is p
+    assert next(conjuncts((p & (x < y)) & ex.TRUE)) is p
 
 
 def test_conversion_to_the_same_type_is_nothing():
@@ -197,12 +200,12 @@ def test_dictionaries_and_sets_go_by_identity():
     twin = Var("x")
     assert len({x, y, x, twin}) == 3
     assert {x: 1, twin: 2}[x] == 1
-    assert ex.is_among(x, [y, x])
-    assert not ex.is_among(x, [y, twin])
-    assert ex.position(x, [twin, y, x]) == 2
-    assert ex.same_nodes([x, y], (x, y))
-    assert not ex.same_nodes([x, y], [twin, y])
-    assert not ex.same_nodes([x, y], [x])
+    assert is_among(x, [y, x])
+    assert not is_among(x, [y, twin])
+    assert position(x, [twin, y, x]) == 2
+    assert same_nodes([x, y], (x, y))
+    assert not same_nodes([x, y], [twin, y])
+    assert not same_nodes([x, y], [x])
 
 
 @pytest.mark.parametrize("decided", [True, np.True_, x is y])

@@ -7,9 +7,9 @@ from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.codegen.object_code import generate
-from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.digests import digest
-from sateen.tensor_ir.ir.expr import Expr, Load, Var, const
+from sateen.tensor_ir.ir.expr import Expr, Var, const
 from sateen.tensor_ir.ir.stmt import For, Function, If, LoopKind, While, invoke, sequence
 
 INT64, UINT8 = DType.of("int64"), DType.of("uint8")

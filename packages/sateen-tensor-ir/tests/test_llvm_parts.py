@@ -21,10 +21,11 @@ from sateen.tensor_ir.codegen.llvm.values import Value, literal
 from sateen.tensor_ir.codegen.llvm.windows import Windows
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, flatten
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import INDEX, Load, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, Seq, Store
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.targets import architecture_named
 
 TRIPLE = "x86_64-unknown-linux-gnu"

@@ -11,9 +11,11 @@ from sateen.runtime.errors import ArgumentError, ExecutionError, LoweringError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.choices import select
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, Let, Store
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
 from sateen.tensor_ir.lower import lower
 from sateen.tensor_ir.lower.insert_barriers import insert_barriers
 
@@ -172,11 +174,11 @@ def test_the_operand_that_is_not_chosen_is_not_evaluated():
 
 
 def test_a_shared_node_is_evaluated_only_where_it_is_chosen():
-    x, y, i = Buffer("x", (ex.const(2),), ex.FLOAT32), Buffer("y", (ex.const(3),), ex.FLOAT32), ex.Var("i")
-    square = ex.Load(x, (i,), ex.FLOAT32)
+    x, y, i = Buffer("x", (ex.const(2),), FLOAT32), Buffer("y", (ex.const(3),), FLOAT32), ex.Var("i")
+    square = Load(x, (i,), FLOAT32)
     for _ in range(40):  # as a tree this would be 2^40 loads
         square = square * square
-    value = ex.select(i < 2, square + square, ex.const(0.0))
+    value = select(i < 2, square + square, ex.const(0.0))
     text = "function f(x: float32[2], y: out float32[3])\n  for i in [0, 3):\n    y[i] = 0.0f"
     frame = parse_function(text)
     loop = frame.body
@@ -308,8 +310,8 @@ def test_symbols_that_no_argument_gives():
 
 
 def test_a_malformed_function_is_not_executed():
-    x, v = Buffer("x", (), ex.INT64), ex.Var("v", ex.INT64)
-    function = Function("f", (x,), frozenset({x}), Let(ex.Var("w", ex.INT64), v, Store(x, (), v)))
+    x, v = Buffer("x", (), INT64), ex.Var("v", INT64)
+    function = Function("f", (x,), frozenset({x}), Let(ex.Var("w", INT64), v, Store(x, (), v)))
     with pytest.raises(LoweringError, match="variable 'v' is used where nothing binds it"):
         run(function, [np.zeros((), "int64")])
 

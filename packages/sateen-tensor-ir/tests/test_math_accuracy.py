@@ -15,6 +15,7 @@ import pytest
 from sateen.tensor_ir import build, te
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.types import FLOAT32
 from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
 
 Array = np.ndarray[Any, Any]
@@ -75,7 +76,7 @@ class Evaluator:
                 return self.value(DEFAULT_RULES.expand(e))
             case ex.Call():
                 return CALLS[e.name](*[self.value(a) for a in e.args])
-            case ex.Add() | ex.Sub() if self.fused and e.dtype == ex.FLOAT32:
+            case ex.Add() | ex.Sub() if self.fused and e.dtype == FLOAT32:
                 return np.asarray(BINARIES[type(e)](self.exact(e.a), self.exact(e.b)), np.float32)
             case ex.Binary():
                 return BINARIES[type(e)](self.value(e.a), self.value(e.b))
@@ -89,8 +90,8 @@ class Evaluator:
 
 
 def apply(name: str, *arguments: Array, fused: bool = True) -> Array:
-    variables = [ex.Var(f"x{i}", ex.FLOAT32) for i in range(len(arguments))]
-    body = DEFAULT_RULES.expand(ex.Call(name, tuple(variables), ex.FLOAT32))
+    variables = [ex.Var(f"x{i}", FLOAT32) for i in range(len(arguments))]
+    body = DEFAULT_RULES.expand(ex.Call(name, tuple(variables), FLOAT32))
     with np.errstate(all="ignore"):
         return Evaluator(dict(zip(variables, arguments, strict=True)), fused=fused).value(body)
 

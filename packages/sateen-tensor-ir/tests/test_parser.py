@@ -8,12 +8,13 @@ import pytest
 from sateen.tensor_ir import te
 from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import structural_equal, why_different
-from sateen.tensor_ir.ir.expr import FLOAT32, Var, const
+from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.parser import ParseError, parse_expr, parse_function, parse_stmt
 from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, Function, Let, LoopKind, Seq, Store
+from sateen.tensor_ir.ir.types import FLOAT32, INDEX, INT64, int_range
 from sateen.tensor_ir.lower import lower
 
 PROGRAM = """\
@@ -82,7 +83,7 @@ def test_what_is_parsed_has_the_structure_that_the_text_shows():
 
 
 def test_where_a_let_ends_is_kept():
-    b, x = Buffer("b", (const(4),), ex.INT64), Var("x")
+    b, x = Buffer("b", (const(4),), INT64), Var("x")
     store = Store(b, (const(0),), const(1))
     for body in (Seq((Let(x, const(1), store), store)), Let(x, const(1), Seq((store, store))), Let(x, const(1), EMPTY)):
         is_round_trip(Function("f", (b,), frozenset({b}), body))
@@ -106,7 +107,7 @@ def test_a_function_may_have_any_name():
 
 def test_literals_of_every_type():
     for dtype in ("int8", "uint8", "int16", "uint64", "int64"):
-        low, high = ex.int_range(ex.DType.of(dtype))
+        low, high = int_range(ex.DType.of(dtype))
         for value in (low, high):
             e = parse_expr(str(const(value, dtype)))
             assert (e.value, str(e.dtype)) == (value, dtype)
@@ -118,23 +119,23 @@ def test_literals_of_every_type():
 
 def test_a_conversion_is_told_from_a_literal():
     n = Var("n")
-    for e in (ex.Cast(const(2.0), ex.DType.of("float64")), ex.Cast(n, FLOAT32), ex.Cast(const(True), ex.INT64)):
+    for e in (ex.Cast(const(2.0), ex.DType.of("float64")), ex.Cast(n, FLOAT32), ex.Cast(const(True), INT64)):
         again = parse_expr(str(e), {"n": n})
         assert why_different(e, again) is None
         assert isinstance(again, ex.Cast)
 
 
 def test_an_index_is_told_from_data():
-    n, d = Var("n"), Var("d", ex.INT64)
+    n, d = Var("n"), Var("d", INT64)
     keys = StructuralKeys()
     for index, data, texts in (
-        (const(5), const(5, ex.INT64), ("5", "int64(5)")),
-        (ex.cast(ex.INDEX, d), d, ("index(d)", "d")),
-        (n, ex.cast(ex.INT64, n), ("n", "int64(n)")),
-        (ex.cast(ex.INDEX, d) * 5 + n, d * 5 + n, ("index(d) * 5 + n", "d * int64(5) + int64(n)")),
+        (const(5), const(5, INT64), ("5", "int64(5)")),
+        (ex.cast(INDEX, d), d, ("index(d)", "d")),
+        (n, ex.cast(INT64, n), ("n", "int64(n)")),
+        (ex.cast(INDEX, d) * 5 + n, d * 5 + n, ("index(d) * 5 + n", "d * int64(5) + int64(n)")),
     ):
         assert (str(index), str(data)) == texts
-        for e, dtype in ((index, ex.INDEX), (data, ex.INT64)):
+        for e, dtype in ((index, INDEX), (data, INT64)):
             again = parse_expr(str(e), {"n": n, "d": d})
             assert why_different(e, again) is None
             assert again.dtype == e.dtype == dtype
@@ -250,7 +251,7 @@ function f(A: inout float32[4])
 def test_what_repeats_is_read_back():
     i = Var("i")
     buffer = Buffer("A", (const(4),), FLOAT32)
-    e = ex.Load(buffer, (i,), FLOAT32)
+    e = Load(buffer, (i,), FLOAT32)
     for _ in range(60):
         e = te.select(te.exp(e) + te.log(e) < 0.5, te.sqrt(e), te.exp(e) * te.log(e) + te.sin(e) * 2.0)
     loop = For(i, const(0), const(4), LoopKind.SERIAL, Store(buffer, (i,), e))

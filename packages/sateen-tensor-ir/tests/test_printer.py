@@ -4,8 +4,8 @@ import numpy as np
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope, decl_buffer
-from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Const, Var, const
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope, decl_buffer
+from sateen.tensor_ir.ir.expr import Const, Var, const
 from sateen.tensor_ir.ir.stmt import (
     EMPTY,
     Allocate,
@@ -21,6 +21,7 @@ from sateen.tensor_ir.ir.stmt import (
     Store,
     While,
 )
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
 from sateen.tensor_ir.te.ir_builder import create
 
 x, y = Var("x"), Var("y")
@@ -66,7 +67,7 @@ def test_tensor_expressions():
 
 def test_every_statement():
     buffer = decl_buffer((4,), name="b", scope="local")
-    element = ex.Load(buffer, (x,), FLOAT32)
+    element = Load(buffer, (x,), FLOAT32)
     statement = Allocate(
         buffer,
         Seq(
@@ -102,7 +103,7 @@ def test_every_statement():
 
 def chain(length):
     """A term that the next one reads three times, and so on."""
-    e = ex.Load(decl_buffer((4,), name="a"), (x,), FLOAT32)
+    e = Load(decl_buffer((4,), name="a"), (x,), FLOAT32)
     for _ in range(length):
         e = te.select(te.exp(e) + te.log(e) < 0.5, te.sqrt(e), te.exp(e) * te.log(e) + te.sin(e) * 2.0)
     return e
@@ -148,7 +149,7 @@ def test_the_header_of_a_function():
     a = Buffer("A", (n, n), FLOAT32, strides=(s, const(1)), alignment=4)
     b, c, d = (decl_buffer((n,), name=name) for name in "BCD")
     w = Buffer("W", (const(2),), FLOAT32, data=np.array([1, 2], "float32"))
-    body = Store(b, (const(0),), ex.Load(w, (const(1),), FLOAT32))
+    body = Store(b, (const(0),), Load(w, (const(1),), FLOAT32))
     function = Function("f", (a, b, c, d), frozenset({b, c}), body, frozenset({c, d}))
     inputs_and_outputs = "B: out float32[n], C: inout float32[n], D: aliased float32[n]"
     assert str(function).splitlines() == [

@@ -8,7 +8,8 @@ import pytest
 
 from sateen.runtime.errors import ExpressionError, ScheduleError
 from sateen.tensor_ir import te
-from sateen.tensor_ir.ir.expr import AxisKind, Reduce
+from sateen.tensor_ir.ir.expr import AxisKind
+from sateen.tensor_ir.ir.tensor_expr import Reduce
 from sateen.tensor_ir.te.tensor import reads
 
 a = te.placeholder((4, 8), name="a")
@@ -128,7 +129,7 @@ def test_misused_functions():
     refused("reinterpret expects types of equal width, found int64 as float32", lambda: te.reinterpret("float32", n))
     i = te.compute((3,), lambda i: i.astype("float32")).op.axis[0]
     refused("piecewise over axis 'i' of extent 3 expects as many bodies, found 2",
-            lambda: te.tensor.piecewise([n, n], i))  # fmt: skip
+            lambda: te.piecewise([n, n], i))  # fmt: skip
 
 
 def test_extreme_values():

@@ -13,12 +13,11 @@ from sateen.runtime.errors import ArgumentError, ScheduleError
 from sateen.tensor_ir import build, te
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Load, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import For, LoopKind, Stmt, Store, sequence
 from sateen.tensor_ir.lower import lower
-from sateen.tensor_ir.te.protocols import NestBuilder, Oracle
-from sateen.tensor_ir.te.tensor import Operation, Tensor
+from sateen.tensor_ir.te.tensor import NestBuilder, Operation, Oracle, Tensor
 
 
 class RunningSumOp(Operation):

@@ -8,8 +8,8 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Var, const
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import (
     EMPTY,
@@ -28,6 +28,7 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     invoke,
 )
+from sateen.tensor_ir.ir.types import BOOL, FLOAT32, INDEX, INT64
 from sateen.tensor_ir.ir.verifier import verify
 
 A = Buffer("A", (const(4),), FLOAT32)
@@ -116,10 +117,10 @@ def test_calls_and_timestamps():
     with pytest.raises(LoweringError, match="expects an offset for each buffer, found 0 offsets for 1 buffers"):
         Invoke("kernel", (A,), ())
     refused("buffer 't' is used outside of its allocation", Timestamp(unknown, 0))
-    index = Buffer("index", (const(4),), ex.INDEX)
+    index = Buffer("index", (const(4),), INDEX)
     refused("buffer 'index' has elements of index, which memory does not hold", Allocate(index, EMPTY))
     refused("a call of 'f' takes and gives data, found index", Evaluate(ex.Call("f", (ZERO,), FLOAT32)))
-    refused("a call of 'f' takes and gives data, found index", Evaluate(ex.Call("f", (), ex.INDEX)))
+    refused("a call of 'f' takes and gives data, found index", Evaluate(ex.Call("f", (), INDEX)))
     refused("a timestamp expects int64, found float32", Timestamp(A, 0))
 
 
@@ -141,14 +142,14 @@ def test_parameters():
 
 def test_indices():
     refused("buffer 'A' has 1 dimensions, found 2 indices", Store(A, (ZERO, ZERO), HALF))
-    refused("buffer 'A' has 1 dimensions, found 0 indices", put(ex.Load(A, (), FLOAT32)))
+    refused("buffer 'A' has 1 dimensions, found 0 indices", put(Load(A, (), FLOAT32)))
     narrow = const(0, "int32")
     refused("an index of buffer 'A' expects index, found int32(0) of int32", put(HALF, narrow))
 
 
 def test_types():
     refused("buffer 'A' expects float32, found 1 of index\n  in A[0] = 1", put(ONE))
-    refused("a load from buffer 'A' expects float32, found A[0] of int64", put(ex.Load(A, (ZERO,), INT64)))
+    refused("a load from buffer 'A' expects float32, found A[0] of int64", put(Load(A, (ZERO,), INT64)))
     refused("variable 'i' expects index, found 0.5f of float32", Let(i, HALF, store))
     refused("a condition expects bool, found index", If(ONE, store))
     refused("a condition expects bool, found index", While(ONE, store))
@@ -208,14 +209,14 @@ def test_no_tensor_expression_is_left():
 
 
 def test_a_shared_node_is_checked_once():
-    e = ex.Load(A, (ZERO,), FLOAT32)
+    e = Load(A, (ZERO,), FLOAT32)
     for _ in range(60):
         e = e + e
     verify(Function("f", (A,), frozenset({A}), put(e)))
 
 
 def test_bits_become_a_type_of_the_same_width():
-    load = ex.Load(A, (ZERO,), FLOAT32)
+    load = Load(A, (ZERO,), FLOAT32)
     message = "'reinterpret' expects types of equal width, found float32 as "
     refused(message + "float64", put(ex.cast(FLOAT32, ex.Reinterpret(load, DType.of("float64")))))
-    refused(message + "bool", put(ex.cast(FLOAT32, ex.Reinterpret(load, ex.BOOL))))
+    refused(message + "bool", put(ex.cast(FLOAT32, ex.Reinterpret(load, BOOL))))

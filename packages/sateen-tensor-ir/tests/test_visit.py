@@ -6,7 +6,8 @@ from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import decl_buffer
 from sateen.tensor_ir.ir.equal import structural_equal
-from sateen.tensor_ir.ir.expr import Add, Const, Var, const, same_nodes
+from sateen.tensor_ir.ir.expr import Add, Const, Var, const
+from sateen.tensor_ir.ir.identity import same_nodes
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import For, Let, Stmt, Store, lets
 from sateen.tensor_ir.ir.visit import (

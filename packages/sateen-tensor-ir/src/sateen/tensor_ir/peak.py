@@ -9,9 +9,10 @@ from sateen.runtime.ndarray import NDArray, array, empty
 from sateen.runtime.timing import time_evaluator
 from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import FLOAT32, Load, Var, const
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.stmt import Allocate, For, Function, LoopKind, Store, sequence
+from sateen.tensor_ir.ir.types import FLOAT32
 from sateen.tensor_ir.targets import Machine
 
 

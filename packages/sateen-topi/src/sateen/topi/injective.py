@@ -174,7 +174,7 @@ class _Accesses:
         return form.terms.get(unit, 0)
 
 
-def _address(read: Read) -> Expr:
+def _address(read: Read[te.Tensor]) -> Expr:
     """The row-major position of an element of a tensor."""
     position: Expr = te.const(0)
     for index, extent in zip(read.indices, read.tensor.shape, strict=True):

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import IterVar, Read, Reduce, is_among, is_const, walk
-from sateen.tensor_ir.te.tensor import Operation, reads
+from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
 from sateen.topi.operator import Computation
 
 
@@ -45,7 +45,7 @@ def _kind_of_stage(op: Operation) -> Kind:
     return max((_kind_of_read(r, op.axis, analyzer) for b in op.body for r in reads(b)), default=Kind.BROADCAST)
 
 
-def _kind_of_read(read: Read, axes: tuple[IterVar, ...], analyzer: Analyzer) -> Kind:
+def _kind_of_read(read: Read[Tensor], axes: tuple[IterVar, ...], analyzer: Analyzer) -> Kind:
     indices = [analyzer.simplify(i) for i in read.indices]
     own = [a for a in axes if not is_const(a.extent, 1)]
     moving = [i for i, extent in zip(indices, read.tensor.shape, strict=True) if not is_const(extent, 1)]

@@ -128,7 +128,7 @@ def depends_on(tensor: te.Tensor, source: te.Tensor) -> bool:
     return tensor is source or any(depends_on(t, source) for t in tensor.op.inputs)
 
 
-def _is_identity(read: Read, axes: Sequence[IterVar]) -> bool:
+def _is_identity(read: Read[te.Tensor], axes: Sequence[IterVar]) -> bool:
     if shape_of(read.tensor) != tuple(extent_of(axis.extent) for axis in axes):
         return False
     analyzer = Analyzer()

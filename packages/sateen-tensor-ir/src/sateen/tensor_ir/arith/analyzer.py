@@ -17,7 +17,9 @@ from sateen.tensor_ir.arith.division import divide_linear, modulo_linear
 from sateen.tensor_ir.arith.linear import Linear, constant, term
 from sateen.tensor_ir.arith.structure import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import INDEX, Expr, Var
+from sateen.tensor_ir.ir.choices import conjuncts
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.types import INDEX, int_range, wrap
 from sateen.tensor_ir.ir.visit import map_children, operands_first
 
 _DEEP = 40
@@ -102,7 +104,7 @@ class Analyzer:
         apart by its variable alone.
         """
         saved: list[tuple[Var, Bound]] = []
-        for conjunct in ex.conjuncts(condition):
+        for conjunct in conjuncts(condition):
             form = self.slack(conjunct)
             if form is None:
                 continue
@@ -202,7 +204,7 @@ class Analyzer:
             return Interval(0, 1)
         if not e.dtype.is_int:
             return _UNKNOWN
-        least, most = ex.int_range(e.dtype)
+        least, most = int_range(e.dtype)
         match e:
             case ex.Const():
                 return Interval(int(e.value), int(e.value))
@@ -337,15 +339,15 @@ class Analyzer:
         result: Expr | None = None
         for atom, coefficient in sorted(form.terms.items(), key=lambda item: item[1] < 0):
             if result is None:
-                result = ex.multiply(atom, ex.wrap(coefficient, INDEX))
+                result = ex.multiply(atom, wrap(coefficient, INDEX))
             elif coefficient < 0:
-                result = ex.subtract(result, ex.multiply(atom, ex.wrap(-coefficient, INDEX)))
+                result = ex.subtract(result, ex.multiply(atom, wrap(-coefficient, INDEX)))
             else:
-                result = ex.add(result, ex.multiply(atom, ex.wrap(coefficient, INDEX)))
-        rest = ex.wrap(form.constant, INDEX)
+                result = ex.add(result, ex.multiply(atom, wrap(coefficient, INDEX)))
+        rest = wrap(form.constant, INDEX)
         if result is None:
             return ex.const(rest)
-        return ex.subtract(result, ex.wrap(-rest, INDEX)) if rest < 0 else ex.add(result, rest)
+        return ex.subtract(result, wrap(-rest, INDEX)) if rest < 0 else ex.add(result, rest)
 
     def _forget(self) -> None:
         """Ranges have changed, and with them what expressions simplify to."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Load
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import children, operands_first, unknown
 
 
@@ -34,7 +36,7 @@ class StructuralKeys:
 def _facts(e: Expr) -> Iterator[object]:
     """What tells a node from others of its class and children."""
     match e:
-        case Var() | ex.Reduce():
+        case Var() | Reduce():
             yield e
         case ex.Const():
             yield repr(e.value)
@@ -44,9 +46,9 @@ def _facts(e: Expr) -> Iterator[object]:
         case ex.Call():
             yield e.name
             yield e.dtype
-        case ex.Load():
+        case Load():
             yield e.buffer
-        case ex.Read():
+        case Read():
             yield e.tensor
         case ex.Binary() | ex.Not() | ex.Select() | ex.Piecewise():
             pass

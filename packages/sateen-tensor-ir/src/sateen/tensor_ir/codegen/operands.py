@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Analyzer
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 
 
-def no_code(s: Intrinsic, function: str, target: str, needed: str = "") -> CodegenError:
+def no_code(s: Intrinsic[TensorIntrinsic], function: str, target: str, needed: str = "") -> CodegenError:
     """What an emitter raises for an instruction that it has no code for, or only where there is what is `needed`."""
     remedy = f", only for processors with {needed}" if needed else ""
     return CodegenError(f"{function}: {target} has no code for intrinsic {s.instruction.name!r}{remedy}")
 
 
-def require_contiguous(s: Intrinsic, analyzer: Analyzer) -> None:
+def require_contiguous(s: Intrinsic[TensorIntrinsic], analyzer: Analyzer) -> None:
     """Raise CodegenError, naming the operand, where the elements of a region are not one behind the other."""
     for operand, region in zip(s.instruction.operands, s.regions, strict=True):
         if not _is_contiguous(region, analyzer):

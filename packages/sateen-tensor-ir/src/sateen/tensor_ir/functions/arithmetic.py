@@ -10,7 +10,8 @@ import numpy as np
 
 from sateen.tensor_ir.functions.function import Array, Kind, MathFunction, Signature
 from sateen.tensor_ir.functions.spelling import LibraryFunction, LlvmIntrinsic
-from sateen.tensor_ir.ir.expr import Expr, const, select
+from sateen.tensor_ir.ir.choices import select
+from sateen.tensor_ir.ir.expr import Expr, const
 
 _ONE_FLOAT = Signature(Kind.FLOAT)
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, shift_left, shift_right
-from sateen.tensor_ir.ir.expr import FLOAT32, Expr, const, minimum, reinterpret, select
+from sateen.tensor_ir.ir.choices import select
+from sateen.tensor_ir.ir.expr import Expr, const, minimum, reinterpret
+from sateen.tensor_ir.ir.types import FLOAT32
 
 INT32 = DType.of("int32")
 UINT64 = DType.of("uint64")

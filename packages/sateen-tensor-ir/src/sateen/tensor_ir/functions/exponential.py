@@ -24,7 +24,9 @@ from sateen.tensor_ir.functions.bits import (
 from sateen.tensor_ir.functions.function import FLOAT64, Array, Kind, MathFunction, Signature
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction, LlvmIntrinsic
-from sateen.tensor_ir.ir.expr import FLOAT32, Expr, const, maximum, minimum, select
+from sateen.tensor_ir.ir.choices import select
+from sateen.tensor_ir.ir.expr import Expr, const, maximum, minimum
+from sateen.tensor_ir.ir.types import FLOAT32
 
 _ONE_FLOAT = Signature(Kind.FLOAT)
 

@@ -12,7 +12,8 @@ import numpy as np
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.functions.spelling import CSpelling, LlvmSpelling
-from sateen.tensor_ir.ir.expr import FLOAT32, Call, Const, Expr, as_data, as_expr, call, cast
+from sateen.tensor_ir.ir.expr import Call, Const, Expr, as_data, as_expr, call, cast
+from sateen.tensor_ir.ir.types import FLOAT32
 
 Array = np.ndarray[Any, Any]
 FLOAT64 = DType.of("float64")

@@ -17,7 +17,7 @@ from sateen.tensor_ir.functions.spelling import (
     Routine,
     RoutineCall,
 )
-from sateen.tensor_ir.ir.expr import wrap
+from sateen.tensor_ir.ir.types import wrap
 
 _TWO_INTEGERS = Signature(Kind.INTEGER, 2)
 _AMOUNT = Domain(1, "an amount", lambda dtype: range(dtype.bits))

@@ -10,7 +10,9 @@ from sateen.tensor_ir.functions.exponential import LN2_HIGH, LN2_LOW
 from sateen.tensor_ir.functions.function import FLOAT64, Kind, MathFunction, Signature
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction
-from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, reinterpret, select
+from sateen.tensor_ir.ir.choices import select
+from sateen.tensor_ir.ir.expr import Expr, reinterpret
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
 
 # (ln(1 + f) - f + f²/2) / f³ on [√½ - 1, √2 - 1]; the error of ln(1 + f) is 2^-27.4 of it
 _LOG1P = (0.3333333, -0.2500082, 0.20001242, -0.16623409, 0.1420158, -0.1315961, 0.12762217, -0.07636439)

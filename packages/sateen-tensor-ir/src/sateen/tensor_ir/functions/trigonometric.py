@@ -21,7 +21,9 @@ from sateen.tensor_ir.functions.bits import (
 from sateen.tensor_ir.functions.function import Kind, MathFunction, Signature
 from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
 from sateen.tensor_ir.functions.spelling import LibraryFunction
-from sateen.tensor_ir.ir.expr import FLOAT32, INT64, Expr, const, maximum, reinterpret, select
+from sateen.tensor_ir.ir.choices import select
+from sateen.tensor_ir.ir.expr import Expr, const, maximum, reinterpret
+from sateen.tensor_ir.ir.types import FLOAT32, INT64
 
 # The fraction bits of 2^-24 / 2π, from the first on
 _INVERSE_TURN = (0x00000028BE60DB93, 0x91054A7F09D5F47D, 0x4D377036D8A5664F, 0x10E4107F9458EAF7)

@@ -22,9 +22,9 @@ from sateen.tensor_ir.interpret.symbols import evaluate_shape
 from sateen.tensor_ir.interpret.unknown import differ, equal, is_unknown
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Expr, IterVar, Reduce, Var
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.stmt import Stmt
-from sateen.tensor_ir.te.reduction import Combiner
+from sateen.tensor_ir.ir.tensor_expr import Combiner, Read, Reduce
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +36,7 @@ MAX_POINTS = 1 << 18
 
 
 class ElementOracle:
-    """Evaluates operations that have a body, from arrays of inputs: a `te.protocols.Oracle`."""
+    """Evaluates operations that have a body, from arrays of inputs: a `te.tensor.Oracle`."""
 
     def __init__(self, inputs: Mapping[Tensor, Array], symbols: Mapping[Var, int], functions: Meanings) -> None:
         self.known = {t: _widened(a, t.dtype) for t, a in inputs.items()}
@@ -226,7 +226,7 @@ class _Evaluator:
                 if e not in self.points:
                     raise self.error(f"variable {e.name!r} has no value; pass it in symbols=")
                 return self.points[e]
-            case ex.Read():
+            case Read():
                 return self.read(e)
             case ex.And():
                 return self.choose([self.value(e.a)], [e.b], ex.FALSE)
@@ -285,7 +285,7 @@ class _Evaluator:
         last = len(e.branches) - 1
         return self.choose([index == i for i in range(last)], e.branches[:last], e.branches[last])
 
-    def read(self, e: ex.Read) -> Array:
+    def read(self, e: Read[Tensor]) -> Array:
         array = self.definition.known[e.tensor]
         indices = [self.value(i) for i in e.indices]
         for d, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):

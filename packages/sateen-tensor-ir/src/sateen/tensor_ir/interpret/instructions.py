@@ -9,6 +9,7 @@ import numpy as np
 
 from sateen.tensor_ir.interpret.memory import Indices, SharedMemory, Worker
 from sateen.tensor_ir.interpret.scalars import elements
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import Intrinsic
 
 
@@ -19,7 +20,7 @@ class Execution:
     storing.
     """
 
-    def __init__(self, s: Intrinsic, contested: Sequence[bool]) -> None:
+    def __init__(self, s: Intrinsic[Instruction], contested: Sequence[bool]) -> None:
         self.instruction = s.instruction
         self.extents = [region.extents for region in s.regions]
         self.contested = tuple(contested)

@@ -24,8 +24,9 @@ from sateen.tensor_ir.interpret.memory import Clock, Memory, SharedMemory, inter
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_written, read_by
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
     THREADS,
@@ -46,6 +47,7 @@ from sateen.tensor_ir.ir.stmt import (
     Timestamp,
     While,
 )
+from sateen.tensor_ir.ir.types import INDEX, wrap
 from sateen.tensor_ir.ir.visit import children, free_vars, unknown, walk
 
 MAX_LOOPS = 15
@@ -231,7 +233,7 @@ class _Writer:
         by = f"_by({self.worker_text()}, " if self.is_contested(s.buffer) else "("
         self.line(f"{self.name(s.buffer)}.store{by}{self.indices(s.indices)}, {value})")
 
-    def intrinsic(self, s: Intrinsic) -> None:
+    def intrinsic(self, s: Intrinsic[Instruction]) -> None:
         starts = "".join(f"{self.indices(region.indices)}, " for region in s.regions)
         memories = "".join(f"{self.name(buffer)}, " for buffer in s.buffers)
         execution = self.constant(Execution(s, [self.is_contested(buffer) for buffer in s.buffers]))
@@ -369,7 +371,7 @@ class _Writer:
                 return self.constant(value) if e.dtype.is_float else f"({value})"
             case Var():
                 return self.name(e)
-            case ex.Load():
+            case Load():
                 by = f".load_by({self.worker_text()}, " if self.is_contested(e.buffer) else "["
                 return f"{self.name(e.buffer)}{by}{self.indices(e.indices)}{']' if by == '[' else ')'}"
             case ex.And():
@@ -399,9 +401,9 @@ class _Writer:
 
     def wrapped(self, text: str, e: Expr) -> str:
         """Integers of data wrap, an index does not (docs/semantics.md 2.1, 3.1)."""
-        if isinstance(e, ex.FloorMod) or e.dtype == ex.INDEX:
+        if isinstance(e, ex.FloorMod) or e.dtype == INDEX:
             return text
-        return f"{self.constant(partial(ex.wrap, dtype=e.dtype))}({text})"
+        return f"{self.constant(partial(wrap, dtype=e.dtype))}({text})"
 
     def choice(self, condition: Expr, then: Expr, otherwise: Expr) -> str:
         """One of two operands: only that one is evaluated."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir.ir.expr import FLOAT32, INDEX, INT64, int_range, wrap
+from sateen.tensor_ir.ir.types import FLOAT32, INDEX, INT64, int_range, wrap
 
 Value = Any
 """int, bool, np.float32 or np.float64."""

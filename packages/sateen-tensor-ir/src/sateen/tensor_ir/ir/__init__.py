@@ -1,29 +1,11 @@
 """Loop IR: expressions, statements, buffers, functions, and what walks them. What siblings use of it is listed here."""
 
 from sateen.tensor_ir.ir.access import read_by, written_by
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.choices import all_of
 from sateen.tensor_ir.ir.digests import digest
-from sateen.tensor_ir.ir.expr import (
-    INDEX,
-    INT64,
-    Call,
-    Const,
-    Expr,
-    FloorMod,
-    IterVar,
-    Load,
-    Read,
-    Reduce,
-    Var,
-    all_of,
-    cast,
-    const,
-    int_range,
-    is_among,
-    is_const,
-    logical_and,
-    position,
-)
+from sateen.tensor_ir.ir.expr import Call, Const, Expr, FloorMod, IterVar, Var, cast, const, is_const, logical_and
+from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.parser import ParseError
 from sateen.tensor_ir.ir.stmt import (
     DENORMALS,
@@ -39,6 +21,8 @@ from sateen.tensor_ir.ir.stmt import (
     invoke,
     sequence,
 )
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.types import INDEX, INT64, int_range
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import StatementRewriter, children, substitute, walk
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Load
+from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.stmt import Intrinsic, Invoke, Store, Timestamp
 from sateen.tensor_ir.ir.visit import Node, walk
 

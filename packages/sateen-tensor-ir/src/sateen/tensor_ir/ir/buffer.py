@@ -10,7 +10,8 @@ import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError, ScheduleError
-from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type, subscript
+from sateen.tensor_ir.ir.choices import subscript
+from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type
 
 
 class Scope(Enum):
@@ -86,6 +87,15 @@ class Buffer:
             return 1
         last = self.offset(tuple(extent - 1 for extent in self.shape))
         return int(last.value) + 1 if isinstance(last, Const) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Load(Expr):
+    """An element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    dtype: DType
 
 
 def shape_of(shape: Any) -> tuple[Expr, ...]:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
@@ -80,7 +80,7 @@ class _Writer:
                 yield str(node.dtype)
             case ex.Call():
                 yield f"{node.name}:{node.dtype}"
-            case ex.Load():
+            case Load():
                 yield self.buffer(node.buffer)
             case Store() | Prefetch() | Allocate():
                 yield self.buffer(node.buffer)

@@ -1,7 +1,7 @@
-"""Expressions: what a tensor element is computed from, before and after lowering.
+"""Expressions: what a tensor element is computed from, before and after lowering; and what Python's operators build.
 
 Nodes are immutable; `==` builds a comparison, dictionaries and sets go by identity. The grammar (`*` marks what only a
-tensor expression holds, `+` what only loop IR holds):
+tensor expression holds, see `tensor_expr`, `+` what only loop IR holds, see `buffer`):
 
     e = Const | Var | Cast(e) | Reinterpret(e) | e op e | Not(e) | Select(e, e, e) | Call(name, e...)
       | Piecewise(e..., index) | Read(tensor, e...)* | Reduce(combiner, e..., axes, where)* | Load(buffer, e...)+
@@ -11,50 +11,20 @@ Their meaning (overflow, rounding, which operand may be left unevaluated) is in 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from functools import partial
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from sateen.runtime.dtype import DType, TypeCode
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
-from sateen.tensor_ir.ir.index_type import IndexType
-
-if TYPE_CHECKING:
-    from sateen.tensor_ir.ir.buffer import Buffer
-    from sateen.tensor_ir.te.reduction import Combiner
-    from sateen.tensor_ir.te.tensor import Tensor
-
-INDEX = IndexType(TypeCode.INT, 64)
-"""Of loop variables, extents and subscripts."""
-INT64 = DType.of("int64")
-FLOAT32 = DType.of("float32")
-BOOL = DType.of("bool")
+from sateen.tensor_ir.ir.span import Span
+from sateen.tensor_ir.ir.types import BOOL, FLOAT32, INDEX, INT64, IndexType, int_range, wrap
 
 Scalar = int | float | bool
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Where in the user's program a node was made."""
-
-    file: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
-
-
-def caller_span() -> Span | None:
-    """The innermost frame outside of this package: the line that the user wrote."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("sateen.tensor_ir"):
-        frame = frame.f_back  # type: ignore[assignment]
-    return Span(frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
 class Expr:
@@ -394,40 +364,6 @@ class Piecewise(Expr):
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Read(Expr):
-    """An element of a tensor."""
-
-    tensor: Tensor
-    indices: tuple[Expr, ...]
-    dtype: DType
-    span: Span | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Reduce(Expr):
-    """Output `output` of reducing `sources` (a tuple of equal length for tuple reductions) over `axes`.
-
-    Where `where` is false the term is absent: it is neither loaded nor combined.
-    """
-
-    combiner: Combiner
-    sources: tuple[Expr, ...]
-    axes: tuple[IterVar, ...]
-    where: Expr
-    output: int
-    dtype: DType
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Load(Expr):
-    """An element of a buffer."""
-
-    buffer: Buffer
-    indices: tuple[Expr, ...]
-    dtype: DType
-
-
 # Constructors: they convert Python scalars, check types and fold literals.
 
 Operand = Expr | Scalar
@@ -488,20 +424,6 @@ def _number(value: Any) -> Scalar:
     return number
 
 
-@cache
-def int_range(dtype: DType) -> tuple[int, int]:
-    """Smallest and largest value of an integer type."""
-    if str(dtype).startswith("uint"):
-        return 0, (1 << dtype.bits) - 1
-    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
-
-
-def wrap(value: int, dtype: DType) -> int:
-    """`value` modulo 2^bits, in the range of `dtype` (docs/semantics.md: integers wrap)."""
-    low, high = int_range(dtype)
-    return value if low <= value <= high else (value - low) % (1 << dtype.bits) + low
-
-
 def as_expr(value: Any, dtype: DType | None = None) -> Expr:
     """`value` as an expression; a Python or NumPy scalar becomes a literal of `dtype`."""
     if isinstance(value, Expr):
@@ -511,7 +433,9 @@ def as_expr(value: Any, dtype: DType | None = None) -> Expr:
     return const(value, dtype)
 
 
-def _operands(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
+def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
+    """Two operands of what `symbol` names, of which a literal takes the type of the other, and an index beside data is
+    an int64. Raises ExpressionError for unlike types."""
     if not isinstance(a, Expr):
         b = as_expr(b)
         a = as_expr(a, b.dtype)
@@ -534,25 +458,10 @@ def _as_one_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 
 def _numeric(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
-    a, b = _operands(a, b, symbol)
+    a, b = of_one_type(a, b, symbol)
     if a.dtype.is_bool:
         raise ExpressionError(f"'{symbol}' needs numbers, found {a.dtype}; convert with .astype(...)")
     return a, b
-
-
-def is_among(e: Expr, nodes: Iterable[Expr]) -> bool:
-    """Whether `e` itself is one of `nodes`, where `in` would compare values."""
-    return any(e is node for node in nodes)
-
-
-def same_nodes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
-    """Whether two sequences hold the same nodes."""
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
-
-
-def position(e: Expr, nodes: Iterable[Expr]) -> int:
-    """The place of `e` itself in `nodes`, which hold it."""
-    return next(i for i, node in enumerate(nodes) if e is node)
 
 
 def is_const(e: Expr, value: Scalar) -> bool:
@@ -620,7 +529,7 @@ def floormod(a: Operand, b: Operand) -> Expr:
 
 
 def _integers(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
-    a, b = _operands(a, b, symbol)
+    a, b = of_one_type(a, b, symbol)
     if not a.dtype.is_int:
         raise ExpressionError(f"'{symbol}' is the floor division of integers, found {a.dtype}")
     if is_const(b, 0):
@@ -663,7 +572,7 @@ COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
 
 
 def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
-    a, b = _operands(a, b, kind.symbol)
+    a, b = of_one_type(a, b, kind.symbol)
     if isinstance(a, Const) and isinstance(b, Const) and not a.dtype.is_float:  # those still have to be rounded
         return const(bool(COMPARISONS[kind](a.value, b.value)))
     return kind(a, b)
@@ -730,37 +639,6 @@ def logical_not(a: Operand) -> Expr:
     return a.value if isinstance(a, Not) else Not(a)
 
 
-def all_of(conditions: Sequence[Expr]) -> Expr:
-    """Their conjunction; true for none."""
-    result: Expr = TRUE
-    for condition in conditions:
-        result = logical_and(result, condition)
-    return result
-
-
-def conjuncts(condition: Expr) -> Iterator[Expr]:
-    """The terms of a conjunction, left to right; none for the literal true."""
-    pending = [condition]
-    while pending:
-        term = pending.pop()
-        if isinstance(term, And):
-            pending += (term.b, term.a)
-        elif not is_const(term, True):
-            yield term
-
-
-def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
-    """`then` where `condition` holds, else `otherwise`, both of one type; only the chosen one's loads are performed.
-
-    Raises ExpressionError for unlike types, and for a condition that is none or that Python has decided.
-    """
-    condition = as_condition(condition, "select")
-    then, otherwise = _operands(then, otherwise, "select")
-    if isinstance(condition, Const):
-        return then if condition.value else otherwise
-    return Select(condition, then, otherwise)
-
-
 def cast(dtype: DType | str, value: Operand) -> Expr:
     """`value` converted to `dtype` (docs/semantics.md, conversions). Raises ArgumentError for no type."""
     kind = value_type(dtype)
@@ -787,30 +665,6 @@ def as_data(e: Expr) -> Expr:
     return cast(INT64, e) if e.dtype == INDEX else e
 
 
-def subscript(e: Expr) -> Expr:
-    """An integer as the index of an element: data is converted.
-
-    Of a sum of data and an index the data alone is, so that lanes and loops still step through the elements. The two
-    differ where the sum leaves int64, and there neither is within an extent.
-    """
-    index: Expr = const(0)
-    is_negated = False
-    while e.dtype == INT64 and isinstance(e, (Add, Sub)) and (_was_index(e.a) or _was_index(e.b)):
-        is_first = _was_index(e.a)
-        known, rest = (e.a, e.b) if is_first else (e.b, e.a)
-        is_difference = isinstance(e, Sub)
-        operation = subtract if is_negated != (is_difference and not is_first) else add
-        index = operation(index, cast(INDEX, known))
-        is_negated = is_negated != (is_difference and is_first)
-        e = rest
-    data = cast(INDEX, e)
-    return subtract(index, data) if is_negated else add(data, index)
-
-
-def _was_index(e: Expr) -> bool:
-    return isinstance(e, Const) or (isinstance(e, Cast) and e.value.dtype == INDEX)
-
-
 def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
     """A function by name; without `dtype`, of the first argument's type. Raises ExpressionError without either.
 
@@ -820,24 +674,3 @@ def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
     if dtype is None and not operands:
         raise ExpressionError(f"a call of {name!r} without arguments expects dtype=, found none")
     return Call(name, operands, dtype if dtype is not None else operands[0].dtype)
-
-
-def piecewise(branches: Sequence[Any], index: Operand) -> Expr:
-    """`branches[index]`. Raises ExpressionError on no branch, unlike types, an index of no integer or out of range."""
-    if not branches:
-        raise ExpressionError("piecewise expects at least one branch, found none")
-    bodies = [as_expr(b) for b in branches]
-    if INT64 in (body.dtype for body in bodies):
-        bodies = [as_data(body) for body in bodies]
-    index = as_expr(index)
-    if not index.dtype.is_int:
-        raise ExpressionError(f"piecewise expects an integer as index, found {index.dtype}")
-    index = subscript(index)
-    for body in bodies:
-        if body.dtype != bodies[0].dtype:
-            raise ExpressionError(f"branches of piecewise have types {bodies[0].dtype} and {body.dtype}")
-    if isinstance(index, Const):
-        if not 0 <= index.value < len(bodies):
-            raise ExpressionError(f"piecewise expects an index in [0, {len(bodies)}), found {index.value}")
-        return bodies[int(index.value)]
-    return Piecewise(tuple(bodies), index, bodies[0].dtype)

@@ -8,15 +8,16 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, SateenError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.printer import RESERVED
 from sateen.tensor_ir.ir.stmt import (
     THREAD_TAGS,
@@ -38,16 +39,14 @@ from sateen.tensor_ir.ir.stmt import (
     intrinsic,
     sequence,
 )
-
-if TYPE_CHECKING:
-    from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.ir.types import FLOAT32, INDEX
 
 
 class ParseError(SateenError):
     """Text that is no loop IR. The message gives line and column, what was expected and what was found."""
 
 
-def parse_function(text: str, intrinsics: Mapping[str, TensorIntrinsic] | None = None) -> Function:
+def parse_function(text: str, intrinsics: Mapping[str, Instruction] | None = None) -> Function:
     """The function of this text, which may use the `intrinsics` by name. Raises ParseError."""
     parser = _Parser(text, {}, intrinsics or {})
     return parser.function()
@@ -56,7 +55,7 @@ def parse_function(text: str, intrinsics: Mapping[str, TensorIntrinsic] | None =
 def parse_stmt(
     text: str,
     names: Mapping[str, Var | Buffer] | None = None,
-    intrinsics: Mapping[str, TensorIntrinsic] | None = None,
+    intrinsics: Mapping[str, Instruction] | None = None,
 ) -> Stmt:
     """The statement of this text, where `names` says what its free names are. Raises ParseError."""
     parser = _Parser(text, names or {}, intrinsics or {})
@@ -114,7 +113,7 @@ _SPECIAL = {"inff": float("inf"), "nanf": float("nan")}
 
 
 class _Parser:
-    def __init__(self, text: str, names: Mapping[str, Var | Buffer], intrinsics: Mapping[str, TensorIntrinsic]) -> None:
+    def __init__(self, text: str, names: Mapping[str, Var | Buffer], intrinsics: Mapping[str, Instruction]) -> None:
         self.intrinsics = intrinsics
         self.lines = [line for line in map(_tokens, text.splitlines(), range(1, text.count("\n") + 2)) if len(line) > 1]
         if not self.lines:
@@ -334,7 +333,7 @@ class _Parser:
             if token.text not in THREAD_TAGS:
                 self.fail(f"a thread axis ({', '.join(THREAD_TAGS)})", token)
             thread = token.text
-        var = self.bound(self.new_name(), ex.INDEX)
+        var = self.bound(self.new_name(), INDEX)
         self.expect("in")
         start, extent = self.domain()
         pragmas: list[tuple[str, object]] = []
@@ -400,7 +399,7 @@ class _Parser:
     def prefetch(self, _: int) -> Stmt:
         token = self.token
         element = self.expr()
-        if not isinstance(element, ex.Load):
+        if not isinstance(element, Load):
             self.fail("an element of a buffer", token)
         self.end_of_line()
         return Prefetch(element.buffer, element.indices)
@@ -481,7 +480,7 @@ class _Parser:
     def store_or_call(self) -> Stmt:
         token = self.token
         target = self.expr()
-        if isinstance(target, ex.Load) and self.accept("="):
+        if isinstance(target, Load) and self.accept("="):
             value = self.expr()
             self.end_of_line()
             return Store(target.buffer, target.indices, value)
@@ -522,7 +521,7 @@ class _Parser:
             return self.application(token)
         entity = self.names.get(token.text)
         if isinstance(entity, Buffer) and self.accept("["):
-            return ex.Load(entity, self.listed("]"), entity.dtype)
+            return Load(entity, self.listed("]"), entity.dtype)
         if not isinstance(entity, Expr):
             self.fail("a variable or an element of a buffer", token)
         return entity
@@ -537,14 +536,14 @@ class _Parser:
         if token.text == "-":
             sign, token = "-", self.next()
         if token.text in _SPECIAL:
-            return ex.Const(float(sign + token.text[:-1]), ex.FLOAT32)
+            return ex.Const(float(sign + token.text[:-1]), FLOAT32)
         if token.kind != "number":
             self.fail("a number", token)
         if token.text.endswith("f"):
-            return ex.Const(float(sign + token.text[:-1]), ex.FLOAT32)
+            return ex.Const(float(sign + token.text[:-1]), FLOAT32)
         if not token.text.isdigit():
             self.fail("an integer, or a number with a type: 1.0f, float64(1.0)", token)
-        return ex.Const(int(sign + token.text), ex.INDEX)
+        return ex.Const(int(sign + token.text), INDEX)
 
     def piecewise(self) -> Expr:
         self.expect("[")
@@ -611,6 +610,6 @@ def _tokens(text: str, line: int) -> list[_Token]:
 
 def _dtype(text: str) -> DType | None:
     try:
-        return ex.INDEX if text == "index" else DType.of(text)
+        return INDEX if text == "index" else DType.of(text)
     except ArgumentError:
         return None

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
@@ -44,6 +44,8 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     sequence,
 )
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.types import FLOAT32, INDEX
 from sateen.tensor_ir.ir.visit import children, unknown, walk
 
 RESERVED = frozenset(
@@ -181,11 +183,11 @@ class _Printer:
                 return f"{e.name}{dtype}({', '.join(self.expr(a) for a in e.args)})"
             case ex.Piecewise():
                 return f"piecewise[{self.expr(e.index)}]({', '.join(self.expr(b) for b in e.branches)})"
-            case ex.Load():
+            case Load():
                 return f"{self.names.of(e.buffer)}[{', '.join(self.expr(i) for i in e.indices)}]"
-            case ex.Read():
+            case Read():
                 return f"{e.tensor.name}[{', '.join(self.expr(i) for i in e.indices)}]"
-            case ex.Reduce():
+            case Reduce():
                 sources = ", ".join(self.expr(s) for s in e.sources)
                 axes = ", ".join(f"{a.name} < {self.expr(a.extent)}" for a in e.axes)
                 where = "" if ex.is_const(e.where, True) else f" where {self.expr(e.where)}"
@@ -194,11 +196,11 @@ class _Printer:
         raise unknown(e, "the printer")
 
     def _literal(self, e: ex.Const) -> str:
-        if e.dtype == ex.INDEX:
+        if e.dtype == INDEX:
             return str(e.value)
         if e.dtype.is_bool:
             return "true" if e.value else "false"
-        return f"{e.dtype}({e.value!r})" if e.dtype != ex.FLOAT32 else f"{e.value!r}f"
+        return f"{e.dtype}({e.value!r})" if e.dtype != FLOAT32 else f"{e.value!r}f"
 
     def lines(self, s: Stmt, depth: int, last: bool = True) -> Iterator[str]:
         """The lines of a statement; `last` where nothing follows it in its block."""

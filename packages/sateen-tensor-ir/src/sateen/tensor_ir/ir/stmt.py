@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Generic
 
 from sateen.runtime.display import named, shortened
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Expr, Span, Var, as_expr
-
-if TYPE_CHECKING:
-    from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.ir.expr import Expr, Var, as_expr
+from sateen.tensor_ir.ir.instruction import InstructionType
+from sateen.tensor_ir.ir.span import Span
 
 
 class LoopKind(Enum):
@@ -162,7 +161,7 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Intrinsic(Stmt):
+class Intrinsic(Stmt, Generic[InstructionType]):
     """An instruction on regions of buffers: reads all of its inputs, then writes its outputs.
 
     `buffers` are those of the outputs, then those of the inputs. `indices` and `extents` are the ones of their regions,
@@ -170,7 +169,7 @@ class Intrinsic(Stmt):
     Raises LoweringError for another number of buffers, indices or extents.
     """
 
-    instruction: TensorIntrinsic
+    instruction: InstructionType
     buffers: tuple[Buffer, ...]
     indices: tuple[Expr, ...]
     extents: tuple[int, ...]
@@ -250,8 +249,8 @@ def invoke(callee: str, *arguments: tuple[Buffer, Expr | int]) -> Invoke:
 
 
 def intrinsic(
-    instruction: TensorIntrinsic, outputs: Sequence[Region], inputs: Sequence[Region], span: Span | None = None
-) -> Intrinsic:
+    instruction: InstructionType, outputs: Sequence[Region], inputs: Sequence[Region], span: Span | None = None
+) -> Intrinsic[InstructionType]:
     """An instruction on these regions."""
     regions = (*outputs, *inputs)
     indices = tuple(i for region in regions for i in region.indices)

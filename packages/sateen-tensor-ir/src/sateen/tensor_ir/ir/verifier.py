@@ -9,8 +9,9 @@ from typing import NoReturn
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
     DENORMALS,
@@ -33,6 +34,8 @@ from sateen.tensor_ir.ir.stmt import (
     Timestamp,
     While,
 )
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.types import BOOL, INDEX, INT64
 from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, unknown
 
 
@@ -121,7 +124,7 @@ class _Verifier:
                 self.intrinsic(s)
             case Timestamp():
                 self.access(s.buffer, (ex.const(s.index),))
-                self.expect(s.buffer.dtype == ex.INT64, f"a timestamp expects int64, found {s.buffer.dtype}")
+                self.expect(s.buffer.dtype == INT64, f"a timestamp expects int64, found {s.buffer.dtype}")
             case Seq():
                 for child in s.body:
                     self.statement(child)
@@ -130,7 +133,7 @@ class _Verifier:
             case _:
                 raise unknown(s, "the verifier")
 
-    def intrinsic(self, s: Intrinsic) -> None:
+    def intrinsic(self, s: Intrinsic[Instruction]) -> None:
         name = s.instruction.name
         for outer in self.loops:
             if outer.kind is LoopKind.VECTORIZED:
@@ -161,7 +164,7 @@ class _Verifier:
     def loop(self, s: For) -> None:
         for e in (s.start, s.extent):
             self.expect_index(e, f"the range of loop {s.var.name!r}")
-        self.expect(s.var.dtype == ex.INDEX, f"loop variable {s.var.name!r} expects index, found {s.var.dtype}")
+        self.expect(s.var.dtype == INDEX, f"loop variable {s.var.name!r} expects index, found {s.var.dtype}")
         if s.kind in (LoopKind.VECTORIZED, LoopKind.UNROLLED) and not isinstance(s.extent, ex.Const):
             self.fail(f"the {s.kind.value} loop {s.var.name!r} expects a constant extent, found {s.extent}")
         for outer in self.loops:
@@ -214,7 +217,7 @@ class _Verifier:
             self.fail(message)
 
     def expect_index(self, e: Expr, what: str) -> None:
-        self.expect_type(e, ex.INDEX, what)
+        self.expect_type(e, INDEX, what)
 
     def expect_type(self, e: Expr, dtype: DType, what: str) -> None:
         if e.dtype != dtype:
@@ -222,7 +225,7 @@ class _Verifier:
 
     def element(self, buffer: Buffer) -> None:
         found = f"buffer {buffer.name!r} has elements of index, which memory does not hold"
-        self.expect(buffer.dtype != ex.INDEX, found)
+        self.expect(buffer.dtype != INDEX, found)
 
     def declared(self, buffer: Buffer) -> None:
         if buffer not in self.buffers and buffer.data is None:
@@ -244,11 +247,11 @@ class _Verifier:
         match e:
             case Var():
                 self.expect(e in self.variables, f"variable {e.name!r} is used where nothing binds it")
-            case ex.Read():
+            case Read():
                 self.fail(f"tensor {e.tensor.name!r} is read: it should be a load by now")
-            case ex.Reduce():
+            case Reduce():
                 self.fail(f"reduction {e.combiner.name!r} is left: it should be loops by now")
-            case ex.Load():
+            case Load():
                 self.access(e.buffer, e.indices)
                 self.expect_type(e, e.buffer.dtype, f"a load from buffer {e.buffer.name!r}")
             case ex.And() | ex.Or():
@@ -262,9 +265,9 @@ class _Verifier:
             case ex.Binary():
                 self.operands(e.symbol, e, e.a.dtype == e.b.dtype and not e.dtype.is_bool)
             case ex.Not():
-                self.expect_type(e.value, ex.BOOL, "'not'")
+                self.expect_type(e.value, BOOL, "'not'")
             case ex.Select():
-                self.expect_type(e.condition, ex.BOOL, "the condition of a select")
+                self.expect_type(e.condition, BOOL, "the condition of a select")
                 self.expect_type(e.otherwise, e.then.dtype, "the second operand of a select")
             case ex.Piecewise():
                 self.expect_index(e.index, "the index of piecewise")
@@ -272,10 +275,10 @@ class _Verifier:
                     self.expect_type(branch, e.dtype, "a branch of piecewise")
             case ex.Call():
                 for operand in (*e.args, e):
-                    self.expect(operand.dtype != ex.INDEX, f"a call of {e.name!r} takes and gives data, found index")
+                    self.expect(operand.dtype != INDEX, f"a call of {e.name!r} takes and gives data, found index")
             case ex.Reinterpret():
                 types = e.value.dtype, e.dtype
-                fits = types[0].bits == types[1].bits and not {ex.BOOL, ex.INDEX} & {*types}
+                fits = types[0].bits == types[1].bits and not {BOOL, INDEX} & {*types}
                 self.expect(fits, f"'reinterpret' expects types of equal width, found {types[0]} as {types[1]}")
             case ex.Const() | ex.Cast():
                 pass

@@ -14,10 +14,13 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from sateen.runtime.errors import LoweringError
+from sateen.tensor_ir.ir import buffer, tensor_expr
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
+from sateen.tensor_ir.ir.choices import piecewise, select
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import For, Let, Stmt, lets
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 
 Node = Expr | Stmt
 N = TypeVar("N", Expr, Stmt)
@@ -37,9 +40,9 @@ _FOLDING: dict[type, Callable[..., Expr]] = {
     ex.And: ex.logical_and,
     ex.Or: ex.logical_or,
     ex.Not: lambda value, dtype: ex.logical_not(value),
-    ex.Select: lambda condition, then, otherwise, dtype: ex.select(condition, then, otherwise),
+    ex.Select: lambda condition, then, otherwise, dtype: select(condition, then, otherwise),
     ex.Cast: lambda value, dtype: ex.cast(dtype, value),
-    ex.Piecewise: lambda branches, index, dtype: ex.piecewise(branches, index),
+    ex.Piecewise: lambda branches, index, dtype: piecewise(branches, index),
 }
 
 
@@ -61,7 +64,7 @@ def _layout(kind: type[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], .
 
 def unknown(node: Node, walker: str) -> LoweringError:
     """What a walker raises for a node of a class that it has no rule for."""
-    remedy = "; lower the schedule first" if isinstance(node, (ex.Read, ex.Reduce)) else ""
+    remedy = "; lower the schedule first" if isinstance(node, (Read, Reduce)) else ""
     return LoweringError(f"{walker} has no rule for {type(node).__name__}{remedy}")
 
 
@@ -119,7 +122,7 @@ def map_children(node: D, function: Callable[[Any], Any]) -> D:
 
 @cache
 def _rules(kind: type[Any]) -> dict[type, str]:
-    nodes = {name: value for module in (ex, st) for name, value in vars(module).items()}
+    nodes = {name: value for module in (ex, tensor_expr, buffer, st) for name, value in vars(module).items()}
     table: dict[type, str] = {}
     for attribute in dir(kind):
         if attribute.startswith("rewrite_"):

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import AxisKind, IterVar, is_among, position, same_nodes
+from sateen.tensor_ir.ir.expr import AxisKind, IterVar
+from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
 from sateen.tensor_ir.ir.stmt import LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path

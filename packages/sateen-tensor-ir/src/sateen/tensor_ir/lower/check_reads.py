@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import INDEX, Expr, IterVar, Read, Var
+from sateen.tensor_ir.ir.choices import conjuncts
+from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, substitute
 from sateen.tensor_ir.lower.regions import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
-from sateen.tensor_ir.te.tensor import Operation
+from sateen.tensor_ir.te.tensor import Operation, Tensor
 
-Guarded = tuple[Read, tuple[Expr, ...]]
+Guarded = tuple[Read[Tensor], tuple[Expr, ...]]
 """A read, and the conditions under which it is performed."""
 
 
@@ -136,11 +139,11 @@ def _operands(e: Expr) -> Iterator[tuple[Expr, Iterable[Expr]]]:
     match e:
         case ex.Select():
             yield e.condition, ()
-            yield e.then, ex.conjuncts(e.condition)
+            yield e.then, conjuncts(e.condition)
             yield e.otherwise, [ex.logical_not(e.condition)]
         case ex.And():
             yield e.a, ()
-            yield e.b, ex.conjuncts(e.a)
+            yield e.b, conjuncts(e.a)
         case ex.Or():
             yield e.a, ()
             yield e.b, [ex.logical_not(e.a)]
@@ -148,10 +151,10 @@ def _operands(e: Expr) -> Iterator[tuple[Expr, Iterable[Expr]]]:
             yield e.index, ()
             for i, branch in enumerate(e.branches):
                 yield branch, [ex.compare(ex.EQ, e.index, i)]
-        case ex.Reduce():
+        case Reduce():
             yield e.where, ()
             for source in e.sources:
-                yield source, ex.conjuncts(e.where)
+                yield source, conjuncts(e.where)
         case _:
             for child in children(e):
                 assert isinstance(child, Expr)

@@ -21,11 +21,13 @@ from math import prod
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Expr, Load, Span, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.span import Span
 from sateen.tensor_ir.ir.stmt import Allocate, For, If, Let, LoopKind, Stmt, Store, sequence
+from sateen.tensor_ir.ir.tensor_expr import Combiner
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.reduction import Combiner
+from sateen.tensor_ir.te.reduction import combine
 
 State = Sequence[tuple[Buffer, tuple[Expr, ...]]]
 """The elements that hold the state of a reduction, one per output."""
@@ -44,10 +46,10 @@ def update_state(combiner: Combiner, state: State, terms: Sequence[Expr], span: 
     """Combine `terms` into the state; the new state of a tuple is complete before any of it is stored."""
     held = [Load(buffer, indices, buffer.dtype) for buffer, indices in state]
     if len(state) == 1:
-        return _stores(state, combiner.combine(held, terms), span)
+        return _stores(state, combine(combiner, held, terms), span)
     old = [Var(f"old{i}", s.dtype) for i, s in enumerate(held)]
     new = [Var(f"term{i}", t.dtype) for i, t in enumerate(terms)]
-    body = _stores(state, combiner.combine(old, new), span)
+    body = _stores(state, combine(combiner, old, new), span)
     for var, value in reversed([*zip(old, held, strict=True), *zip(new, terms, strict=True)]):
         body = Let(var, value, body, span)
     return body

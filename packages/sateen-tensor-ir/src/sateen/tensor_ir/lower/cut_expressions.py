@@ -9,7 +9,9 @@ from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.arith.linear import ZERO, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import Const, Expr, Load, Var
+from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.choices import conjuncts
+from sateen.tensor_ir.ir.expr import Const, Expr, Var
 from sateen.tensor_ir.ir.stmt import For, If, Let, Stmt, While, lets
 from sateen.tensor_ir.ir.visit import StatementRewriter, children, map_children, operands_first, walk
 
@@ -54,7 +56,7 @@ class _Cutter(StatementRewriter):
     def rewrite_If(self, s: If) -> Stmt:
         parts: list[Part] = []
         condition = self._cut([s.condition], parts, movable=True).get(id(s.condition), s.condition)
-        slacks = [slack for c in ex.conjuncts(s.condition) if (slack := self.analyzer.slack(c)) is not None]
+        slacks = [slack for c in conjuncts(s.condition) if (slack := self.analyzer.slack(c)) is not None]
         self.known += slacks
         then = self.rewrite(s.then)
         del self.known[len(self.known) - len(slacks) :]

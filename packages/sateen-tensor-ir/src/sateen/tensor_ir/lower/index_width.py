@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sateen.tensor_ir.arith import Analyzer, Linear
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import INDEX, Expr, Load
+from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import For, If, Intrinsic, Let, Prefetch, Stmt, Store, lets
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, walk
 
 

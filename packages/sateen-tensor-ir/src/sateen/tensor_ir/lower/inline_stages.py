@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sateen.tensor_ir.ir.expr import Expr, Read
+from sateen.tensor_ir.ir.expr import Expr
+from sateen.tensor_ir.ir.tensor_expr import Read
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.te.tensor import Tensor
@@ -34,10 +35,10 @@ class Inliner(SharingRewriter):
                 self.rewrite(stack.pop())
         return self.rewrite(e)
 
-    def rewrite_Read(self, e: Read) -> Expr:
+    def rewrite_Read(self, e: Read[Tensor]) -> Expr:
         return self.rewrite(self._body(e)) if self.schedule[e.tensor].inlined else self.descend(e)
 
-    def _body(self, read: Read) -> Expr:
+    def _body(self, read: Read[Tensor]) -> Expr:
         """What an inlined stage computes at the indices of a read."""
         key = (read.tensor, read.indices)
         if key not in self._bodies:

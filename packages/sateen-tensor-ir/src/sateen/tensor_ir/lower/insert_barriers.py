@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_written, read_by, written_by
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Expr, Load, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     THREADS,
     Allocate,

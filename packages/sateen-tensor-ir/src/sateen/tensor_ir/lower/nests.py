@@ -8,9 +8,13 @@ from dataclasses import replace
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Load, Read, Reduce, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.choices import all_of, conjuncts
+from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Var
+from sateen.tensor_ir.ir.identity import is_among, position
+from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import THREADS, Allocate, For, If, Intrinsic, LoopKind, Prefetch, Stmt, Store, sequence
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
 from sateen.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
 from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
@@ -98,7 +102,7 @@ class _ReadsToLoads(SharingRewriter):
         super().__init__()
         self.builder = builder
 
-    def rewrite_Read(self, e: Read) -> Expr:
+    def rewrite_Read(self, e: Read[Tensor]) -> Expr:
         indices = self.builder.index(e.tensor, [self.rewrite(i) for i in e.indices])
         return Load(self.builder.buffers[e.tensor], indices, e.dtype)
 
@@ -118,7 +122,7 @@ class _Rebind(SharingRewriter):
         s = self.descend(s)
         return Store(self.mapping.get(s.buffer, s.buffer), s.indices, s.value, s.span)
 
-    def rewrite_Intrinsic(self, s: Intrinsic) -> Stmt:
+    def rewrite_Intrinsic(self, s: Intrinsic[Instruction]) -> Stmt:
         s = self.descend(s)
         return replace(s, buffers=tuple(self.mapping.get(b, b) for b in s.buffers))
 
@@ -128,7 +132,7 @@ class _Rebind(SharingRewriter):
 
 
 class _Nest:
-    """The nest of one stage: a `te.protocols.NestBuilder`."""
+    """The nest of one stage: a `te.tensor.NestBuilder`."""
 
     def __init__(self, builder: _Builder, plan: StagePlan) -> None:
         self.builder = builder
@@ -137,7 +141,7 @@ class _Nest:
         self.span = plan.stage.op.span
         host = self.stage.attach[0] if self.stage.attach is not None else None
         self.adopted = [a for a, owner in host.blocks.items() if owner is self.stage] if host is not None else []
-        self.leaves = [leaf for leaf in self.stage.leaves if not ex.is_among(leaf, self.adopted)]
+        self.leaves = [leaf for leaf in self.stage.leaves if not is_among(leaf, self.adopted)]
         reduce_positions = [
             i for i, leaf in enumerate(self.leaves) if leaf.kind is AxisKind.REDUCE and leaf not in self.stage.blocks
         ]
@@ -153,7 +157,7 @@ class _Nest:
         assert self.stage.attach is not None
         host, axis = self.stage.attach
         for block in self.adopted:
-            if ex.position(block, host.leaves) > ex.position(axis, host.leaves):
+            if position(block, host.leaves) > position(axis, host.leaves):
                 raise ScheduleError(
                     f"reorder in stage {host.name!r}: loop {block.name!r} of {self.stage.name!r} must be outside of "
                     f"{axis.name!r}, where {self.stage.name!r} is computed"
@@ -184,7 +188,7 @@ class _Nest:
             self._loops(position + 1) if self.reduces and position >= self.first_reduce else self._from(position + 1)
         )
         inner = self._prefetched(leaf, self._with_attached(leaf, inner))
-        return inner if ex.is_among(leaf, self.bound) else self._loop(leaf, inner, leaf)
+        return inner if is_among(leaf, self.bound) else self._loop(leaf, inner, leaf)
 
     def _across_threads(self, position: int) -> Stmt:
         """A reduction whose loops are bound to threads, from its first reduce loop inwards."""
@@ -235,7 +239,7 @@ class _Nest:
         plans = [p for p in self.builder.plans.values() if p.stage.is_attached_at(self.stage, leaf)]
         if not plans:
             return body
-        inner = self.builder.threads.union(self.leaves[ex.position(leaf, self.leaves) + 1 :])
+        inner = self.builder.threads.union(self.leaves[position(leaf, self.leaves) + 1 :])
         decided = [g for g in self.plan.guards if not self._mentions_reduce(g) and inner.isdisjoint(walk(g))]
         nests = [self.builder.nest(p) for p in plans]
         return self.builder.allocated(plans, self._guarded(decided, sequence(*nests, body)))
@@ -247,7 +251,7 @@ class _Nest:
                 for load in self._first_reads(e, request.tensor):
                     ahead = substitute(load, {leaf: leaf + request.distance})
                     assert isinstance(ahead, Load)
-                    zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[ex.position(leaf, self.leaves) + 1 :]}
+                    zero: dict[Var, Expr] = {v: ex.const(0) for v in self.leaves[position(leaf, self.leaves) + 1 :]}
                     indices = tuple(substitute(i, zero) for i in ahead.indices)
                     hints.append(Prefetch(ahead.buffer, indices, self.span))
         return sequence(*hints, body) if hints else body
@@ -264,7 +268,7 @@ class _Nest:
         return self.builder.loads.rewrite(substitute(e, self.plan.axis_value))
 
     def _guarded(self, conditions: Sequence[Expr], body: Stmt) -> Stmt:
-        condition = ex.all_of([self.builder.analyzer.simplify(c) for c in conditions])
+        condition = all_of([self.builder.analyzer.simplify(c) for c in conditions])
         return body if ex.is_const(condition, True) else If(condition, body, None, self.span)
 
     def _output(self, i: int) -> Buffer:
@@ -331,6 +335,6 @@ class _Nest:
         first = self.plan.body[0]
         assert isinstance(first, Reduce)
         terms = [self._lowered(s) for s in first.sources]
-        where = [self._lowered(c) for c in ex.conjuncts(first.where)]
+        where = [self._lowered(c) for c in conjuncts(first.where)]
         body = update_state(first.combiner, self.state, terms, self.span)
         return self._guarded([*self.plan.guards, *where], body)

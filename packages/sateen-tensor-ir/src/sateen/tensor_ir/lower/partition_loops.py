@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.choices import conjuncts
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import For, If, LoopKind, Stmt, sequence
 from sateen.tensor_ir.ir.visit import StatementRewriter, rename_bound, substitute, walk
@@ -91,7 +92,7 @@ class _Partitioner(StatementRewriter):
 def _conditions(body: Stmt) -> list[Expr]:
     """The terms of all conditions in a statement, and for bounds of loops that a constant is the least or greatest."""
     tests = [n.condition for n in walk(body) if isinstance(n, (If, ex.Select))]
-    terms = [term for test in tests for term in ex.conjuncts(test)]
+    terms = [term for test in tests for term in conjuncts(test)]
     ends = [end for n in walk(body) if isinstance(n, For) for e in (n.start, n.extent) for end in walk(e)]
     for end in ends:
         if isinstance(end, (ex.Min, ex.Max)):

@@ -14,9 +14,11 @@ from math import gcd
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Read, Var
+from sateen.tensor_ir.ir.buffer import Load, Scope
+from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Var
+from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.stmt import THREADS
+from sateen.tensor_ir.ir.tensor_expr import Read
 from sateen.tensor_ir.ir.visit import substitute, walk
 from sateen.tensor_ir.lower.inline_stages import Inliner
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
@@ -82,7 +84,7 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
         if host in seen:
             raise ScheduleError(f"compute_at: stages {stage.name!r} and {host.name!r} are computed inside each other")
         seen.add(host)
-        if not ex.is_among(axis, host.leaves):
+        if not is_among(axis, host.leaves):
             raise ScheduleError(
                 f"compute_at: stage {stage.name!r} is computed at axis {axis.name!r} of {host.name!r}, which is no "
                 f"loop of it any more (its loops are {host._loop_names()}); call compute_at after split, fuse and "
@@ -95,7 +97,7 @@ def attach_path(stage: Stage) -> list[tuple[Stage, IterVar]]:
             )
         if host.inlined:
             raise ScheduleError(f"compute_at: stage {stage.name!r} is computed at {host.name!r}, which is inlined")
-        path.extend((host, leaf) for leaf in reversed(host.leaves[: ex.position(axis, host.leaves) + 1]))
+        path.extend((host, leaf) for leaf in reversed(host.leaves[: position(axis, host.leaves) + 1]))
         stage = host
     return path
 
@@ -205,7 +207,7 @@ class RegionOf:
                 return form, form
             return constant(0), analyzer.form(self.loops[atom]) - 1
         if not any(v in self.loops and v not in self.fixed for v in walk(atom) if isinstance(v, IterVar)) and not any(
-            isinstance(n, (ex.Load, Read)) for n in walk(atom)
+            isinstance(n, (Load, Read)) for n in walk(atom)
         ):
             form = analyzer.form(atom)
             return form, form
@@ -340,7 +342,7 @@ def _is_guarded(split: Split) -> bool:
 def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
     """The splits that a loop of the stage derives from."""
     for relation in reversed(stage.relations):
-        if isinstance(relation, Split) and ex.is_among(axis, (relation.outer, relation.inner)):
+        if isinstance(relation, Split) and is_among(axis, (relation.outer, relation.inner)):
             yield relation
             axis = relation.parent
         elif isinstance(relation, Fuse) and axis is relation.fused:
@@ -351,7 +353,7 @@ def _around(stage: Stage, axis: IterVar) -> Iterator[Split]:
 def _roots(stage: Stage, axis: IterVar) -> Iterable[IterVar]:
     """The data axes of the operation that a loop of the stage derives from."""
     for relation in reversed(stage.relations):
-        if isinstance(relation, Split) and ex.is_among(axis, (relation.outer, relation.inner)):
+        if isinstance(relation, Split) and is_among(axis, (relation.outer, relation.inner)):
             return _roots(stage, relation.parent)
         if isinstance(relation, Fuse) and axis is relation.fused:
             return [*_roots(stage, relation.outer), *_roots(stage, relation.inner)]

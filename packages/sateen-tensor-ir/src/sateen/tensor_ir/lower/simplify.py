@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.choices import all_of, conjuncts
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, If, Let, LoopKind, Seq, Stmt, lets, sequence
 from sateen.tensor_ir.ir.visit import Rewriter, map_children, substitute, with_values
@@ -82,5 +83,5 @@ def _is_empty(s: Stmt) -> bool:
 
 
 def _without_repetition(condition: Expr, analyzer: Analyzer) -> Expr:
-    terms = {analyzer.keys.of(c): c for c in ex.conjuncts(condition)}
-    return ex.all_of(list(terms.values())) if len(terms) != sum(1 for _ in ex.conjuncts(condition)) else condition
+    terms = {analyzer.keys.of(c): c for c in conjuncts(condition)}
+    return all_of(list(terms.values())) if len(terms) != sum(1 for _ in conjuncts(condition)) else condition

@@ -11,6 +11,7 @@ from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.choices import all_of
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
@@ -244,7 +245,7 @@ class _Binding:
 
 def _guarded(s: Stmt, alone: frozenset[str], axes: Mapping[str, Var]) -> Stmt:
     conditions = [axes[tag].equal(0) for tag in THREAD_TAGS if tag in alone]
-    return If(ex.all_of(conditions), s) if conditions else s
+    return If(all_of(conditions), s) if conditions else s
 
 
 def _accessed(s: Stmt) -> Iterator[Buffer]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.choices import all_of, conjuncts
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import Allocate, For, If, LoopKind, Stmt
 from sateen.tensor_ir.ir.visit import StatementRewriter, map_children, walk
@@ -38,9 +40,9 @@ class _Tightener(StatementRewriter):
         outside: list[Expr] = []
         inside: list[Expr] = []
         start, stop = s.start, ex.add(s.start, s.extent)
-        for term in ex.conjuncts(body.condition):
+        for term in conjuncts(body.condition):
             variables = set(walk(term))
-            if any(isinstance(v, ex.Load) for v in variables):
+            if any(isinstance(v, Load) for v in variables):
                 inside.append(term)
             elif s.var not in variables:
                 outside.append(term)
@@ -56,9 +58,9 @@ class _Tightener(StatementRewriter):
         low = self.analyzer.lower(self.analyzer.form(extent))
         if low is None or low < 0:
             extent = self.analyzer.simplify(ex.maximum(extent, 0))
-        inner = body.then if not inside else If(ex.all_of(inside), body.then, None, body.span)
+        inner = body.then if not inside else If(all_of(inside), body.then, None, body.span)
         loop = For(s.var, start, extent, s.kind, inner, s.thread, s.pragmas, s.span)
-        return If(ex.all_of(outside), loop, None, body.span) if outside else loop
+        return If(all_of(outside), loop, None, body.span) if outside else loop
 
     def _bounds(self, s: For, term: Expr) -> tuple[Expr | None, Expr | None] | None:
         """(first, end) of the loop variable where `term` holds, each None where it does not limit; None: not linear."""
@@ -82,7 +84,7 @@ class _Tightener(StatementRewriter):
         if (
             isinstance(body, If)
             and body.otherwise is None
-            and not any(isinstance(n, ex.Load) for n in walk(body.condition))
+            and not any(isinstance(n, Load) for n in walk(body.condition))
         ):
             return If(body.condition, Allocate(s.buffer, body.then, s.span), None, body.span)
         return new

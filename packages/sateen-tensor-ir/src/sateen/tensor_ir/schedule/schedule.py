@@ -10,11 +10,15 @@ from sateen.runtime.display import named
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
-from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar, Read, Reduce
+from sateen.tensor_ir.ir.choices import all_of
+from sateen.tensor_ir.ir.expr import TRUE, AxisKind, Expr, IterVar
+from sateen.tensor_ir.ir.identity import is_among, position
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, substitute, walk
 from sateen.tensor_ir.schedule.relations import Fuse, Split
 from sateen.tensor_ir.schedule.stage import Stage
-from sateen.tensor_ir.te.tensor import ComputeOp, Operation, Tensor
+from sateen.tensor_ir.te.operations import ComputeOp
+from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 
 class Schedule:
@@ -120,7 +124,7 @@ class Schedule:
         op = stage.op
         stage._require_axis(axis, "rfactor")
         where = f"rfactor of {tensor.name!r}, axis {axis.name!r}"
-        if not op.reduce_axis or axis.kind is not AxisKind.REDUCE or not ex.is_among(axis, stage.leaves):
+        if not op.reduce_axis or axis.kind is not AxisKind.REDUCE or not is_among(axis, stage.leaves):
             raise ScheduleError(f"{where}: expects a reduce loop of the stage, whose loops are {stage._loop_names()}")
         if any(isinstance(v, IterVar) for v in walk(axis.extent)):
             raise ScheduleError(f"{where}: expects an extent that is the same everywhere, found {axis.extent}")
@@ -142,7 +146,7 @@ class Schedule:
             rest = {one: one}
         new: dict[ex.Var, Expr] = dict([*data.items(), (axis, factor), *rest.items()])
         env: dict[ex.Var, Expr] = {**new, **{root: substitute(values[root], new) for root in op.reduce_axis}}
-        condition = ex.all_of([*(substitute(g, new) for g in guards), substitute(first.where, env)])
+        condition = all_of([*(substitute(g, new) for g in guards), substitute(first.where, env)])
         sources = tuple(substitute(s, env) for s in first.sources)
         body = tuple(
             Reduce(first.combiner, sources, tuple(rest.values()), condition, i, s.dtype) for i, s in enumerate(sources)
@@ -159,9 +163,9 @@ class Schedule:
             op, tuple(Reduce(first.combiner, reads, (last,), TRUE, i, r.dtype) for i, r in enumerate(reads))
         )
         stage.relations = [r for r in stage.relations if not _reduces(r)]
-        position = ex.position(leaves[0], stage.leaves)
-        stage.leaves = [l for l in stage.leaves if not ex.is_among(l, leaves)]
-        stage.leaves.insert(position, last)
+        place = position(leaves[0], stage.leaves)
+        stage.leaves = [l for l in stage.leaves if not is_among(l, leaves)]
+        stage.leaves.insert(place, last)
         return partial.outputs if len(partial.outputs) > 1 else partial.outputs[0]
 
 
@@ -249,6 +253,6 @@ class _Redirect(SharingRewriter):
         super().__init__()
         self.old, self.new = old, new
 
-    def rewrite_Read(self, e: Read) -> Expr:
+    def rewrite_Read(self, e: Read[Tensor]) -> Expr:
         e = self.descend(e)
         return Read(self.new, e.indices, e.dtype, e.span) if e.tensor is self.old else e

@@ -13,9 +13,10 @@ from numbers import Integral
 from typing import Any, Protocol
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import AxisKind, Const, Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.identity import is_among, position
+from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import THREAD_TAGS, THREADS, LoopKind
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.schedule.relations import Fuse, Relation, Split, Tail
@@ -144,8 +145,8 @@ class Stage:
         stage, seen = self, {self}
         while stage._attach is not None and stage._attach[0] not in seen:
             host, axis = stage._attach
-            if host.threads and ex.is_among(axis, host.leaves):
-                outer = host.leaves[: ex.position(axis, host.leaves) + 1]
+            if host.threads and is_among(axis, host.leaves):
+                outer = host.leaves[: position(axis, host.leaves) + 1]
                 tags |= {host.threads[leaf] for leaf in outer if leaf in host.threads}
             seen.add(host)
             stage = host
@@ -212,7 +213,7 @@ class Stage:
                 f"{self._where('split', parent)}: tail expects one of {known}, found {tail!r}"
             ) from None
         self._check_tail(parent, inner_extent, mode)
-        span = ex.caller_span()
+        span = caller_span()
         outer = IterVar(f"{parent.name}o", extent=outer_extent, kind=parent.kind, span=span)
         inner = IterVar(f"{parent.name}i", extent=inner_extent, kind=parent.kind, span=span)
         return Split(parent, outer, inner, inner_extent, mode, None if nparts is None else given)
@@ -279,22 +280,22 @@ class Stage:
                     f"{self._where('fuse', axis)}: {first.name!r} is a {first.kind.value} axis and {axis.name!r} "
                     f"a {axis.kind.value} axis"
                 )
-        position = ex.position(first, self.leaves)
+        place = position(first, self.leaves)
         for offset, (outer, inner) in enumerate(pairwise(axes)):
-            if not ex.is_among(inner, self.leaves[position + offset + 1 : position + offset + 2]):
+            if not is_among(inner, self.leaves[place + offset + 1 : place + offset + 2]):
                 raise ScheduleError(
                     f"{self._where('fuse', inner)}: it must be the loop directly inside {outer.name!r}; reorder first"
                 )
         fused = first
         for axis in axes[1:]:
             new = IterVar(
-                f"{fused.name}_{axis.name}", extent=fused.extent * axis.extent, kind=axis.kind, span=ex.caller_span()
+                f"{fused.name}_{axis.name}", extent=fused.extent * axis.extent, kind=axis.kind, span=caller_span()
             )
             self.relations.append(Fuse(fused, axis, new))
             self._unmark(fused)
             self._unmark(axis)
             fused = new
-        self.leaves[position : position + len(axes)] = [fused]
+        self.leaves[place : place + len(axes)] = [fused]
         return fused
 
     def reorder(self, *axes: IterVar) -> None:
@@ -317,9 +318,9 @@ class Stage:
             self._require_axis(axis, "reorder")
         if len(set(axes)) != len(axes):
             raise ScheduleError(f"reorder in stage {self.name!r}: an axis is named twice")
-        foreign = {axis: self._owner_of(axis) for axis in axes if not ex.is_among(axis, self.leaves)}
+        foreign = {axis: self._owner_of(axis) for axis in axes if not is_among(axis, self.leaves)}
         if foreign:
-            own = [ex.position(axis, self.leaves) for axis in axes if ex.is_among(axis, self.leaves)]
+            own = [position(axis, self.leaves) for axis in axes if is_among(axis, self.leaves)]
             if not own:
                 raise ScheduleError(
                     f"reorder in stage {self.name!r}: expects a loop of this stage to move around, found none"
@@ -330,13 +331,13 @@ class Stage:
                 for here, there in zip(self._marks, owner._marks, strict=True):
                     if axis in there:
                         here[axis] = there.pop(axis)
-        positions = sorted(ex.position(axis, self.leaves) for axis in axes)
-        for position, axis in zip(positions, axes, strict=True):
-            self.leaves[position] = axis
+        places = sorted(position(axis, self.leaves) for axis in axes)
+        for place, axis in zip(places, axes, strict=True):
+            self.leaves[place] = axis
 
     def _owner_of(self, axis: IterVar) -> Stage:
         """The stage that is attached here and whose reduce loop may move into this nest."""
-        owner = next((s for s in self.schedule.stages if ex.is_among(axis, s.leaves)), None)
+        owner = next((s for s in self.schedule.stages if is_among(axis, s.leaves)), None)
         where = f"reorder in stage {self.name!r}, axis {axis.name!r}"
         if owner is None:
             raise ScheduleError(f"{where}: it is no loop of this stage, whose loops are {self._loop_names()}")
@@ -469,7 +470,7 @@ class Stage:
         self._require_axis(axis, "compute_at")
         if stage is self:
             raise ScheduleError(f"compute_at: stage {self.name!r} can't be computed inside itself")
-        if not ex.is_among(axis, stage.leaves):
+        if not is_among(axis, stage.leaves):
             raise ScheduleError(
                 f"compute_at: {axis.name!r} is no loop of stage {stage.name!r}, whose loops are {stage._loop_names()}"
                 f"{stage._twin(axis)}"
@@ -504,7 +505,7 @@ class Stage:
     def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
         """Make the stride of a data axis ≡ offset modulo factor (in elements), by padding the storage."""
         self._require_axis(axis, "storage_align")
-        if not ex.is_among(axis, self.axes):
+        if not is_among(axis, self.axes):
             raise ScheduleError(f"{self._where('storage_align', axis)}: expects a data axis of the operation")
         whole = isinstance(factor, Integral) and isinstance(offset, Integral)
         if not whole or factor < 1 or not 0 <= offset < factor:
@@ -516,7 +517,7 @@ class Stage:
             raise ScheduleError(
                 f"{self._where('storage_align', axis)}: {self.name!r} is an output, whose storage is the caller's"
             )
-        self.alignments[ex.position(axis, self.axes)] = (factor, offset)
+        self.alignments[position(axis, self.axes)] = (factor, offset)
 
     # Checks and bookkeeping.
 
@@ -534,7 +535,7 @@ class Stage:
 
     def _require_leaf(self, axis: IterVar, primitive: str) -> None:
         self._require_axis(axis, primitive)
-        if not ex.is_among(axis, self.leaves):
+        if not is_among(axis, self.leaves):
             raise ScheduleError(
                 f"{self._where(primitive, axis)}: it is no loop of this stage, whose loops are {self._loop_names()}"
                 f"{self._twin(axis)}"
@@ -577,8 +578,8 @@ class Stage:
         return ", ".join(leaf.name for leaf in self.leaves) or "none"
 
     def _replace(self, old: IterVar, *new: IterVar) -> None:
-        position = ex.position(old, self.leaves)
-        self.leaves[position : position + 1] = new
+        place = position(old, self.leaves)
+        self.leaves[place : place + 1] = new
         self._unmark(old)
 
     @property

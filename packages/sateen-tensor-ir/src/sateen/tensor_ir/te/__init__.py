@@ -11,21 +11,24 @@ from sateen.tensor_ir.functions.integer import shift_right as right_shift
 from sateen.tensor_ir.functions.logarithm import log
 from sateen.tensor_ir.functions.logarithm import pow as power
 from sateen.tensor_ir.functions.trigonometric import cos, sin
+from sateen.tensor_ir.ir import choices as _choices
 from sateen.tensor_ir.ir import expr as _expr
 from sateen.tensor_ir.ir.buffer import Buffer, decl_buffer
-from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, reinterpret, select
+from sateen.tensor_ir.ir.choices import select
+from sateen.tensor_ir.ir.expr import Call, Expr, IterVar, cast, const, maximum, minimum, reinterpret
 from sateen.tensor_ir.ir.stmt import Stmt
 from sateen.tensor_ir.schedule import Schedule, Stage, create_schedule, thread_axis
 from sateen.tensor_ir.te import ir_builder
-from sateen.tensor_ir.te.extern import extern
+from sateen.tensor_ir.te.extern_body import extern
 from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, rsqrt
+from sateen.tensor_ir.te.operations import compute, constant, piecewise, placeholder, var
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
-from sateen.tensor_ir.te.tensor import Tensor, compute, constant, piecewise, placeholder, var
+from sateen.tensor_ir.te.tensor import Tensor
 
 
 def all(*conditions: _Any) -> Expr:
     """Their conjunction, evaluated left to right; true for none. Raises ExpressionError on what is no condition."""
-    return _expr.all_of([_expr.as_condition(c, "te.all") for c in conditions])
+    return _choices.all_of([_expr.as_condition(c, "te.all") for c in conditions])
 
 
 def any(*conditions: _Any) -> Expr:

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Expr, Load, Var, as_expr, caller_span
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.choices import subscript
+from sateen.tensor_ir.ir.expr import Expr, Var, as_expr
+from sateen.tensor_ir.ir.span import caller_span
 from sateen.tensor_ir.ir.stmt import (
     THREAD_TAGS,
     Allocate,
@@ -38,6 +40,7 @@ from sateen.tensor_ir.ir.stmt import (
     intrinsic,
     sequence,
 )
+from sateen.tensor_ir.ir.types import INDEX, INT64
 
 if TYPE_CHECKING:
     from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
@@ -169,7 +172,7 @@ class IRBuilder:
         """buffer[indices] = value; a Python number takes the buffer's type."""
         target = buffer.buffer if isinstance(buffer, BufferPointer) else buffer
         value = as_expr(value, target.dtype)
-        value = ex.as_data(value) if target.dtype == ex.INT64 else value
+        value = ex.as_data(value) if target.dtype == INT64 else value
         if value.dtype != target.dtype:
             raise ExpressionError(
                 f"buffer {target.name!r} holds {target.dtype}, found a value of {value.dtype}; "
@@ -228,10 +231,10 @@ def _loop_kind(kind: LoopKind | str) -> tuple[LoopKind, str | None]:
 
 
 def _index(value: Any, what: str) -> Expr:
-    e = as_expr(value, ex.INDEX)
+    e = as_expr(value, INDEX)
     if not e.dtype.is_int:
         raise ExpressionError(f"{what} expects an integer, found {e.dtype}")
-    return ex.subscript(e)
+    return subscript(e)
 
 
 def _indices(buffer: Buffer, indices: Any) -> tuple[Expr, ...]:

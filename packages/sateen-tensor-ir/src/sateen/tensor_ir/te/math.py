@@ -8,6 +8,7 @@ from sateen.tensor_ir.functions.arithmetic import sqrt
 from sateen.tensor_ir.functions.integer import bitwise_xor
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.expr import Expr, as_expr
+from sateen.tensor_ir.ir.types import int_range
 
 
 def rsqrt(x: Any) -> Expr:
@@ -29,4 +30,4 @@ def abs(x: Any) -> Expr:  # noqa: A001 - te's word
 def bitwise_not(x: Any) -> Expr:
     """Every bit inverted."""
     x = as_expr(x)
-    return bitwise_xor(x, -1 if ex.int_range(x.dtype)[0] < 0 else ex.int_range(x.dtype)[1])
+    return bitwise_xor(x, -1 if int_range(x.dtype)[0] < 0 else int_range(x.dtype)[1])

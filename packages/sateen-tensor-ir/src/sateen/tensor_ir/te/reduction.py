@@ -3,48 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir.choices import subscript
 from sateen.tensor_ir.ir.expr import (
     TRUE,
     AxisKind,
     Const,
     Expr,
     IterVar,
-    Reduce,
     Var,
     add,
     as_condition,
     as_data,
     as_expr,
-    caller_span,
     const,
-    int_range,
     maximum,
     minimum,
     multiply,
-    subscript,
 )
+from sateen.tensor_ir.ir.span import caller_span
+from sateen.tensor_ir.ir.tensor_expr import Combiner, Reduce
+from sateen.tensor_ir.ir.types import int_range
 from sateen.tensor_ir.ir.visit import substitute
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Combiner:
-    """An associative, commutative function of two states, element by element of a tuple, and its identity."""
-
-    name: str
-    left: tuple[Var, ...]
-    right: tuple[Var, ...]
-    results: tuple[Expr, ...]
-    identity: tuple[Expr, ...]
-
-    def combine(self, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
-        """The combined state."""
-        values = dict(zip((*self.left, *self.right), (*left, *right), strict=True))
-        return tuple(substitute(result, values) for result in self.results)
+def combine(combiner: Combiner, left: Sequence[Expr], right: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The combined state of two."""
+    values = dict(zip((*combiner.left, *combiner.right), (*left, *right), strict=True))
+    return tuple(substitute(result, values) for result in combiner.results)
 
 
 def reduce_axis(domain: int | Expr | tuple[Any, Any], name: str = "r") -> IterVar:

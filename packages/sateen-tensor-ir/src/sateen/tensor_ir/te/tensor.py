@@ -1,22 +1,26 @@
-"""Tensors and the operations that define them: placeholders, constants, computations, extern bodies."""
+"""Tensors, the operations that define them, and what lowering and the oracle offer to an operation, which says by them
+what it becomes and what its values are."""
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import ArgumentError, ExpressionError
-from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, shape_of
-from sateen.tensor_ir.ir.expr import AxisKind, Expr, IterVar, Read, Reduce, Span, as_expr, caller_span
-from sateen.tensor_ir.ir.stmt import EMPTY, Stmt
+from sateen.runtime.errors import ExpressionError
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.choices import subscript
+from sateen.tensor_ir.ir.expr import Expr, IterVar, as_expr
+from sateen.tensor_ir.ir.span import Span, caller_span
+from sateen.tensor_ir.ir.stmt import Stmt
+from sateen.tensor_ir.ir.tensor_expr import Read
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.te.protocols import Array, NestBuilder, Oracle
+
+Array = np.ndarray[Any, Any]
 
 
 class Tensor:
@@ -55,11 +59,11 @@ class Tensor:
             raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
         if len(indices) != self.ndim:
             raise ExpressionError(f"tensor {self.name!r} has {self.ndim} dimensions, found {len(indices)} indices")
-        exprs = tuple(as_expr(i, ex.INDEX) for i in indices)
+        exprs = tuple(as_expr(i, INDEX) for i in indices)
         for e in exprs:
             if not e.dtype.is_int:
                 raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, found {e.dtype}")
-        return Read(self, tuple(map(ex.subscript, exprs)), self.dtype, caller_span())
+        return Read(self, tuple(map(subscript, exprs)), self.dtype, caller_span())
 
     def as_expr(self) -> Expr:
         """A tensor without dimensions stands for its element. Raises ExpressionError for one with dimensions."""
@@ -134,193 +138,28 @@ class Operation(ABC):
         return self.outputs[index]
 
 
-class _GivenOp(Operation):
-    """What nothing computes."""
+class NestBuilder(Protocol):
+    """Lowering of one stage."""
 
-    __slots__ = ()
+    def loops(self) -> Stmt:
+        """The stage's loops around its `body`, with the stages that are computed in them."""
 
-    is_given = True
-
-    def nest(self, _: NestBuilder) -> Stmt:
-        return EMPTY
-
-
-class PlaceholderOp(_GivenOp):
-    """An argument."""
-
-    __slots__ = ()
-
-    def evaluate(self, _: Oracle) -> list[Array]:
-        raise ArgumentError(f"no array is given for placeholder {self.name!r}")
+    def program(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
+        """A statement once, where its buffers are the storage of tensors."""
 
 
-class ConstantOp(_GivenOp):
-    """Literal data, known while compiling: a read at constant indices is a literal."""
+class Oracle(Protocol):
+    """Evaluation of one operation, whose inputs have values."""
 
-    __slots__ = ()
+    def elements(self, op: Operation) -> list[Array]:
+        """The outputs by `body`, for every point of `axis`."""
 
-    def __init__(self, name: str, data: np.ndarray[Any, Any]) -> None:
-        super().__init__(name, [tuple(ex.const(n) for n in data.shape)], [DType.of(data.dtype)])
-        self.data = data
-
-    def evaluate(self, _: Oracle) -> list[Array]:
-        assert self.data is not None
-        return [self.data]
+    def program(
+        self, name: str, statement: Stmt, inputs: Sequence[tuple[Buffer, Tensor]], outputs: Sequence[Buffer]
+    ) -> list[Array]:
+        """What a statement writes to the buffers of outputs; errors call it by its name."""
 
 
-class ComputeOp(Operation):
-    """Each element of the outputs from an expression over `axis`; `reduce_axis` where that is a reduction."""
-
-    __slots__ = ()
-
-    def __init__(self, name: str, axis: tuple[IterVar, ...], body: tuple[Expr, ...]) -> None:
-        super().__init__(name, [tuple(a.extent for a in axis)] * len(body), [b.dtype for b in body])
-        self.axis = axis
-        self.body = body
-        self.reduce_axis = body[0].axes if isinstance(body[0], Reduce) else ()
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        return tuple(dict.fromkeys(r.tensor for body in self.body for r in reads(body)))
-
-    @property
-    def region_axes(self) -> tuple[IterVar, ...]:
-        return self.axis
-
-    def nest(self, builder: NestBuilder) -> Stmt:
-        return builder.loops()
-
-    def evaluate(self, oracle: Oracle) -> list[Array]:
-        return oracle.elements(self)
-
-
-class ExternOp(Operation):
-    """Outputs written by a statement of loop IR over buffers that stand for the inputs and outputs."""
-
-    __slots__ = ("_inputs", "input_buffers", "output_buffers", "program")
-
-    def __init__(
-        self,
-        name: str,
-        inputs: tuple[Tensor, ...],
-        input_buffers: tuple[Buffer, ...],
-        output_buffers: tuple[Buffer, ...],
-        program: Stmt,
-    ) -> None:
-        super().__init__(name, [b.shape for b in output_buffers], [b.dtype for b in output_buffers])
-        self._inputs = inputs
-        self.input_buffers = input_buffers
-        self.output_buffers = output_buffers
-        self.program = program
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        return self._inputs
-
-    @property
-    def whole_inputs(self) -> tuple[Tensor, ...]:
-        return self._inputs
-
-    def nest(self, builder: NestBuilder) -> Stmt:
-        given = zip((*self.input_buffers, *self.output_buffers), (*self._inputs, *self.outputs), strict=True)
-        return builder.program(self.program, dict(given))
-
-    def evaluate(self, oracle: Oracle) -> list[Array]:
-        given = list(zip(self.input_buffers, self._inputs, strict=True))
-        return oracle.program(self.name, self.program, given, self.output_buffers)
-
-
-def reads(e: Expr) -> Iterator[Read]:
+def reads(e: Expr) -> Iterator[Read[Tensor]]:
     """Every read of a tensor in `e`."""
     return (node for node in walk(e) if isinstance(node, Read))
-
-
-def var(name: str = "n", dtype: str | DType = "index") -> ex.Var:
-    """A symbolic extent: an index, which int64 stands for here, or of another type. Raises ExpressionError where the
-    name is no text."""
-    if not isinstance(name, str):
-        raise ExpressionError(f"var expects a name, found {type(name).__name__}: {name!r:.80}")
-    kind = ex.value_type(dtype)
-    return ex.Var(name, ex.INDEX if kind == ex.INT64 else kind)
-
-
-def placeholder(shape: Any, dtype: str | DType = "float32", name: str = "placeholder") -> Tensor:
-    """An argument of `shape` (ints or symbolic extents). Raises ExpressionError for what is no shape or name."""
-    return PlaceholderOp(name, [shape_of(shape)], [ex.element_type(dtype)]).outputs[0]
-
-
-def constant(data: Any, name: str = "constant") -> Tensor:
-    """A tensor of literal data, a copy of anything that NumPy makes an array of. Raises ExpressionError on the rest."""
-    try:
-        array = np.array(data, order="C")
-    except ValueError as error:
-        raise ExpressionError(f"constant {name!r} expects the data of an array: {error}") from None
-    array.setflags(write=False)
-    return ConstantOp(name, array).outputs[0]
-
-
-def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> Any:
-    """A tensor of `shape` with element [i, j, …] = function(i, j, …).
-
-    `function` takes one index per dimension (or `*indices`) and returns an expression, or a tuple of them for as many
-    output tensors. A reduction stands alone at the top. Raises ExpressionError where it does not, or on an axis that no
-    reduction declares.
-    """
-    extents = shape_of(shape)
-    names = _axis_names(function, len(extents), name)
-    span = caller_span()
-    axis = tuple(IterVar(name=n, extent=e, span=span) for n, e in zip(names, extents, strict=True))
-    body = function(*axis)
-    many = isinstance(body, tuple)
-    bodies = tuple(ex.as_data(as_expr(b)) for b in (body if many else (body,)))
-    if not bodies:
-        raise ExpressionError(f"compute {name!r} expects an expression from its function, found an empty tuple")
-    _check_body(name, bodies)
-    op = ComputeOp(name, axis, bodies)
-    return op.outputs if many else op.outputs[0]
-
-
-def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
-    """bodies[axis]: one body per value of an axis of constant extent. Raises ExpressionError on another number."""
-    if not isinstance(bodies, (list, tuple)):
-        raise ExpressionError(f"piecewise expects a list of expressions, found {type(bodies).__name__}")
-    if isinstance(axis, IterVar) and isinstance(axis.extent, ex.Const) and axis.extent.value != len(bodies):
-        raise ExpressionError(
-            f"piecewise over axis {axis.name!r} of extent {axis.extent} expects as many bodies, found {len(bodies)}"
-        )
-    return ex.piecewise(bodies, axis)
-
-
-def _axis_names(function: Callable[..., Any], rank: int, name: str) -> list[str]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # no callable, and a builtin that does not tell
-        raise ExpressionError(f"compute {name!r} expects a function of its indices, found {function!r:.80}") from None
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return [f"i{d}" for d in range(rank)]
-    names = [p.name for p in parameters if p.default is p.empty]
-    if len(names) != rank:
-        raise ExpressionError(f"compute {name!r} has {rank} dimensions, but its function takes {len(names)} indices")
-    return names
-
-
-def _check_body(name: str, bodies: tuple[Expr, ...]) -> None:
-    first = bodies[0]
-    reductions = [isinstance(b, Reduce) for b in bodies]
-    if any(reductions) and not (
-        all(reductions)
-        and all(b.combiner is first.combiner and b.output == i for i, b in enumerate(bodies))  # type: ignore[attr-defined]
-        and len(bodies) == len(first.sources)  # type: ignore[attr-defined]
-    ):
-        raise ExpressionError(f"compute {name!r}: a tuple reduction gives all its outputs, in order, from one reducer")
-    declared = set(first.axes) if isinstance(first, Reduce) else set()
-    for body in bodies:
-        for node in walk(body):
-            if isinstance(node, Reduce) and node is not body:
-                raise ExpressionError(
-                    f"compute {name!r}: a reduction must stand alone at the top; compute it as a tensor of its own"
-                )
-            if isinstance(node, IterVar) and node.kind is AxisKind.REDUCE and node not in declared:
-                raise ExpressionError(
-                    f"compute {name!r}: axis {node.name!r} is used, but no reduction over it declares it"
-                )

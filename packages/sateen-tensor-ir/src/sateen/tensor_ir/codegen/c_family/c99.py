@@ -21,6 +21,7 @@ from sateen.tensor_ir.codegen.signature import signature_of, symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.identity import is_among
 from sateen.tensor_ir.ir.stmt import Allocate, For, Let
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lower.split_tasks import HostProgram, Task
@@ -146,7 +147,7 @@ class C99Kernel(Statements):
             self.private_array(s)
             return
         sizes = (*s.buffer.shape, *(s.buffer.strides or ()))
-        for unknown in (v for e in sizes for v in walk(e) if isinstance(v, Var) and not ex.is_among(v, self.symbols)):
+        for unknown in (v for e in sizes for v in walk(e) if isinstance(v, Var) and not is_among(v, self.symbols)):
             raise CodegenError(
                 f"{self.function_name}: the size of {s.buffer.name!r} expects extents of the arguments, found "
                 f"{unknown.name!r}, which is known only where it is allocated"

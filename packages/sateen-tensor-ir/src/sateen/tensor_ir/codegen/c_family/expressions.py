@@ -35,8 +35,9 @@ from sateen.tensor_ir.codegen.c_family.routines import FLOAT32, FLOAT64
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import InfixOperator, LibraryFunction, Routine, RoutineCall
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import INDEX, INT64, Expr, Load, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.types import BOOL, INDEX, INT64, int_range
 from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
 
@@ -266,7 +267,7 @@ class Expressions:
     def _division(self, e: ex.FloorDiv | ex.FloorMod) -> Code:
         quotient = isinstance(e, ex.FloorDiv)
         known = isinstance(e.b, ex.Const) and e.b.value > 0
-        if known and (ex.int_range(e.dtype)[0] == 0 or (e.dtype == INDEX and self.is_nonnegative(e.a))):
+        if known and (int_range(e.dtype)[0] == 0 or (e.dtype == INDEX and self.is_nonnegative(e.a))):
             return Code(f"{self.text(e.a, MULTIPLY)} {'/' if quotient else '%'} {self.text(e.b, UNARY)}", MULTIPLY)
         routine = routines.floor_divide if quotient else routines.floor_modulo
         return self.call(routine(self.computed(e.dtype)), e.a, e.b)
@@ -274,7 +275,7 @@ class Expressions:
     def _comparison(self, e: ex.Compare) -> Code:
         decided = _decided(e)
         if decided is not None:
-            return literal(decided, ex.BOOL)
+            return literal(decided, BOOL)
         level = EQUAL if isinstance(e, (ex.EQ, ex.NE)) else RELATE
         return Code(f"{self.text(e.a, ADD)} {_SYMBOLS[type(e)]} {self.text(e.b, ADD)}", level)
 
@@ -395,7 +396,7 @@ def _decided(e: ex.Compare) -> bool | None:
         a, b, kind = b, a, mirrored.get(kind, kind)
     if not isinstance(b, ex.Const) or not b.dtype.is_int:
         return None
-    low, high = ex.int_range(b.dtype)
+    low, high = int_range(b.dtype)
     if b.value == low and kind in {ex.GE, ex.LT}:
         return kind is ex.GE
     if b.value == high and kind in {ex.LE, ex.GT}:

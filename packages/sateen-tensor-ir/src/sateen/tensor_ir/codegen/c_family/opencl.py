@@ -11,8 +11,9 @@ from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
 from sateen.tensor_ir.functions.function import FLOAT64
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import INT64, Expr, Var
+from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind
+from sateen.tensor_ir.ir.types import INT64
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lower.index_width import indices_fit
 from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel

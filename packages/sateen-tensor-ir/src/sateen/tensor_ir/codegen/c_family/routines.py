@@ -9,7 +9,7 @@ from functools import cache
 
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.functions.spelling import Routine
-from sateen.tensor_ir.ir.expr import int_range
+from sateen.tensor_ir.ir.types import int_range
 
 
 def integer_literal(value: int, dtype: DType) -> str:

@@ -9,6 +9,7 @@ from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions
 from sateen.tensor_ir.codegen.c_family.literals import UNARY
 from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
@@ -30,6 +31,7 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     lets,
 )
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import unknown
 
 
@@ -76,7 +78,7 @@ class Statements(Expressions):
             case _:
                 raise unknown(s, f"{self.function_name}: the emitter of {self.dialect.name}")
 
-    def intrinsic(self, s: Intrinsic) -> None:
+    def intrinsic(self, s: Intrinsic[TensorIntrinsic]) -> None:
         """The instruction's statements in a block, its operands as pointers."""
         code = self.dialect.instruction(s.instruction)
         if code is None:
@@ -158,7 +160,7 @@ class Statements(Expressions):
         """A constant for each let of a chain; none where nothing refers to it."""
         chain, rest = lets(s)
         for let in chain:
-            if let.var.dtype == ex.INDEX and self.is_nonnegative(let.value):
+            if let.var.dtype == INDEX and self.is_nonnegative(let.value):
                 self.nonnegative.add(let.var)
         with self.captured() as body:
             self.statement(rest)

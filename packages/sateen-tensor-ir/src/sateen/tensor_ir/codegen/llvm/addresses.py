@@ -10,8 +10,8 @@ from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, storage_type
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Const, Expr, Load, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.expr import Const, Expr, Var
 from sateen.tensor_ir.ir.stmt import Prefetch, Store
 
 Terms = tuple[tuple[Value, int], ...]

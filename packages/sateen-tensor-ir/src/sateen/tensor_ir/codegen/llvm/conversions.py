@@ -13,7 +13,7 @@ from sateen.tensor_ir.codegen.llvm.values import (
     storage_type,
 )
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
-from sateen.tensor_ir.ir import expr as ex
+from sateen.tensor_ir.ir.types import int_range, wrap
 
 
 class Conversions:
@@ -68,8 +68,8 @@ class Conversions:
         if source.is_float:
             return self._truncated(value, target)
         if value.literal is not None:
-            return like(Value("", kind, value.lanes), ex.wrap(int(value.literal), target))
-        if source.is_bool or ex.int_range(source)[0] == 0:
+            return like(Value("", kind, value.lanes), wrap(int(value.literal), target))
+        if source.is_bool or int_range(source)[0] == 0:
             widen = "zext"
         else:
             widen = "sext"
@@ -82,7 +82,7 @@ class Conversions:
 
         LLVM's own saturating conversion takes vectors apart, so what is in range is converted and the rest selected.
         """
-        low, high = ex.int_range(target)
+        low, high = int_range(target)
         kind = scalar_type(target)
         word = "fptoui" if low == 0 else "fptosi"
         if not value.lanes:
@@ -113,7 +113,7 @@ class Conversions:
             if value.kind == kind:
                 return value
             return self._convert("fpext" if kind == "double" else "fptrunc", value, kind)
-        signed = not source.is_bool and ex.int_range(source)[0] < 0
+        signed = not source.is_bool and int_range(source)[0] < 0
         return self._convert("sitofp" if signed else "uitofp", value, kind)
 
     def reinterpret(self, value: Value, source: DType, target: DType) -> Value:

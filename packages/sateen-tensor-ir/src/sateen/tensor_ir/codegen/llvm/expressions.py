@@ -16,8 +16,10 @@ from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import INDEX, Expr, Load, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.types import INDEX, int_range, wrap
 from sateen.tensor_ir.ir.visit import unknown, walk
 
 _FLOAT_COMPARE = {ex.EQ: "oeq", ex.NE: "une", ex.LT: "olt", ex.LE: "ole", ex.GT: "ogt", ex.GE: "oge"}
@@ -100,7 +102,7 @@ class Expressions:
         if not e.dtype.is_float:
             a, b = self.value(e.a), self.value(e.b)
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
-                return literal(ex.wrap(int(a.literal) + int(b.literal), e.dtype), a.kind)
+                return literal(wrap(int(a.literal) + int(b.literal), e.dtype), a.kind)
             return self.writer.binary("add", a, b)
         for addend, factors in ((e.a, e.b), (e.b, e.a)):
             if isinstance(factors, ex.Mul) and id(factors) not in self.memo:
@@ -131,7 +133,7 @@ class Expressions:
         if not e.dtype.is_float:
             a, b = self.value(e.a), self.value(e.b)
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
-                return literal(ex.wrap(int(a.literal) - int(b.literal), e.dtype), a.kind)
+                return literal(wrap(int(a.literal) - int(b.literal), e.dtype), a.kind)
             return self.writer.binary("sub", a, b)
         if isinstance(e.b, ex.Mul) and id(e.b) not in self.memo:
             return self._multiply_add(self._negated_factor(self.value(e.b.a)), self.value(e.b.b), self.value(e.a))
@@ -148,7 +150,7 @@ class Expressions:
         a, b = self.value(e.a), self.value(e.b)
         if not e.dtype.is_float:
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
-                return literal(ex.wrap(int(a.literal) * int(b.literal), e.dtype), a.kind)
+                return literal(wrap(int(a.literal) * int(b.literal), e.dtype), a.kind)
             if self.writer.module.architecture.widening_products and bool(a.lanes) != bool(b.lanes):
                 a, b = self._wide_factor(e.a, a, b.lanes), self._wide_factor(e.b, b, a.lanes)
             return self.writer.binary("mul", a, b)
@@ -178,7 +180,7 @@ class Expressions:
 
     def _division(self, e: ex.FloorDiv | ex.FloorMod, *, quotient: bool) -> Value:
         a, b = self.writer.match_widths(self.value(e.a), self.value(e.b))
-        unsigned = ex.int_range(e.dtype)[0] == 0
+        unsigned = int_range(e.dtype)[0] == 0
         if a.literal is not None and b.literal is not None and b.literal != 0:
             x, y = int(a.literal), int(b.literal)
             return like(a, x // y if quotient else x % y)
@@ -237,7 +239,7 @@ class Expressions:
             return like(a if a.lanes else b, (min if smallest else max)(a.literal, b.literal))
         if not e.dtype.is_float:
             a, b = self.writer.match_widths(a, b)
-            sign = "u" if ex.int_range(e.dtype)[0] == 0 and not e.dtype.is_bool else "s"
+            sign = "u" if int_range(e.dtype)[0] == 0 and not e.dtype.is_bool else "s"
             return self.writer.emit(
                 self.writer.intrinsic(f"{sign}{'min' if smallest else 'max'}", a.type, a, b), a.kind, a.lanes
             )
@@ -264,7 +266,7 @@ class Expressions:
             return like(Value("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
         if e.a.dtype.is_float:
             return self.writer.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
-        unsigned = e.a.dtype.is_bool or ex.int_range(e.a.dtype)[0] == 0
+        unsigned = e.a.dtype.is_bool or int_range(e.a.dtype)[0] == 0
         words = _UNSIGNED_COMPARE if unsigned else _SIGNED_COMPARE
         return self.writer.emit(f"icmp {words[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
 
@@ -421,7 +423,7 @@ class Expressions:
                 call = self.writer.intrinsic(name, first.type, *arguments, overloads=overloads)
                 return self.writer.emit(call, first.kind, first.lanes)
             case LlvmInstruction(signed, unsigned):
-                word = unsigned if ex.int_range(e.dtype)[0] == 0 else signed
+                word = unsigned if int_range(e.dtype)[0] == 0 else signed
                 return self.writer.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
         raise CodegenError(f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give a rule for it")
 
@@ -450,7 +452,7 @@ _RULES: dict[type[Expr], Callable[[Any, Any], Value]] = {
     ex.Const: Expressions._const,
     ex.Var: Expressions._var,
     ex.IterVar: Expressions._var,
-    ex.Load: Expressions._load,
+    Load: Expressions._load,
     ex.Add: Expressions._add,
     ex.Sub: Expressions._sub,
     ex.Mul: Expressions._mul,
@@ -468,6 +470,6 @@ _RULES: dict[type[Expr], Callable[[Any, Any], Value]] = {
     ex.Cast: Expressions._cast,
     ex.Reinterpret: Expressions._reinterpret,
     ex.Call: Expressions._call,
-    ex.Read: _unexpected,
-    ex.Reduce: _unexpected,
+    Read: _unexpected,
+    Reduce: _unexpected,
 }

@@ -9,7 +9,8 @@ from sateen.tensor_ir.codegen.llvm.expressions import Expressions
 from sateen.tensor_ir.codegen.llvm.values import Value, storage_type
 from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
 from sateen.tensor_ir.intrinsics.code import VectorType
-from sateen.tensor_ir.ir.expr import Load
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
+from sateen.tensor_ir.ir.buffer import Load
 from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 
 
@@ -24,7 +25,7 @@ class Instructions:
         self.conversions = expressions.conversions
         self.memory = expressions.memory
 
-    def call(self, s: Intrinsic) -> None:
+    def call(self, s: Intrinsic[TensorIntrinsic]) -> None:
         """The instruction on whole regions, each a vector."""
         code = s.instruction.vector_call(self.writer.module.features)
         if code is None:

@@ -15,9 +15,9 @@ from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, litera
 from sateen.tensor_ir.codegen.llvm.windows import Windows
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import INT64, Load
+from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.stmt import Prefetch, Store
+from sateen.tensor_ir.ir.types import INT64
 
 _NOTHING = Buffer("nothing", (ex.const(1),), INT64, data=np.zeros(1, np.int64))
 """What a load that must not run reads instead: as many bytes of zero as the largest element has."""

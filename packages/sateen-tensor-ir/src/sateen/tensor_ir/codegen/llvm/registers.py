@@ -15,8 +15,8 @@ from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, undefined_value
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-from sateen.tensor_ir.ir.expr import Load, Var
+from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import Store
 from sateen.tensor_ir.ir.visit import walk
 

@@ -13,6 +13,7 @@ from sateen.tensor_ir.codegen.llvm.instructions import Instructions
 from sateen.tensor_ir.codegen.llvm.tasks import Captures, thunk
 from sateen.tensor_ir.codegen.llvm.values import Value, literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
+from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Scope
@@ -310,7 +311,7 @@ class Statements:
         self.frame.stop_on(self.writer.emit(f"call i32 @{s.callee}.kernel({', '.join(operands)})", "i32"))
         self.memory.forget_loads(set(s.buffers))
 
-    def _instruction(self, s: Intrinsic) -> None:
+    def _instruction(self, s: Intrinsic[TensorIntrinsic]) -> None:
         self.expressions.memo.clear()
         self.instructions.call(s)
 

@@ -18,11 +18,13 @@ from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, vector_literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.expr import Expr, Load, Scalar, Var
+from sateen.tensor_ir.ir.buffer import Load
+from sateen.tensor_ir.ir.expr import Expr, Scalar, Var
+from sateen.tensor_ir.ir.types import INDEX, INT64
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
-_WIDE = (ex.INDEX, ex.INT64)
+_WIDE = (INDEX, INT64)
 """The types whose arithmetic is that of NumPy's int64; shorter ones wrap."""
 
 

@@ -11,8 +11,10 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, shape_of
 from sateen.tensor_ir.ir.stmt import Allocate, Prefetch, Stmt
+from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import free_vars, walk
-from sateen.tensor_ir.te.tensor import ExternOp, Tensor
+from sateen.tensor_ir.te.operations import ExternOp
+from sateen.tensor_ir.te.tensor import Tensor
 
 Body = Callable[[list[Buffer], list[Buffer]], Stmt]
 
@@ -78,8 +80,8 @@ def _check_body(name: str, body: Stmt, ins: Sequence[Buffer], outs: Sequence[Buf
     nodes = list(walk(body))
     known = {*ins, *outs} | {n.buffer for n in nodes if isinstance(n, Allocate)}
     for node in nodes:
-        if isinstance(node, (ex.Read, ex.Reduce)):
-            what = f"tensor {node.tensor.name!r}" if isinstance(node, ex.Read) else f"reduction {node.combiner.name!r}"
+        if isinstance(node, (Read, Reduce)):
+            what = f"tensor {node.tensor.name!r}" if isinstance(node, Read) else f"reduction {node.combiner.name!r}"
             raise ExpressionError(
                 f"extern {name!r}: the body uses {what}; it may use only the buffers that it is given"
             )

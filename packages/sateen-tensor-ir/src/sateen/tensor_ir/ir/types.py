@@ -1,0 +1,42 @@
+"""The types of expressions: those of elements of memory, and `index` of what counts.
+
+No element of memory is an index: loop variables, extents, subscripts, and arithmetic on them are. An index does not
+overflow, where an int64 of data wraps (docs/semantics.md, 2), so the two are types of their own: an index becomes data
+as int64, and data becomes an index, by a conversion that is a node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from sateen.runtime.dtype import DType, TypeCode
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexType(DType):
+    """A signed integer that programs don't let overflow; `bits` is the most that a target computes it in."""
+
+    def __str__(self) -> str:
+        return "index"
+
+
+INDEX = IndexType(TypeCode.INT, 64)
+"""Of loop variables, extents and subscripts."""
+INT64 = DType.of("int64")
+FLOAT32 = DType.of("float32")
+BOOL = DType.of("bool")
+
+
+@cache
+def int_range(dtype: DType) -> tuple[int, int]:
+    """Smallest and largest value of an integer type."""
+    if str(dtype).startswith("uint"):
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+
+
+def wrap(value: int, dtype: DType) -> int:
+    """`value` modulo 2^bits, in the range of `dtype` (docs/semantics.md: integers wrap)."""
+    low, high = int_range(dtype)
+    return value if low <= value <= high else (value - low) % (1 << dtype.bits) + low
