@@ -20,10 +20,8 @@ from statistics import fmean, median
 from page import table, write_part
 
 from sateen.graph_ir import Graph, workloads
-from sateen.graph_ir.measuring import MeasuringProcess
-from sateen.graph_ir.problem import Problem
-from sateen.graph_ir.records import Records
-from sateen.graph_ir.tuning import Tuning, problems_of, tuning_of
+from sateen.graph_ir.ir import Problem
+from sateen.graph_ir.tune import MeasuringProcess, Records, Tuning, problems_of, tuning_of
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
 

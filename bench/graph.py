@@ -28,8 +28,8 @@ from workload_files import IR_VERSION, OPSET, network_file
 from sateen import runtime
 from sateen.frontends import from_onnx
 from sateen.graph_ir import Graph, GraphBuilder, build, default_pipeline, run_pipeline, workloads
-from sateen.graph_ir.build import lower_network
-from sateen.graph_ir.ops.element_wise import Relu
+from sateen.graph_ir.compile import lower_network
+from sateen.graph_ir.ops import Relu
 from sateen.runtime import Target, VerifiedFiles
 
 MEGABYTE = 1 << 20

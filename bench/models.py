@@ -29,8 +29,8 @@ from sateen.frontends.command.comparison import TOLERANCE
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
 from sateen.frontends.onnx.double import outputs_in_double
 from sateen.frontends.onnx.peers import PEERS, write_for_peers
-from sateen.graph_ir.accuracy import Difference, difference
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
+from sateen.graph_ir.judge import Difference, difference
 from sateen.topi.operator import NUMERICS
 
 ENGINES = (OURS, *PEERS)

@@ -19,8 +19,8 @@ from page import table, write_part
 from sateen import frontends, graph_ir, runtime
 from sateen.frontends.onnx.double import layers_in_double
 from sateen.frontends.onnx.peers import onnxruntime
-from sateen.graph_ir.accuracy import difference, element_difference
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
+from sateen.graph_ir.judge import difference, element_difference
 from sateen.topi.operator import NUMERICS
 
 TOKENS, DEPTH, COLUMNS = 128, 768, 3072

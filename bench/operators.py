@@ -25,11 +25,11 @@ from page import table, write_part
 
 from sateen import frontends, graph_ir, runtime
 from sateen.graph_ir import default_pipeline
-from sateen.graph_ir.accuracy import difference
-from sateen.graph_ir.graph import Graph, Node, Value
-from sateen.graph_ir.ops.layout import ConvertLayout
+from sateen.graph_ir.ir import Graph, Node, Value
+from sateen.graph_ir.judge import difference
+from sateen.graph_ir.ops import ConvertLayout
+from sateen.graph_ir.passes import pass_name
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
-from sateen.graph_ir.pipeline import pass_name
 from sateen.tensor_ir import Machine, PeakMeter, build_functions, lower, te
 from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.stmt import For, LoopKind

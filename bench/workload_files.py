@@ -11,14 +11,19 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from sateen.graph_ir import Graph, Node, workloads
-from sateen.graph_ir.ops.broadcast import Add
-from sateen.graph_ir.ops.conv import Conv
-from sateen.graph_ir.ops.element_wise import Clip, Relu
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.norm import BatchNormalization
-from sateen.graph_ir.ops.pool import GlobalAveragePool, MaxPool
-from sateen.graph_ir.ops.shape import Concat, Reshape
-from sateen.graph_ir.ops.softmax import Softmax
+from sateen.graph_ir.ops import (
+    Add,
+    BatchNormalization,
+    Clip,
+    Concat,
+    Conv,
+    GlobalAveragePool,
+    MatMul,
+    MaxPool,
+    Relu,
+    Reshape,
+    Softmax,
+)
 
 OPSET, IR_VERSION = 17, 8
 

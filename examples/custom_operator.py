@@ -9,8 +9,7 @@ import numpy as np
 
 from sateen import graph_ir, runtime
 from sateen.graph_ir import OPS, GraphBuilder
-from sateen.graph_ir.ops.element_wise import LeakyRelu
-from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.ops import LeakyRelu, MatMul
 from sateen.tensor_ir import te
 from sateen.topi import Computation, Operator, TensorType, View
 from sateen.topi.elementwise import unary

@@ -9,7 +9,7 @@ from onnx.backend.test.loader import load_model_tests
 
 from sateen.frontends import from_onnx
 from sateen.frontends.command.main import main
-from sateen.graph_ir.build import build
+from sateen.graph_ir.compile import build
 from sateen.runtime.errors import SateenError
 
 EVERY = 45

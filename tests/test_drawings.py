@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sateen.frontends.command.main import main
-from sateen.graph_ir import workloads
+from sateen.graph_ir import draw, workloads
 from sateen.graph_ir.passes.fuse import fuse
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -17,7 +17,7 @@ MNIST = Path(__file__).parents[2] / "shared" / "models" / "onnx" / "mnist-8.onnx
 
 def test_the_drawing_of_the_page_on_graphs_is_what_its_program_makes() -> None:
     drawn = (DOCS / "transformer.svg").read_text(encoding="utf-8")
-    assert drawn.rstrip("\n") == fuse(workloads.transformer()).to_svg()
+    assert drawn.rstrip("\n") == draw(fuse(workloads.transformer()))
 
 
 @pytest.mark.skipif(not MNIST.exists(), reason=f"{MNIST} is absent; it comes from the ONNX model zoo")

@@ -14,7 +14,7 @@ from onnx import TensorProto
 from sateen.frontends import check_onnx, from_onnx
 from sateen.frontends.onnx.tensors import ELEMENT_TYPES
 from sateen.graph_ir import build
-from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.ir import Graph
 from sateen.runtime import load
 from sateen.runtime.errors import FrontendError
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from sateen.graph_ir import default_pipeline
-from sateen.graph_ir.pipeline import pass_name
+from sateen.graph_ir.passes import pass_name
 from sateen.runtime import Target
 
 

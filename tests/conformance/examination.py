@@ -15,7 +15,7 @@ from cases import Case, Data
 from onnx.backend.test.runner import Runner
 
 from sateen import frontends, runtime
-from sateen.graph_ir.build import build
+from sateen.graph_ir.compile import build
 from sateen.runtime.errors import FrontendError, InferenceError
 from sateen.tensor_ir import ObjectCache
 

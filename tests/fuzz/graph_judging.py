@@ -21,8 +21,8 @@ from node_evaluation import Array, NoAnswerError
 from onnx import ModelProto
 
 from sateen.frontends import from_onnx
-from sateen.graph_ir.build import build
-from sateen.graph_ir.passes.choose_methods import MOST_LOSS
+from sateen.graph_ir.compile import build
+from sateen.graph_ir.passes import MOST_LOSS
 from sateen.runtime import Target, load
 from sateen.runtime.errors import FrontendError, SateenError
 from sateen.tensor_ir import ObjectCache

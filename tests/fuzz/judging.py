@@ -22,9 +22,9 @@ from onnx.reference import ReferenceEvaluator
 
 from sateen.frontends import from_onnx
 from sateen.frontends.command.comparison import AS_FAR, tolerance_of
-from sateen.graph_ir.accuracy import difference
-from sateen.graph_ir.build import build
-from sateen.graph_ir.types import Symbol
+from sateen.graph_ir.compile import build
+from sateen.graph_ir.ir import Symbol
+from sateen.graph_ir.judge import difference
 from sateen.runtime import Artifact, load
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError, SateenError

@@ -16,16 +16,36 @@ import numpy as np
 
 from sateen import runtime
 from sateen.graph_ir import Graph, GraphBuilder, build, interpret, workloads
-from sateen.graph_ir.ops.broadcast import Add, And, Divide, Equal, Less, Modulo, Multiply, Where, Xor
-from sateen.graph_ir.ops.control import If, Loop
-from sateen.graph_ir.ops.conv import Conv
-from sateen.graph_ir.ops.element_wise import Cast, HardSwish, Negative, Not, Relu, Tanh
-from sateen.graph_ir.ops.gather import Gather
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.recurrent import LSTM
-from sateen.graph_ir.ops.reduce import ArgMax, ReduceSum, TopK
-from sateen.graph_ir.ops.resize import Resize
-from sateen.graph_ir.ops.shape import Concat, Reshape, Split
+from sateen.graph_ir.ops import (
+    LSTM,
+    Add,
+    And,
+    ArgMax,
+    Cast,
+    Concat,
+    Conv,
+    Divide,
+    Equal,
+    Gather,
+    HardSwish,
+    If,
+    Less,
+    Loop,
+    MatMul,
+    Modulo,
+    Multiply,
+    Negative,
+    Not,
+    ReduceSum,
+    Relu,
+    Reshape,
+    Resize,
+    Split,
+    Tanh,
+    TopK,
+    Where,
+    Xor,
+)
 from sateen.graph_ir.workloads.network import Network
 from sateen.runtime import DType
 from sateen.runtime.artifact import packed

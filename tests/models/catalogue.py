@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 
 LIGHT = Path(onnx.__file__).parent / "backend/test/data/light"
 SHARED = Path(__file__).parents[3] / "shared"

@@ -24,9 +24,10 @@ from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.comparison import TOLERANCE, tolerance_of
 from sateen.frontends.onnx.double import outputs_in_double
 from sateen.frontends.onnx.peers import onnxruntime
-from sateen.graph_ir.accuracy import difference
-from sateen.graph_ir.build import build, default_pipeline, lower_network
-from sateen.graph_ir.graph import Array, Graph
+from sateen.graph_ir.compile import build, lower_network
+from sateen.graph_ir.ir import Array, Graph
+from sateen.graph_ir.judge import difference
+from sateen.graph_ir.passes import default_pipeline
 from sateen.runtime import Artifact, DType, SateenError, Target
 from sateen.tensor_ir.codegen.workers import CompilerPool
 

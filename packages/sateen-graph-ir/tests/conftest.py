@@ -6,13 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sateen.graph_ir.equal import why_different
-from sateen.graph_ir.graph import Array, Graph, GraphBuilder, Pass
-from sateen.graph_ir.interpreter import interpret
+from sateen.graph_ir.ir import Array, Graph, GraphBuilder, TensorType, parse_graph, verify_graph, why_different
+from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import OPS
-from sateen.graph_ir.parser import parse_graph
-from sateen.graph_ir.pipeline import verify_graph
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.passes import Pass
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
 from sateen.topi.contract import compute, infer

@@ -8,7 +8,7 @@ import pytest
 
 from sateen.frontends.command.dimensions import MOST_TRIALS, find_sizes, open_dimensions, options_of
 from sateen.frontends.core.report import Gap, Report
-from sateen.graph_ir.types import Symbol, TensorType
+from sateen.graph_ir.ir import Symbol, TensorType
 
 GAP = Gap("n", "Conv", "", 17, (), "no", "")
 

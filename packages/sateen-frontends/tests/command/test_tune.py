@@ -8,8 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from sateen import runtime
-from sateen.graph_ir.measuring import Comparison, MeasuringProcess
-from sateen.graph_ir.records import Records
+from sateen.graph_ir.tune import Comparison, MeasuringProcess, Records
 from sateen.runtime import ExecutionError, Target
 
 PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1)}"

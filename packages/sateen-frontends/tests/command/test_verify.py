@@ -16,8 +16,8 @@ from sateen.frontends.onnx.double import layers_in_double, outputs_in_double
 from sateen.frontends.onnx.judges import JUDGES
 from sateen.frontends.onnx.peers import onnxruntime
 from sateen.frontends.onnx.reference import reference
-from sateen.graph_ir import installed
-from sateen.graph_ir.accuracy import Difference
+from sateen.graph_ir.judge import Difference
+from sateen.graph_ir.ops import entry_points as installed
 from sateen.runtime import DType
 from sateen.tensor_ir import te
 from sateen.topi import Computation, Operator, compute

@@ -29,13 +29,8 @@ from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.reader import Model, Reader
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.core.source import Limits, Source
-from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.op_set import OpSet
-from sateen.graph_ir.ops.broadcast import Add
-from sateen.graph_ir.ops.element_wise import Relu
-from sateen.graph_ir.ops.gather import Gather
-from sateen.graph_ir.ops.shape import Concat, Reshape
-from sateen.graph_ir.types import Symbol
+from sateen.graph_ir.ir import Graph, OpSet, Symbol
+from sateen.graph_ir.ops import Add, Concat, Gather, Relu, Reshape
 from sateen.runtime.dtype import DType
 
 Words = list[str]

@@ -5,8 +5,7 @@ import pytest
 
 from sateen.frontends import check, load
 from sateen.frontends.core import emitter
-from sateen.graph_ir.ops.broadcast import Add
-from sateen.graph_ir.ops.shape import Reshape
+from sateen.graph_ir.ops import Add, Reshape
 from sateen.runtime.errors import FrontendError
 
 

@@ -10,7 +10,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from sateen import frontends, runtime
-from sateen.graph_ir.build import build
+from sateen.graph_ir.compile import build
 
 Array = np.ndarray[Any, Any]
 

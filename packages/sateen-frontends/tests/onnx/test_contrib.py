@@ -9,7 +9,7 @@ from onnx import helper
 
 from sateen import frontends, runtime
 from sateen.frontends.onnx.contrib import contrib_function
-from sateen.graph_ir.build import build
+from sateen.graph_ir.compile import build
 from sateen.runtime.errors import FrontendError
 
 Array = np.ndarray[Any, Any]

@@ -7,9 +7,8 @@ from onnx import parser
 from onnx.reference import ReferenceEvaluator
 
 from sateen.frontends import check_onnx, from_onnx
-from sateen.graph_ir import build, interpret
-from sateen.graph_ir.graph import Array, Graph
-from sateen.graph_ir.ops import control
+from sateen.graph_ir import build, interpret, ops
+from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime import load
 from sateen.runtime.errors import FrontendError
 
@@ -52,7 +51,7 @@ net (bool c, float[3] x, float[3] z) => (float[3] y, float[3] w) {
 def test_if_computes_the_branch_that_its_condition_takes() -> None:
     graph = check(model_of(CHOICE), *BOTH)
     (node,) = graph.nodes
-    assert isinstance(node.op, control.If)
+    assert isinstance(node.op, ops.If)
     assert [v.name for v in node.outputs] == ["y", "w"]
     assert str(node.op.then_branch.nodes[0].spans[0]) == "node 'a' (Add) of model 'net'"
     assert len(node.op.else_branch.parameters) == 1
@@ -163,7 +162,7 @@ def test_a_loop_of_known_length_hands_values_on_and_stacks_the_others() -> None:
     model = model_of(LOOP)
     graph, _ = from_onnx(model)
     (node,) = graph.nodes
-    assert isinstance(node.op, control.Loop)
+    assert isinstance(node.op, ops.Loop)
     assert (node.op.count, node.op.carried) == (4, 1)
     inputs = {"x": X, "rows": np.arange(12, dtype=np.float32).reshape(4, 3)}
     expected = ReferenceEvaluator(model).run(None, inputs)
@@ -195,7 +194,7 @@ def test_a_loop_ends_by_its_condition_or_its_trip_count() -> None:
     numbers = [(10, 100), (2, 100), (0, 100), (10, 1)]
     cases = [{"x": X, "end": np.array(end, np.float32), "most": np.array(most)} for most, end in numbers]
     graph = check(model_of(WHILE), *cases)
-    assert isinstance(graph.nodes[0].op, control.While)
+    assert isinstance(graph.nodes[0].op, ops.While)
 
 
 def test_a_loop_without_a_trip_count_ends_by_its_condition() -> None:
@@ -208,7 +207,7 @@ def test_a_loop_without_an_input_condition_ends_where_its_body_says_so() -> None
     graph, _ = from_onnx(model_of(WHILE.replace("Loop (most, go", "Loop (most, ")))
     inputs = {"x": X, "end": np.array(10, np.float32), "most": np.array(100)}
     given = from_onnx(model_of(WHILE))[0]
-    assert isinstance(graph.nodes[0].op, control.While)
+    assert isinstance(graph.nodes[0].op, ops.While)
     np.testing.assert_array_equal(interpret(graph, inputs)["y"], interpret(given, inputs)["y"])
 
 
@@ -252,7 +251,7 @@ net (float[5] x) => (float[1] y, float[4, 1] all) {
     s = Slice(x, a, b)  o = Add(v, s)  p = Neg(o) }>
 }"""
     graph, _ = from_onnx(model_of(text))
-    assert not any(isinstance(node.op, control.Control) for node in graph.nodes)
+    assert not any(isinstance(node.op, ops.Control) for node in graph.nodes)
     x = np.float32([1, 2, 3, 4, 5])
     found = interpret(graph, {"x": x})
     np.testing.assert_array_equal(found["y"], [10])

@@ -15,8 +15,7 @@ from sateen.frontends.core.inputs import Bindings
 from sateen.frontends.core.source import Limits
 from sateen.frontends.onnx.importer import import_onnx
 from sateen.frontends.onnx.loading import load
-from sateen.graph_ir.ops import OPS
-from sateen.graph_ir.ops.conv import Conv
+from sateen.graph_ir.ops import OPS, Conv
 from sateen.runtime.errors import FrontendError
 
 FLOAT = TensorProto.FLOAT

@@ -10,16 +10,25 @@ from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends import check_onnx, from_onnx
 from sateen.graph_ir import build
-from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.ops import broadcast, element_wise, shape
-from sateen.graph_ir.ops.conv import Conv, ConvTranspose
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.pool import AveragePool, MaxPool
-from sateen.graph_ir.ops.recurrent import GRU, LSTM, RNN
-from sateen.graph_ir.ops.reduce import ReduceSum, TopK
-from sateen.graph_ir.ops.resize import Resize
-from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
-from sateen.graph_ir.types import Symbol
+from sateen.graph_ir.ir import Graph, Symbol
+from sateen.graph_ir.ops import (
+    GRU,
+    LSTM,
+    RNN,
+    AveragePool,
+    Conv,
+    ConvTranspose,
+    LogSoftmax,
+    MatMul,
+    MaxPool,
+    ReduceSum,
+    Resize,
+    Softmax,
+    TopK,
+    broadcast,
+    element_wise,
+    shape,
+)
 from sateen.runtime import load
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from sateen import frontends, runtime
 from sateen.graph_ir import default_pipeline, run_pipeline
-from sateen.graph_ir.build import bind_parameters, build
+from sateen.graph_ir.compile import bind_parameters, build
 from sateen.runtime import Target
 from sateen.runtime.errors import FrontendError
 

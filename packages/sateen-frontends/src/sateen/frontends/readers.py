@@ -10,8 +10,7 @@ from sateen.frontends.core.reader import Model, Reader, network_of
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import LIMITS, Source, read_source
 from sateen.frontends.onnx import ONNX
-from sateen.graph_ir.graph import Array, Graph
-from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.graph_ir.ops import OPS
 from sateen.runtime.errors import FrontendError
 

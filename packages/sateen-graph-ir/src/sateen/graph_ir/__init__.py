@@ -1,15 +1,23 @@
 """The graph compiler of sateen: networks as immutable graphs, passes over them, and `build`, which makes artifacts."""
 
-from sateen.graph_ir.build import build
-from sateen.graph_ir.graph import Graph, GraphBuilder, GraphRewriter, Node, NodeSpan, Value
-from sateen.graph_ir.installed import installed_operators
-from sateen.graph_ir.interpreter import interpret
-from sateen.graph_ir.op_set import OpSet
-from sateen.graph_ir.ops import OPS
-from sateen.graph_ir.parser import parse_graph
-from sateen.graph_ir.pipeline import PassRun, Pipeline, run_pipeline
-from sateen.graph_ir.pipelines import default_pipeline
-from sateen.graph_ir.types import Dimension, Symbol, TensorType
+from sateen.graph_ir.compile import build
+from sateen.graph_ir.drawing import draw
+from sateen.graph_ir.ir import (
+    Dimension,
+    Graph,
+    GraphBuilder,
+    GraphRewriter,
+    Node,
+    NodeSpan,
+    OpSet,
+    Symbol,
+    TensorType,
+    Value,
+    parse_graph,
+)
+from sateen.graph_ir.judge import interpret
+from sateen.graph_ir.ops import OPS, installed_operators
+from sateen.graph_ir.passes import PassRun, Pipeline, default_pipeline, run_pipeline
 from sateen.graph_ir.version import __version__
 from sateen.topi.operator import LayoutChoice, Operator
 
@@ -32,6 +40,7 @@ __all__ = [
     "__version__",
     "build",
     "default_pipeline",
+    "draw",
     "installed_operators",
     "interpret",
     "parse_graph",

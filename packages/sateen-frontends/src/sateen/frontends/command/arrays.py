@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.files import open_regular
 from sateen.topi.types import MOST_DIMENSIONS

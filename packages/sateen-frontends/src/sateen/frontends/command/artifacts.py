@@ -12,8 +12,8 @@ from sateen.frontends.command.compilation import Compilation, check_target, reco
 from sateen.frontends.command.files import is_artifact
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph
-from sateen.graph_ir.build import build, lowered, network_target
-from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.compile import build, lowered, network_target
+from sateen.graph_ir.ir import Graph
 from sateen.runtime import Artifact, Model, SateenError, read_artifact
 from sateen.runtime import load as load_artifact
 from sateen.tensor_ir.codegen import CompilerPool

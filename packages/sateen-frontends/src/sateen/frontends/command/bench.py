@@ -21,7 +21,7 @@ from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import read_graph, require_model
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
 from sateen.frontends.readers import PEERS, reader_of
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError, Artifact, TimeResult, read_artifact
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.tensor_ir import PeakMeter

@@ -11,8 +11,7 @@ import numpy as np
 from sateen.frontends.command.arrays import MOST_ELEMENTS, read_array, split_key
 from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.files import read_model_file
-from sateen.graph_ir.graph import Array
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Array, TensorType
 from sateen.runtime import ArgumentError
 from sateen.runtime.display import did_you_mean
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.accuracy import Difference, difference
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
+from sateen.graph_ir.judge import Difference, difference
 from sateen.runtime.dtype import DType
 
 TOLERANCE = 1e-4

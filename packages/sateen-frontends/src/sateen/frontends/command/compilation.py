@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from sateen.frontends.command.arguments import FILE, by_name, named, named_extent, named_shape
-from sateen.graph_ir.build import network_target
-from sateen.graph_ir.records import Records
+from sateen.graph_ir.compile import network_target
+from sateen.graph_ir.tune import Records
 from sateen.tensor_ir.ir import DENORMALS
 from sateen.topi.operator import NUMERICS
 

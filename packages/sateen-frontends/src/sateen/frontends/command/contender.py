@@ -13,7 +13,7 @@ import numpy as np
 from sateen import runtime
 from sateen.frontends.core.peers import Call
 from sateen.frontends.readers import PEERS
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError, NDArray, framing, time_evaluator
 
 SHORTEST_SAMPLE = 0.01

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sateen.frontends.core.report import Report
-from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.graph_ir.ir import Dim, Graph, Symbol, TensorType
 
 MOST_TRIALS = 32
 MOST_NODES = 20_000

@@ -17,8 +17,8 @@ from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.pictures import PILLOW
 from sateen.frontends.core.packages import imported, is_installed
 from sateen.frontends.readers import PEERS
-from sateen.graph_ir.installed import installed_operators
-from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ir import OpSet
+from sateen.graph_ir.ops import installed_operators
 from sateen.runtime import ArgumentError, LinkError, SateenError, Target
 from sateen.runtime.processor import host_features
 from sateen.tensor_ir import Machine, build, te

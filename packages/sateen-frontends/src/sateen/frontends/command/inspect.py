@@ -25,10 +25,10 @@ from sateen.frontends.command.open_model import show_open_model
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.page import drawing, page, table
 from sateen.frontends.command.reading import read_model, sources_of
+from sateen.graph_ir.compile import steps_of
 from sateen.graph_ir.drawing import draw
-from sateen.graph_ir.ops.fused import Fused
-from sateen.graph_ir.passes.fuse import separations
-from sateen.graph_ir.steps import steps_of
+from sateen.graph_ir.ops import Fused
+from sateen.graph_ir.passes import separations
 from sateen.runtime import ArgumentError, Artifact, Step, Target
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing

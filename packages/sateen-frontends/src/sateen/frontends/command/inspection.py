@@ -12,14 +12,11 @@ from sateen.frontends.command.caches import object_cache, tell_refusal
 from sateen.frontends.command.compilation import Compilation, records_of
 from sateen.frontends.command.progress import step
 from sateen.frontends.command.reading import Reading, required_graph
-from sateen.graph_ir.build import LoweredNetwork, bind_parameters, lower_network
-from sateen.graph_ir.graph import Graph, Node
-from sateen.graph_ir.kernel_compiler import KernelCompiler
-from sateen.graph_ir.passes.choose_methods import chosen_method, nothing_known
+from sateen.graph_ir.compile import LoweredNetwork, bind_parameters, lower_network
+from sateen.graph_ir.ir import Graph, Node, Problem
+from sateen.graph_ir.kernels import KernelCompiler
+from sateen.graph_ir.passes import PassRun, chosen_method, default_pipeline, nothing_known, preparation, run_pipeline
 from sateen.graph_ir.passes.fuse import fuse
-from sateen.graph_ir.pipeline import PassRun, run_pipeline
-from sateen.graph_ir.pipelines import default_pipeline, preparation
-from sateen.graph_ir.problem import Problem
 from sateen.runtime import LinkError, Target
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen import CompilerPool

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError
 from sateen.runtime.files import read_regular
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sateen.frontends.command.output import say, show_table
-from sateen.graph_ir.graph import Graph, Node
+from sateen.graph_ir.ir import Graph, Node
 from sateen.runtime.display import counted
 from sateen.topi.dimension import symbols_of
 

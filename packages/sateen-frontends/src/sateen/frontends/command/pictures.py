@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sateen.frontends.core.packages import imported
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.files import open_regular
 

@@ -16,9 +16,8 @@ from sateen.frontends.command.files import is_artifact, read_model_file
 from sateen.frontends.core.inputs import Bindings, input_types
 from sateen.frontends.core.reader import Model
 from sateen.frontends.core.report import Report
-from sateen.graph_ir.graph import Array, Graph
-from sateen.graph_ir.installed import installed_operators
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Array, Graph, TensorType
+from sateen.graph_ir.ops import installed_operators
 from sateen.runtime import FrontendError
 
 MOST_INPUTS = 3

@@ -36,7 +36,7 @@ from sateen.frontends.command.labels import Ranked, largest, read_labels, requir
 from sateen.frontends.command.output import finite, show_json, show_table
 from sateen.frontends.command.pictures import Recipe, read_picture
 from sateen.frontends.command.reading import sources_of
-from sateen.graph_ir.graph import Array, Graph
+from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.files import replacing

@@ -14,10 +14,8 @@ from sateen.frontends.command.files import keep_sources, writing
 from sateen.frontends.command.output import say, show_json, show_table
 from sateen.frontends.command.progress import step, steps
 from sateen.frontends.command.reading import read_graph, require_model, sources_of
-from sateen.graph_ir.build import bind_parameters
-from sateen.graph_ir.measuring import MeasuringProcess
-from sateen.graph_ir.records import Record, Records
-from sateen.graph_ir.tuning import Tuning, problems_of, tuning_of
+from sateen.graph_ir.compile import bind_parameters
+from sateen.graph_ir.tune import MeasuringProcess, Record, Records, Tuning, problems_of, tuning_of
 from sateen.runtime import Target, TargetError
 from sateen.runtime.display import counted
 from sateen.tensor_ir.targets import with_features

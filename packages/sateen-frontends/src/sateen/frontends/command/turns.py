@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Self
 
 from sateen.frontends.command.comparison import tolerance_of
-from sateen.graph_ir.accuracy import difference
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
+from sateen.graph_ir.judge import difference
 from sateen.runtime import DType, NDArray, TimeResult, framing
 from sateen.runtime.isolation import isolated
 

@@ -16,8 +16,8 @@ from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
 from sateen.frontends.judges import judges_of
-from sateen.graph_ir.accuracy import difference, element_difference
-from sateen.graph_ir.graph import Array, Graph
+from sateen.graph_ir.ir import Array, Graph
+from sateen.graph_ir.judge import difference, element_difference
 from sateen.runtime import ArgumentError, Artifact, SateenError
 from sateen.runtime.display import shortened
 from sateen.runtime.errors import printable

@@ -17,7 +17,7 @@ from sateen.frontends.command.files import MODEL_OR_ARTIFACT, is_artifact
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.verification import Verification, compare_outputs, run_artifact
 from sateen.frontends.judges import NAMES, judges_of
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import Artifact
 from sateen.runtime.errors import printable
 

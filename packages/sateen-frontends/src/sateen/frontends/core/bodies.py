@@ -13,9 +13,8 @@ from sateen.frontends.core.emitter import Emitter
 from sateen.frontends.core.importer import Importer, P
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.place import Call, Place, Scope, Unknown
-from sateen.graph_ir.graph import Array, Graph, NodeSpan, Value
-from sateen.graph_ir.ops.element_wise import Identity
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Array, Graph, NodeSpan, TensorType, Value
+from sateen.graph_ir.ops import Identity
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 

@@ -14,9 +14,8 @@ from sateen.frontends.core.bodies import Body
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.operands import Operand, open_dimensions_of, require_bound, static_extents, type_of
 from sateen.frontends.core.report import UnsupportedError
-from sateen.graph_ir.graph import Value
-from sateen.graph_ir.ops.control import If, Loop, While
-from sateen.graph_ir.ops.shape import Concat, Reshape
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import Concat, If, Loop, Reshape, While
 from sateen.runtime.errors import FrontendError
 
 MOST_UNROLLED = 1024

@@ -10,12 +10,10 @@ from math import inf
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, open_dimensions_of, type_of
-from sateen.graph_ir.graph import Array, Graph, GraphBuilder, NodeSpan, Value, infer
-from sateen.graph_ir.interpreter import interpret
-from sateen.graph_ir.native import work_of
-from sateen.graph_ir.ops.control import Control, Loop, While
-from sateen.graph_ir.ops.element_wise import Identity
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.evaluate import work_of
+from sateen.graph_ir.ir import Array, Graph, GraphBuilder, NodeSpan, TensorType, Value, infer
+from sateen.graph_ir.judge import interpret
+from sateen.graph_ir.ops import Control, Identity, Loop, While
 from sateen.runtime.errors import ExecutionError, FrontendError
 from sateen.topi.operator import Operator
 

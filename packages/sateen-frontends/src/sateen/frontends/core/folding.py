@@ -14,7 +14,7 @@ import numpy as np
 
 from sateen.frontends.core.node import Converter, N
 from sateen.frontends.core.operands import Operand, open_dimensions_of, require_bound
-from sateen.graph_ir.graph import Array, Value
+from sateen.graph_ir.ir import Array, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 

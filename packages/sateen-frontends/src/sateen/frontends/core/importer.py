@@ -19,8 +19,8 @@ from sateen.frontends.core.operands import Operand, binding_of, open_dimensions_
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
 from sateen.frontends.core.report import BehindGapError, Gap, Report, UnsupportedError
 from sateen.frontends.core.source import Limits
-from sateen.graph_ir.graph import Array, Graph, NodeSpan, Value
-from sateen.graph_ir.ops.element_wise import Identity
+from sateen.graph_ir.ir import Array, Graph, NodeSpan, Value
+from sateen.graph_ir.ops import Identity
 from sateen.runtime.errors import FrontendError, InferenceError, SateenError
 
 P = TypeVar("P")

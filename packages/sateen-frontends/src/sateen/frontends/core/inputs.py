@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sateen.graph_ir.graph import Array
-from sateen.graph_ir.types import Dim, Symbol, TensorType
+from sateen.graph_ir.ir import Array, Dim, Symbol, TensorType
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError

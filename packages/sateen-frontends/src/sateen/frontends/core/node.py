@@ -20,8 +20,7 @@ from sateen.frontends.core.operands import (
 )
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import BehindGapError, UnsupportedError
-from sateen.graph_ir.graph import Array, Value
-from sateen.graph_ir.types import Dim
+from sateen.graph_ir.ir import Array, Dim, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator

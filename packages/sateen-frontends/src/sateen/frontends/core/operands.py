@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sateen.frontends.core.report import UnsupportedError
-from sateen.graph_ir.graph import Array, Value
-from sateen.graph_ir.types import Dim, TensorType
+from sateen.graph_ir.ir import Array, Dim, TensorType, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimension import symbols_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sateen.frontends.core.packages import is_installed
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError
 
 Run = Callable[[Mapping[str, Array]], dict[str, Array]]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sateen.frontends.core.emitter import Emitter
 from sateen.frontends.core.operands import Operand
-from sateen.graph_ir.graph import NodeSpan
+from sateen.graph_ir.ir import NodeSpan
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.peers import Peer
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
-from sateen.graph_ir.graph import Array, Graph
-from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.runtime.errors import FrontendError
 
 

@@ -30,12 +30,8 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.loading import subgraphs, text
 from sateen.frontends.onnx.node import OnnxNode
 from sateen.frontends.onnx.structure import nodes_in_order, reads
-from sateen.graph_ir.graph import Array, Value
-from sateen.graph_ir.ops.broadcast import Subtract
-from sateen.graph_ir.ops.control import NUMBER
-from sateen.graph_ir.ops.gather import Gather
-from sateen.graph_ir.ops.shape import Reshape, Slice, Transpose
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Array, TensorType, Value
+from sateen.graph_ir.ops import NUMBER, Gather, Reshape, Slice, Subtract, Transpose
 from sateen.runtime.errors import FrontendError
 
 UNLIMITED = (1 << 63) - 1

@@ -16,8 +16,7 @@ from onnx.defs import OpSchema
 
 from sateen.frontends.onnx.node import OnnxNode
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
-from sateen.graph_ir.graph import Value, infer
-from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ir import OpSet, Value, infer
 from sateen.runtime.errors import FrontendError
 from sateen.topi.contract import parameters
 from sateen.topi.operator import Operator

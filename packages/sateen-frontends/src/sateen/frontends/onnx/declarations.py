@@ -7,7 +7,7 @@ import onnx
 from sateen.frontends.core.inputs import Declaration
 from sateen.frontends.onnx.loading import text
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.types import Dim, Symbol
+from sateen.graph_ir.ir import Dim, Symbol
 from sateen.runtime.errors import FrontendError
 from sateen.topi.types import MOST_DIMENSIONS
 

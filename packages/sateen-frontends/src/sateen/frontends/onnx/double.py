@@ -17,7 +17,7 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_conv, op_conv_transpose
 
 from sateen.frontends.onnx.reference import operators_of
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 
 _SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 """Operators whose result is a sum of products of inputs."""

@@ -40,8 +40,7 @@ from sateen.frontends.onnx.structure import (
     reads,
 )
 from sateen.frontends.onnx.tensors import tensor_bytes, to_array
-from sateen.graph_ir.graph import Array, Graph
-from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 

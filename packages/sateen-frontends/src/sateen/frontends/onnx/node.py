@@ -14,8 +14,7 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.attributes import checked_attributes
 from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
-from sateen.graph_ir.graph import Array
-from sateen.graph_ir.types import Dim, Dimension
+from sateen.graph_ir.ir import Array, Dim, Dimension
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 

@@ -18,7 +18,7 @@ from onnx import numpy_helper
 
 from sateen.frontends.core.packages import imported
 from sateen.frontends.core.peers import Call, Peer, Run
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError
 
 FILE = "network.onnx"

@@ -19,8 +19,7 @@ from sateen.frontends.onnx.loading import EXPECTED, OnnxFile, load
 from sateen.frontends.onnx.peers import PEERS
 from sateen.frontends.onnx.recognition import is_onnx
 from sateen.frontends.onnx.structure import inputs_of
-from sateen.graph_ir.graph import Array, Graph
-from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.graph_ir.ops import OPS
 
 

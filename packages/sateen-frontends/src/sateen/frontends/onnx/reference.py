@@ -21,10 +21,9 @@ from sateen.frontends.core.inputs import Bindings
 from sateen.frontends.onnx.custom import operator_named
 from sateen.frontends.onnx.importer import import_onnx
 from sateen.frontends.onnx.loading import load
-from sateen.graph_ir.graph import Array
-from sateen.graph_ir.installed import installed_operators
-from sateen.graph_ir.interpreter import interpret
-from sateen.graph_ir.op_set import OpSet
+from sateen.graph_ir.ir import Array, OpSet
+from sateen.graph_ir.judge import interpret
+from sateen.graph_ir.ops import installed_operators
 from sateen.runtime.errors import FrontendError
 
 

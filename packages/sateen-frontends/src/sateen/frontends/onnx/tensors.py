@@ -14,7 +14,7 @@ import numpy as np
 from onnx import TensorProto
 
 from sateen.frontends.onnx.external_data import read_external_data
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.types import MOST_DIMENSIONS

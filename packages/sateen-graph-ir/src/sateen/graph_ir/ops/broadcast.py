@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, ElementKind
-from sateen.graph_ir.types import Dim, TensorType
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.te import Expr

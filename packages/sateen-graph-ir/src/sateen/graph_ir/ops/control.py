@@ -13,9 +13,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sateen.graph_ir.graph import Array, Graph, Value
-from sateen.graph_ir.text import subgraphs
-from sateen.graph_ir.types import Dim, TensorType
+from sateen.graph_ir.ir import Array, Dim, Graph, TensorType, Value, subgraphs
 from sateen.tensor_ir import Machine
 from sateen.topi.operator import LayoutChoice, Operator, require
 

@@ -8,8 +8,8 @@ from functools import partial
 from math import prod
 from typing import ClassVar
 
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
-from sateen.graph_ir.types import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import conv, conv_transpose, winograd
 from sateen.topi.conv_methods import CANDIDATES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import TensorType
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.ir import int_range
 from sateen.topi.operator import Operator, require

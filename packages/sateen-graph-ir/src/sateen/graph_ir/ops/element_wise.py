@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import (
     ANY,
     BOOLEANS,
@@ -19,7 +20,6 @@ from sateen.graph_ir.ops.element_kinds import (
     ElementKind,
     require_literal,
 )
-from sateen.graph_ir.types import TensorType
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import int_range

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Graph, GraphBuilder, Node, TensorType, Value
+from sateen.graph_ir.ops.element_wise import Identity
 from sateen.topi.operator import Operator, require
 
 
@@ -27,3 +27,11 @@ class Fused(Operator):
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return self.body.operations()
+
+
+def copying(type_: TensorType) -> Node:
+    """A fused node that copies a value of a type."""
+    builder = GraphBuilder("copy")
+    builder.output(builder.add(Identity(), builder.declare(Value("source", type_)), name="target"))
+    body = builder.finish()
+    return Node(Fused(body), body.inputs, body.outputs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import ANY, INTEGERS, NUMBERS
 from sateen.graph_ir.ops.shape import require_axis
-from sateen.graph_ir.types import TensorType
 from sateen.topi import gather
 from sateen.topi.dimension import may_be_at_least
 from sateen.topi.layout import View

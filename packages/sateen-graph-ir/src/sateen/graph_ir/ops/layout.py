@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import TensorType
 from sateen.topi import layout_conversion
 from sateen.topi.layout import Layout, View
 from sateen.topi.operator import Computation, Operator, require

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from sateen.graph_ir.types import Dim, TensorType
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import matmul, strassen
 from sateen.topi.determinant import determinant

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.softmax import infer_along_axis
-from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import norm
 from sateen.topi.layout import Layout, View

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import NUMBERS
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
-from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import pool
 from sateen.topi.layout import Layout, View

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
-from sateen.graph_ir.types import Dim, TensorType
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi import quantize

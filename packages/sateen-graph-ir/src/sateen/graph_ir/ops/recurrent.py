@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import recurrent
 from sateen.topi.layout import View

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, ElementKind
 from sateen.graph_ir.ops.shape import require_axis
-from sateen.graph_ir.types import TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import ordered, reduce
 from sateen.topi.dimension import may_be_at_least

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.types import Dim, TensorType
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import resize
 from sateen.topi.dimension import listed, may_be_at_least, numbers

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
 from sateen.graph_ir.ops.window import window_of
-from sateen.graph_ir.types import TensorType
 from sateen.topi import sampling
 from sateen.topi.dimension import listed, may_be_at_least
 from sateen.topi.layout import View

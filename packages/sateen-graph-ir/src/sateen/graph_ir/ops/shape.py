@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.broadcast import broadcast_types
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, require_literal
-from sateen.graph_ir.types import Dim, TensorType
 from sateen.tensor_ir import Machine
 from sateen.topi import broadcast, shape
 from sateen.topi.dimension import listed, may_be_at_least, numbers, product, rounded_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import TensorType
 from sateen.topi import softmax
 from sateen.topi.layout import View
 from sateen.topi.operator import Computation, Operator, require

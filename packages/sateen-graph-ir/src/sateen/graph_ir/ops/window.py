@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sateen.graph_ir.types import Dim, TensorType
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.topi.dimension import may_be_at_least
 from sateen.topi.operator import Operator, require
 from sateen.topi.window import Window

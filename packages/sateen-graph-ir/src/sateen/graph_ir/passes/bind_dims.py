@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sateen.graph_ir.graph import Graph, Node, Value
+from sateen.graph_ir.ir import Dimension, Graph, Node, TensorType, Value
 from sateen.graph_ir.passes.infer_types import with_inputs
-from sateen.graph_ir.types import Dimension, TensorType
 from sateen.runtime.errors import InferenceError
 from sateen.topi.dimension import bind
 

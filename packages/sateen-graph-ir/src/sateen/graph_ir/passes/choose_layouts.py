@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.layout_search import Choices, Costs, greedy, in_layout, least
-from sateen.graph_ir.ops.layout import ConvertLayout
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import ConvertLayout
+from sateen.graph_ir.passes.layout_search import Choices, Costs, greedy, in_layout, least
 from sateen.tensor_ir import Machine
 from sateen.topi.layout import Layout
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
-from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.problem import Problem
+from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Problem, Value
 from sateen.tensor_ir import Machine
 from sateen.topi.operator import NUMERICS, Method, Operator, Substitution
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value
-from sateen.graph_ir.ops.element_wise import Identity
+from sateen.graph_ir.ir import Graph, GraphBuilder, Node, Value
+from sateen.graph_ir.ops import Identity
 
 
 def copy_outputs(graph: Graph) -> Graph:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.native import NativeEvaluator, work_of
-from sateen.graph_ir.ops.control import Control
+from sateen.graph_ir.evaluate import NativeEvaluator, work_of
+from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import Control
 
 MOST_GROWTH = 1 << 16
 """Bytes by which a result may exceed the least from which it can be made."""

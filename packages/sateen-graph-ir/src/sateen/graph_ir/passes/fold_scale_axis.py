@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Node, NodeSpan, Value
-from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Subtract
-from sateen.graph_ir.ops.conv import Conv, ConvTranspose
-from sateen.graph_ir.ops.element_wise import Relu
-from sateen.graph_ir.ops.matmul import MatMul
+from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, NodeSpan, Value
+from sateen.graph_ir.ops import Add, Conv, ConvTranspose, Divide, MatMul, Multiply, Relu, Subtract
 from sateen.topi.operator import Operator
 
 

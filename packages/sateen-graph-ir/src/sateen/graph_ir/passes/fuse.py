@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sateen.graph_ir.graph import Graph, GraphBuilder, Node, Value, note_node
-from sateen.graph_ir.ops.control import Control
-from sateen.graph_ir.ops.fused import Fused
-from sateen.graph_ir.views import find_views
+from sateen.graph_ir.ir import Graph, GraphBuilder, Node, Value, note_node
+from sateen.graph_ir.memory import find_views
+from sateen.graph_ir.ops import Control, Fused
 from sateen.topi.kind import Kind, kind_of
 from sateen.topi.layout import View, placeholder
 from sateen.topi.operator import Computation

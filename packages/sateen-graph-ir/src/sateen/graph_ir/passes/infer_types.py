@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sateen.graph_ir.graph import Graph, Value, infer, note_node
-from sateen.graph_ir.ops.control import Control
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Graph, TensorType, Value, infer, note_node
+from sateen.graph_ir.ops import Control
 from sateen.topi.operator import Operator
 
 

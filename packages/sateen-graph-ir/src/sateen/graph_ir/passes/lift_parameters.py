@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sateen.graph_ir.graph import Array, Graph, GraphBuilder, Node, Value
-from sateen.graph_ir.ops.control import Control
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Array, Graph, GraphBuilder, Node, TensorType, Value
+from sateen.graph_ir.ops import Control
 
 
 def lift_parameters(graph: Graph) -> Graph:

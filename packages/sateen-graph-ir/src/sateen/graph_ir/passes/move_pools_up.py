@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops.conv import Conv
-from sateen.graph_ir.ops.pool import AveragePool
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import AveragePool, Conv
 
 
 def move_pools_up(graph: Graph) -> Graph:

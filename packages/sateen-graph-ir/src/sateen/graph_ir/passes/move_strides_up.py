@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops.control import Control
-from sateen.graph_ir.ops.conv import Conv
-from sateen.graph_ir.ops.shape import Slice
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import Control, Conv, Slice
 from sateen.graph_ir.passes.fuse import compute_node
 from sateen.topi.kind import Kind
 

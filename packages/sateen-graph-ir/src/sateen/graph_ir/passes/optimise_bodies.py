@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from itertools import compress
 
-from sateen.graph_ir.graph import Array, Graph, Node, Value
-from sateen.graph_ir.ops.control import Control
-from sateen.graph_ir.pipeline import Pipeline, run_pipeline
+from sateen.graph_ir.ir import Array, Graph, Node, Value
+from sateen.graph_ir.ops import Control
+from sateen.graph_ir.passes.runner import Pipeline, run_pipeline
 
 
 def optimise_bodies(graph: Graph, before: Pipeline, after: Pipeline) -> Graph:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node
-from sateen.graph_ir.ops.conv import WinogradConv
-from sateen.graph_ir.ops.element_wise import Clip, LeakyRelu, Relu
-from sateen.graph_ir.ops.pool import MaxPool
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node
+from sateen.graph_ir.ops import Clip, LeakyRelu, MaxPool, Relu, WinogradConv
 from sateen.topi.operator import Operator
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph, Value
+from sateen.graph_ir.ir import Graph, Value
 
 
 def remove_dead_nodes(graph: Graph) -> Graph:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops.element_wise import Identity
-from sateen.graph_ir.views import View, find_pieces, find_views, views_of
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.memory import View, find_pieces, find_views, views_of
+from sateen.graph_ir.ops import Identity
 
 
 def separate_concat_inputs(graph: Graph) -> Graph:

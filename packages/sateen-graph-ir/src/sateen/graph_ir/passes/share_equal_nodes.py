@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.graph_ir.graph import Array, Graph, GraphRewriter, Value
-from sateen.graph_ir.types import TensorType
+from sateen.graph_ir.ir import Array, Graph, GraphRewriter, TensorType, Value
 from sateen.topi.operator import Operator
 
 

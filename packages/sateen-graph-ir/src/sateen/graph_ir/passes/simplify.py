@@ -7,13 +7,31 @@ from dataclasses import replace
 
 import numpy as np
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Power, Subtract
-from sateen.graph_ir.ops.conv import Conv
-from sateen.graph_ir.ops.element_wise import Cast, Clip, Identity, Relu, Sqrt
-from sateen.graph_ir.ops.pool import AveragePool
-from sateen.graph_ir.ops.quantize import Dequantize, Quantize
-from sateen.graph_ir.ops.shape import BroadcastTo, Concat, Pad, Reshape, Slice, Split, Tile, Transpose
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import (
+    Add,
+    AveragePool,
+    BroadcastTo,
+    Cast,
+    Clip,
+    Concat,
+    Conv,
+    Dequantize,
+    Divide,
+    Identity,
+    Multiply,
+    Pad,
+    Power,
+    Quantize,
+    Relu,
+    Reshape,
+    Slice,
+    Split,
+    Sqrt,
+    Subtract,
+    Tile,
+    Transpose,
+)
 from sateen.topi.dimension import numbers
 from sateen.topi.operator import Operator
 

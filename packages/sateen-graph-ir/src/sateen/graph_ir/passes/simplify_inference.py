@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops.broadcast import Add, Multiply
-from sateen.graph_ir.ops.element_wise import Identity
-from sateen.graph_ir.ops.norm import BatchNormalization
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import Add, BatchNormalization, Identity, Multiply
 
 
 def simplify_inference(graph: Graph) -> Graph:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.graph_ir.graph import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.ops.broadcast import Broadcast
-from sateen.graph_ir.ops.shape import Transpose
+from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
+from sateen.graph_ir.ops import Broadcast, Transpose
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 
 Permutation = tuple[int, ...]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from sateen.graph_ir.by_function import ByFunction
-from sateen.graph_ir.graph import Graph, Node
-from sateen.graph_ir.op_set import OpSet
-from sateen.graph_ir.ops.control import Control
+from sateen.graph_ir.ir import ByFunction, Graph, Node, OpSet
+from sateen.graph_ir.ops import Control
 
 
 def use_lowerings(graph: Graph, operators: OpSet, kind: str) -> Graph:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph, GraphBuilder, Value
-from sateen.graph_ir.ops.broadcast import Broadcast
-from sateen.graph_ir.ops.element_wise import Unary
-from sateen.graph_ir.ops.pool import GlobalAveragePool
-from sateen.graph_ir.ops.reduce import ReduceMean
-from sateen.graph_ir.ops.shape import Concat, Transpose
+from sateen.graph_ir.ir import Graph, GraphBuilder, Value
+from sateen.graph_ir.ops import Broadcast, Concat, GlobalAveragePool, ReduceMean, Transpose, Unary
 
 TO_LAST, TO_FIRST = Transpose((0, 2, 3, 1)), Transpose((0, 3, 1, 2))
 

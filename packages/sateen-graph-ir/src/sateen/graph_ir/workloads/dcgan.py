@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.ops.element_wise import Tanh
+from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ops import Tanh
 from sateen.graph_ir.workloads.network import Network
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph, Value
+from sateen.graph_ir.ir import Graph, Value
 from sateen.graph_ir.workloads.network import Network
 
 _DEPTHS = {121: (6, 12, 24, 16), 169: (6, 12, 32, 32), 201: (6, 12, 48, 32)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.ir import Graph
 from sateen.graph_ir.workloads.network import Network
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph, Value
-from sateen.graph_ir.ops.broadcast import Add
-from sateen.graph_ir.ops.element_wise import Clip
+from sateen.graph_ir.ir import Graph, Value
+from sateen.graph_ir.ops import Add, Clip
 from sateen.graph_ir.workloads.network import Network
 
 _V1 = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1))

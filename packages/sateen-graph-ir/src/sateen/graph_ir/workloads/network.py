@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.graph_ir.graph import Graph, GraphBuilder, Value
-from sateen.graph_ir.ops.broadcast import Add
-from sateen.graph_ir.ops.conv import Conv, ConvTranspose
-from sateen.graph_ir.ops.element_wise import Relu
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.norm import BatchNormalization
-from sateen.graph_ir.ops.pool import AveragePool, GlobalAveragePool, MaxPool
-from sateen.graph_ir.ops.shape import Concat, Reshape
-from sateen.graph_ir.ops.softmax import Softmax
+from sateen.graph_ir.ir import Graph, GraphBuilder, Value
+from sateen.graph_ir.ops import (
+    Add,
+    AveragePool,
+    BatchNormalization,
+    Concat,
+    Conv,
+    ConvTranspose,
+    GlobalAveragePool,
+    MatMul,
+    MaxPool,
+    Relu,
+    Reshape,
+    Softmax,
+)
 
 Window = int | tuple[int, ...]
 

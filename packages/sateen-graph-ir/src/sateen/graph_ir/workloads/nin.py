@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph
-from sateen.graph_ir.ops.softmax import Softmax
+from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ops import Softmax
 from sateen.graph_ir.workloads.network import Network
 
 

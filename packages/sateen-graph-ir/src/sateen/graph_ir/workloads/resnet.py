@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph, Value
-from sateen.graph_ir.ops.broadcast import Add
+from sateen.graph_ir.ir import Graph, Value
+from sateen.graph_ir.ops import Add
 from sateen.graph_ir.workloads.network import Network
 
 _DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.graph_ir.graph import Graph, Value
-from sateen.graph_ir.ops.broadcast import Add, Multiply
-from sateen.graph_ir.ops.element_wise import Gelu
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.norm import LayerNormalization
-from sateen.graph_ir.ops.shape import Transpose
-from sateen.graph_ir.ops.softmax import Softmax
+from sateen.graph_ir.ir import Graph, Value
+from sateen.graph_ir.ops import Add, Gelu, LayerNormalization, MatMul, Multiply, Softmax, Transpose
 from sateen.graph_ir.workloads.network import Network
 
 

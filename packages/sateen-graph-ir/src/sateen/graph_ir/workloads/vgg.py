@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.graph import Graph
+from sateen.graph_ir.ir import Graph
 from sateen.graph_ir.workloads.network import Network
 
 _DEPTHS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}

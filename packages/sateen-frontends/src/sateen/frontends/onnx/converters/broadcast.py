@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.graph import Value
-from sateen.graph_ir.ops import broadcast as ops
-from sateen.graph_ir.ops.matmul import Det, MatMul
-from sateen.graph_ir.ops.shape import Reshape, Transpose
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import Det, MatMul, Reshape, Transpose
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 

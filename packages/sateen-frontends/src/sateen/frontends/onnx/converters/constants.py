@@ -9,7 +9,7 @@ import numpy as np
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.graph import Array
+from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 
 LARGEST_FILL = 1 << 20

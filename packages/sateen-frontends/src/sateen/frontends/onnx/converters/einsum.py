@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 from sateen.frontends.core.operands import Operand, require_bound, static_extents
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.graph import Value
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.reduce import ReduceSum
-from sateen.graph_ir.ops.shape import BroadcastTo, Reshape, Slice, Transpose
-from sateen.graph_ir.types import Dim
+from sateen.graph_ir.ir import Dim, Value
+from sateen.graph_ir.ops import BroadcastTo, MatMul, ReduceSum, Reshape, Slice, Transpose
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimension import product, symbols_of
 from sateen.topi.operator import Operator

@@ -11,9 +11,8 @@ from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.ops import element_wise as ops
-from sateen.graph_ir.ops.broadcast import Add, Maximum, Minimum, Multiply
-from sateen.graph_ir.ops.shape import BroadcastTo
+from sateen.graph_ir import ops
+from sateen.graph_ir.ops import Add, BroadcastTo, Maximum, Minimum, Multiply
 from sateen.runtime.dtype import DType
 from sateen.topi.operator import Operator
 

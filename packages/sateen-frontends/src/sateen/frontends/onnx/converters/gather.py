@@ -6,9 +6,20 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.ops.broadcast import Less, Subtract, Where
-from sateen.graph_ir.ops.gather import Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter
-from sateen.graph_ir.ops.shape import OneHot, Reshape, Transpose
+from sateen.graph_ir.ops import (
+    Gather,
+    GatherElements,
+    GatherND,
+    Less,
+    OneHot,
+    Reshape,
+    ScatterElements,
+    ScatterND,
+    Subtract,
+    TensorScatter,
+    Transpose,
+    Where,
+)
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimension import product

@@ -8,12 +8,19 @@ from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.ops import norm as ops
-from sateen.graph_ir.ops.broadcast import Add, Multiply, Subtract
-from sateen.graph_ir.ops.element_wise import Cast, Reciprocal, Sqrt
-from sateen.graph_ir.ops.reduce import ReduceMean
-from sateen.graph_ir.ops.shape import Reshape
-from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
+from sateen.graph_ir import ops
+from sateen.graph_ir.ops import (
+    Add,
+    Cast,
+    LogSoftmax,
+    Multiply,
+    Reciprocal,
+    ReduceMean,
+    Reshape,
+    Softmax,
+    Sqrt,
+    Subtract,
+)
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimension import product
 from sateen.topi.operator import Operator

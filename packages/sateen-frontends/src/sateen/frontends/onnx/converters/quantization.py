@@ -9,12 +9,20 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.converters.window import convolution
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.graph import Value
-from sateen.graph_ir.ops.broadcast import Add, Divide, Multiply, Subtract
-from sateen.graph_ir.ops.element_wise import Cast, Clip, Round
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.quantize import Dequantize, Quantize
-from sateen.graph_ir.ops.shape import Reshape
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import (
+    Add,
+    Cast,
+    Clip,
+    Dequantize,
+    Divide,
+    MatMul,
+    Multiply,
+    Quantize,
+    Reshape,
+    Round,
+    Subtract,
+)
 from sateen.runtime.dtype import DType
 
 _FLOAT, _INT, _SHORT = DType.of("float32"), DType.of("int32"), DType.of("int16")

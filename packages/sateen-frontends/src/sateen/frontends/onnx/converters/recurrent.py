@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.graph import Value
-from sateen.graph_ir.ops.element_wise import Cast
-from sateen.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
-from sateen.graph_ir.ops.shape import Transpose
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import DIRECTIONS, GRU, LSTM, RNN, Cast, Recurrent, Transpose
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator

@@ -9,8 +9,8 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axes, normal_axis, static_extents
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.ops import reduce as ops
-from sateen.graph_ir.ops.shape import OneHot, Reshape
+from sateen.graph_ir import ops
+from sateen.graph_ir.ops import OneHot, Reshape
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operator import Operator
 

@@ -11,8 +11,8 @@ import numpy as np
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.ops.resize import Resize
-from sateen.graph_ir.types import Dim
+from sateen.graph_ir.ir import Dim
+from sateen.graph_ir.ops import Resize
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimension import symbols_of
 

@@ -9,13 +9,20 @@ import numpy as np
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.graph import Value
-from sateen.graph_ir.ops.broadcast import Add
-from sateen.graph_ir.ops.element_wise import Cast
-from sateen.graph_ir.ops.gather import ScatterElements
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.sampling import DeformableColumns, GridSample, RoiAlign
-from sateen.graph_ir.ops.shape import BroadcastTo, Pad, Reshape, Slice
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import (
+    Add,
+    BroadcastTo,
+    Cast,
+    DeformableColumns,
+    GridSample,
+    MatMul,
+    Pad,
+    Reshape,
+    RoiAlign,
+    ScatterElements,
+    Slice,
+)
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 

@@ -18,12 +18,9 @@ from sateen.frontends.core.operands import (
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.converters.constants import LARGEST_FILL
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.graph import Array
-from sateen.graph_ir.ops import shape as ops
-from sateen.graph_ir.ops.broadcast import Add, Where
-from sateen.graph_ir.ops.element_wise import Cast
-from sateen.graph_ir.ops.reduce import CumSum
-from sateen.graph_ir.types import Dim
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Array, Dim
+from sateen.graph_ir.ops import Add, Cast, CumSum, Where
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, FrontendError
 from sateen.topi.broadcast import broadcast_shape

@@ -8,11 +8,8 @@ from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
-from sateen.graph_ir.graph import Array, Value
-from sateen.graph_ir.ops.broadcast import Multiply
-from sateen.graph_ir.ops.gather import Gather
-from sateen.graph_ir.ops.matmul import MatMul
-from sateen.graph_ir.ops.shape import Reshape, Transpose
+from sateen.graph_ir.ir import Array, Value
+from sateen.graph_ir.ops import Gather, MatMul, Multiply, Reshape, Transpose
 from sateen.runtime.errors import FrontendError
 
 LARGEST_MATRIX = 1 << 24

@@ -8,13 +8,25 @@ from math import prod
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
-from sateen.graph_ir.graph import Value
-from sateen.graph_ir.ops.broadcast import Multiply, Power
-from sateen.graph_ir.ops.conv import Conv, ConvTranspose
-from sateen.graph_ir.ops.element_wise import Abs, Cast, Sqrt
-from sateen.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
-from sateen.graph_ir.ops.reduce import ReduceL1, ReduceL2, ReduceSum
-from sateen.graph_ir.ops.shape import Pad
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import (
+    Abs,
+    AveragePool,
+    Cast,
+    Conv,
+    ConvTranspose,
+    GlobalAveragePool,
+    GlobalMaxPool,
+    MaxPool,
+    MaxPoolIndices,
+    Multiply,
+    Pad,
+    Power,
+    ReduceL1,
+    ReduceL2,
+    ReduceSum,
+    Sqrt,
+)
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimension import rounded_up

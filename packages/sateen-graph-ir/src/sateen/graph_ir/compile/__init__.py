@@ -1,0 +1,16 @@
+"""From a graph to an artifact: `build`, and its steps for those who look at one alone."""
+
+from sateen.graph_ir.compile.driver import build, lowered, network_target
+from sateen.graph_ir.compile.lowered_network import LoweredNetwork, lower_network
+from sateen.graph_ir.compile.parameters import bind_parameters
+from sateen.graph_ir.compile.steps import steps_of
+
+__all__ = [
+    "LoweredNetwork",
+    "bind_parameters",
+    "build",
+    "lower_network",
+    "lowered",
+    "network_target",
+    "steps_of",
+]

@@ -1,0 +1,201 @@
+"""The compile driver: a graph in, an artifact out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from os import PathLike
+from types import MappingProxyType
+from typing import Any
+
+from sateen.graph_ir.compile.lowered_network import LoweredNetwork, lower_network
+from sateen.graph_ir.compile.parameter_block import pack_parameters
+from sateen.graph_ir.compile.parameters import bind_parameters
+from sateen.graph_ir.compile.steps import steps_of
+from sateen.graph_ir.ir import Graph, GraphBuilder, Node, OpSet, TensorType, verify_graph
+from sateen.graph_ir.kernels import KernelCompiler
+from sateen.graph_ir.ops import OPS
+from sateen.graph_ir.passes import Observer, Pipeline, default_pipeline, nothing_known, run_pipeline
+from sateen.graph_ir.passes.bind_dims import bind_dims
+from sateen.graph_ir.passes.lift_parameters import lift_parameters
+from sateen.graph_ir.passes.require_sizes import require_sizes
+from sateen.graph_ir.passes.use_lowerings import use_lowerings
+from sateen.graph_ir.tune import Records
+from sateen.graph_ir.version import __version__
+from sateen.runtime import ArgumentError, Artifact, Parameter, Target, TargetError
+from sateen.runtime.signature import Metadata
+from sateen.tensor_ir import ObjectCache
+from sateen.tensor_ir.codegen import (
+    PARAMETER_SYMBOLS,
+    PARAMETERS_TEXT,
+    TARGET_KINDS,
+    CompilerPool,
+    companion_text,
+    compile_for,
+    compile_functions,
+    machine_of,
+    signature_of,
+)
+from sateen.tensor_ir.ir import DENORMALS, Function
+from sateen.tensor_ir.link import link
+from sateen.tensor_ir.targets import with_features
+
+EXPORTS = (
+    "run",
+    "sateen_abi_version",
+    "sateen_default_host",
+    "sateen_status_message",
+    "sateen_metadata",
+    *PARAMETER_SYMBOLS,
+)
+LONGEST_SONAME = 128
+"""Of a library, without its ending."""
+
+NO_DIMS: Mapping[str, int] = MappingProxyType({})
+
+
+def lowered(
+    graph: Graph,
+    target: Target,
+    begin: Callable[[Function, Node], None] = lambda function, node: None,
+    *,
+    dims: Mapping[str, int] = NO_DIMS,
+    numerics: str = "default",
+    records: Records | None = None,
+    pipeline: Pipeline | None = None,
+    operators: OpSet = OPS,
+    observer: Observer | None = None,
+    timed: bool = False,
+    denormals: str = "keep",
+) -> LoweredNetwork:
+    """What `build` does before it generates code: the passes, then `lower_network`; its options mean the same."""
+    first = (partial(bind_dims, dims=dims), require_sizes)
+    known = nothing_known if records is None else records.best(target)
+    passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
+    last = partial(use_lowerings, operators=operators, kind=target.kind)
+    optimised = run_pipeline(graph, (*first, *passes, last), observer)
+    return lower_network(optimised, target, begin, timed=timed, denormals=denormals)
+
+
+def network_target(value: Target | str) -> Target:
+    """The complete target of a network.
+
+    Raises TargetError for a kind that networks can't be compiled for, and a processor or feature that LLVM lacks.
+    """
+    target = Target.of(value)
+    able = [kind.name for kind in TARGET_KINDS.values() if kind.has_libraries]
+    if target.kind not in able:
+        raise TargetError(
+            f"expected a target of kind {' or '.join(able)}, for which networks are compiled, found {target.kind!r}"
+        )
+    machine_of(target)
+    return target
+
+
+def build(
+    graph: Graph,
+    target: Target | str = "llvm",
+    params: Mapping[str, Any] | None = None,
+    *,
+    dims: Mapping[str, int] = NO_DIMS,
+    numerics: str = "default",
+    denormals: str = "keep",
+    records: Records | None = None,
+    pipeline: Pipeline | None = None,
+    operators: OpSet = OPS,
+    observer: Observer | None = None,
+    timed: bool = False,
+    workers: CompilerPool | None = None,
+    cache: ObjectCache | None = None,
+) -> Artifact:
+    """Compile a graph into an artifact.
+
+    `params` gives data by name, to inputs of the graph, which become constants, and to parameters in place of theirs.
+    `dims` gives sizes to the symbols of its types (bind_dims); none may stay open. `numerics` are strict, default or
+    fast: whether each sum stays as it is, Winograd's method may rearrange those of a tile, or Strassen's those of a
+    whole matrix (docs/semantics.md 4.8). `denormals` flush lets the network take subnormal numbers for zeros (4.10).
+    `records` are measurements to choose convolutions by; the artifact's options name their digest, and other numerics
+    and denormals than default and keep. `pipeline` replaces the passes that optimise the graph, `operators` has
+    lowerings in place of ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a
+    clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps
+    their object code; neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each
+    telling the node, TargetError for a kind of target other than llvm, and ArgumentError for what is no graph with
+    outputs, `params` of another type, other `denormals`, and records beside a pipeline.
+    """
+    if denormals not in DENORMALS:
+        raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
+    complete = network_target(target)
+    bound = bind_parameters(_required(graph), {} if params is None else params)
+    if records is not None and pipeline is not None:
+        raise ArgumentError("expected records or a pipeline, found both: the pipeline's choose_methods takes them")
+    compiler = KernelCompiler(complete, workers, cache)
+    network = lowered(
+        bound,
+        complete,
+        compiler.begin,
+        dims=dims,
+        numerics=numerics,
+        records=records,
+        pipeline=pipeline,
+        operators=operators,
+        observer=observer,
+        timed=timed,
+        denormals=denormals,
+    )
+    codes = [*compiler.finish(), compile_functions([network.entry], complete).code]
+    told = str(with_features(complete))
+    metadata = Metadata(_producer(), told, (signature_of(network.entry),))
+    companion = compile_for(companion_text(complete.triple, metadata) + PARAMETERS_TEXT, complete)
+    library = link([*codes, companion], complete.triple, EXPORTS, _soname(graph.name))
+    names = {v: own.name for v, own in zip(network.graph.outputs, bound.outputs, strict=True)}
+    return Artifact(
+        _producer(),
+        told,
+        tuple(_parameter(v.name, v.type, False) for v in network.graph.inputs),
+        tuple(_parameter(name, v.type, True) for v, name in names.items()),
+        network.plan.workspace_bytes,
+        library,
+        pack_parameters(network.graph, network.plan, lift_parameters(bound).parameters.values()),
+        options={
+            **({} if numerics == "default" else {"numerics": numerics}),
+            **({"denormals": denormals} if denormals != "keep" else {}),
+            **({} if records is None else {"records": records.digest}),
+        },
+        aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
+        steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
+    )
+
+
+def _required(graph: object) -> Graph:
+    """The graph, which has outputs and is well formed.
+
+    Raises ArgumentError for anything else, and what verify_graph raises.
+    """
+    if isinstance(graph, (str, bytes, PathLike)):
+        raise ArgumentError("build: expected a graph, found a path; read it first: graph, params = from_onnx(path)")
+    if isinstance(graph, tuple) and any(isinstance(part, Graph) for part in graph):
+        raise ArgumentError(
+            "build: expected a graph, found a tuple with one; give its parameters by name: build(graph, params=params)"
+        )
+    if isinstance(graph, GraphBuilder):
+        raise ArgumentError("build: expected a graph, found its builder; call finish()")
+    if not isinstance(graph, Graph):
+        raise ArgumentError(f"build: expected a graph, found {type(graph).__name__}")
+    if not graph.outputs:
+        raise ArgumentError(f"build: expected a graph with outputs, found none in {graph.name!r}; add output(value)")
+    verify_graph(graph)
+    return graph
+
+
+def _parameter(name: str, type_: TensorType, is_output: bool) -> Parameter:
+    return Parameter(name, type_.dtype, type_.physical_shape, None, type_.dtype.bytes, is_output=is_output)
+
+
+def _soname(name: str) -> str:
+    """The name of the library of a graph, whose own may be of any length and hold anything."""
+    return f"{re.sub(r'[^A-Za-z0-9._+-]', '_', name)[:LONGEST_SONAME]}.so"
+
+
+def _producer() -> str:
+    return f"sateen-graph-ir {__version__}"

@@ -1,0 +1,97 @@
+"""A network as functions of loop IR: a kernel for each distinct group, memory planned, the entry that calls them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sateen.graph_ir.compile.entry import build_entry
+from sateen.graph_ir.ir import Graph, Node, Value
+from sateen.graph_ir.kernels import GroupKey, Kernel, group_key, lower_kernel
+from sateen.graph_ir.memory import MemoryPlan, copy_early_outputs, find_views, plan_memory
+from sateen.graph_ir.ops import Control, Fused, copying
+from sateen.graph_ir.passes.copy_outputs import copy_outputs
+from sateen.graph_ir.passes.fuse import fuse
+from sateen.graph_ir.passes.lift_parameters import lift_parameters
+from sateen.runtime import Target
+from sateen.tensor_ir import Machine
+from sateen.tensor_ir.ir import Function, digest, verify
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoweredNetwork:
+    """A network as functions of loop IR: one per distinct group, and the entry that calls them."""
+
+    graph: Graph
+    plan: MemoryPlan
+    kernels: tuple[Function, ...]
+    calls: Mapping[Node, str]
+    """The kernel of each node; a node that only renames memory has none."""
+    entry: Function
+
+    def __repr__(self) -> str:
+        return f"LoweredNetwork({self.graph!r} of {len(self.kernels)} kernels)"
+
+
+def lower_network(
+    graph: Graph,
+    target: Target,
+    begin: Callable[[Function, Node], None] = lambda function, node: None,
+    *,
+    timed: bool = False,
+    denormals: str = "keep",
+) -> LoweredNetwork:
+    """Fuse, lower every distinct group of an optimised graph and of bodies in it once, and plan memory.
+
+    `begin` is told each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the
+    entry writes a clock after each step, with `denormals` flush it may take subnormal numbers for zeros.
+    """
+    fused = fuse(lift_parameters(copy_outputs(graph)))
+    machine = Machine.of(target)
+    functions: dict[str, Function] = {}
+    kernels: dict[GroupKey, Kernel] = {}
+
+    def kernel_of(node: Node) -> Kernel:
+        assert isinstance(node.op, Fused)
+        group = group_key(node.op.body)
+        if group not in kernels:
+            kernel = lower_kernel(node, "kernel", machine)
+            key = digest(kernel.function)
+            if key not in functions:
+                name = re.sub(r"\W", "_", node.op.body.name, flags=re.ASCII)
+                functions[key] = replace(kernel.function, name=f"k{len(functions)}_{name}")
+                begin(functions[key], node)
+            kernels[group] = replace(kernel, function=functions[key])
+        return kernels[group]
+
+    def kernels_of(graph: Graph) -> dict[Node, Kernel]:
+        return {node: kernel_of(node) for node in _nodes_to_run(graph) if not isinstance(node.op, Control)}
+
+    if fused.aliases:
+        fused = copy_early_outputs(fused, _overwritable(kernels_of(fused)))
+    calls = kernels_of(fused)
+    nodes = list(_nodes_to_run(fused))
+    copied = {t: None for node in nodes if isinstance(node.op, Control) for t in node.op.copied(node.inputs)}
+    copies = {type_: kernel_of(copying(type_)).function.name for type_ in copied}
+    plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
+    names = {node: kernel.function.name for node, kernel in calls.items()}
+    entry = build_entry(fused, names, copies, plan, timed=timed, denormals=denormals)
+    verify(entry, after="build_entry")
+    return LoweredNetwork(fused, plan, tuple(functions.values()), names, entry)
+
+
+def _overwritable(kernels: Mapping[Node, Kernel]) -> dict[Node, list[Value]]:
+    """The inputs of each node in whose memory its output may lie."""
+    return {node: [v for i in kernel.overwritable if (v := node.inputs[i])] for node, kernel in kernels.items()}
+
+
+def _nodes_to_run(graph: Graph) -> Iterator[Node]:
+    """The nodes with something to do, those of bodies behind the node that has them."""
+    free = find_views(graph).free
+    for node in graph.nodes:
+        if node not in free:
+            yield node
+        if isinstance(node.op, Control):
+            for body in node.op.bodies:
+                yield from _nodes_to_run(body)

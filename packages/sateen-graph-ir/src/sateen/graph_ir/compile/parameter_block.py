@@ -1,0 +1,128 @@
+"""All parameters of a network in the memory that its plan gives them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.memory import MemoryPlan
+from sateen.runtime import empty
+from sateen.runtime.fork_safe import ForkSafeLock
+from sateen.runtime.threads import Threads
+
+Array = np.ndarray[Any, Any]
+
+CHUNK_BYTES = 4 << 20
+"""What a thread makes at a time: caches hold its part while it is packed."""
+
+
+class ParameterBlock:
+    """Content of an artifact: arrays at places that do not overlap, zeros between them.
+
+    Arrays may be views in any order of axes, as weights are before they are packed, and packed each time a part is
+    made; the whole is made once, and the arrays are given up then. Until then they are kept, with all that they are
+    views of.
+    """
+
+    def __init__(self, size: int, places: Sequence[tuple[int, Array]]) -> None:
+        """`places` tells the byte at which each array begins, a multiple of its elements' size."""
+        ordered = sorted(places, key=lambda entry: entry[0])
+        self._size = size
+        self._starts = [start for start, _ in ordered]
+        self._arrays = [array for _, array in ordered]
+        self._whole: memoryview | None = None
+        self._lock = ForkSafeLock()
+        """Of the arrays and the whole, which takes their place."""
+        self._making = ForkSafeLock()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read_into(self, start: int, place: memoryview) -> None:
+        target, end = np.frombuffer(place, np.uint8), start + len(place)
+        with self._lock.current:
+            known, starts, arrays = self._whole, self._starts, self._arrays
+        if known is not None:
+            target[...] = np.frombuffer(known[start:end], np.uint8)
+            return
+        target[...] = 0
+        for i in range(max(bisect_right(starts, start) - 1, 0), len(starts)):
+            if starts[i] >= end:
+                break
+            first, last = max(start, starts[i]), min(end, starts[i] + arrays[i].nbytes)
+            if first < last:
+                part = target[first - start : last - start].view(arrays[i].dtype)
+                _copy(arrays[i], (first - starts[i]) // arrays[i].itemsize, part)
+
+    def whole(self) -> memoryview:
+        with self._making.current:
+            if self._whole is not None:
+                return self._whole
+            block = empty((self._size,), "uint8").numpy().data
+            with Threads() as threads:  # packing takes as long as memory does
+                chunks = range(0, self._size, CHUNK_BYTES)
+                list(threads.map(lambda start: self.read_into(start, block[start : start + CHUNK_BYTES]), chunks))
+            with self._lock.current:
+                self._whole, self._starts, self._arrays = block.toreadonly(), [], []
+            return self._whole
+
+    def __bytes__(self) -> bytes:
+        return bytes(self.whole())
+
+
+def _copy(array: Array, start: int, place: Array) -> None:
+    """Write the elements of an array from number `start` on, in the order of its axes, to all of a flat array."""
+    if array.ndim == 1:
+        place[...] = array[start : start + len(place)]
+        return
+    if array.ndim == 0:
+        place[...] = array
+        return
+    row = prod(array.shape[1:])
+    first, rest = divmod(start, row)
+    done = 0
+    if rest:
+        done = min(row - rest, len(place))
+        _copy(array[first], rest, place[:done])
+        first += 1
+    rows = (len(place) - done) // row
+    end = done + rows * row
+    place[done:end].reshape(rows, *array.shape[1:])[...] = array[first : first + rows]
+    if end < len(place):
+        _copy(array[first + rows], 0, place[end:])
+
+
+def pack_parameters(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ()) -> ParameterBlock:
+    """The parameters of a graph where the plan has them.
+
+    They are packed when they are needed, but for those in the memory of arrays that were `given` and that others may
+    still write to: these are packed now.
+    """
+    changing = {id(owner) for owner in map(_owner, given) if not _is_of_bytes(owner)}
+
+    def lasting(array: Array) -> Array:
+        return np.array(array, order="C") if id(_owner(array)) in changing else array
+
+    with Threads() as threads:
+        arrays = threads.map(lasting, [graph.parameters[value] for value in plan.parameters])
+        return ParameterBlock(max(plan.parameter_bytes, 64), list(zip(plan.parameters.values(), arrays, strict=True)))
+
+
+def _owner(array: Array) -> Array:
+    """The array that a view is of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _is_of_bytes(owner: Array) -> bool:
+    """Whether the memory of an array is that of a bytes object, which nobody writes to."""
+    base = owner.base
+    while isinstance(base, memoryview):
+        base = base.obj
+    return isinstance(base, bytes)

@@ -1,0 +1,29 @@
+"""What each step of a compiled network computes, for those who measure or read it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sateen.graph_ir.ir import Graph, Node
+from sateen.graph_ir.ops import Fused
+from sateen.runtime.steps import Step
+
+
+def steps_of(graph: Graph, free: Collection[Node], kernels: Mapping[Node, str]) -> tuple[Step, ...]:
+    """The steps of a fused graph in order. `free` nodes take none; `kernels` names what the others call."""
+    return tuple(step_of(node, kernels.get(node, node.op.op_name())) for node in graph.nodes if node not in free)
+
+
+def step_of(node: Node, kernel: str) -> Step:
+    """The step that a node of a fused graph becomes. Where it has no name in the user's model, its values have."""
+    inner = node.op.body.nodes if isinstance(node.op, Fused) else (node,)
+    values = dict.fromkeys(v for v in (*node.inputs, *node.outputs) if v is not None)
+    return Step(
+        kernel,
+        tuple(dict.fromkeys(span.node for span in node.spans)) or tuple(v.name for v in node.outputs),
+        tuple(n.op.op_name() for n in inner),
+        tuple(str(t) for t in node.input_types),
+        tuple(str(v.type) for v in node.outputs),
+        node.operations(),
+        sum(v.type.bytes for v in values),
+    )

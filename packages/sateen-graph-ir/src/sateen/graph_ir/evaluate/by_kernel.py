@@ -1,0 +1,111 @@
+"""Evaluation of nodes while compiling: constants that passes fold.
+
+What only moves elements of large parameters becomes a view of them, so that they are copied once, into their place in
+the artifact. Small work is done by the definition of its operator, large work by a kernel that is compiled for this
+machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from sateen.graph_ir.evaluate.by_definition import evaluate_op
+from sateen.graph_ir.ir import Array, Graph, GraphBuilder, Node, note_node
+from sateen.graph_ir.kernels import GroupKey, group_key, lower_group
+from sateen.graph_ir.ops import ConvertLayout, Fused, Transpose
+from sateen.runtime.errors import SateenError
+from sateen.tensor_ir import CompiledModule, Machine, build_functions
+from sateen.tensor_ir.ir import Const
+from sateen.tensor_ir.te.tensor import Tensor
+from sateen.topi.layout import placeholder
+from sateen.topi.layout_conversion import rearranged, unpack
+
+MOST_POINTS = 1 << 14
+"""Up to here evaluating a definition is faster than compiling a kernel."""
+
+
+class NativeEvaluator:
+    """Evaluates nodes of static types. Nodes of equal operators and types share a kernel."""
+
+    def __init__(self) -> None:
+        self._machine = Machine.of("llvm")
+        self._kernels: dict[GroupKey, CompiledModule] = {}
+
+    def evaluate(self, node: Node, inputs: Sequence[Array | None]) -> list[Array]:
+        """The outputs of a node as their layouts keep them in memory, for inputs as theirs do. They may be views."""
+        if isinstance(node.op, ConvertLayout | Transpose):
+            (data,) = inputs
+            (source,), (target,) = node.input_types, node.outputs
+            assert data is not None
+            if source.layout is not None:
+                data = unpack(data, source.static_shape, source.layout)
+            if isinstance(node.op, Transpose):
+                data = data.transpose(node.op.permutation)
+            return [rearranged(data, target.type.memory_layout)]
+        if _is_row_major(node) and work_of(node) <= MOST_POINTS:
+            return evaluate_op(node, inputs)
+        body = _body(node)
+        key = group_key(body)
+        if key not in self._kernels:
+            group = Node(Fused(body), body.inputs, body.outputs, node.spans)
+            self._kernels[key] = build_functions([lower_group(group, "evaluate", self._machine)])
+        arrays = {
+            v: np.require(a, requirements=("C", "A"))  # a file may have it at any byte
+            for v, a in zip(node.inputs, inputs, strict=True)
+            if v is not None and a is not None
+        }
+        outputs = [np.empty(v.type.physical_shape, v.type.dtype.numpy) for v in node.outputs]
+        try:
+            self._kernels[key](*arrays.values(), *outputs)
+        except SateenError as error:
+            note_node(error, node.inputs, node.spans)
+            raise
+        return outputs
+
+
+def work_of(node: Node) -> int:
+    """The points at which evaluating a node by its definition evaluates an expression."""
+    views = [
+        None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
+        for v in node.inputs
+    ]
+    try:
+        computation = node.computation(views)
+    except Exception as error:
+        note_node(error, node.inputs, node.spans)
+        raise
+    stack = [v.tensor for v in computation.outputs]
+    done: set[Tensor] = set()
+    total = 0
+    while stack:
+        tensor = stack.pop()
+        if tensor not in done:
+            done.add(tensor)
+            stack += tensor.op.inputs
+            total += _points(tensor)
+    return total
+
+
+def _points(tensor: Tensor) -> int:
+    op = tensor.op
+    if op.is_given:
+        return 0
+    extents = [a.extent for a in (*op.axis, *op.reduce_axis)] if op.body else tensor.shape
+    return prod(int(e.value) for e in extents if isinstance(e, Const))
+
+
+def _is_row_major(node: Node) -> bool:
+    return all(v is None or v.type.layout is None for v in (*node.inputs, *node.outputs))
+
+
+def _body(node: Node) -> Graph:
+    """The graph of the node alone."""
+    builder = GraphBuilder(node.op.op_name())
+    for v in dict.fromkeys(v for v in node.inputs if v is not None):
+        builder.declare(v)
+    builder.append(node)
+    builder.output(*node.outputs)
+    return builder.finish()

@@ -1,0 +1,205 @@
+"""Makes graphs node by node, with what a user may get wrong refused as it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer_at
+from sateen.graph_ir.ir.types import TensorType
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError, InferenceError
+from sateen.topi.contract import require_class
+from sateen.topi.operator import Method, Operator
+
+
+class GraphBuilder:
+    """Makes a graph node by node. Types are inferred as nodes are added; names are made unique.
+
+    g = GraphBuilder("net")
+    x = g.input("data", "float32", (1, 3, 224, 224))
+    g.output(g.add(Relu(), x))
+    graph = g.finish()
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self._inputs: list[Value] = []
+        self._given: set[Value] = set()
+        self._parameters: dict[Value, Array] = {}
+        self._nodes: list[Node] = []
+        self._outputs: list[Value] = []
+        self._aliases: dict[Value, Value] = {}
+        self._names: dict[str, int] = {}
+        self._producers: dict[Value, Node] = {}
+
+    def unique(self, name: str) -> str:
+        """`name`, or that with a number if it is taken."""
+        clean = name or "v"
+        if clean not in self._names:
+            self._names[clean] = 1
+            return clean
+        while True:
+            candidate = f"{clean}.{self._names[clean]}"
+            self._names[clean] += 1
+            if candidate not in self._names:
+                self._names[candidate] = 1
+                return candidate
+
+    def reserve(self, graph: Graph) -> None:
+        """Give no name that a value of the graph has."""
+        for v in (*graph.inputs, *graph.parameters, *(o for node in graph.nodes for o in node.outputs)):
+            self.unique(v.name)
+
+    def input(self, name: str, dtype: DType | str, shape: Sequence[Any]) -> Value:
+        return self.declare(Value(self.unique(name), TensorType.of(dtype, shape)))
+
+    def declare(self, value: Value) -> Value:
+        """Take an existing value as an input."""
+        self._inputs.append(value)
+        self._given.add(value)
+        return value
+
+    def parameter(self, name: str, data: Array) -> Value:
+        """A constant."""
+        array = np.ascontiguousarray(data) if data.ndim else data
+        value = Value(self.unique(name), TensorType.of(DType.of(array.dtype), array.shape))
+        self._parameters[value] = array
+        return value
+
+    def typed_parameter(self, name: str, type_: TensorType, data: Array) -> Value:
+        """A constant whose data lies in memory as a layout says."""
+        value = Value(self.unique(name), type_)
+        self._parameters[value] = data
+        return value
+
+    def add(
+        self,
+        op: Operator,
+        *inputs: Value | None,
+        name: str = "",
+        spans: tuple[NodeSpan, ...] = (),
+        method: Method | None = None,
+    ) -> Value:
+        """Apply an operator of one output."""
+        (value,) = self.add_all(op, *inputs, names=(name,) if name else (), spans=spans, method=method)
+        return value
+
+    def add_all(
+        self,
+        op: Operator,
+        *inputs: Value | None,
+        names: Sequence[str] = (),
+        spans: tuple[NodeSpan, ...] = (),
+        method: Method | None = None,
+    ) -> tuple[Value, ...]:
+        """Apply an operator; a value per output.
+
+        Raises InferenceError, telling the node, where inputs don't fit, and ArgumentError for what is no operator and
+        for inputs that are no values of this graph.
+        """
+        _require_operator(op)
+        for i, v in enumerate(inputs):
+            if v is not None:
+                self._require_own(v, f"input {i} of {op.op_name()}")
+        types = infer_at(op, inputs, spans)
+        given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
+        outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
+        return self.append(Node(op, tuple(inputs), outputs, spans, method)).outputs
+
+    def append(self, node: Node) -> Node:
+        """Add a finished node."""
+        self._nodes.append(node)
+        self._producers.update((v, node) for v in node.outputs)
+        return node
+
+    def part(self, outputs: Sequence[Value]) -> Graph:
+        """The graph of what some values depend on, as far as it is built."""
+        reached: set[Node] = set()
+        leaves: set[Value] = set()
+        pending = list(outputs)
+        while pending:
+            v = pending.pop()
+            node = self._producers.get(v)
+            if node is None:
+                leaves.add(v)
+            elif node not in reached:
+                reached.add(node)
+                pending += [i for i in node.inputs if i is not None]
+        return Graph(
+            self.name,
+            tuple(v for v in self._inputs if v in leaves),
+            {v: data for v, data in self._parameters.items() if v in leaves},
+            tuple(node for node in self._nodes if node in reached),
+            tuple(outputs),
+        )
+
+    def output(self, *values: Value) -> None:
+        """Give values to the caller, each once. Raises ArgumentError for one that is an output already, or none of
+        this graph."""
+        for v in values:
+            self._require_own(v, "output")
+            if v in self._outputs:
+                raise ArgumentError(
+                    f"output: expected each value once, found {v} twice; add Identity() of it for another output"
+                )
+            self._outputs.append(v)
+
+    def alias(self, output: Value, input_: Value) -> None:
+        """Let an output reuse the memory of an input. Raises InferenceError where their types differ, or the memory is
+        another output's already, and ArgumentError for what is no input or no value of this graph."""
+        self._require_own(output, "alias")
+        if input_ not in self._inputs:
+            raise ArgumentError(f"alias: expected an input of the graph, found {_described(input_)}")
+        if output.type != input_.type:
+            raise InferenceError(f"alias: {output} is {output.type}, but {input_} is {input_.type}")
+        holder = next((o for o, i in self._aliases.items() if i is input_ and o is not output), None)
+        if holder is not None:
+            raise InferenceError(f"alias: expected an input for each output, found {input_} for {holder} and {output}")
+        self._aliases[output] = input_
+
+    def _require_own(self, value: object, role: str) -> None:
+        """Raise ArgumentError for what is no value that this builder made or was given."""
+        if isinstance(value, Value):
+            if value in self._producers or value in self._parameters or value in self._given:
+                return
+            raise ArgumentError(
+                f"{role}: expected a value of graph {self.name!r}, found {value} of another builder; declare it as an "
+                "input, or add its node here"
+            )
+        raise ArgumentError(f"{role}: expected a value of the graph, found {_described(value)}")
+
+    def finish(self) -> Graph:
+        return Graph(
+            self.name,
+            tuple(self._inputs),
+            dict(self._parameters),
+            tuple(self._nodes),
+            tuple(self._outputs),
+            dict(self._aliases),
+        )
+
+
+def _require_operator(op: object) -> None:
+    """Raise ArgumentError for what is no operator, and for one that no set of operators would take."""
+    if isinstance(op, type) and issubclass(op, Operator):
+        raise ArgumentError(
+            f"add: expected an operator such as {op.__name__}(), found the class {op.__name__}; call it with its "
+            "attributes"
+        )
+    if not isinstance(op, Operator):
+        raise ArgumentError(f"add: expected an operator such as Relu(), found {type(op).__name__}")
+    require_class(type(op))
+
+
+def _described(value: object) -> str:
+    """What was found in the place of a value, and what to do."""
+    if isinstance(value, Value):
+        return str(value)
+    if isinstance(value, (np.ndarray, int, float)):
+        return f"{type(value).__name__}; make a constant of it: parameter(name, array)"
+    if isinstance(value, (tuple, list)):
+        return f"{type(value).__name__}; give values one by one, as in add(op, *values)"
+    return type(value).__name__

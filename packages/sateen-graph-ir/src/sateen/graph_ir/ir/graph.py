@@ -1,0 +1,178 @@
+"""Graphs: a flat tuple of nodes over named values, in topological order, immutable.
+
+    graph = inputs, parameters (values with data), nodes, outputs, aliases
+    node  = outputs <- op(inputs)
+
+A graph is made by a GraphBuilder and changed only by copying through a GraphRewriter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sateen.graph_ir.ir.types import TensorType
+from sateen.runtime.display import counted, html_table, named, shortened, size
+from sateen.tensor_ir import Machine
+from sateen.topi import contract
+from sateen.topi.layout import View
+from sateen.topi.operator import Computation, LayoutChoice, Method, Operator
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor in a graph. Identity is the object; names are unique within a graph."""
+
+    name: str
+    type: TensorType
+
+    def __str__(self) -> str:
+        return f"%{self.name}"
+
+    def __repr__(self) -> str:
+        return f"Value({shortened(str(self))}: {self.type})"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpan:
+    """Where a node came from: the user's model, the node's name there and its operator."""
+
+    model: str
+    node: str
+    operator: str
+
+    def __str__(self) -> str:
+        model = f" of model {self.model!r}" if self.model else ""
+        return f"node {self.node!r} ({self.operator}){model}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One application of an operator. An absent optional input is None."""
+
+    op: Operator
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+    spans: tuple[NodeSpan, ...] = ()
+    method: Method | None = None
+    """How it is computed, where that was chosen."""
+
+    def __repr__(self) -> str:
+        outputs = named([f"{v}: {v.type}" for v in self.outputs])
+        return f"Node({outputs} = {self.op.op_name()}({named([v or 'none' for v in self.inputs])}))"
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        """The types of the inputs that are present."""
+        return tuple(v.type for v in self.inputs if v is not None)
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        """The types of the outputs."""
+        return tuple(v.type for v in self.outputs)
+
+    def computation(self, inputs: Sequence[View | None]) -> Computation:
+        """What it computes of views of its inputs, as its method says, its outputs in the layouts of their types."""
+        return contract.compute(self.op, inputs, self.output_types, self.method)
+
+    def layouts(self, inputs: Sequence[TensorType], machine: Machine) -> Iterable[LayoutChoice]:
+        """The layouts in which it can run, best first, for inputs in the layouts that they have."""
+        if self.method is None:
+            return self.op.layouts(inputs, self.output_types, machine)
+        return self.op.layouts_by(self.method, inputs, self.output_types, machine)
+
+    def operations(self) -> int:
+        """Floating-point operations of the definition (`Operator.operations`). Requires static types."""
+        return self.op.operations(self.input_types, self.output_types)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A network. `parameters` are constants; `aliases` maps an output to the input whose memory it may reuse."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    parameters: Mapping[Value, Array]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+    aliases: Mapping[Value, Value] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        from sateen.graph_ir.ir.text import (
+            format_graph,  # Python's repr: the text form knows graphs, so it imports this module
+        )
+
+        return format_graph(self)
+
+    def __repr__(self) -> str:
+        given, made = (named([f"{v.name}: {v.type}" for v in values]) for values in (self.inputs, self.outputs))
+        held = f"{counted(len(self.nodes), 'node')}, parameters {size(self.parameter_bytes)}"
+        return f"Graph({shortened(self.name)}: {given} -> {made}; {held})"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "inputs": named([f"{v.name}: {v.type}" for v in self.inputs]),
+            "outputs": named([f"{v.name}: {v.type}" for v in self.outputs]),
+            "parameters": f"{len(self.parameters)}, {size(self.parameter_bytes)}",
+        }
+        rows = [
+            (
+                node.op.op_name(),
+                named([v.name for v in node.outputs]),
+                named([v.type for v in node.outputs]),
+                named([v.name if v else "none" for v in node.inputs]),
+            )
+            for node in self.nodes
+        ]
+        return html_table(f"graph {self.name}", facts, ("operator", "result", "type", "of"), rows)
+
+    @property
+    def parameter_bytes(self) -> int:
+        """The memory of all parameters."""
+        return sum(data.nbytes for data in self.parameters.values())
+
+    def operations(self) -> int:
+        """Floating-point operations of all nodes (`Operator.operations`). Requires static types."""
+        return sum(node.operations() for node in self.nodes)
+
+    def producers(self) -> dict[Value, Node]:
+        """The node that computes each value."""
+        return {v: node for node in self.nodes for v in node.outputs}
+
+    def consumers(self) -> dict[Value, list[Node]]:
+        """The nodes that read each value, in order, once per read."""
+        result: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for v in node.inputs:
+                if v is not None:
+                    result.setdefault(v, []).append(node)
+        return result
+
+
+def infer(op: Operator, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
+    """Output types of an operator on values. Absent inputs are None; trailing ones may be left out."""
+    return contract.infer(op, [None if v is None else v.type for v in inputs])
+
+
+def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:
+    """Add to an error the node that it is about: where it came from, and its inputs."""
+    for span in spans:
+        error.add_note(f"in {span}")
+    for v in inputs:
+        if v is not None:
+            error.add_note(f"  {v}: {v.type}")
+
+
+def infer_at(op: Operator, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]) -> tuple[TensorType, ...]:
+    try:
+        return infer(op, inputs)
+    except Exception as error:
+        note_node(error, inputs, spans)
+        raise
+
+

@@ -1,0 +1,157 @@
+"""Changes graphs by copying them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from sateen.graph_ir.ir.builder import GraphBuilder
+from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer_at
+from sateen.topi.operator import Method, Operator
+
+
+class GraphRewriter:
+    """Copies a graph while changing it: walk the nodes, `keep`, `replace` or `insert`, then `finish`.
+
+    `value(v)` is what stands for a value of the old graph in the new one.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.builder = GraphBuilder(graph.name)
+        self._values: dict[Value, Value] = {}
+        self.changed = False
+        self.builder.reserve(graph)
+        self._reads: dict[Value, int] = dict.fromkeys(graph.outputs, 1)
+        for v, nodes in graph.consumers().items():
+            self._reads[v] = self._reads.get(v, 0) + len(nodes)
+        for v in graph.inputs:
+            self._values[v] = self.builder.declare(v)
+        for v, data in graph.parameters.items():
+            self._values[v] = v
+            self.builder._parameters[v] = data
+
+    def value(self, v: Value) -> Value:
+        return self._values[v]
+
+    def values(self, inputs: Iterable[Value | None]) -> tuple[Value | None, ...]:
+        return tuple(None if v is None else self._values[v] for v in inputs)
+
+    def keep(self, node: Node) -> None:
+        """The node as it is, over the new values; its types are inferred anew if those of its inputs changed."""
+        inputs = self.values(node.inputs)
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            self.builder.append(node)
+            self._bind(node.outputs, node.outputs)
+            return
+        same = all(
+            a is b or (a is not None and b is not None and a.type == b.type)
+            for a, b in zip(inputs, node.inputs, strict=True)
+        )
+        types = tuple(o.type for o in node.outputs) if same else infer_at(node.op, inputs, node.spans)
+        outputs = tuple(o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True))
+        self.put(node, inputs, outputs)
+
+    def insert(
+        self,
+        op: Operator,
+        *inputs: Value | None,
+        name: str = "",
+        spans: tuple[NodeSpan, ...] = (),
+        method: Method | None = None,
+    ) -> Value:
+        """A new node of one output over values of the new graph."""
+        self.changed = True
+        return self.builder.add(op, *inputs, name=name, spans=spans, method=method)
+
+    def insert_all(
+        self, op: Operator, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
+    ) -> tuple[Value, ...]:
+        """A new node over values of the new graph; a value per output."""
+        self.changed = True
+        return self.builder.add_all(op, *inputs, names=names, spans=spans)
+
+    def parameter(self, name: str, data: Array) -> Value:
+        """A new constant."""
+        self.changed = True
+        return self.builder.parameter(name, data)
+
+    def put(self, node: Node, inputs: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> None:
+        """The node over other values of the new graph, giving other ones."""
+        self.changed = True
+        self.builder.append(replace(node, inputs=inputs, outputs=outputs))
+        self._bind(node.outputs, outputs)
+
+    def replace(self, node: Node, *values: Value) -> None:
+        """Drop the node; new values stand for its outputs.
+
+        An output of the graph is a value of its own, computed by a node: where one of `values` can't become that, the
+        node stays.
+        """
+        taken = {self._values[v] for v in self.graph.outputs if v in self._values}
+        given = {*self.graph.inputs, *self.builder._parameters}
+        if any(
+            o in self.graph.outputs and (v in taken or v in given) for o, v in zip(node.outputs, values, strict=True)
+        ):
+            self.keep(node)
+            return
+        self.changed = True
+        self._bind(node.outputs, values)
+
+    def constant(self, v: Value | None) -> Array | None:
+        """The data of a value of the new graph, if it is a parameter."""
+        return None if v is None else self.builder._parameters.get(v)
+
+    def producer(self, v: Value | None) -> Node | None:
+        """The node of the new graph that computes a value of it."""
+        return None if v is None else self.builder._producers.get(v)
+
+    def is_shared(self, v: Value) -> bool:
+        """Whether a value of the new graph stands for what has several readers, or is read and an output."""
+        return self._reads.get(v, 0) > 1
+
+    def fold(self, node: Node, data: Sequence[Array]) -> None:
+        """Drop the node; parameters of the names and types of its outputs hold its results.
+
+        A node that computes an output of the graph stays.
+        """
+        if any(v in self.graph.outputs for v in node.outputs):
+            self.keep(node)
+            return
+        self.changed = True
+        self._bind(node.outputs, node.outputs)
+        self.builder._parameters.update(zip(node.outputs, data, strict=True))
+
+    def stand_for(self, old: Value, new: Value) -> None:
+        """Let another value of the new graph stand for an input or a parameter."""
+        self.changed = True
+        self._bind((old,), (new,))
+
+    def _bind(self, old: Sequence[Value], new: Sequence[Value]) -> None:
+        for o, n in zip(old, new, strict=True):
+            self._values[o] = n
+            if n is not o:
+                self._reads[n] = self._reads.get(n, 0) + self._reads.get(o, 0)
+
+    def finish(self) -> Graph:
+        """The new graph, whose outputs have the names of the old ones; or the old one if nothing changed."""
+        if not self.changed:
+            return self.graph
+        self.builder.output(*(self._values[v] for v in self.graph.outputs))
+        for output, input_ in self.graph.aliases.items():
+            self.builder.alias(self._values[output], self._values[input_])
+        names = {self._values[v]: v.name for v in self.graph.outputs if self._values[v].name != v.name}
+        return _renamed(self.builder.finish(), names) if names else self.builder.finish()
+
+
+def _renamed(graph: Graph, names: Mapping[Value, str]) -> Graph:
+    new = {v: Value(name, v.type) for v, name in names.items()}
+    nodes = tuple(
+        replace(n, inputs=tuple(v and new.get(v, v) for v in n.inputs), outputs=tuple(new.get(v, v) for v in n.outputs))
+        if not new.keys().isdisjoint((*n.inputs, *n.outputs))
+        else n
+        for n in graph.nodes
+    )
+    outputs = tuple(new.get(v, v) for v in graph.outputs)
+    aliases = {new.get(v, v): source for v, source in graph.aliases.items()}
+    return Graph(graph.name, graph.inputs, graph.parameters, nodes, outputs, aliases)

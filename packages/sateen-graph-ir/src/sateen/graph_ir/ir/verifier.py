@@ -1,0 +1,71 @@
+"""Whether a graph is well formed: what holds of every graph, and is checked behind every pass."""
+
+from __future__ import annotations
+
+from sateen.graph_ir.ir.graph import Graph, Node, Value, infer, note_node
+from sateen.graph_ir.ir.text import subgraphs
+from sateen.runtime.errors import InferenceError
+
+
+def verify_graph(graph: Graph) -> None:
+    """Raise InferenceError where a graph is malformed.
+
+    Names are unique and values defined once, before their use; the type of each output is the one that its operator
+    infers, in any layout; parameters have the data that their types say; each output is given once; aliases are outputs
+    and inputs of one type, each once.
+    """
+    names: set[str] = set()
+    known: set[Value] = set()
+
+    def define(value: Value) -> None:
+        if value.name in names:
+            raise InferenceError(f"graph {graph.name!r}: expected unique names, found {value} twice")
+        names.add(value.name)
+        known.add(value)
+
+    for v in (*graph.inputs, *graph.parameters):
+        define(v)
+    for v, data in graph.parameters.items():
+        if data.shape != v.type.physical_shape or data.dtype != v.type.dtype.numpy:
+            found = f"{data.dtype}{list(data.shape)}"
+            raise InferenceError(f"parameter {v} has type {v.type}, found data of {found}")
+    for node in graph.nodes:
+        try:
+            _verify_node(node, known)
+            for body in subgraphs(node.op).values():
+                verify_graph(body)
+        except Exception as error:
+            note_node(error, node.inputs, node.spans)
+            raise
+        for v in node.outputs:
+            define(v)
+    for v in graph.outputs:
+        _require_known(v, known, "output")
+        if graph.outputs.count(v) > 1:
+            raise InferenceError(f"graph {graph.name!r}: expected each output once, found {v} twice")
+    if len(set(graph.aliases.values())) < len(graph.aliases):
+        raise InferenceError(f"graph {graph.name!r}: expected an input for each output in aliases, found one twice")
+    for output, input_ in graph.aliases.items():
+        if output not in graph.outputs or input_ not in graph.inputs or output.type != input_.type:
+            raise InferenceError(
+                f"alias: expected an output and an input of one type, found {output}: {output.type} "
+                f"and {input_}: {input_.type}"
+            )
+
+
+def _verify_node(node: Node, known: set[Value]) -> None:
+    name = node.op.op_name()
+    for v in node.inputs:
+        if v is not None:
+            _require_known(v, known, f"input of {name}")
+    types = infer(node.op, node.inputs)
+    if len(types) != len(node.outputs):
+        raise InferenceError(f"{name}: expected {len(types)} outputs, found {len(node.outputs)}")
+    for v, t in zip(node.outputs, types, strict=True):
+        if (v.type.dtype, v.type.shape) != (t.dtype, t.shape) or t.layout not in (None, v.type.layout):
+            raise InferenceError(f"{name}: {v} is {v.type}, inferred {t}")
+
+
+def _require_known(value: Value, known: set[Value], role: str) -> None:
+    if value not in known:
+        raise InferenceError(f"expected every {role} to be defined before its use, found {value}")

@@ -1,0 +1,11 @@
+"""What is right: a graph evaluated from the definitions of its operators, and how far results are from that."""
+
+from sateen.graph_ir.judge.accuracy import Difference, difference, element_difference
+from sateen.graph_ir.judge.interpreter import interpret
+
+__all__ = [
+    "Difference",
+    "difference",
+    "element_difference",
+    "interpret",
+]

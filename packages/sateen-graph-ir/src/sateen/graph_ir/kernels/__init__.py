@@ -1,0 +1,16 @@
+"""Groups of nodes, and problems, as functions of loop IR and as object code."""
+
+from sateen.graph_ir.kernels.compiler import KernelCompiler
+from sateen.graph_ir.kernels.groups import GroupKey, Kernel, group_key, lower_group, lower_kernel
+from sateen.graph_ir.kernels.problems import NAME, problem_kernel
+
+__all__ = [
+    "NAME",
+    "GroupKey",
+    "Kernel",
+    "KernelCompiler",
+    "group_key",
+    "lower_group",
+    "lower_kernel",
+    "problem_kernel",
+]

@@ -1,0 +1,67 @@
+"""Object code of a network's kernels: kept from before, made by worker processes, or made here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from sateen.graph_ir.ir import Node
+from sateen.graph_ir.kernels.groups import note_group
+from sateen.runtime import Target
+from sateen.runtime.errors import SateenError
+from sateen.tensor_ir import ObjectCache
+from sateen.tensor_ir.codegen import CompilerPool, ObjectCode, cache_key, compile_functions
+from sateen.tensor_ir.ir import Function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Begun:
+    """A kernel under way: the group that it computes, its key if it is to be kept, and what waits for its code."""
+
+    node: Node
+    key: str
+    code: Callable[[], ObjectCode]
+
+
+class KernelCompiler:
+    """Compiles kernels in the order in which they begin; workers are at them while the caller lowers others.
+
+    Only the network's entry calls them, with arguments that it has planned, so that they check none.
+    Neither `workers` nor `cache` changes the result.
+    """
+
+    def __init__(self, target: Target, workers: CompilerPool | None = None, cache: ObjectCache | None = None) -> None:
+        self._target = target
+        self._workers = workers
+        self._cache = cache
+        self._begun: list[_Begun] = []
+
+    def begin(self, function: Function, node: Node) -> None:
+        """Start on the kernel of a fused node."""
+        key = ""
+        if self._cache is not None:
+            key = cache_key([function], self._target, internal=True)
+            kept = self._cache.read(key)
+            if kept is not None:
+                self._begun.append(_Begun(node, "", lambda: kept))
+                return
+        if self._workers is not None:
+            code = self._workers.submit(function, self._target, internal=True).result
+        else:
+            code = partial(compile_functions, [function], self._target, internal=True)
+        self._begun.append(_Begun(node, key, code))
+
+    def finish(self) -> list[bytes]:
+        """The code of all kernels. Raises CodegenError for one that can't be compiled, telling its nodes and types."""
+        return [self._finished(begun).code for begun in self._begun]
+
+    def _finished(self, begun: _Begun) -> ObjectCode:
+        try:
+            code = begun.code()
+        except SateenError as error:
+            note_group(error, begun.node)
+            raise
+        if self._cache is not None and begun.key:
+            self._cache.write(begun.key, code)
+        return code

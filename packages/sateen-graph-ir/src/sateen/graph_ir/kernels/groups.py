@@ -1,0 +1,95 @@
+"""Fused groups to functions of loop IR: a tensor computation, the schedule of the group's master, lowering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sateen.graph_ir.ir import ByFunction, Graph, Node, Value, canonical_text, note_node
+from sateen.graph_ir.memory import allow_overwriting, hoist_scratch
+from sateen.graph_ir.ops import Fused
+from sateen.tensor_ir import Machine, lower, te
+from sateen.tensor_ir.ir import Function
+from sateen.topi.layout import View, placeholder
+from sateen.topi.operator import Computation, Method, Operator
+
+GroupKey = tuple[str, tuple[tuple[Operator, Method | None], ...]]
+
+
+def group_key(body: Graph) -> GroupKey:
+    """What groups that become one kernel have in common: their text, and what of users it does not tell wholly.
+
+    Two packages may give operators of theirs one name, and functions have none.
+    """
+    of_users = (n for n in body.nodes if n.op.name is not None or isinstance(n.method, ByFunction))
+    return canonical_text(body), tuple((n.op, n.method) for n in of_users)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A function over the inputs of a group, its outputs, and storage that its caller lends it."""
+
+    function: Function
+    scratch: tuple[int, ...]
+    """The bytes of each piece of storage."""
+    overwritable: tuple[int, ...]
+    """The inputs, by position, in whose memory the output may lie."""
+
+
+def lower_kernel(node: Node, name: str, machine: Machine) -> Kernel:
+    """The kernel of a fused node, for a caller that plans memory. An error tells the group, as in `lower_group`."""
+    function, outputs = _lower_noting(node, name, machine)
+    overwritable: tuple[int, ...] = ()
+    if all(tensor.op.body for tensor in outputs):
+        function, overwritable = allow_overwriting(function)
+    function, scratch = hoist_scratch(function)
+    return Kernel(function, scratch, overwritable)
+
+
+def lower_group(node: Node, name: str, machine: Machine) -> Function:
+    """A fused node as a function over its inputs, then its outputs.
+
+    An error tells the nodes of the group, where they came from, and their types.
+    """
+    return _lower_noting(node, name, machine)[0]
+
+
+def _lower_noting(node: Node, name: str, machine: Machine) -> tuple[Function, list[te.Tensor]]:
+    assert isinstance(node.op, Fused)
+    try:
+        return _lower(node.op.body, name, machine)
+    except Exception as error:
+        note_group(error, node)
+        raise
+
+
+def note_group(error: Exception, node: Node) -> None:
+    """Add to an error the group that it is about: where its nodes came from, its inputs and outputs."""
+    assert isinstance(node.op, Fused)
+    note_node(error, (*node.op.body.inputs, *node.op.body.outputs), node.spans)
+
+
+def _lower(body: Graph, name: str, machine: Machine) -> tuple[Function, list[te.Tensor]]:
+    views: dict[Value, View] = {
+        v: placeholder(v.type.static_shape, v.type.dtype, f"input{i}", v.type.memory_layout)
+        for i, v in enumerate(body.inputs)
+    }
+    computations: list[tuple[Node, Computation]] = []
+    for node in body.nodes:
+        operands = [None if v is None else views[v] for v in node.inputs]
+        computation = node.computation(operands)
+        computations.append((node, computation))
+        views.update(zip(node.outputs, computation.outputs, strict=True))
+    outputs = [views[v].tensor for v in body.outputs]
+    schedule = te.create_schedule(outputs)
+    last = computations[-1][1]
+    masters = [c for _, c in computations if c.schedule is not None]
+    for _, computation in computations:
+        if computation.schedule is None and computation is not last:
+            schedule[computation.view.tensor].compute_inline()
+    if all(0 in v.type.static_shape for v in body.outputs):
+        pass  # no loop runs, and tiles of nothing have no size
+    else:
+        assert len(masters) <= 1
+        (masters or [last])[0].schedule_on(machine)(schedule, outputs[0], machine)
+    arguments = [views[v].tensor for v in body.inputs] + outputs
+    return lower(schedule, arguments, name), outputs

@@ -1,0 +1,72 @@
+"""A problem solved by a kernel of its own, in the layouts that its node has within a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sateen.graph_ir.ir import Array, Graph, Node, Problem, TensorType, Value
+from sateen.graph_ir.kernels.groups import lower_group
+from sateen.graph_ir.ops import Fused
+from sateen.tensor_ir import Machine
+from sateen.tensor_ir.ir import Function
+from sateen.topi import contract
+from sateen.topi.layout_conversion import pack, unpack
+from sateen.topi.operator import Method, Preparation, Substitution
+
+NAME = "solve"
+"""Of the function."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProblemKernel:
+    """A function of the inputs that are present, then of the outputs, and their types."""
+
+    function: Function
+    prepared: Mapping[int, Preparation]
+    inputs: tuple[TensorType, ...]
+    outputs: tuple[TensorType, ...]
+
+    def arguments(self, inputs: Sequence[Array]) -> list[Array]:
+        """The inputs of a problem that are present, row-major, as the function takes them."""
+        forms = [self.prepared[i].function(a) if i in self.prepared else a for i, a in enumerate(inputs)]
+        return [pack(a, t.memory_layout) for a, t in zip(forms, self.inputs, strict=True)]
+
+    def results(self, outputs: Sequence[Array]) -> list[Array]:
+        """What the function wrote, row-major."""
+        return [unpack(a, t.static_shape, t.memory_layout) for a, t in zip(outputs, self.outputs, strict=True)]
+
+
+def problem_kernel(problem: Problem, method: Method | None, machine: Machine) -> ProblemKernel:
+    """The kernel that solves a problem by a method; without one, as suits the shapes."""
+    substitution = None if method is None else problem.op.substitute(method)
+    if substitution is None:
+        substitution = Substitution(problem.op, method, {})
+    given = list(problem.inputs)
+    for position, preparation in substitution.prepared.items():
+        given[position] = _prepared(given[position], preparation)
+    node = _node(substitution, given, contract.infer(substitution.operator, given))
+    choice = next(iter(node.layouts(node.input_types, machine)))
+    layouts = iter(choice.inputs)
+    laid = [None if t is None else replace(t, layout=next(layouts)) for t in given]
+    results = [replace(t, layout=layout) for t, layout in zip(node.output_types, choice.outputs, strict=True)]
+    node = _node(substitution, laid, results)
+    inputs = tuple(v for v in node.inputs if v is not None)
+    body = Graph(NAME, inputs, {}, (node,), node.outputs)
+    function = lower_group(Node(Fused(body), inputs, node.outputs), NAME, machine)
+    return ProblemKernel(function, substitution.prepared, node.input_types, node.output_types)
+
+
+def _prepared(given: TensorType | None, preparation: Preparation) -> TensorType:
+    """The type of a constant that is prepared."""
+    assert given is not None
+    form = preparation.function(np.broadcast_to(np.zeros((), given.dtype.numpy), given.static_shape))
+    return TensorType.of(given.dtype, form.shape)
+
+
+def _node(substitution: Substitution, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]) -> Node:
+    operands = tuple(None if t is None else Value(f"input{i}", t) for i, t in enumerate(inputs))
+    results = tuple(Value(f"output{i}", t) for i, t in enumerate(outputs))
+    return Node(substitution.operator, operands, results, method=substitution.method)

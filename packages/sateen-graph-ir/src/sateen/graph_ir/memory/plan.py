@@ -1,0 +1,266 @@
+"""Memory of a network: where each intermediate value is in the workspace, each parameter in the parameter block.
+
+Offsets are assigned by the greedy rule of Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference
+(2020), section 5: blocks in order of falling size, each at the lowest place that is free while it lives. Where that
+takes more than lives at one time, blocks that ended highest go first and the rule is tried again. Of very many blocks
+that live together the last ones lie above all that lives with them, holes or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sateen.graph_ir.ir import Graph, Node, Value
+from sateen.graph_ir.memory.views import View, find_views, place_of
+from sateen.graph_ir.ops import Control
+from sateen.runtime.display import size
+from sateen.tensor_ir.targets import WIDEST_VECTOR
+
+ALIGNMENT = WIDEST_VECTOR
+"""Of every block, in bytes: a cache line, and the widest vector."""
+MOST_TRIES = 16
+"""More gained nothing on the networks that we measure."""
+MOST_PAIRS = 4_000_000
+"""Of parts of blocks, compared in all tries but the first."""
+MOST_COMPARED = 400_000_000
+"""Pairs of parts, compared in one try to find places: a few seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """Byte offsets. A value of `views` lies in the memory of another, which is no view."""
+
+    workspace: Mapping[Value, int]
+    scratch: Mapping[Node, tuple[int, ...]]
+    """In the workspace: where each piece of storage begins that a node needs while it runs."""
+    workspace_bytes: int
+    parameters: Mapping[Value, int]
+    parameter_bytes: int
+    views: Mapping[Value, View]
+    free: frozenset[Node]
+    """Nodes with nothing to do: their values lie where they are needed."""
+    bodies: Mapping[Graph, MemoryPlan]
+    """Of the bodies of control nodes. Their workspace is the first piece of the node's storage."""
+    least_bytes: int
+    """The most bytes that live at one time: what no plan can go below."""
+
+    def __repr__(self) -> str:
+        return f"MemoryPlan(workspace {size(self.workspace_bytes)}, parameters {size(self.parameter_bytes)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Bytes [start, end) of a block, which are needed from the first to the last of these nodes, by position."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Memory in one piece, whose parts are not all needed from the same node on."""
+
+    parts: tuple[_Part, ...]
+
+    @property
+    def size(self) -> int:
+        return max(part.end for part in self.parts)
+
+    @property
+    def first(self) -> int:
+        return min(part.first for part in self.parts)
+
+    @property
+    def last(self) -> int:
+        return max(part.last for part in self.parts)
+
+
+def plan_memory(
+    graph: Graph,
+    scratch: Mapping[Node, Sequence[int]] | None = None,
+    overwritable: Mapping[Node, Sequence[Value]] | None = None,
+) -> MemoryPlan:
+    """Place the values of a graph that are neither given to it nor its outputs, and the storage of its nodes.
+
+    `scratch` is the bytes that nodes need while they run. Control nodes, whose bodies are planned with them, need what
+    these take, and memory for each value that iterations hand on. A node's output may lie in the memory of an
+    `overwritable` input that is as large; it does so if nothing else needs that memory any more. What lives at the
+    same time does not overlap otherwise.
+    """
+    found = find_views(graph)
+    views = dict(found.views)
+    _overwrite(graph, overwritable or {}, views)
+    values = _blocks(graph, views)
+    bodies: dict[Graph, MemoryPlan] = {}
+    storage = dict(scratch or {})
+    for node in graph.nodes:
+        if isinstance(node.op, Control):
+            plans = {body: plan_memory(body, scratch, overwritable) for body in node.op.bodies}
+            storage[node] = (max(p.workspace_bytes for p in plans.values()), *(v.type.bytes for v in node.op.state))
+            bodies.update(plans)
+    pieces = {
+        node: tuple(_Block((_Part(0, _aligned(size), position, position),)) for size in storage.get(node, ()))
+        for position, node in enumerate(graph.nodes)
+    }
+    blocks = [*values.values(), *(block for own in pieces.values() for block in own)]
+    places = _place(blocks)
+    parameters: dict[Value, int] = {}
+    end = 0
+    for value in graph.parameters:
+        parameters[value] = end
+        end += _aligned(value.type.bytes)
+    return MemoryPlan(
+        {v: places[block] for v, block in values.items()},
+        {node: tuple(places[block] for block in own) for node, own in pieces.items() if own},
+        _end(places),
+        parameters,
+        end,
+        {v: place_of(v, views) for v in views},
+        found.free,
+        bodies,
+        _most_alive(blocks),
+    )
+
+
+def _aligned(size: int) -> int:
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def _outside(graph: Graph) -> set[Value]:
+    """What has memory of its own."""
+    return {*graph.inputs, *graph.parameters, *graph.outputs}
+
+
+def _overwrite(graph: Graph, overwritable: Mapping[Node, Sequence[Value]], views: dict[Value, View]) -> None:
+    """Let outputs take the place of inputs: where both fill their memory, and the input's is not needed any more."""
+    outside = _outside(graph)
+    last: dict[Value, Node] = {}
+    for node in graph.nodes:
+        last.update((place_of(v, views).source, node) for v in (*node.inputs, *node.outputs) if v is not None)
+    for node in graph.nodes:
+        for v in overwritable.get(node, ()):
+            (output,) = node.outputs
+            root = place_of(v, views).source
+            is_whole = root.type.bytes == v.type.bytes == output.type.bytes
+            readers = [place_of(u, views).source for u in node.inputs if u is not None].count(root)
+            if output in views or not is_whole or not outside.isdisjoint((root, output)) or readers > 1:
+                continue
+            if last[root] is node:
+                views[output] = View(root, 0)
+                last[root] = last[output]
+
+
+def _blocks(graph: Graph, views: Mapping[Value, View]) -> dict[Value, _Block]:
+    """The memory of the values that are no views. A part of it is needed as long as any value that lies there."""
+    outside = _outside(graph)
+    lives: dict[Value, tuple[int, int]] = {}
+    for position, node in enumerate(graph.nodes):
+        for v in (*node.inputs, *node.outputs):
+            if v is not None:
+                first, _ = lives.get(v, (position, position))
+                lives[v] = (first, position)
+    inside: dict[Value, list[_Part]] = {}
+    for v, (first, last) in lives.items():
+        place = place_of(v, views)
+        if place.source not in outside:
+            part = _Part(place.offset, place.offset + max(v.type.bytes, 1), first, last)
+            inside.setdefault(place.source, []).append(part)
+    return {root: _Block(tuple(_divided(parts, root.type.bytes))) for root, parts in inside.items()}
+
+
+def _divided(parts: Sequence[_Part], size: int) -> Iterator[_Part]:
+    """Parts that overlap as parts that do not, up to a multiple of the alignment."""
+    ends = {0, _aligned(size), *(part.start for part in parts), *(part.end for part in parts if part.end < size)}
+    for start, end in pairwise(sorted(ends)):
+        here = [part for part in parts if part.start <= start < part.end]
+        if here:
+            yield _Part(start, end, min(part.first for part in here), max(part.last for part in here))
+
+
+def _place(blocks: Sequence[_Block]) -> dict[_Block, int]:
+    """An offset for each block: the best of several tries. Each gives way to what ended highest in the one before."""
+    order = sorted(blocks, key=lambda b: (-b.size, b.first, b.last))
+    least, best, total = _most_alive(blocks), dict[_Block, int](), inf
+    parts = sum(len(block.parts) for block in blocks)
+    positions = max((block.last for block in blocks), default=0) + 1
+    for _ in range(max(1, min(MOST_TRIES, MOST_PAIRS // max(parts, 1) ** 2))):
+        places: dict[_Block, int] = {}
+        occupied = _Occupied(parts, positions)
+        for block in order:
+            places[block] = occupied.lowest_place(block)
+            occupied.add(block, places[block])
+        end = _end(places)
+        if end < total:
+            best, total = places, end
+        if end <= least:
+            break
+        highest = [b for b in order if places[b] + b.size == end]
+        order = highest + [b for b in order if places[b] + b.size < end]
+    return best
+
+
+def _end(places: Mapping[_Block, int]) -> int:
+    return max((place + block.size for block, place in places.items()), default=0)
+
+
+class _Occupied:
+    """The parts that have a place: their bytes in the workspace, and the nodes from which and to which they live."""
+
+    def __init__(self, capacity: int, positions: int) -> None:
+        self._count = 0
+        self._compared = 0
+        self._starts, self._ends, self._firsts, self._lasts = np.empty((4, capacity), np.int64)
+        self._tops = np.zeros(positions, np.int64)
+        """Where the highest part that lives at each node ends."""
+
+    def add(self, block: _Block, place: int) -> None:
+        for part in block.parts:
+            self._starts[self._count] = place + part.start
+            self._ends[self._count] = place + part.end
+            self._firsts[self._count] = part.first
+            self._lasts[self._count] = part.last
+            self._count += 1
+            tops = self._tops[part.first : part.last + 1]
+            np.maximum(tops, place + part.end, out=tops)
+
+    def lowest_place(self, block: _Block) -> int:
+        """The lowest offset at which no part of a block overlaps one that is here while both live.
+
+        After MOST_COMPARED pairs of parts, one above all that live with it.
+        """
+        self._compared += self._count * len(block.parts)
+        if self._compared > MOST_COMPARED:
+            return _aligned(max(int(self._tops[part.first : part.last + 1].max()) for part in block.parts))
+        beside = [(part, self._alive_with(part)) for part in block.parts]
+        highs = [self._ends[alive] - part.start for part, alive in beside]
+        lows = [self._starts[alive] - part.end for part, alive in beside]
+        barred_from, barred_to = np.concatenate(lows), np.concatenate(highs)
+        order = np.argsort(barred_from, kind="stable")
+        barred_from, barred_to = barred_from[order], -(-barred_to[order] // ALIGNMENT) * ALIGNMENT
+        above = np.maximum.accumulate(np.concatenate(([0], barred_to)))
+        free = above[:-1] <= barred_from
+        return int(above[free.argmax() if free.any() else -1])
+
+    def _alive_with(self, part: _Part) -> np.ndarray[Any, np.dtype[np.intp]]:
+        own = slice(self._count)
+        return np.flatnonzero((self._firsts[own] <= part.last) & (self._lasts[own] >= part.first))
+
+
+def _most_alive(blocks: Sequence[_Block]) -> int:
+    change: dict[int, int] = {}
+    for part in (part for block in blocks for part in block.parts):
+        change[part.first] = change.get(part.first, 0) + part.end - part.start
+        change[part.last + 1] = change.get(part.last + 1, 0) - part.end + part.start
+    alive = most = 0
+    for position in sorted(change):
+        alive += change[position]
+        most = max(most, alive)
+    return most

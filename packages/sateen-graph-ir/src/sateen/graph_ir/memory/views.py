@@ -1,0 +1,106 @@
+"""Values that lie in the memory of others, so that reshapes, splits and concatenations cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sateen.graph_ir.ir import ByFunction, Graph, Node, Value
+from sateen.graph_ir.ops import Fused
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The memory of `source` from a byte on."""
+
+    source: Value
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Views:
+    """The values that lie in another's memory, and the nodes that have nothing to do therefore."""
+
+    views: Mapping[Value, View]
+    parts: frozenset[Node]
+    """Those whose outputs are parts of an input."""
+    concatenations: frozenset[Node]
+    """Those whose inputs are computed where they lie in the output."""
+
+    @property
+    def free(self) -> frozenset[Node]:
+        return self.parts | self.concatenations
+
+
+def find_views(graph: Graph) -> Views:
+    """The values of a graph that lie in the memory of others.
+
+    A value has one place: what two concatenations take lies in the first one's output. Inputs, parameters and outputs
+    of the graph lie in memory of their own. Requires: static types.
+    """
+    views: dict[Value, View] = {}
+    parts: set[Node] = set()
+    concatenations: set[Node] = set()
+    for node in graph.nodes:
+        offsets = _parts_of_input(node)
+        if offsets is not None and not any(v in graph.outputs for v in node.outputs):
+            source = node.inputs[0]
+            assert source is not None
+            views.update((v, View(source, offset)) for v, offset in zip(node.outputs, offsets, strict=True))
+            parts.add(node)
+            continue
+        pieces = find_pieces(node, graph, views)
+        if pieces and all(pieces):
+            views.update(views_of(node, pieces))
+            concatenations.add(node)
+    return Views(views, frozenset(parts), frozenset(concatenations))
+
+
+def place_of(value: Value, views: Mapping[Value, View]) -> View:
+    """Where a value lies in the end: in memory of a value that is no view."""
+    offset = 0
+    while value in views:
+        offset += views[value].offset
+        value = views[value].source
+    return View(value, offset)
+
+
+def find_pieces(node: Node, graph: Graph, views: Mapping[Value, View]) -> list[View | None]:
+    """For each input of a concatenation the value whose memory it is, and the byte at which that can lie in the output;
+    None for what has its place already. Empty for other nodes, and where an input would not lie in one piece."""
+    first, *others = _nodes_of(node)
+    computed = others or isinstance(first.method, ByFunction)
+    offsets = None if computed else first.op.parts_of_output(first.input_types, first.output_types)
+    if offsets is None:
+        return []
+    outer = dict(zip(node.op.body.inputs, node.inputs, strict=True)) if isinstance(node.op, Fused) else {}
+    taken = {*graph.inputs, *graph.parameters, *graph.outputs}
+    pieces: list[View | None] = []
+    for v, offset in zip(first.inputs, offsets, strict=True):
+        assert v is not None
+        place = place_of(outer.get(v) or v, views)
+        is_whole = place.offset == 0 and place.source.type.bytes == v.type.bytes
+        pieces.append(View(place.source, offset) if is_whole and place.source not in taken else None)
+        taken.add(place.source)
+    return pieces
+
+
+def views_of(node: Node, pieces: Sequence[View | None]) -> dict[Value, View]:
+    """The views that a concatenation makes of its pieces."""
+    return {piece.source: View(node.outputs[0], piece.offset) for piece in pieces if piece is not None}
+
+
+def _nodes_of(node: Node) -> tuple[Node, ...]:
+    return node.op.body.nodes if isinstance(node.op, Fused) else (node,)
+
+
+def _parts_of_input(node: Node) -> Sequence[int] | None:
+    """The byte of the first input at which each output begins, through all nodes of a group."""
+    offsets = [0]
+    for inner in _nodes_of(node):
+        of_user = isinstance(inner.method, ByFunction)
+        parts = None if of_user else inner.op.parts_of_input(inner.input_types, inner.output_types)
+        if parts is None or len(offsets) > 1:
+            return None
+        offsets = [offsets[0] + part for part in parts]
+    return offsets

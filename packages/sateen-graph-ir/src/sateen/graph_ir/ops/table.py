@@ -1,0 +1,43 @@
+"""The set of all operators that ship."""
+
+from sateen.graph_ir.ir import OpSet
+from sateen.graph_ir.ops import (
+    broadcast,
+    control,
+    conv,
+    element_wise,
+    gather,
+    matmul,
+    norm,
+    pool,
+    quantize,
+    recurrent,
+    reduce,
+    resize,
+    sampling,
+    shape,
+    softmax,
+)
+from sateen.graph_ir.ops.fused import Fused
+from sateen.graph_ir.ops.layout import ConvertLayout
+
+OPS = OpSet.of(
+    *element_wise.OPS,
+    *broadcast.OPS,
+    *reduce.OPS,
+    *shape.OPS,
+    *gather.OPS,
+    *conv.OPS,
+    *matmul.OPS,
+    *pool.OPS,
+    *norm.OPS,
+    *softmax.OPS,
+    *resize.OPS,
+    *recurrent.OPS,
+    *sampling.OPS,
+    *quantize.OPS,
+    *control.OPS,
+    ConvertLayout,
+    Fused,
+)
+"""Every operator that ships, by name."""

@@ -1,0 +1,22 @@
+"""Passes over graphs, a file each, by the name of its function; here are what runs them and the lists of them."""
+
+from sateen.graph_ir.passes.choose_methods import MOST_LOSS, Known, chosen_method, nothing_known
+from sateen.graph_ir.passes.fuse import separations
+from sateen.graph_ir.passes.pipelines import default_pipeline, preparation
+from sateen.graph_ir.passes.runner import Observer, Pass, PassRun, Pipeline, pass_name, run_pipeline
+
+__all__ = [
+    "MOST_LOSS",
+    "Known",
+    "Observer",
+    "Pass",
+    "PassRun",
+    "Pipeline",
+    "chosen_method",
+    "default_pipeline",
+    "nothing_known",
+    "pass_name",
+    "preparation",
+    "run_pipeline",
+    "separations",
+]

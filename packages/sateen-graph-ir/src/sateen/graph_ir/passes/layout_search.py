@@ -1,0 +1,123 @@
+"""The layouts in which the nodes of a graph take the least time, conversions included, by an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.graph_ir.ir import Graph, Node, TensorType, Value
+from sateen.tensor_ir import Machine
+from sateen.topi.layout import Layout
+from sateen.topi.operator import LayoutChoice
+from sateen.topi.tiling import FLOAT32
+
+Choices = Mapping[Node, LayoutChoice]
+
+
+def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine, in_order: bool) -> Iterable[LayoutChoice]:
+    """The choices of a node whose inputs have some layouts, best first; perhaps of those that give axes in order."""
+    present = [v for v in node.inputs if v is not None]
+    types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
+    choices = node.layouts(types, machine)
+    return (c for c in choices if not in_order or all(given is None or given.is_in_order for given in c.outputs))
+
+
+def in_layout(given: TensorType, layout: Layout | None) -> TensorType:
+    return given if given.layout == layout else TensorType.of(given.dtype, given.shape, layout)
+
+
+def greedy(graph: Graph, machine: Machine, *, in_order: bool) -> Choices:
+    """The first choice of each node for what its inputs are in by then."""
+    found: dict[Node, LayoutChoice] = {}
+    given: dict[Value, Layout | None] = {}
+    for node in graph.nodes:
+        present = [v for v in node.inputs if v is not None]
+        choice = next(iter(_layouts(node, [given.get(v) for v in present], machine, in_order)))
+        found[node] = choice
+        given.update(zip(node.outputs, choice.outputs, strict=True))
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Costs:
+    """Estimates in cycles of one core."""
+
+    graph: Graph
+    machine: Machine
+
+    def node(self, node: Node, choice: LayoutChoice) -> float:
+        """Of an operator: its arithmetic, or the bytes that it moves."""
+        types = [v.type for v in node.inputs if v is not None]
+        results = [v.type for v in node.outputs]
+        moved = sum(_bytes(v) for v in node.outputs)
+        rates = self.machine.rates
+        multiply_adds = node.op.operations(types, results) / 2
+        work = max(FLOAT32.bytes * multiply_adds / rates.multiply_add_bytes, moved / rates.moved)
+        return work * choice.slowdown
+
+    def conversion(self, value: Value, given: Layout | None, needed: Layout | None) -> float:
+        """Of bringing a value from one layout into another; parameters are converted beforehand."""
+        if given == needed or value in self.graph.parameters:
+            return 0.0
+        return 2 * _bytes(value) / self.machine.rates.moved + self.machine.rates.conversion_cycles
+
+    def total(self, choices: Choices) -> float:
+        """Of the whole graph."""
+        given = {v: layout for n, c in choices.items() for v, layout in zip(n.outputs, c.outputs, strict=True)}
+        needed: dict[tuple[Value, Layout | None], None] = {(v, None): None for v in self.graph.outputs}
+        for node, choice in choices.items():
+            needed.update(dict.fromkeys(_needs(node, choice)))
+        conversions = sum(self.conversion(v, given.get(v), layout) for v, layout in needed)
+        return sum(self.node(n, c) for n, c in choices.items()) + conversions
+
+
+def _bytes(value: Value) -> int:
+    return prod(value.type.static_shape) * value.type.dtype.bytes
+
+
+def _needs(node: Node, choice: LayoutChoice) -> Iterable[tuple[Value, Layout | None]]:
+    """The values that a node reads, and the layouts that it reads them in."""
+    return zip((v for v in node.inputs if v is not None), choice.inputs, strict=True)
+
+
+def least(graph: Graph, costs: Costs, *, in_order: bool) -> Choices:
+    """Choices by dynamic programming: what ways cost from first to last, then what is best from last to first."""
+    ways = _ways(graph, costs, in_order)
+    found: dict[Node, LayoutChoice] = {}
+    needed: dict[Value, dict[Layout | None, None]] = {v: {None: None} for v in graph.outputs}
+    for node in reversed(graph.nodes):
+        totals: dict[LayoutChoice, float] = {}
+        for choice, spent in ways[node].items():
+            given = zip(node.outputs, choice.outputs, strict=True)
+            behind = (costs.conversion(v, layout, other) for v, layout in given for other in needed.get(v, ()))
+            totals[choice] = spent + sum(behind)
+        found[node] = min(totals, key=totals.__getitem__)
+        for value, layout in _needs(node, found[node]):
+            needed.setdefault(value, {})[layout] = None
+    return {node: found[node] for node in graph.nodes}
+
+
+def _ways(graph: Graph, costs: Costs, in_order: bool) -> dict[Node, dict[LayoutChoice, float]]:
+    """What each choice of a node costs, with its share of what its inputs cost in the best layouts for it."""
+    readers = {v: len(nodes) for v, nodes in graph.consumers().items()}
+    row_major: dict[Layout | None, float] = {None: 0.0}
+    ways: dict[Node, dict[LayoutChoice, float]] = {}
+    values: dict[Value, dict[Layout | None, float]] = {}
+
+    def cost(value: Value, needed: Layout | None) -> float:
+        given, share = values.get(value, row_major), readers[value]
+        return min(spent / share + costs.conversion(value, layout, needed) for layout, spent in given.items())
+
+    for node in graph.nodes:
+        present = [values.get(v, row_major) for v in node.inputs if v is not None]
+        ways[node] = spent_by = {}
+        for common in dict.fromkeys((None, *(layout for v in present for layout in v))):
+            for choice in _layouts(node, [common if common in v else None for v in present], costs.machine, in_order):
+                spent_by[choice] = costs.node(node, choice) + sum(cost(*need) for need in _needs(node, choice))
+        for i, value in enumerate(node.outputs):
+            table: dict[Layout | None, float] = {}
+            for choice, spent in spent_by.items():
+                table[choice.outputs[i]] = min(spent, table.get(choice.outputs[i], spent))
+            values[value] = table
+    return ways

@@ -1,0 +1,69 @@
+"""The passes that `build` runs before fusion."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sateen.graph_ir.passes.choose_layouts import choose_layouts
+from sateen.graph_ir.passes.choose_methods import Known, choose_methods, nothing_known
+from sateen.graph_ir.passes.fold_constants import fold_constants
+from sateen.graph_ir.passes.fold_scale_axis import fold_scale_axis
+from sateen.graph_ir.passes.infer_types import infer_types
+from sateen.graph_ir.passes.move_pools_up import move_pools_up
+from sateen.graph_ir.passes.move_strides_up import move_strides_up
+from sateen.graph_ir.passes.optimise_bodies import optimise_bodies
+from sateen.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
+from sateen.graph_ir.passes.precompute_parameters import precompute_parameters
+from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from sateen.graph_ir.passes.runner import Pipeline
+from sateen.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
+from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
+from sateen.graph_ir.passes.simplify import simplify
+from sateen.graph_ir.passes.simplify_inference import simplify_inference
+from sateen.graph_ir.passes.sink_transposes import sink_transposes
+from sateen.runtime import ArgumentError, Target
+from sateen.tensor_ir import Machine
+from sateen.topi.operator import NUMERICS
+
+
+def default_pipeline(target: Target, numerics: str = "default", known: Known = nothing_known) -> Pipeline:
+    """The passes that `build` runs before fusion.
+
+    `known` tells the methods that were measured (Records.best). Raises ArgumentError for other numerics.
+    """
+    machine = Machine.of(target)
+    before: Pipeline = (
+        *_before_methods(numerics),
+        partial(choose_methods, machine=machine, numerics=numerics, known=known),
+        pool_in_convolutions,
+    )
+    after: Pipeline = (
+        partial(choose_layouts, machine=machine),
+        precompute_parameters,
+        remove_dead_nodes,
+        separate_concat_inputs,
+    )
+    return (*before, partial(optimise_bodies, before=before, after=after), *after)
+
+
+def preparation(numerics: str = "default") -> Pipeline:
+    """Those of them that run before methods are chosen, in bodies of control nodes, too."""
+    before = _before_methods(numerics)
+    return (*before, partial(optimise_bodies, before=before, after=()))
+
+
+def _before_methods(numerics: str) -> Pipeline:
+    if numerics not in NUMERICS:
+        raise ArgumentError(f"expected numerics {', '.join(NUMERICS[:-1])} or {NUMERICS[-1]}, found {numerics!r}")
+    return (
+        infer_types,
+        simplify_inference,
+        fold_constants,
+        sink_transposes,
+        simplify,
+        fold_scale_axis,
+        move_strides_up,
+        *(() if numerics == "strict" else (move_pools_up,)),
+        share_equal_nodes,
+        remove_dead_nodes,
+    )

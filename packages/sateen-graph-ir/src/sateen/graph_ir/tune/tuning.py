@@ -1,0 +1,140 @@
+"""Tuning: measures ways to solve the problems of a network, beside those that the estimate takes for best."""
+
+from __future__ import annotations
+
+import platform
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from statistics import median
+
+from sateen.graph_ir.ir import Graph, Node, Problem, subgraphs
+from sateen.graph_ir.passes import preparation, run_pipeline
+from sateen.graph_ir.tune.measuring import Measurer
+from sateen.graph_ir.tune.records import Record
+from sateen.runtime.errors import ExecutionError, SateenError
+from sateen.runtime.target import Target
+from sateen.tensor_ir import Machine
+from sateen.topi.operator import NUMERICS, Candidate, Method
+
+OTHERS = 4
+"""One other candidate is measured for so many of those with the best estimates."""
+PACKAGES = ("sateen-graph-ir", "sateen-topi", "sateen-tensor-ir", "llvmlite")
+"""Their versions decide the code of a candidate."""
+
+
+def problems_of(graph: Graph, target: Target, numerics: str = "default") -> dict[Problem, int]:
+    """The problems of a network for which there is a choice, in order, and how many nodes have each."""
+    machine = Machine.of(target)
+    found: dict[Problem, int] = {}
+    for node in _nodes_of(run_pipeline(graph, preparation(numerics))):
+        problem = Problem.of(node)
+        if len(problem.candidates(machine)) > 1:
+            found[problem] = found.get(problem, 0) + 1
+    return found
+
+
+def _nodes_of(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of bodies in it."""
+    for node in graph.nodes:
+        yield node
+        for body in subgraphs(node.op).values():
+            yield from _nodes_of(body)
+
+
+@dataclass(slots=True, eq=False)
+class Tuning:
+    """A problem on a target: the candidates to measure, the estimate's choice first, and what is known of it.
+
+    `failures` tell by method why a candidate can't be measured or computes something else.
+    """
+
+    problem: Problem
+    target: Target
+    trials: Sequence[Candidate]
+    records: list[Record]
+    failures: dict[Method, str] = field(default_factory=dict)
+
+    @property
+    def estimate(self) -> Candidate:
+        """What is chosen without records."""
+        return self.trials[0]
+
+    @property
+    def estimated(self) -> Record | None:
+        """The measurement of the estimate's choice."""
+        return next((r for r in self.records if r.method == self.estimate.method), None)
+
+    @property
+    def fastest(self) -> Record | None:
+        return min(self.records, key=lambda r: (r.seconds, str(r.method)), default=None)
+
+    @property
+    def ratio(self) -> float | None:
+        """The time of the fastest over that of the estimate's choice: 1 where the estimate is right."""
+        if self.estimated is None or self.fastest is None:
+            return None
+        return self.fastest.seconds / self.estimated.seconds
+
+    @property
+    def remaining(self) -> list[Candidate]:
+        """The candidates that are not measured yet."""
+        measured = {record.method for record in self.records}
+        return [c for c in self.trials if c.method not in measured]
+
+    def run(self, measurer: Measurer) -> Iterator[Record | None]:
+        """Measure what remains, each candidate in turns with the fastest so far; None where one fails.
+
+        The seconds of a record are the fastest one's times the ratio of both, so that records of a problem compare
+        even if the machine was slower at some times than at others. Raises ExecutionError where none can be measured.
+        """
+        versions = {name: version(name) for name in PACKAGES}
+        for candidate in self.remaining:
+            fastest = self.fastest
+            try:
+                found = measurer.measure(self.problem, candidate.method, None if fastest is None else fastest.method)
+            except SateenError as error:
+                self.failures[candidate.method] = str(error)
+                yield None
+                continue
+            seconds = median(found.seconds) if fastest is None else fastest.seconds * found.ratio
+            record = Record(
+                str(self.target), self.problem, candidate.method, seconds, found.spread, candidate.cycles,
+                machine_text(self.target), versions,
+            )  # fmt: skip
+            self.records.append(record)
+            yield record
+        if not self.records:
+            failure = next(iter(self.failures.values()))
+            raise ExecutionError(f"no candidate of {self.problem} can be measured; the first: {failure}")
+
+
+def tuning_of(
+    problem: Problem,
+    target: Target,
+    count: int,
+    known: Sequence[Record] = (),
+    *,
+    sample: bool = False,
+    numerics: str = "default",
+) -> Tuning:
+    """The candidates of a problem that numerics allow, and those of the known records that are of one.
+
+    They are the `count` of the best estimates, and one other for every four of them; with `sample` all but the first
+    are drawn from all alike, which judges the estimate. The draw depends on nothing but the problem.
+    """
+    level = NUMERICS.index(numerics)
+    possible = [c for c in problem.candidates(Machine.of(target)) if NUMERICS.index(c.method.numerics) <= level]
+    first = 1 if sample else count
+    rest = possible[first:]
+    drawn = random.Random(str(problem)).sample(rest, min(len(rest), count + count // OTHERS - first))
+    methods = {c.method for c in possible}
+    return Tuning(problem, target, possible[:first] + drawn, [r for r in known if r.method in methods])
+
+
+def machine_text(target: Target) -> str:
+    """What of the machine decides the estimates."""
+    m = Machine.of(target)
+    caches = ", ".join(f"{size >> 10} KB" for size in (m.l1_bytes, m.l2_bytes, m.l3_bytes))
+    return f"{platform.machine()}, {m.vector_registers} registers of {m.vector_bytes} bytes, caches of {caches}"

@@ -1,0 +1,71 @@
+"""Recurrent layers; the values of all cells are tested in sateen-topi."""
+
+import re
+
+import numpy as np
+import pytest
+
+from sateen.graph_ir.ir import TensorType
+from sateen.graph_ir.ops import GRU, LSTM, RNN
+from sateen.runtime.errors import InferenceError
+
+RANDOM = np.random.default_rng(0)
+STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 4, 5
+
+
+def normal(*shape):
+    return (RANDOM.standard_normal(shape) * 0.3).astype("float32")
+
+
+def operands(gates, directions=1):
+    width = gates * HIDDEN
+    return [normal(STEPS, BATCH, FEATURES), normal(directions, width, FEATURES), normal(directions, width, HIDDEN)]
+
+
+def test_rnn_in_both_directions(check_op):
+    x, weight, recurrence = operands(1, 2)
+    bias = normal(2, 2 * HIDDEN)
+    y = np.zeros((STEPS, 2, BATCH, HIDDEN))
+    last = np.zeros((2, BATCH, HIDDEN))
+    for d in range(2):
+        for t in range(STEPS)[:: 1 - 2 * d]:
+            fed = x[t] @ weight[d].T + last[d] @ recurrence[d].T + bias[d, :HIDDEN] + bias[d, HIDDEN:]
+            y[t, d] = last[d] = np.maximum(fed, 0)
+    op = RNN(HIDDEN, "bidirectional", ("Relu", "Relu"))
+    check_op(op, [x, weight, recurrence, bias], [y.astype("float32"), last.astype("float32")])
+
+
+def test_lstm_and_gru_infer_their_states():
+    y = TensorType.of("float32", (STEPS, 1, BATCH, HIDDEN))
+    state = TensorType.of("float32", (1, BATCH, HIDDEN))
+    assert LSTM(HIDDEN).infer(*types(operands(4))) == (y, state, state)
+    assert GRU(HIDDEN).infer(*types(operands(3))) == (y, state)
+
+
+def types(arrays):
+    return [TensorType.of(str(a.dtype), a.shape) for a in arrays]
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (LSTM(HIDDEN, "backward"), "expects a direction of forward, reverse, bidirectional, found 'backward'"),
+        (LSTM(7), "expects weight float32[1, 28, 4], found float32[1, 20, 4]"),
+        (LSTM(HIDDEN, activations=("Tanh",)), "expects 3 activations, found 1"),
+        (LSTM(HIDDEN, activations=("Tanh", "Tanh", "Step")), "found 'Step'"),
+        (LSTM(HIDDEN, clip=-1.0), "expects a clip above 0, found -1.0"),
+    ],
+)
+def test_attributes_that_don_t_fit_are_refused(op, message):
+    with pytest.raises(InferenceError, match=re.escape(message)):
+        op.infer(*types(operands(4)))
+
+
+def test_operands_that_don_t_fit_are_refused():
+    given = types(operands(4))
+    with pytest.raises(InferenceError, match=re.escape("expects bias float32[1, 40], found float32[1, 20]")):
+        LSTM(HIDDEN).infer(*given, TensorType.of("float32", (1, 20)))
+    with pytest.raises(InferenceError, match=re.escape("expects lengths of integers [2], found float32[2]")):
+        LSTM(HIDDEN).infer(*given, None, TensorType.of("float32", (2,)))
+    with pytest.raises(InferenceError, match="expects float32 or float64, found float16"):
+        LSTM(HIDDEN).infer(*(TensorType.of("float16", t.shape) for t in given))

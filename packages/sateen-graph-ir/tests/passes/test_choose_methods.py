@@ -1,0 +1,86 @@
+"""Pass choose_methods."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sateen.graph_ir.ir import GraphBuilder, verify_graph
+from sateen.graph_ir.judge import interpret
+from sateen.graph_ir.ops import Conv, WinogradConv
+from sateen.graph_ir.passes.choose_methods import choose_methods
+from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
+from sateen.tensor_ir import Machine
+from sateen.topi.direct import Direct
+from sateen.topi.winograd import Blocks, Winograd
+
+MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
+transform = partial(choose_methods, machine=MACHINE)
+
+
+def network(*, size=16, channels=32, strides=(1, 1), constant=True, weight=None):
+    random = np.random.default_rng(0)
+    g = GraphBuilder("test")
+    x = g.input("x", "float32", (1, channels, size, size))
+    if weight is None:
+        weight = random.standard_normal((32, channels, 3, 3)).astype("float32")
+    w = g.parameter("w", weight) if constant else g.input("w", "float32", weight.shape)
+    b = g.parameter("b", random.standard_normal(32).astype("float32"))
+    g.output(g.add(Conv(strides, (1, 1, 1, 1)), x, w, b, name="y"))
+    return g.finish()
+
+
+def test_a_large_convolution_is_transformed_and_keeps_its_values():
+    before = network()
+    after = remove_dead_nodes(transform(before))
+    verify_graph(after)
+    assert [(n.op, n.method) for n in after.nodes] == [(WinogradConv(4, 1, (1, 1, 1, 1)), Blocks(1, 4, 2))]
+    assert [v.name for v in after.outputs] == ["y"]
+    x = np.random.default_rng(1).standard_normal((1, 32, 16, 16)).astype("float32")
+    expected, found = interpret(before, {"x": x})["y"], interpret(after, {"x": x})["y"]
+    assert np.abs(found - expected).max() < 2e-5 * np.abs(expected).max()
+
+
+def test_others_get_a_tile():
+    for graph in (network(channels=8), network(strides=(2, 1)), network(size=1), network(constant=False)):
+        (node,) = transform(graph).nodes
+        assert isinstance(node.op, Conv)
+        assert isinstance(node.method, Direct)
+
+
+def test_strict_numerics_are_direct():
+    (node,) = transform(network(), numerics="strict").nodes
+    assert isinstance(node.op, Conv)
+
+
+def single_taps():
+    """A weight with which tiles of 6 x 6 lose more than is allowed: each output is one element of the input."""
+    weight = np.zeros((32, 32, 3, 3), "float32")
+    weight[np.arange(32), np.arange(32), 2, 2] = 1
+    return weight
+
+
+def test_a_weight_that_a_tile_loses_too_much_of_gets_a_smaller_tile():
+    chosen = transform(network(size=60), known=lambda problem: (Winograd(6, 10, 10, 1), Winograd(4, 15, 15, 1)))
+    few = transform(
+        network(size=60, weight=single_taps()), known=lambda problem: (Winograd(6, 10, 10, 1), Winograd(4, 15, 15, 1))
+    )
+    assert [n.op.tile for n in (*chosen.nodes, *few.nodes)] == [6, 4]
+
+
+@pytest.mark.parametrize("method", [Direct(1, 4, 1), Winograd(2, 8, 8, 1)])
+def test_what_is_known_is_taken(method):
+    (node,) = remove_dead_nodes(transform(network(), known=lambda problem: (method,))).nodes
+    if isinstance(method, Direct):
+        assert (node.op, node.method) == (Conv((1, 1), (1, 1, 1, 1)), method)
+    else:
+        assert (node.op, node.method) == (WinogradConv(2, 1, (1, 1, 1, 1)), Blocks(8, 8, 1))
+
+
+def test_groups_are_left_alone():
+    g = GraphBuilder("test")
+    w = g.parameter("w", np.ones((32, 16, 3, 3), "float32"))
+    g.output(g.add(Conv(groups=2), g.input("x", "float32", (1, 32, 16, 16)), w))
+    graph = g.finish()
+    assert transform(graph) is graph
