@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from sateen import runtime
-from sateen.graph_ir.tune import Comparison, MeasuringProcess, Records
+from sateen.graph_ir.tune import MeasuringProcess, Records, Timing
 from sateen.runtime import ExecutionError, Target
 
 PROBLEM = "conv(float32[1, 32, 8, 8], float32[32, 32, 3, 3]) {strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1)}"
@@ -38,7 +38,7 @@ def measured(monkeypatch):
 
     def measure(self, problem, method, against):  # noqa: ARG001  # the signature is that of a Measurer
         asked.append(method)
-        return Comparison((1.0,) * 3, ((1.0 if against is None else 2.0),) * 3)
+        return Timing((1.0,) * 3, ((1.0 if against is None else 2.0),) * 3)
 
     monkeypatch.setattr(MeasuringProcess, "measure", measure)
     return asked

@@ -91,23 +91,21 @@ def test_values(check_op, op, dtype):
     check_op(op, [x], [reference(x.astype("float64")).astype(dtype)], Layout.blocked(4, 1, 16))
 
 
-@pytest.mark.parametrize(
-    ("op", "reference"),
-    [
-        (ops.Identity(), lambda x: x),
-        (ops.Relu(), lambda x: np.maximum(x, 0)),
-        (ops.Clip(low=-3.0, high=2.0**40), lambda x: np.maximum(x, -3)),
-        (ops.Abs(), np.abs),
-        (ops.Sign(), np.sign),
-        (ops.Negative(), np.negative),
-        (ops.BitwiseNot(), np.invert),
-        (
-            ops.Shrink(bias=1.5, lambd=2.0),
-            lambda x: np.where(x < -2, x + 1.5, np.where(x > 2, x - 1.5, 0)).astype(x.dtype),
-        ),
-    ],
-    ids=str,
-)
+OF_INTEGERS = {
+    ops.Identity(): lambda x: x,
+    ops.Relu(): lambda x: np.maximum(x, 0),
+    ops.Clip(low=-3.0, high=2.0**40): lambda x: np.maximum(x, -3),
+    ops.Abs(): np.abs,
+    ops.Sign(): np.sign,
+    ops.Negative(): np.negative,
+    ops.BitwiseNot(): np.invert,
+    ops.Shrink(bias=1.5, lambd=2.0): lambda x: (
+        np.where(x < -2, x + 1.5, np.where(x > 2, x - 1.5, 0)).astype(x.dtype)
+    ),
+}
+
+
+@pytest.mark.parametrize(("op", "reference"), OF_INTEGERS.items(), ids=[str(op) for op in OF_INTEGERS])
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
 def test_values_of_integers(check_op, op, reference, dtype):
     x = INTEGERS.astype(dtype)

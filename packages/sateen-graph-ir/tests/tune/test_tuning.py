@@ -9,7 +9,7 @@ import pytest
 from sateen.graph_ir import GraphBuilder, workloads
 from sateen.graph_ir.ir import Problem
 from sateen.graph_ir.ops import Conv, MatMul
-from sateen.graph_ir.tune import Comparison, MeasuringProcess, Record, problems_of, tuning_of
+from sateen.graph_ir.tune import MeasuringProcess, Record, Timing, problems_of, tuning_of
 from sateen.graph_ir.tune.measuring_child import Bench
 from sateen.runtime import (
     ArgumentError,
@@ -48,7 +48,7 @@ class FakeMeasurer:
             raise ExecutionError(f"{method}: wrong")
         factor = self.speed(len(self.asked))
         own, other = self.seconds[method] * factor, self.seconds[against or method] * factor
-        return Comparison((own,) * 3, (other,) * 3)
+        return Timing((own,) * 3, (other,) * 3)
 
 
 def tuning(count=4, records=()):

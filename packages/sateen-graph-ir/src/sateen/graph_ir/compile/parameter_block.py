@@ -5,17 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.ir import Graph
+from sateen.graph_ir.ir import Array, Graph
 from sateen.graph_ir.memory import MemoryPlan
 from sateen.runtime import empty
 from sateen.runtime.fork_safe import ForkSafeLock
 from sateen.runtime.threads import Threads
-
-Array = np.ndarray[Any, Any]
 
 CHUNK_BYTES = 4 << 20
 """What a thread makes at a time: caches hold its part while it is packed."""

@@ -109,6 +109,18 @@ class GraphBuilder:
         outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
         return self.append(Node(op, tuple(inputs), outputs, spans, method)).outputs
 
+    def keep_parameter(self, value: Value, data: Array) -> None:
+        """Take an existing value as a constant."""
+        self._parameters[value] = data
+
+    def constant(self, value: Value) -> Array | None:
+        """The data of a constant; None for another value."""
+        return self._parameters.get(value)
+
+    def producer(self, value: Value) -> Node | None:
+        """The node that computes a value; None for an input, a constant, and what is not of this graph."""
+        return self._producers.get(value)
+
     def append(self, node: Node) -> Node:
         """Add a finished node."""
         self._nodes.append(node)

@@ -29,7 +29,7 @@ class GraphRewriter:
             self._values[v] = self.builder.declare(v)
         for v, data in graph.parameters.items():
             self._values[v] = v
-            self.builder._parameters[v] = data
+            self.builder.keep_parameter(v, data)
 
     def value(self, v: Value) -> Value:
         return self._values[v]
@@ -89,7 +89,7 @@ class GraphRewriter:
         node stays.
         """
         taken = {self._values[v] for v in self.graph.outputs if v in self._values}
-        given = {*self.graph.inputs, *self.builder._parameters}
+        given = {*self.graph.inputs, *(v for v in values if self.builder.constant(v) is not None)}
         if any(
             o in self.graph.outputs and (v in taken or v in given) for o, v in zip(node.outputs, values, strict=True)
         ):
@@ -100,11 +100,11 @@ class GraphRewriter:
 
     def constant(self, v: Value | None) -> Array | None:
         """The data of a value of the new graph, if it is a parameter."""
-        return None if v is None else self.builder._parameters.get(v)
+        return None if v is None else self.builder.constant(v)
 
     def producer(self, v: Value | None) -> Node | None:
         """The node of the new graph that computes a value of it."""
-        return None if v is None else self.builder._producers.get(v)
+        return None if v is None else self.builder.producer(v)
 
     def is_shared(self, v: Value) -> bool:
         """Whether a value of the new graph stands for what has several readers, or is read and an output."""
@@ -120,7 +120,8 @@ class GraphRewriter:
             return
         self.changed = True
         self._bind(node.outputs, node.outputs)
-        self.builder._parameters.update(zip(node.outputs, data, strict=True))
+        for v, array in zip(node.outputs, data, strict=True):
+            self.builder.keep_parameter(v, array)
 
     def stand_for(self, old: Value, new: Value) -> None:
         """Let another value of the new graph stand for an input or a parameter."""

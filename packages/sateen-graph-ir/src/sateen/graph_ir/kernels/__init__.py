@@ -2,10 +2,9 @@
 
 from sateen.graph_ir.kernels.compiler import KernelCompiler
 from sateen.graph_ir.kernels.groups import GroupKey, Kernel, group_key, lower_group, lower_kernel
-from sateen.graph_ir.kernels.problems import NAME, problem_kernel
+from sateen.graph_ir.kernels.problems import problem_kernel
 
 __all__ = [
-    "NAME",
     "GroupKey",
     "Kernel",
     "KernelCompiler",

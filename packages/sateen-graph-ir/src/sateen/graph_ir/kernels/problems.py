@@ -17,7 +17,7 @@ from sateen.topi.layout_conversion import pack, unpack
 from sateen.topi.operator import Method, Preparation, Substitution
 
 NAME = "solve"
-"""Of the function."""
+"""The name of every function that `problem_kernel` makes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,7 @@ from sateen.topi.operator import Method
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Timing:
     """Seconds of a candidate, and beside each sample those of what it is compared with."""
 
     seconds: tuple[float, ...]
@@ -48,7 +48,7 @@ class Comparison:
 class Measurer(Protocol):
     """What measures candidates."""
 
-    def measure(self, problem: Problem, method: Method, against: Method | None) -> Comparison:
+    def measure(self, problem: Problem, method: Method, against: Method | None) -> Timing:
         """Samples of a method in turns with those of another; of it alone where there is none.
 
         Raises SateenError where the method can't be measured or computes something else.
@@ -71,7 +71,7 @@ class MeasuringProcess:
         self._seconds = seconds
         self._child: subprocess.Popen[bytes] | None = None
 
-    def measure(self, problem: Problem, method: Method, against: Method | None) -> Comparison:
+    def measure(self, problem: Problem, method: Method, against: Method | None) -> Timing:
         if self._child is None:
             command = isolated("sateen.graph_ir.tune.measuring_child")
             # In a group of its own: an interrupt from the terminal is for the process that asked.
@@ -104,7 +104,7 @@ class MeasuringProcess:
             raise self._ended(self._child, method)
         if "error" in answer:
             raise ExecutionError(f"{method}: {answer['error']}")
-        return Comparison(tuple(answer["seconds"]), tuple(answer["against"]))
+        return Timing(tuple(answer["seconds"]), tuple(answer["against"]))
 
     def _ended(self, child: subprocess.Popen[bytes], method: Method) -> SessionError:
         self.close()

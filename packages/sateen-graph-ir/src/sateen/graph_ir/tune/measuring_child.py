@@ -19,7 +19,7 @@ import numpy as np
 from sateen import runtime
 from sateen.graph_ir.ir import Array, Problem, TensorType, parse_problem
 from sateen.graph_ir.judge import difference, element_difference
-from sateen.graph_ir.kernels import NAME, problem_kernel
+from sateen.graph_ir.kernels import problem_kernel
 from sateen.graph_ir.ops import OPS
 from sateen.runtime.dtype import TypeCode
 from sateen.runtime.errors import ExecutionError
@@ -111,7 +111,7 @@ class Bench:
         just written.
         """
         kernel = problem_kernel(self.problem, method, self._machine)
-        function = build_functions([kernel.function], self.target).module.with_threads(1)[NAME]
+        function = build_functions([kernel.function], self.target).module.with_threads(1)[kernel.function.name]
         data, *others = map(runtime.array, kernel.arguments(inputs))
         outputs = [runtime.empty(t.physical_shape, t.dtype) for t in kernel.outputs]
         function(data, *others, *outputs)
