@@ -16,7 +16,7 @@ from sateen.runtime.isolation import isolated_program
 from sateen.tensor_ir import te
 from sateen.tensor_ir.codegen.workers import CompilerPool
 from sateen.tensor_ir.link import link_with_lld
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

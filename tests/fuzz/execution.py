@@ -12,11 +12,10 @@ import numpy as np
 from computations import Computation
 from emulator import Emulator
 
-from sateen.tensor_ir import te
-from sateen.tensor_ir.build import CompiledModule, build_functions
+from sateen.tensor_ir import CompiledModule, build_functions, te
 from sateen.tensor_ir.interpret import loop_oracle, te_oracle
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.schedule import Schedule
 
 PROT_NONE = 0

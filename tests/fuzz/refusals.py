@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from random import Random
 
 from sateen.runtime.errors import CodegenError, SateenError, ScheduleError
-from sateen.tensor_ir import te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions, te
 from sateen.tensor_ir.ir.expr import Expr
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 
 class AcceptedError(Exception):

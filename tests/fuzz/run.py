@@ -28,7 +28,7 @@ from refusals import REFUSALS, AcceptedError
 
 from sateen.runtime import Target
 from sateen.runtime.errors import CodegenError, ScheduleError
-from sateen.tensor_ir.build import CompiledModule
+from sateen.tensor_ir import CompiledModule
 from sateen.tensor_ir.ir.stmt import Function
 
 ATTEMPTS = 1000

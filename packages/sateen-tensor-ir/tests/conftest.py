@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sateen.tensor_ir.build import CompiledModule, build_functions
+from sateen.tensor_ir import CompiledModule, build_functions
 from sateen.tensor_ir.ir.expr import Const, Expr, Var
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.visit import substitute

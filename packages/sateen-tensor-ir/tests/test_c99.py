@@ -11,8 +11,7 @@ import pytest
 from sateen.runtime import Target, array, load_module
 from sateen.runtime.abi import DLTensor, SateenHost, Status
 from sateen.runtime.errors import ArgumentError, CodegenError
-from sateen.tensor_ir import te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions, te
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir import expr as ex
@@ -22,8 +21,8 @@ from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Store
 from sateen.tensor_ir.ir.types import FLOAT32
-from sateen.tensor_ir.lower import lower
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
 from sateen.tensor_ir.te import ir_builder
 
 RNG = np.random.default_rng(0)

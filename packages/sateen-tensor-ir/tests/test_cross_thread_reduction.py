@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import ScheduleError
-from sateen.tensor_ir import te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions, te
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir.expr import const
 from sateen.tensor_ir.ir.stmt import THREAD_TAGS, For, Function, LoopKind
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 BLOCK, THREAD_X, THREAD_Y = map(te.thread_axis, ("blockIdx.x", "threadIdx.x", "threadIdx.y"))
 

@@ -11,8 +11,8 @@ import pytest
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError
 from sateen.runtime.target import Target
+from sateen.tensor_ir import build_functions
 from sateen.tensor_ir.arith.structure import StructuralKeys
-from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.intrinsics import INTRINSICS

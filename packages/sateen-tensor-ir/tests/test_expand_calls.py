@@ -12,7 +12,7 @@ from sateen.tensor_ir.ir.buffer import decl_buffer
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
 from sateen.tensor_ir.ir.types import FLOAT32
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES, IntrinsicRules, expand_calls, is_native
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules, expand_calls, is_native
 
 X = ex.Var("x", FLOAT32)
 

@@ -15,8 +15,7 @@ from sateen.runtime.abi import PublicFunction, SateenHost, Status
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.library import Library
 from sateen.runtime.ndarray import NDArray
-from sateen.tensor_ir import ObjectCache, te
-from sateen.tensor_ir.build import build, build_functions
+from sateen.tensor_ir import ObjectCache, build, build_functions, te
 from sateen.tensor_ir.codegen.llvm import LoadedObject
 from sateen.tensor_ir.codegen.object_code import compile_for
 from sateen.tensor_ir.ir.digests import digest

@@ -15,21 +15,23 @@ import pytest
 from sateen.runtime import Target, array, load_module
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError
-from sateen.tensor_ir import build, te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build, build_functions, te
 from sateen.tensor_ir.functions import FUNCTIONS, LIBRARY, MathFunction, function_of, library_function
-from sateen.tensor_ir.functions.function import Kind
+from sateen.tensor_ir.functions.function import NumberKind
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 Array = np.ndarray[Any, Any]
 
-TYPES = {Kind.FLOAT: ("float32", "float64"), Kind.INTEGER: ("int8", "int32", "int64", "uint8", "uint32", "uint64")}
+TYPES = {
+    NumberKind.FLOAT: ("float32", "float64"),
+    NumberKind.INTEGER: ("int8", "int32", "int64", "uint8", "uint32", "uint64"),
+}
 CASES = [
     (function, dtype)
     for function in FUNCTIONS.values()
-    for dtype in TYPES[function.signature.kind]
+    for dtype in TYPES[function.operands.kind]
     if function.name != "ldexp" or dtype == "float32"  # what formulas for float32 are made of
 ]
 cases = pytest.mark.parametrize(("function", "dtype"), CASES, ids=[f"{f.name}-{dtype}" for f, dtype in CASES])
@@ -39,7 +41,7 @@ differentiable = [f for f in FUNCTIONS.values() if f.derivative is not None]
 def operands(function: MathFunction, dtype: str, count: int = 37) -> list[Array]:
     """Numbers for which the function has a result, the same each time."""
     rng = np.random.default_rng(3)
-    kinds = [*(DType.of(dtype) for _ in range(function.signature.count)), *function.signature.others]
+    kinds = [*(DType.of(dtype) for _ in range(function.operands.count)), *function.operands.others]
     found = []
     for position, kind in enumerate(kinds):
         if kind.is_float:
@@ -48,7 +50,7 @@ def operands(function: MathFunction, dtype: str, count: int = 37) -> list[Array]
         elif function.domain is not None and position == function.domain.operand:
             within = function.domain.range(kind)
             found.append(rng.integers(within.start, within.stop, count).astype(kind.numpy))
-        elif position >= function.signature.count:
+        elif position >= function.operands.count:
             found.append(rng.integers(-100, 100, count).astype(kind.numpy))
         else:
             found.append(rng.integers(0, 256, (count, kind.bytes)).astype(np.uint8).view(kind.numpy).ravel())
@@ -141,7 +143,7 @@ def test_derivatives_are_those_of_the_reference(function: MathFunction) -> None:
     given, y = computation(function, "float64")
     arrays = operands(function, "float64")
     assert function.derivative is not None
-    for position, x in enumerate(given[: function.signature.count]):
+    for position, x in enumerate(given[: function.operands.count]):
         partial = te.compute(x.shape, lambda i, p=position: function.derivative(*(t[i] for t in given))[p], name="dy")
         (found,) = evaluate([partial], dict(zip(given, arrays, strict=True)))
         step = 1e-6
@@ -154,7 +156,8 @@ def test_derivatives_are_those_of_the_reference(function: MathFunction) -> None:
 
 
 def test_a_derivative_is_given_for_every_function_of_floating_point() -> None:
-    assert {f.name for f in differentiable} == {f.name for f in FUNCTIONS.values() if f.signature.kind is Kind.FLOAT}
+    of_floats = {f.name for f in FUNCTIONS.values() if f.operands.kind is NumberKind.FLOAT}
+    assert {f.name for f in differentiable} == of_floats
 
 
 @pytest.mark.parametrize("value", [20.0, -20.0])

@@ -9,7 +9,7 @@ from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.printer import format_stmt
-from sateen.tensor_ir.lower.insert_barriers import insert_barriers
+from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 
 HEAD = "function f[n](A: float32[64], B: out float32[64], C: out float32[n, 64])\n"
 

@@ -29,7 +29,7 @@ from sateen.tensor_ir.ir.parser import ParseError, parse_function
 from sateen.tensor_ir.ir.stmt import Function, Intrinsic, Region
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 Array = np.ndarray[Any, Any]
 DOT = INTRINSICS["dot4_u8s8_x16"]

@@ -5,7 +5,7 @@ import pytest
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.digests import digest

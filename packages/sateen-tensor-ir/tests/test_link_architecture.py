@@ -4,7 +4,7 @@ import pytest
 
 from sateen.runtime.errors import LinkError
 from sateen.tensor_ir.targets import ARCHITECTURES
-from sateen.tensor_ir.targets.relocation import Value
+from sateen.tensor_ir.targets.relocation import Addressing
 
 AARCH64, X86_64 = ARCHITECTURES["aarch64"].linking, ARCHITECTURES["x86_64"].linking
 
@@ -62,9 +62,9 @@ def test_words_of_data_take_values_of_their_size() -> None:
 
 
 def test_values_are_those_of_the_abi() -> None:
-    assert Value.RELATIVE.compute(0x12345, 0x20000) == 0x12345 - 0x20000
-    assert Value.PAGE.compute(0x12FFF, 0x20001) == 0x12000 - 0x20000
-    assert Value.LOW.compute(0x12345, 0x20000) == 0x345
+    assert Addressing.RELATIVE.compute(0x12345, 0x20000) == 0x12345 - 0x20000
+    assert Addressing.PAGE.compute(0x12FFF, 0x20001) == 0x12000 - 0x20000
+    assert Addressing.LOW.compute(0x12345, 0x20000) == 0x345
 
 
 def test_stubs_jump_through_their_slot() -> None:

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sateen.tensor_ir import build, lower, te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build, build_functions, lower, te
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.expr import DType
 from sateen.tensor_ir.ir.parser import parse_function

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir import lower, te
-from sateen.tensor_ir.build import build, build_functions
+from sateen.tensor_ir import build, build_functions, lower, te
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.expr import DType
 from sateen.tensor_ir.ir.parser import parse_function

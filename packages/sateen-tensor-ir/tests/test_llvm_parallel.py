@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import CodegenError, OutOfMemoryError
-from sateen.tensor_ir import te
-from sateen.tensor_ir.build import build, build_functions
+from sateen.tensor_ir import build, build_functions, te
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.parser import parse_function
 

@@ -17,7 +17,7 @@ from sateen.tensor_ir.codegen.llvm.memory import Memory
 from sateen.tensor_ir.codegen.llvm.module_state import ModuleState
 from sateen.tensor_ir.codegen.llvm.registers import Registers
 from sateen.tensor_ir.codegen.llvm.tasks import Captures, thunk
-from sateen.tensor_ir.codegen.llvm.values import Value, literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal
 from sateen.tensor_ir.codegen.llvm.windows import Windows
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, flatten
 from sateen.tensor_ir.ir import expr as ex
@@ -48,7 +48,7 @@ def environment():
 @pytest.fixture
 def addresses(writer, environment):
     result = Addresses(writer, environment, lambda e: environment.variables[e], Nothing().address)
-    result.base[A] = Value("%a0", "ptr")
+    result.base[A] = LlvmValue("%a0", "ptr")
     return result
 
 
@@ -144,7 +144,7 @@ def test_a_buffer_that_the_function_is_not_given_has_no_address(addresses):
 
 def test_a_slot_is_taken_apart_for_its_elements(writer, environment, registers):
     environment.lane, environment.width = J, 4
-    registers.store(Store(TILE, (J,), ex.const(0.0, FLOAT32)), Value("%x", "float", 4))
+    registers.store(Store(TILE, (J,), ex.const(0.0, FLOAT32)), LlvmValue("%x", "float", 4))
     assert registers.load(load(TILE, J)).text == "%x"
     environment.lane, environment.width = None, 0
     assert registers.load(load(TILE, 2)).kind == "float"
@@ -157,7 +157,7 @@ def test_a_loop_carries_what_it_stores(writer, registers):
     writer.start_block("loop")
     registers.open_loop({TILE})
     carried = registers.load(load(TILE, 0))
-    registers.store(Store(TILE, (ex.const(0),), ex.const(0.0, FLOAT32)), Value("%next", "float"))
+    registers.store(Store(TILE, (ex.const(0),), ex.const(0.0, FLOAT32)), LlvmValue("%next", "float"))
     registers.close_loop(registers.loop_finals(), "work", "loop")
     writer.close_scope()
     zero = literal(0.0, "float").text
@@ -170,10 +170,10 @@ def test_an_element_that_nothing_wrote_is_refused(registers):
 
 
 def test_a_masked_store_to_a_slot_that_holds_nothing_needs_no_select(writer, environment, registers):
-    environment.lane, environment.width, environment.mask = J, 4, Value("%m", "i1", 4)
-    registers.store(Store(TILE, (J,), ex.const(0.0, FLOAT32)), Value("%x", "float", 4))
+    environment.lane, environment.width, environment.mask = J, 4, LlvmValue("%m", "i1", 4)
+    registers.store(Store(TILE, (J,), ex.const(0.0, FLOAT32)), LlvmValue("%x", "float", 4))
     assert text(writer) == []
-    registers.store(Store(TILE, (J,), ex.const(0.0, FLOAT32)), Value("%y", "float", 4))
+    registers.store(Store(TILE, (J,), ex.const(0.0, FLOAT32)), LlvmValue("%y", "float", 4))
     assert text(writer) == ["%v1 = select <4 x i1> %m, <4 x float> %y, <4 x float> %x"]
 
 
@@ -190,7 +190,7 @@ def test_memory_is_loaded_again_only_after_it_may_have_changed(writer, memory):
 
 def test_what_overlaps_a_stored_buffer_is_loaded_again(writer, environment, addresses):
     b = Buffer("B", (ex.const(4),), FLOAT32, alignment=4)
-    addresses.base[b] = Value("%a1", "ptr")
+    addresses.base[b] = LlvmValue("%a1", "ptr")
     for aliased, again in ((frozenset(), False), (frozenset({A, b}), True)):
         memory = Memory(writer, environment, addresses, Conversions(writer), aliased)
         first = memory.load(load(A, 1, 2))
@@ -199,8 +199,8 @@ def test_what_overlaps_a_stored_buffer_is_loaded_again(writer, environment, addr
 
 
 def test_a_masked_load_of_neighbours_declares_what_it_calls(writer, environment, memory):
-    environment.lane, environment.width, environment.mask = J, 8, Value("%m", "i1", 8)
-    environment.variables[I] = Value("%n0", "i64")
+    environment.lane, environment.width, environment.mask = J, 8, LlvmValue("%m", "i1", 8)
+    environment.variables[I] = LlvmValue("%n0", "i64")
     memory.load(load(A, I, J))
     assert "call <8 x float> @llvm.masked.load.v8f32.p0(ptr" in text(writer)[-1]
     assert "i32 4, <8 x i1> %m, <8 x float> zeroinitializer)" in text(writer)[-1]
@@ -216,8 +216,8 @@ def test_a_masked_load_of_neighbours_declares_what_it_calls(writer, environment,
 def test_conversions_write_one_instruction_where_llvm_has_one(writer):
     conversions = Conversions(writer)
     assert conversions.cast(literal(300, "i64"), DType.of("int64"), DType.of("int8")).literal == 44
-    conversions.cast(Value("%x", "i8", 4), DType.of("uint8"), DType.of("int32"))
-    conversions.narrow(Value("%y", "float"), DType.of("float16"))
+    conversions.cast(LlvmValue("%x", "i8", 4), DType.of("uint8"), DType.of("int32"))
+    conversions.narrow(LlvmValue("%y", "float"), DType.of("float16"))
     assert text(writer) == ["%v1 = zext <4 x i8> %x to <4 x i32>", "%v2 = fptrunc float %y to half"]
 
 
@@ -245,8 +245,8 @@ def test_small_buffers_are_on_the_stack_and_large_ones_in_the_arena(writer):
 
 def test_a_failure_gives_back_what_was_taken(writer):
     frame = Frame(writer)
-    memory = frame.take(Value("%size", "i64"))
-    frame.stop_on(Value("%status.of.callee", "i32"))
+    memory = frame.take(LlvmValue("%size", "i64"))
+    frame.stop_on(LlvmValue("%status.of.callee", "i32"))
     lines = text(writer)
     assert frame.can_fail
     assert lines.index("store i32 %status.of.callee, ptr %status") > next(
@@ -298,13 +298,13 @@ def test_lanes_that_read_every_second_element_take_them_out_of_two_windows(write
 
 def captures(writer, environment, noalias=()):
     around = Expressions(writer, environment, Nothing(), frozenset())
-    around.addresses.base[A] = Value("%a0", "ptr")
+    around.addresses.base[A] = LlvmValue("%a0", "ptr")
     return Captures(around, noalias, Frame(FunctionWriter(writer.module, "f.task0")))
 
 
 def test_a_task_is_given_what_it_uses_once(writer, environment):
     task = captures(writer, environment, {"%a0"})
-    environment.variables[I], environment.variables[J] = Value("%n0", "i64"), literal(7, "i64")
+    environment.variables[I], environment.variables[J] = LlvmValue("%n0", "i64"), literal(7, "i64")
     assert task.variable(I) is task.variable(I)
     assert task.variable(J).literal == 7
     assert task.address(A).text == "%c1"
@@ -319,13 +319,13 @@ def test_constants_are_known_to_every_function(writer, environment):
 
 
 def test_a_vector_of_the_loop_around_is_no_value_of_a_task(writer, environment):
-    environment.variables[I] = Value("%v", "i64", 4)
+    environment.variables[I] = LlvmValue("%v", "i64", 4)
     with pytest.raises(CodegenError, match="a parallel loop inside a vectorized one can't be expressed"):
         captures(writer, environment).variable(I)
 
 
 def test_the_thunk_unpacks_the_closure():
-    assert thunk("f.task0", [Value("%c0", "i64"), Value("%c1", "ptr")], None).splitlines() == [
+    assert thunk("f.task0", [LlvmValue("%c0", "i64"), LlvmValue("%c1", "ptr")], None).splitlines() == [
         "define internal i32 @f.task0(ptr %closure, i64 %begin, i64 %end) #0 {",
         "  %host = load ptr, ptr %closure",
         "  %p0 = getelementptr i64, ptr %closure, i64 1",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import llvmlite.binding as llvm
 import pytest
 
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions
 from sateen.tensor_ir.codegen.llvm.process import initialise, without_hoisting
 from sateen.tensor_ir.ir.parser import parse_function
 
@@ -95,7 +95,8 @@ BUILT = """
 import os, sys, threading
 import numpy as np
 from sateen import runtime
-from sateen.tensor_ir.build import build_functions, process_pool
+from sateen.tensor_ir import build_functions
+from sateen.tensor_ir.compiled_module import process_pool
 from sateen.tensor_ir.codegen.llvm import process_jit
 from sateen.tensor_ir.codegen.llvm.process import LLVM_LOCK
 from sateen.tensor_ir.ir.parser import parse_function

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.parser import parse_function
 

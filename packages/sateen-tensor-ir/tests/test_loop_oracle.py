@@ -16,8 +16,8 @@ from sateen.tensor_ir.ir.choices import select
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, Let, Store
 from sateen.tensor_ir.ir.types import FLOAT32, INT64
-from sateen.tensor_ir.lower import lower
-from sateen.tensor_ir.lower.insert_barriers import insert_barriers
+from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 
 
 def execute(text, *arrays, **options):

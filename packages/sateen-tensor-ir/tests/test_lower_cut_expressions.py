@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import LoweringError
-from sateen.tensor_ir import build, lower, te
+from sateen.tensor_ir import build, build_functions, lower, te
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.build import build_functions
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import decl_buffer
 from sateen.tensor_ir.ir.parser import parse_function, parse_stmt
 from sateen.tensor_ir.ir.stmt import Let, Store
 from sateen.tensor_ir.ir.visit import operands_first, walk
-from sateen.tensor_ir.lower.check_reads import guarded_reads
-from sateen.tensor_ir.lower.cut_expressions import DEEPEST, PIECE, cut_expressions
+from sateen.tensor_ir.lowering.check_reads import guarded_reads
+from sateen.tensor_ir.lowering.cut_expressions import DEEPEST, PIECE, cut_expressions
 
 A = te.placeholder((8,), name="A")
 

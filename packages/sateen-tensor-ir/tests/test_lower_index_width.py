@@ -4,7 +4,7 @@ import pytest
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.lower.index_width import indices_fit
+from sateen.tensor_ir.lowering.index_width import indices_fit
 
 SMALL = "function f(x: float32[1000], p: int64[8], q: uint8[8], y: out float32[1000])\n  "
 LARGE = "function f(x: float32[50000, 50000], y: out float32[50000])\n  "

@@ -8,8 +8,8 @@ from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.verifier import verify
-from sateen.tensor_ir.lower.partition_loops import partition_loops
-from sateen.tensor_ir.lower.simplify import simplify
+from sateen.tensor_ir.lowering.partition_loops import partition_loops
+from sateen.tensor_ir.lowering.simplify import simplify
 
 SIGNATURE = "function f[n](A: float32[n], B: out float32[n])\n"
 

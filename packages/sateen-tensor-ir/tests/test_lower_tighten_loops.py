@@ -6,7 +6,7 @@ import pytest
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.lower.tighten_loops import tighten_loops
+from sateen.tensor_ir.lowering.tighten_loops import tighten_loops
 
 SIGNATURE = "function f(A: float32[64], B: out float32[64])\n"
 

@@ -16,7 +16,7 @@ from sateen.tensor_ir import build, te
 from sateen.tensor_ir.functions import FUNCTIONS
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.types import FLOAT32
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
 
 Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan
@@ -127,7 +127,7 @@ def worst_error(result: Array, expected: Array) -> float:
     return INF if unequal.any() else float((np.abs(got - want) / unit).max())
 
 
-BOUNDS = {f.name: f.error for f in FUNCTIONS.values() if f.error is not None and f.signature.count == 1}
+BOUNDS = {f.name: f.error for f in FUNCTIONS.values() if f.error is not None and f.operands.count == 1}
 BOUND_OF_POW = FUNCTIONS["pow"].error
 
 

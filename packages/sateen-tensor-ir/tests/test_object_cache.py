@@ -10,7 +10,7 @@ from sateen.runtime import CodegenError, Target
 from sateen.tensor_ir import ObjectCache, build, te
 from sateen.tensor_ir.codegen import object_cache
 from sateen.tensor_ir.codegen.object_cache import cache_key
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir import te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions, te
 from sateen.tensor_ir.interpret.loop_oracle import run
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 RNG = np.random.default_rng(0)
 X, Y = map(te.thread_axis, ("threadIdx.x", "threadIdx.y"))

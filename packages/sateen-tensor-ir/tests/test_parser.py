@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.parser import ParseError, parse_expr, parse_function, parse_stmt
 from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, Function, Let, LoopKind, Seq, Store
 from sateen.tensor_ir.ir.types import FLOAT32, INDEX, INT64, int_range
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 PROGRAM = """\
 function everything[n](A: float32[n, 4] strides [8, 1] align 4, B: out float32[n], C: inout int32[2], D: aliased bool[])

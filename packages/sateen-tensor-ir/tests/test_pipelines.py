@@ -8,9 +8,9 @@ from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.verifier import verify
-from sateen.tensor_ir.lower import lower
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
-from sateen.tensor_ir.lower.pipelines import LLVM, OPENCL, PASSES, C, Calls
+from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.lowering.pipelines import LLVM, OPENCL, PASSES, C, Calls
 
 CALLS = Calls(DEFAULT_RULES, frozenset())
 THREADS = """\

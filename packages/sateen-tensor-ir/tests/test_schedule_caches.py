@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime import ScheduleError
-from sateen.tensor_ir import build, lower, te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build, build_functions, lower, te
 
 
 class Product:

@@ -8,8 +8,7 @@ import pytest
 
 from sateen.runtime import ScheduleError
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir import lower, te
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions, lower, te
 from sateen.tensor_ir.interpret import run
 
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from sateen.runtime.errors import ExecutionError
-from sateen.tensor_ir import te
-from sateen.tensor_ir.build import build, build_functions
+from sateen.tensor_ir import build, build_functions, te
 from sateen.tensor_ir.interpret import evaluate, run
 from sateen.tensor_ir.ir.expr import DType
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 INF, NAN = math.inf, math.nan
 TINY = 2.0**-149

@@ -8,8 +8,8 @@ import pytest
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.printer import format_stmt
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES
-from sateen.tensor_ir.lower.pipelines import OPENCL, Calls
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES
+from sateen.tensor_ir.lowering.pipelines import OPENCL, Calls
 
 HEAD = "function f[n](A: float32[64], B: out float32[64], C: out float32[n, 64])\n"
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir import build_functions
 from sateen.tensor_ir.interpret import run
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import For, LoopKind
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lower.split_tasks import split_tasks, without_invariants
+from sateen.tensor_ir.lowering.split_tasks import split_tasks, without_invariants
 
 SHARED = """\
 function f(a: float32[4] align 4, b: out float32[6, 4] align 4)

@@ -16,7 +16,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.stmt import For, LoopKind, Stmt, Store, sequence
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 from sateen.tensor_ir.te.tensor import NestBuilder, Operation, Oracle, Tensor
 
 

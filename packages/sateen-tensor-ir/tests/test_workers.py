@@ -14,7 +14,7 @@ from sateen.runtime.isolation import isolated_program
 from sateen.tensor_ir import te
 from sateen.tensor_ir.codegen import workers
 from sateen.tensor_ir.codegen.workers import CompilerPool, receive_message
-from sateen.tensor_ir.lower import lower
+from sateen.tensor_ir.lowering import lower
 
 
 def _function():

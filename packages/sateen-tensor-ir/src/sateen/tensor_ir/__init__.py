@@ -4,11 +4,12 @@
 """
 
 from sateen.tensor_ir import te
-from sateen.tensor_ir.build import CompiledModule, build, build_functions
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
-from sateen.tensor_ir.explain import Explanation, explain
-from sateen.tensor_ir.lower import lower
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.compile import build, build_functions
+from sateen.tensor_ir.compiled_module import CompiledModule
+from sateen.tensor_ir.explanation import Explanation, explain
+from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 from sateen.tensor_ir.peak import PeakMeter
 from sateen.tensor_ir.targets import Machine
 from sateen.tensor_ir.version import __version__

@@ -7,7 +7,7 @@ import numpy as np
 from sateen.runtime.module import Function as LoadedFunction
 from sateen.runtime.ndarray import NDArray, array, empty
 from sateen.runtime.timing import time_evaluator
-from sateen.tensor_ir.build import build_functions
+from sateen.tensor_ir.compile import build_functions
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Var, const

@@ -26,7 +26,7 @@ from sateen.tensor_ir.ir import (
     substitute,
     walk,
 )
-from sateen.tensor_ir.lower import Inliner
+from sateen.tensor_ir.lowering import Inliner
 from sateen.tensor_ir.te.tensor import Operation
 
 SERIAL_ELEMENTS = 1 << 14

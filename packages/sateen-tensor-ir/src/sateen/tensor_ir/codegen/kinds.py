@@ -11,9 +11,9 @@ from sateen.tensor_ir.codegen.c_family import emit_c, emit_opencl
 from sateen.tensor_ir.codegen.c_family.dialects import C99, OPENCL_C
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_functions
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.lower.expand_calls import IntrinsicRules
-from sateen.tensor_ir.lower.pipelines import OPENCL, C
-from sateen.tensor_ir.lower.split_host_device import DeviceProgram
+from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
+from sateen.tensor_ir.lowering.pipelines import OPENCL, C
+from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 from sateen.tensor_ir.version import __version__
 
 PRODUCER = f"sateen-tensor-ir {__version__}"

@@ -20,11 +20,11 @@ import llvmlite.binding as llvm
 from sateen.runtime.cache_folder import CacheFolder
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
-from sateen.tensor_ir.codegen.llvm import Report
+from sateen.tensor_ir.codegen.llvm import CodeReport
 from sateen.tensor_ir.codegen.object_code import ObjectCode
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 
 MOST_BYTES = 512 << 20
 """Of all entries; a network's kernels take some hundred KB."""
@@ -82,7 +82,7 @@ class ObjectCache:
             return None
         head, _, code = body.partition(b"\n")
         fields = json.loads(head)
-        return ObjectCode(code, tuple(fields["symbols"]), Report(**fields["report"]))
+        return ObjectCode(code, tuple(fields["symbols"]), CodeReport(**fields["report"]))
 
     def write(self, key: str, code: ObjectCode) -> None:
         """Add an entry; readers see all of it or nothing."""

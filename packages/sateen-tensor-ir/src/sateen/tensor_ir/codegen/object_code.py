@@ -10,12 +10,19 @@ import llvmlite.binding as llvm
 from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
-from sateen.tensor_ir.codegen.llvm import ModuleText, ParsedModule, Report, compile_text, emit_module, target_machine
+from sateen.tensor_ir.codegen.llvm import (
+    CodeReport,
+    ModuleText,
+    ParsedModule,
+    compile_text,
+    emit_module,
+    target_machine,
+)
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import LlvmIntrinsic
 from sateen.tensor_ir.ir.stmt import Function
-from sateen.tensor_ir.lower.expand_calls import DEFAULT_RULES, IntrinsicRules
-from sateen.tensor_ir.lower.pipelines import LLVM, Calls
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.lowering.pipelines import LLVM, Calls
 from sateen.tensor_ir.targets import features_of
 
 
@@ -25,7 +32,7 @@ class ObjectCode:
 
     code: bytes
     symbols: tuple[str, ...]
-    report: Report
+    report: CodeReport
 
 
 def generate(

@@ -21,7 +21,7 @@ from sateen.runtime.errors import CodegenError
 from sateen.runtime.isolation import isolated
 from sateen.runtime.target import Target
 from sateen.runtime.threads import Threads
-from sateen.tensor_ir.codegen.llvm import Report
+from sateen.tensor_ir.codegen.llvm import CodeReport
 from sateen.tensor_ir.codegen.object_code import ObjectCode
 from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir.stmt import Function, Intrinsic
@@ -181,4 +181,4 @@ class CompilerPool:
             self._idle.put(worker)
         if "error" in answer:
             raise CodegenError(answer["error"])
-        return ObjectCode(base64.b64decode(answer["code"]), tuple(answer["symbols"]), Report(**answer["report"]))
+        return ObjectCode(base64.b64decode(answer["code"]), tuple(answer["symbols"]), CodeReport(**answer["report"]))

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sateen.tensor_ir.functions.function import Array, Kind, MathFunction, Signature
+from sateen.tensor_ir.functions.function import Array, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.spelling import LibraryFunction, LlvmIntrinsic
 from sateen.tensor_ir.ir.choices import select
 from sateen.tensor_ir.ir.expr import Expr, const
 
-_ONE_FLOAT = Signature(Kind.FLOAT)
+_ONE_FLOAT = OperandTypes(NumberKind.FLOAT)
 
 
 def _rounding(name: str, meaning: str, function: np.ufunc, llvm: str, c: str) -> MathFunction:
@@ -103,7 +103,7 @@ def _fma64(x: np.float64, y: np.float64, z: np.float64) -> np.float64:
 fma = MathFunction(
     "fma",
     "x·y + z, rounded once.",
-    Signature(Kind.FLOAT, 3),
+    OperandTypes(NumberKind.FLOAT, 3),
     _fma_of_float64,
     exact=lambda dtype: _fma64 if dtype.bits == 64 else _fma32,
     derivative=lambda x, y, z: (y, x, const(1.0, x.dtype)),

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from sateen.tensor_ir.functions.arithmetic import fabs
-from sateen.tensor_ir.functions.bits import (
+from sateen.tensor_ir.functions.bit_patterns import (
     INT32,
     SIGNIFICAND_BITS,
     bits,
@@ -21,14 +21,14 @@ from sateen.tensor_ir.functions.bits import (
     scale,
     with_sign_of,
 )
-from sateen.tensor_ir.functions.function import FLOAT64, Array, Kind, MathFunction, Signature
+from sateen.tensor_ir.functions.function import FLOAT64, Array, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction, LlvmIntrinsic
 from sateen.tensor_ir.ir.choices import select
 from sateen.tensor_ir.ir.expr import Expr, const, maximum, minimum
 from sateen.tensor_ir.ir.types import FLOAT32
 
-_ONE_FLOAT = Signature(Kind.FLOAT)
+_ONE_FLOAT = OperandTypes(NumberKind.FLOAT)
 
 _LOG2_E = 1.44269504
 LN2_HIGH = 0.693145751953125  # 15 bits: its products with integers up to 2^9 are exact, fused or not
@@ -79,7 +79,7 @@ def _ldexp(x: Expr, n: Expr) -> Expr:
 ldexp: MathFunction = MathFunction(
     "ldexp",
     "x·2^n, rounded once; n in [-190, 128] for x in [½, 2).",
-    Signature(Kind.FLOAT, 1, (INT32,)),
+    OperandTypes(NumberKind.FLOAT, 1, (INT32,)),
     np.ldexp,
     derivative=lambda x, n: (ldexp(const(1.0, x.dtype), n), const(0.0, x.dtype)),
     formulas={FLOAT32: _ldexp},

@@ -22,7 +22,7 @@ LIBRARY = "libm."
 """Calls of this prefix are the C library's function of the name that follows, for float64, one lane at a time."""
 
 
-class Kind(Enum):
+class NumberKind(Enum):
     """What the operands of a function are, all of one type."""
 
     FLOAT = "floating-point operands"
@@ -30,17 +30,17 @@ class Kind(Enum):
 
     def holds(self, dtype: DType) -> bool:
         """Whether a type is of this kind."""
-        return dtype.is_float if self is Kind.FLOAT else dtype.is_int
+        return dtype.is_float if self is NumberKind.FLOAT else dtype.is_int
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class OperandTypes:
     """`count` operands of one type of a kind, and behind them operands of the types `others`.
 
     The result has the type of the first.
     """
 
-    kind: Kind
+    kind: NumberKind
     count: int = 1
     others: tuple[DType, ...] = ()
 
@@ -96,7 +96,7 @@ class MathFunction:
 
     name: str
     meaning: str
-    signature: Signature
+    operands: OperandTypes
     reference: Callable[..., Array]
     exact: Callable[[DType], Callable[..., Any]] | None = None
     domain: Domain | None = None
@@ -119,14 +119,14 @@ class MathFunction:
 
         Raises ExpressionError for operands of other types than it takes, or another number of them.
         """
-        self.signature.check_number(self.name, len(operands))
+        self.operands.check_number(self.name, len(operands))
         given = [a if isinstance(a, (int, float)) else as_data(as_expr(a)) for a in operands]
-        shared = given[: self.signature.count]
+        shared = given[: self.operands.count]
         typed = [a.dtype for a in shared if isinstance(a, Expr) and not isinstance(a, Const)]
         first = typed[0] if typed else as_data(as_expr(shared[0])).dtype
-        types = (*(first for _ in shared), *self.signature.others)
+        types = (*(first for _ in shared), *self.operands.others)
         values = [as_expr(a.value if isinstance(a, Const) else a, t) for a, t in zip(given, types, strict=True)]
-        self.signature.check(self.name, tuple(v.dtype for v in values))
+        self.operands.check(self.name, tuple(v.dtype for v in values))
         return call(self.name, values)
 
     @property

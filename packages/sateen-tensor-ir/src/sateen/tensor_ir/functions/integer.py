@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sateen.runtime.dtype import DType
-from sateen.tensor_ir.functions.function import Array, Domain, Kind, MathFunction, Signature
+from sateen.tensor_ir.functions.function import Array, Domain, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.spelling import (
     InfixOperator,
     LlvmInstruction,
@@ -19,7 +19,7 @@ from sateen.tensor_ir.functions.spelling import (
 )
 from sateen.tensor_ir.ir.types import wrap
 
-_TWO_INTEGERS = Signature(Kind.INTEGER, 2)
+_TWO_INTEGERS = OperandTypes(NumberKind.INTEGER, 2)
 _AMOUNT = Domain(1, "an amount", lambda dtype: range(dtype.bits))
 
 
@@ -90,7 +90,7 @@ static inline $int32 sateen_popcount($uint64 x) {
 popcount = MathFunction(
     "popcount",
     "The number of bits set in an integer.",
-    Signature(Kind.INTEGER),
+    OperandTypes(NumberKind.INTEGER),
     _count_bits,
     exact=_count_bits_of_one,
     llvm=LlvmIntrinsic("ctpop"),

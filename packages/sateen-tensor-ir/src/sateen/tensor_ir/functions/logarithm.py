@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sateen.tensor_ir.functions.arithmetic import fabs, floor
-from sateen.tensor_ir.functions.bits import INFINITY, NAN, bits, polynomial, split
+from sateen.tensor_ir.functions.bit_patterns import INFINITY, NAN, bits, polynomial, split
 from sateen.tensor_ir.functions.exponential import LN2_HIGH, LN2_LOW
-from sateen.tensor_ir.functions.function import FLOAT64, Kind, MathFunction, Signature
+from sateen.tensor_ir.functions.function import FLOAT64, MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.integer import shift_left
 from sateen.tensor_ir.functions.spelling import LibraryFunction
 from sateen.tensor_ir.ir.choices import select
@@ -55,7 +55,7 @@ def _log(x: Expr) -> Expr:
 log = MathFunction(
     "log",
     "Natural logarithm; NaN below 0.",
-    Signature(Kind.FLOAT),
+    OperandTypes(NumberKind.FLOAT),
     np.log,
     derivative=lambda x: (1.0 / x,),
     formulas={FLOAT32: _log},
@@ -110,7 +110,7 @@ def _derivative_of_pow(x: Expr, y: Expr) -> tuple[Expr, Expr]:
 pow = MathFunction(  # noqa: A001 - C's name for it
     "pow",
     "x^y as C's pow defines it.",
-    Signature(Kind.FLOAT, 2),
+    OperandTypes(NumberKind.FLOAT, 2),
     np.power,
     derivative=_derivative_of_pow,
     formulas={FLOAT32: _pow},

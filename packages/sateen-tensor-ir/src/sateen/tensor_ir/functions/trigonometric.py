@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from sateen.tensor_ir.functions.arithmetic import fabs
-from sateen.tensor_ir.functions.bits import (
+from sateen.tensor_ir.functions.bit_patterns import (
     INFINITY,
     INT32,
     NAN,
@@ -18,7 +18,7 @@ from sateen.tensor_ir.functions.bits import (
     from_bits,
     polynomial,
 )
-from sateen.tensor_ir.functions.function import Kind, MathFunction, Signature
+from sateen.tensor_ir.functions.function import MathFunction, NumberKind, OperandTypes
 from sateen.tensor_ir.functions.integer import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right
 from sateen.tensor_ir.functions.spelling import LibraryFunction
 from sateen.tensor_ir.ir.choices import select
@@ -91,7 +91,7 @@ def _cos(x: Expr) -> Expr:
 sin = MathFunction(
     "sin",
     "Sine of an angle in radians.",
-    Signature(Kind.FLOAT),
+    OperandTypes(NumberKind.FLOAT),
     np.sin,
     derivative=lambda x: (cos(x),),
     formulas={FLOAT32: _sin},
@@ -104,7 +104,7 @@ sin = MathFunction(
 cos: MathFunction = MathFunction(
     "cos",
     "Cosine of an angle in radians.",
-    Signature(Kind.FLOAT),
+    OperandTypes(NumberKind.FLOAT),
     np.cos,
     derivative=lambda x: (-sin(x),),
     formulas={FLOAT32: _cos},

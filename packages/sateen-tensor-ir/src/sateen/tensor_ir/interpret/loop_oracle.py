@@ -15,7 +15,7 @@ import numpy as np
 
 from sateen.runtime.errors import ArgumentError, ExecutionError
 from sateen.tensor_ir.interpret.blocks import Window, arguments
-from sateen.tensor_ir.interpret.memory import Clock, Memory, SharedMemory
+from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory
 from sateen.tensor_ir.interpret.python_writer import Program, write_program
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.interpret.symbols import bind_symbols
@@ -68,7 +68,9 @@ class _Run:
     simt: bool | None
     clock: Clock
 
-    def execute(self, function: Function, memories: Mapping[Buffer, Memory], symbols: Mapping[Var, int]) -> None:
+    def execute(
+        self, function: Function, memories: Mapping[Buffer, TrappingMemory], symbols: Mapping[Var, int]
+    ) -> None:
         program = write_program(function, memories, symbols, self.clock, self.functions, self.simt, self.invoke)
         _execute(program, function.name)
 
@@ -79,10 +81,10 @@ class _Run:
         self.execute(kernel, arguments(kernel, places), {})
 
 
-def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, Memory]:
+def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, TrappingMemory]:
     """The memory of each parameter; parameters that are one array share one."""
-    memories: dict[Buffer, Memory] = {}
-    shared: dict[object, Memory] = {}
+    memories: dict[Buffer, TrappingMemory] = {}
+    shared: dict[object, TrappingMemory] = {}
     has_bytes = any(isinstance(node, Invoke) for node in walk(function.body))
     for position, (buffer, array) in enumerate(zip(function.parameters, arrays, strict=True)):
         place = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)

@@ -20,7 +20,7 @@ What a block's threads do between two barriers counts as one execution of a loop
 """
 
 
-class Memory(dict[Indices, Value]):
+class TrappingMemory(dict[Indices, Value]):
     """The elements of a buffer that have been written. `memory[i, j]` loads."""
 
     def __init__(self, buffer: Buffer, shape: Sequence[int], data: np.ndarray[Any, Any] | None = None) -> None:
@@ -62,7 +62,7 @@ class Clock:
         return self.now
 
 
-class SharedMemory(Memory):
+class SharedMemory(TrappingMemory):
     """Memory that concurrent workers use. It traps races: accesses to an element by two of them, one of which changes
     it. Several that store the same value are let pass.
     """

@@ -1,4 +1,4 @@
-"""Writes a loop-IR function as a Python function that executes it on `Memory`.
+"""Writes a loop-IR function as a Python function that executes it on `TrappingMemory`.
 
 Loops become `for`, a condition on which operand is evaluated becomes `if`. Every line of the program belongs to a
 statement, so that a trap can be traced to it. A kernel (an outermost loop over blocks or threads) is executed as plain
@@ -20,7 +20,7 @@ from sateen.tensor_ir.interpret import scalars
 from sateen.tensor_ir.interpret.blocks import Window
 from sateen.tensor_ir.interpret.calls import meaning_of_values
 from sateen.tensor_ir.interpret.instructions import Execution
-from sateen.tensor_ir.interpret.memory import Clock, Memory, SharedMemory, interleave
+from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory, interleave
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_written, read_by
@@ -74,7 +74,7 @@ class Program:
 
 def write_program(
     function: Function,
-    memories: Mapping[Buffer, Memory],
+    memories: Mapping[Buffer, TrappingMemory],
     symbols: Mapping[Var, int],
     clock: Clock,
     functions: Mapping[str, Callable[..., Any]],

@@ -31,7 +31,7 @@ class VectorCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
+class StatementText:
     """Statements of C, OpenCL C included, in a block of their own.
 
     In the text `$out` and the names of the inputs point to the first elements, `$int32` and the like are the dialect's

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from sateen.tensor_ir import te
-from sateen.tensor_ir.intrinsics.code import Statements, VectorCall, VectorType
+from sateen.tensor_ir.intrinsics.code import StatementText, VectorCall, VectorType
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 
@@ -31,8 +31,8 @@ def _dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
     )
 
 
-def _statements(lanes: int) -> Statements:
-    return Statements(f"""
+def _statements(lanes: int) -> StatementText:
+    return StatementText(f"""
 $int32 sateen_result[{lanes}];
 for ($int32 sateen_i = 0; sateen_i < {lanes}; ++sateen_i) {{
   $int32 sateen_dot = 0;

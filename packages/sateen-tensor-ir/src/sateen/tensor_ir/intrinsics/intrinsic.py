@@ -10,7 +10,7 @@ import numpy as np
 
 from sateen.runtime.errors import ExpressionError
 from sateen.tensor_ir.interpret.elements import ElementOracle
-from sateen.tensor_ir.intrinsics.code import Statements, VectorCall
+from sateen.tensor_ir.intrinsics.code import StatementText, VectorCall
 from sateen.tensor_ir.ir.expr import Const
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
@@ -30,8 +30,8 @@ class TensorIntrinsic:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     llvm: tuple[VectorCall, ...] = ()
-    c99: Statements | None = None
-    opencl: Statements | None = None
+    c99: StatementText | None = None
+    opencl: StatementText | None = None
 
     def __post_init__(self) -> None:
         for tensor in self.operands:

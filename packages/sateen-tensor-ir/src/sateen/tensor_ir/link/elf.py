@@ -28,7 +28,7 @@ from sateen.tensor_ir.link.object_file import (
     read_object,
 )
 from sateen.tensor_ir.targets import ARCHITECTURES
-from sateen.tensor_ir.targets.relocation import Linking, Reference, Rule, Value
+from sateen.tensor_ir.targets.relocation import Addressing, Linking, Reference, Rule
 
 _LIBC = (
     "aligned_alloc close free madvise malloc memcpy memmove memset mmap munmap open posix_memalign "
@@ -128,7 +128,7 @@ class _Library:
                 self.stubs[symbol] = self.image[".plt"].reserve(self.linking.stub_size, 1)
             if (needs_stub or rule.reference is Reference.SLOT) and symbol not in self.slots:
                 self.slots[symbol] = self.image[".got"].reserve(8, 8)
-            self.pointers += rule.value is Value.ABSOLUTE
+            self.pointers += rule.addressing is Addressing.ABSOLUTE
 
     def _relocations(self) -> Iterator[tuple[Section, Relocation, Rule]]:
         for section, relocations in self.source.relocations.items():
@@ -149,9 +149,9 @@ class _Library:
             raise LinkError(f"{rule.name} in section {section.name!r} refers to {symbol.section.name!r}, not loaded")
         if symbol.section is None and symbol.name not in self.importable:
             raise LinkError(f"undefined symbol {symbol.name!r}: a library may import only {_list(self.importable)}")
-        if symbol.section is None and rule.reference is Reference.SYMBOL and rule.value is not Value.ABSOLUTE:
+        if symbol.section is None and rule.reference is Reference.SYMBOL and rule.addressing is not Addressing.ABSOLUTE:
             raise LinkError(f"{rule.name} reaches import {symbol.name!r} directly: compile with reloc='pic'")
-        if rule.value is Value.ABSOLUTE and not section.flags & SHF_WRITE:
+        if rule.addressing is Addressing.ABSOLUTE and not section.flags & SHF_WRITE:
             raise LinkError(f"{rule.name} in read-only section {section.name!r}: compile with reloc='pic'")
 
     def collect_exports(self, exports: Sequence[str]) -> None:
@@ -195,12 +195,12 @@ class _Library:
             output, start = self.places[section]
             offset = start + relocation.offset
             place = output.address + offset
-            if rule.value is Value.ABSOLUTE:
+            if rule.addressing is Addressing.ABSOLUTE:
                 self._add_dynamic(place, relocation.symbol, relocation.addend, self.linking.dynamic_pointer)
                 continue
             target = self._target_address(rule, relocation.symbol) + relocation.addend
             try:
-                rule.field.insert(output.data, offset, rule.value.compute(target, place))
+                rule.field.insert(output.data, offset, rule.addressing.compute(target, place))
             except LinkError as error:
                 error.add_note(f"in {rule.name} at {section.name}+{relocation.offset:#x}")
                 raise

@@ -14,7 +14,7 @@ from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW, ZEN_4
-from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Field, Linking, Reference, Rule, Value
+from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Field, Linking, Reference, Rule
 
 NEOVERSE_N1 = replace(
     ZEN_4,
@@ -79,24 +79,24 @@ _LINKING = Linking(
     machine=PROCESSORS["aarch64"].elf_machine,
     page=0x10000,
     rules={
-        257: Rule("R_AARCH64_ABS64", Reference.SYMBOL, Value.ABSOLUTE, WORD64),
-        260: Rule("R_AARCH64_PREL64", Reference.SYMBOL, Value.RELATIVE, WORD64),
-        261: Rule("R_AARCH64_PREL32", Reference.SYMBOL, Value.RELATIVE, WORD32),
-        273: Rule("R_AARCH64_LD_PREL_LO19", Reference.SYMBOL, Value.RELATIVE, _BRANCH19),
-        274: Rule("R_AARCH64_ADR_PREL_LO21", Reference.SYMBOL, Value.RELATIVE, _ADR),
-        275: Rule("R_AARCH64_ADR_PREL_PG_HI21", Reference.SYMBOL, Value.PAGE, _ADRP),
-        277: Rule("R_AARCH64_ADD_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[0]),
-        278: Rule("R_AARCH64_LDST8_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[0]),
-        279: Rule("R_AARCH64_TSTBR14", Reference.SYMBOL, Value.RELATIVE, _BRANCH14),
-        280: Rule("R_AARCH64_CONDBR19", Reference.SYMBOL, Value.RELATIVE, _BRANCH19),
-        282: Rule("R_AARCH64_JUMP26", Reference.CALL, Value.RELATIVE, _BRANCH26),
-        283: Rule("R_AARCH64_CALL26", Reference.CALL, Value.RELATIVE, _BRANCH26),
-        284: Rule("R_AARCH64_LDST16_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[1]),
-        285: Rule("R_AARCH64_LDST32_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[2]),
-        286: Rule("R_AARCH64_LDST64_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[3]),
-        299: Rule("R_AARCH64_LDST128_ABS_LO12_NC", Reference.SYMBOL, Value.LOW, _LOW12[4]),
-        311: Rule("R_AARCH64_ADR_GOT_PAGE", Reference.SLOT, Value.PAGE, _ADRP),
-        312: Rule("R_AARCH64_LD64_GOT_LO12_NC", Reference.SLOT, Value.LOW, _LOW12[3]),
+        257: Rule("R_AARCH64_ABS64", Reference.SYMBOL, Addressing.ABSOLUTE, WORD64),
+        260: Rule("R_AARCH64_PREL64", Reference.SYMBOL, Addressing.RELATIVE, WORD64),
+        261: Rule("R_AARCH64_PREL32", Reference.SYMBOL, Addressing.RELATIVE, WORD32),
+        273: Rule("R_AARCH64_LD_PREL_LO19", Reference.SYMBOL, Addressing.RELATIVE, _BRANCH19),
+        274: Rule("R_AARCH64_ADR_PREL_LO21", Reference.SYMBOL, Addressing.RELATIVE, _ADR),
+        275: Rule("R_AARCH64_ADR_PREL_PG_HI21", Reference.SYMBOL, Addressing.PAGE, _ADRP),
+        277: Rule("R_AARCH64_ADD_ABS_LO12_NC", Reference.SYMBOL, Addressing.LOW, _LOW12[0]),
+        278: Rule("R_AARCH64_LDST8_ABS_LO12_NC", Reference.SYMBOL, Addressing.LOW, _LOW12[0]),
+        279: Rule("R_AARCH64_TSTBR14", Reference.SYMBOL, Addressing.RELATIVE, _BRANCH14),
+        280: Rule("R_AARCH64_CONDBR19", Reference.SYMBOL, Addressing.RELATIVE, _BRANCH19),
+        282: Rule("R_AARCH64_JUMP26", Reference.CALL, Addressing.RELATIVE, _BRANCH26),
+        283: Rule("R_AARCH64_CALL26", Reference.CALL, Addressing.RELATIVE, _BRANCH26),
+        284: Rule("R_AARCH64_LDST16_ABS_LO12_NC", Reference.SYMBOL, Addressing.LOW, _LOW12[1]),
+        285: Rule("R_AARCH64_LDST32_ABS_LO12_NC", Reference.SYMBOL, Addressing.LOW, _LOW12[2]),
+        286: Rule("R_AARCH64_LDST64_ABS_LO12_NC", Reference.SYMBOL, Addressing.LOW, _LOW12[3]),
+        299: Rule("R_AARCH64_LDST128_ABS_LO12_NC", Reference.SYMBOL, Addressing.LOW, _LOW12[4]),
+        311: Rule("R_AARCH64_ADR_GOT_PAGE", Reference.SLOT, Addressing.PAGE, _ADRP),
+        312: Rule("R_AARCH64_LD64_GOT_LO12_NC", Reference.SLOT, Addressing.LOW, _LOW12[3]),
     },
     refused={
         258: "R_AARCH64_ABS32",

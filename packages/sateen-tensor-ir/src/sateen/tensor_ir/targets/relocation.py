@@ -15,7 +15,7 @@ class Reference(Enum):
     SLOT = auto()  # the symbol's entry in the global offset table
 
 
-class Value(Enum):
+class Addressing(Enum):
     """What is computed from the target's address plus addend (T) and the address of the field (P)."""
 
     ABSOLUTE = auto()  # T
@@ -26,11 +26,11 @@ class Value(Enum):
     def compute(self, target: int, place: int) -> int:
         """The value to insert, of T and P; ABSOLUTE values are written by the dynamic loader instead."""
         match self:
-            case Value.RELATIVE:
+            case Addressing.RELATIVE:
                 return target - place
-            case Value.PAGE:
+            case Addressing.PAGE:
                 return (target & ~0xFFF) - (place & ~0xFFF)
-            case Value.LOW:
+            case Addressing.LOW:
                 return target & 0xFFF
         return target
 
@@ -77,7 +77,7 @@ class Rule:
 
     name: str
     reference: Reference
-    value: Value
+    addressing: Addressing
     field: Field
 
 

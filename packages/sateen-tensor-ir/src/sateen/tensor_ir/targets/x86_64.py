@@ -15,7 +15,7 @@ from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import ZEN_4
-from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Linking, Reference, Rule, Value
+from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Linking, Reference, Rule
 
 ZEN_5 = replace(ZEN_4, multiply_add_bytes=128, load_bytes=64, l1=128.0, l2=48.0)
 SAPPHIRE_RAPIDS = replace(
@@ -82,13 +82,13 @@ _LINKING = Linking(
     machine=PROCESSORS["x86_64"].elf_machine,
     page=0x1000,
     rules={
-        1: Rule("R_X86_64_64", Reference.SYMBOL, Value.ABSOLUTE, WORD64),
-        2: Rule("R_X86_64_PC32", Reference.SYMBOL, Value.RELATIVE, WORD32),
-        4: Rule("R_X86_64_PLT32", Reference.CALL, Value.RELATIVE, WORD32),
-        9: Rule("R_X86_64_GOTPCREL", Reference.SLOT, Value.RELATIVE, WORD32),
-        24: Rule("R_X86_64_PC64", Reference.SYMBOL, Value.RELATIVE, WORD64),
-        41: Rule("R_X86_64_GOTPCRELX", Reference.SLOT, Value.RELATIVE, WORD32),
-        42: Rule("R_X86_64_REX_GOTPCRELX", Reference.SLOT, Value.RELATIVE, WORD32),
+        1: Rule("R_X86_64_64", Reference.SYMBOL, Addressing.ABSOLUTE, WORD64),
+        2: Rule("R_X86_64_PC32", Reference.SYMBOL, Addressing.RELATIVE, WORD32),
+        4: Rule("R_X86_64_PLT32", Reference.CALL, Addressing.RELATIVE, WORD32),
+        9: Rule("R_X86_64_GOTPCREL", Reference.SLOT, Addressing.RELATIVE, WORD32),
+        24: Rule("R_X86_64_PC64", Reference.SYMBOL, Addressing.RELATIVE, WORD64),
+        41: Rule("R_X86_64_GOTPCRELX", Reference.SLOT, Addressing.RELATIVE, WORD32),
+        42: Rule("R_X86_64_REX_GOTPCRELX", Reference.SLOT, Addressing.RELATIVE, WORD32),
     },
     refused={
         10: "R_X86_64_32",

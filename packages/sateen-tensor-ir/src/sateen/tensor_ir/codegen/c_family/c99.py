@@ -24,7 +24,7 @@ from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.identity import is_among
 from sateen.tensor_ir.ir.stmt import Allocate, For, Let
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lower.split_tasks import HostProgram, Task
+from sateen.tensor_ir.lowering.split_tasks import HostProgram, Task
 
 LARGEST_ARRAY = 1 << 16
 """Bytes of a private buffer on the stack; larger ones come from the host."""

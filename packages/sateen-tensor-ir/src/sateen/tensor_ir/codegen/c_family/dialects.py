@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sateen.tensor_ir.functions import FUNCTIONS, MathFunction
 from sateen.tensor_ir.functions.spelling import CSpelling
 from sateen.tensor_ir.intrinsics import TensorIntrinsic
-from sateen.tensor_ir.intrinsics.code import Statements
-from sateen.tensor_ir.lower.expand_calls import IntrinsicRules
-from sateen.tensor_ir.lower.pipelines import Calls
+from sateen.tensor_ir.intrinsics.code import StatementText
+from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules
+from sateen.tensor_ir.lowering.pipelines import Calls
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +24,7 @@ class Dialect:
     name: str
     types: Mapping[str, str]
     spelling: Callable[[MathFunction], CSpelling | None]
-    instruction: Callable[[TensorIntrinsic], Statements | None]
+    instruction: Callable[[TensorIntrinsic], StatementText | None]
     float_suffix: str = ""
     index_bits: int = 64
 

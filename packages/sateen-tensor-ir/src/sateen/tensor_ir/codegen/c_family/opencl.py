@@ -15,8 +15,8 @@ from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind
 from sateen.tensor_ir.ir.types import INT64
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lower.index_width import indices_fit
-from sateen.tensor_ir.lower.split_host_device import DeviceProgram, Kernel
+from sateen.tensor_ir.lowering.index_width import indices_fit
+from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, Kernel
 
 
 def emit_opencl(program: DeviceProgram) -> str:

@@ -10,14 +10,14 @@ LLVM for object code.
 from sateen.tensor_ir.codegen.llvm.jit import LoadedObject, process_jit
 from sateen.tensor_ir.codegen.llvm.machine_code import ParsedModule, compile_text, target_machine
 from sateen.tensor_ir.codegen.llvm.module import ModuleText, companion_text, emit_module
-from sateen.tensor_ir.codegen.llvm.module_state import Report
+from sateen.tensor_ir.codegen.llvm.module_state import CodeReport
 from sateen.tensor_ir.codegen.llvm.process import once
 
 __all__ = [
+    "CodeReport",
     "LoadedObject",
     "ModuleText",
     "ParsedModule",
-    "Report",
     "companion_text",
     "compile_text",
     "emit_module",

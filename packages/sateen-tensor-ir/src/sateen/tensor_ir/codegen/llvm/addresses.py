@@ -8,13 +8,13 @@ from typing import Any
 
 from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.environment import Environment
-from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, storage_type
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, storage_type
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.expr import Const, Expr, Var
 from sateen.tensor_ir.ir.stmt import Prefetch, Store
 
-Terms = tuple[tuple[Value, int], ...]
+Terms = tuple[tuple[LlvmValue, int], ...]
 
 
 class Addresses:
@@ -27,14 +27,14 @@ class Addresses:
         self,
         writer: FunctionWriter,
         environment: Environment,
-        value: Callable[[Expr], Value],
-        outside: Callable[[Buffer], Value],
+        value: Callable[[Expr], LlvmValue],
+        outside: Callable[[Buffer], LlvmValue],
     ) -> None:
         self.writer = writer
         self.environment = environment
         self.value = value
         self.outside = outside
-        self.base: dict[Buffer, Value] = {}
+        self.base: dict[Buffer, LlvmValue] = {}
         """The addresses of first elements."""
         self._offsets: dict[int, tuple[Any, Linear]] = {}
 
@@ -58,7 +58,7 @@ class Addresses:
     def evaluate(self, form: Linear) -> tuple[int, Terms]:
         """The form with known variables put in: a constant and the terms that remain, the lane's left out."""
         constant = form.constant
-        terms: dict[str, tuple[Value, int]] = {}
+        terms: dict[str, tuple[LlvmValue, int]] = {}
         for atom, coefficient in form.terms.items():
             if atom is self.environment.lane:
                 continue
@@ -87,7 +87,7 @@ class Addresses:
         position = 0
         while position < len(terms):
             scope = self.writer.depth_of(terms[position][0])
-            group: list[tuple[Value, int]] = []
+            group: list[tuple[LlvmValue, int]] = []
             while position < len(terms) and self.writer.depth_of(terms[position][0]) == scope:
                 group.append(terms[position])
                 position += 1
@@ -115,7 +115,7 @@ class Addresses:
         steps = gcd(buffer.alignment, constant * size, *(c * size for _, c in terms))
         return steps & -steps
 
-    def base_pointer(self, buffer: Buffer) -> Value:
+    def base_pointer(self, buffer: Buffer) -> LlvmValue:
         """The address of the buffer's first element."""
         known = self.base.get(buffer)
         if known is None:
@@ -123,11 +123,11 @@ class Addresses:
             self.base[buffer] = known
         return known
 
-    def constant_data(self, buffer: Buffer) -> Value:
+    def constant_data(self, buffer: Buffer) -> LlvmValue:
         """The address of the module's constant that holds the buffer's data."""
-        return Value(self.writer.module.constant(buffer), "ptr", is_global=True)
+        return LlvmValue(self.writer.module.constant(buffer), "ptr", is_global=True)
 
-    def literal_element(self, access: Load) -> Value | None:
+    def literal_element(self, access: Load) -> LlvmValue | None:
         """The element of constant data at literal indices."""
         data = access.buffer.data
         form = self.offset_form(access)
@@ -138,7 +138,7 @@ class Addresses:
             return None
         return literal(data.reshape(-1)[constant].item(), scalar_type(access.dtype))
 
-    def lane_pointers(self, access: Load | Store) -> Value:
+    def lane_pointers(self, access: Load | Store) -> LlvmValue:
         """One address per lane."""
         offsets = self.writer.splat(
             self.value(self.environment.analyzer.expr(self.offset_form(access))), self.environment.width

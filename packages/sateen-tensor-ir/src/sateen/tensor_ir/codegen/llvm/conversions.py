@@ -6,7 +6,7 @@ import numpy as np
 
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.codegen.llvm.values import (
-    Value,
+    LlvmValue,
     intrinsic_suffix,
     like,
     scalar_type,
@@ -22,7 +22,7 @@ class Conversions:
     def __init__(self, writer: FunctionWriter) -> None:
         self.writer = writer
 
-    def widen(self, raw: Value, dtype: DType) -> Value:
+    def widen(self, raw: LlvmValue, dtype: DType) -> LlvmValue:
         """From the type in memory to the type in registers."""
         if dtype.is_bool:
             zero = like(raw, 0)
@@ -35,7 +35,7 @@ class Conversions:
             return self._convert("fpext", raw, "float")
         return raw
 
-    def narrow(self, value: Value, dtype: DType) -> Value:
+    def narrow(self, value: LlvmValue, dtype: DType) -> LlvmValue:
         """From the type in registers to the type in memory; bfloat16 rounds to nearest, ties to even."""
         if dtype.is_bool:
             return self._convert("zext", value, "i8")
@@ -54,7 +54,7 @@ class Conversions:
             return self._convert("fptrunc", value, "half")
         return value
 
-    def cast(self, value: Value, source: DType, target: DType) -> Value:
+    def cast(self, value: LlvmValue, source: DType, target: DType) -> LlvmValue:
         """A value of type `source` as one of type `target`."""
         kind = scalar_type(target)
         if target.is_float and target.bits == 16:
@@ -68,7 +68,7 @@ class Conversions:
         if source.is_float:
             return self._truncated(value, target)
         if value.literal is not None:
-            return like(Value("", kind, value.lanes), wrap(int(value.literal), target))
+            return like(LlvmValue("", kind, value.lanes), wrap(int(value.literal), target))
         if source.is_bool or int_range(source)[0] == 0:
             widen = "zext"
         else:
@@ -77,7 +77,7 @@ class Conversions:
             return value
         return self._convert("trunc" if int(kind[1:]) < int(value.kind[1:]) else widen, value, kind)
 
-    def _truncated(self, value: Value, target: DType) -> Value:
+    def _truncated(self, value: LlvmValue, target: DType) -> LlvmValue:
         """To an integer, saturated; NaN gives 0 (docs/semantics.md, conversions).
 
         LLVM's own saturating conversion takes vectors apart, so what is in range is converted and the rest selected.
@@ -106,9 +106,9 @@ class Conversions:
             )
         return result
 
-    def _to_float(self, value: Value, source: DType, kind: str) -> Value:
+    def _to_float(self, value: LlvmValue, source: DType, kind: str) -> LlvmValue:
         if value.literal is not None:
-            return like(Value("", kind, value.lanes), float(value.literal))
+            return like(LlvmValue("", kind, value.lanes), float(value.literal))
         if source.is_float:
             if value.kind == kind:
                 return value
@@ -116,7 +116,7 @@ class Conversions:
         signed = not source.is_bool and int_range(source)[0] < 0
         return self._convert("sitofp" if signed else "uitofp", value, kind)
 
-    def reinterpret(self, value: Value, source: DType, target: DType) -> Value:
+    def reinterpret(self, value: LlvmValue, source: DType, target: DType) -> LlvmValue:
         """The bits of a value as a value of another type of the same width."""
         bits = value if source.is_int else self._convert("bitcast", self.narrow(value, source), f"i{source.bits}")
         if target.is_int:
@@ -124,7 +124,7 @@ class Conversions:
         raw = bits if storage_type(target) == bits.kind else self._convert("bitcast", bits, storage_type(target))
         return self.widen(raw, target)
 
-    def _convert(self, operation: str, value: Value, kind: str) -> Value:
+    def _convert(self, operation: str, value: LlvmValue, kind: str) -> LlvmValue:
         target = f"<{value.lanes} x {kind}>" if value.lanes else kind
         return self.writer.emit(f"{operation} {value.typed} to {target}", kind, value.lanes)
 

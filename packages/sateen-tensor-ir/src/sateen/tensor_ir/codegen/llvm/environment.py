@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.visit import walk
 
@@ -13,13 +13,13 @@ class Environment:
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
-        self.variables: dict[Var, Value] = {}
+        self.variables: dict[Var, LlvmValue] = {}
         self.unrolled: dict[Var, range] = {}
         """What the variables of open unrolled loops run through."""
         self.lane: Var | None = None
         self.width = 0
         """How many lanes the open vectorized loop has; 0 outside of one."""
-        self.mask: Value | None = None
+        self.mask: LlvmValue | None = None
         """The lanes that take part; None is all."""
 
     def depends_on_lane(self, e: Expr) -> bool:

@@ -11,7 +11,7 @@ from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.memory import Memory
 from sateen.tensor_ir.codegen.llvm.registers import Registers
-from sateen.tensor_ir.codegen.llvm.values import Value, like, literal, scalar_type, undefined_value, vector_literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, like, literal, scalar_type, undefined_value, vector_literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.functions import FUNCTIONS, library_function
 from sateen.tensor_ir.functions.spelling import LlvmInstruction, LlvmIntrinsic
@@ -30,20 +30,20 @@ _UNSIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "ult", ex.LE: "ule", ex.GT
 class Outside(Protocol):
     """What a function is given by code around it."""
 
-    def variable(self, e: Var) -> Value:
+    def variable(self, e: Var) -> LlvmValue:
         """The function's own operand for a variable."""
 
-    def address(self, buffer: Buffer) -> Value:
+    def address(self, buffer: Buffer) -> LlvmValue:
         """The function's own operand for the address of a buffer's first element."""
 
 
 class Nothing:
     """A kernel is given its parameters and no more: other names are used outside of their scope."""
 
-    def variable(self, e: Var) -> Value:
+    def variable(self, e: Var) -> LlvmValue:
         raise AssertionError(f"variable {e.name} is used outside of its scope")
 
-    def address(self, buffer: Buffer) -> Value:
+    def address(self, buffer: Buffer) -> LlvmValue:
         raise AssertionError(f"buffer {buffer.name} is used outside of its scope")
 
 
@@ -63,9 +63,9 @@ class Expressions:
         self.registers = Registers(writer, environment, self.addresses)
         self.conversions = Conversions(writer)
         self.memory = Memory(writer, environment, self.addresses, self.conversions, aliased)
-        self.memo: dict[int, tuple[Any, Value]] = {}
+        self.memo: dict[int, tuple[Any, LlvmValue]] = {}
 
-    def value(self, e: Expr) -> Value:
+    def value(self, e: Expr) -> LlvmValue:
         """Evaluate once per statement: a node that is used twice is emitted once."""
         known = self.memo.get(id(e))
         if known is not None:
@@ -79,13 +79,13 @@ class Expressions:
 
     # Leaves.
 
-    def _const(self, e: ex.Const) -> Value:
+    def _const(self, e: ex.Const) -> LlvmValue:
         return literal(e.value, scalar_type(e.dtype))
 
-    def _var(self, e: Var) -> Value:
+    def _var(self, e: Var) -> LlvmValue:
         if e is self.environment.lane:
             lanes = ", ".join(f"i64 {i}" for i in range(self.environment.width))
-            return Value(f"<{lanes}>", "i64", self.environment.width)
+            return LlvmValue(f"<{lanes}>", "i64", self.environment.width)
         value = self.environment.variables.get(e)
         if value is None:
             value = self.environment.variables[e] = self.outside.variable(e)
@@ -93,12 +93,12 @@ class Expressions:
 
     # Memory.
 
-    def _load(self, e: Load) -> Value:
+    def _load(self, e: Load) -> LlvmValue:
         return self.registers.load(e) if self.registers.holds(e.buffer) else self.memory.load(e)
 
     # Arithmetic.
 
-    def _add(self, e: ex.Add) -> Value:
+    def _add(self, e: ex.Add) -> LlvmValue:
         if not e.dtype.is_float:
             a, b = self.value(e.a), self.value(e.b)
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
@@ -114,7 +114,7 @@ class Expressions:
             return a
         return self.writer.binary("fadd contract", a, b)
 
-    def _multiply_add(self, a: Value, b: Value, c: Value) -> Value:
+    def _multiply_add(self, a: LlvmValue, b: LlvmValue, c: LlvmValue) -> LlvmValue:
         """a·b + c, with factors ±1 and a zero addend left out (docs/semantics.md: contraction)."""
         for x, y in ((a, b), (b, a)):
             if x.literal == 1.0:
@@ -126,10 +126,10 @@ class Expressions:
         a, b, c = self.writer.match_widths(a, b, c)
         return self.writer.emit(self.writer.intrinsic("fmuladd", a.type, a, b, c), a.kind, a.lanes)
 
-    def _negate(self, value: Value) -> Value:
+    def _negate(self, value: LlvmValue) -> LlvmValue:
         return self.writer.emit(f"fneg {value.typed}", value.kind, value.lanes)
 
-    def _sub(self, e: ex.Sub) -> Value:
+    def _sub(self, e: ex.Sub) -> LlvmValue:
         if not e.dtype.is_float:
             a, b = self.value(e.a), self.value(e.b)
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
@@ -141,12 +141,12 @@ class Expressions:
             return self._multiply_add(self.value(e.a.a), self.value(e.a.b), self._negated_factor(self.value(e.b)))
         return self.writer.binary("fsub contract", self.value(e.a), self.value(e.b))
 
-    def _negated_factor(self, value: Value) -> Value:
+    def _negated_factor(self, value: LlvmValue) -> LlvmValue:
         if value.literal is not None:
             return like(value, -value.literal)
         return self._negate(value)
 
-    def _mul(self, e: ex.Mul) -> Value:
+    def _mul(self, e: ex.Mul) -> LlvmValue:
         a, b = self.value(e.a), self.value(e.b)
         if not e.dtype.is_float:
             if a.literal is not None and b.literal is not None and not a.lanes and not b.lanes:
@@ -163,22 +163,22 @@ class Expressions:
             return like(a if a.lanes else b, a.literal * b.literal)
         return self.writer.binary("fmul contract", a, b)
 
-    def _wide_factor(self, e: Expr, value: Value, lanes: int) -> Value:
+    def _wide_factor(self, e: Expr, value: LlvmValue, lanes: int) -> LlvmValue:
         """An integer in every lane, converted there: then LLVM sees that the factors of a product are narrow."""
         if value.lanes or not isinstance(e, ex.Cast) or not e.value.dtype.is_int or e.value.dtype.bits >= e.dtype.bits:
             return value
         return self.conversions.cast(self.writer.splat(self.value(e.value), lanes), e.value.dtype, e.dtype)
 
-    def _div(self, e: ex.Div) -> Value:
+    def _div(self, e: ex.Div) -> LlvmValue:
         return self.writer.binary("fdiv contract", self.value(e.a), self.value(e.b))
 
-    def _floordiv(self, e: ex.FloorDiv) -> Value:
+    def _floordiv(self, e: ex.FloorDiv) -> LlvmValue:
         return self._division(e, quotient=True)
 
-    def _floormod(self, e: ex.FloorMod) -> Value:
+    def _floormod(self, e: ex.FloorMod) -> LlvmValue:
         return self._division(e, quotient=False)
 
-    def _division(self, e: ex.FloorDiv | ex.FloorMod, *, quotient: bool) -> Value:
+    def _division(self, e: ex.FloorDiv | ex.FloorMod, *, quotient: bool) -> LlvmValue:
         a, b = self.writer.match_widths(self.value(e.a), self.value(e.b))
         unsigned = int_range(e.dtype)[0] == 0
         if a.literal is not None and b.literal is not None and b.literal != 0:
@@ -199,7 +199,7 @@ class Expressions:
         less = self.writer.emit(f"sub {whole.typed}, {one.text}", a.kind, a.lanes)
         return self.writer.emit(f"select {negative.typed}, {less.typed}, {whole.typed}", a.kind, a.lanes)
 
-    def _checked_division(self, a: Value, b: Value, unsigned: bool, quotient: bool) -> Value:
+    def _checked_division(self, a: LlvmValue, b: LlvmValue, unsigned: bool, quotient: bool) -> LlvmValue:
         """Any divisor: x // 0 and x % 0 are 0, the smallest integer // -1 wraps; neither traps."""
         zero, one = like(a, 0), like(a, 1)
         is_zero = self.writer.emit(f"icmp eq {b.typed}, {zero.text}", "i1", a.lanes)
@@ -231,7 +231,7 @@ class Expressions:
         low = self.environment.analyzer.lower(self.environment.analyzer.form(e))
         return low is not None and low >= 0
 
-    def _extremum(self, e: ex.Min | ex.Max) -> Value:
+    def _extremum(self, e: ex.Min | ex.Max) -> LlvmValue:
         """NaN in either operand gives NaN. `select(c > x, c, x)` is one instruction and keeps a NaN in x."""
         a, b = self.value(e.a), self.value(e.b)
         smallest = isinstance(e, ex.Min)
@@ -256,21 +256,21 @@ class Expressions:
 
     # Conditions.
 
-    def _compare(self, e: ex.Compare) -> Value:
+    def _compare(self, e: ex.Compare) -> LlvmValue:
         if e.a.dtype == INDEX and self.environment.lane is not None and isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)):
             mask = self._lane_condition(e)
             if mask is not None:
                 return mask
         a, b = self.writer.match_widths(self.value(e.a), self.value(e.b))
         if a.literal is not None and b.literal is not None:
-            return like(Value("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
+            return like(LlvmValue("", "i1", a.lanes), ex.COMPARISONS[type(e)](a.literal, b.literal))
         if e.a.dtype.is_float:
             return self.writer.emit(f"fcmp {_FLOAT_COMPARE[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
         unsigned = e.a.dtype.is_bool or int_range(e.a.dtype)[0] == 0
         words = _UNSIGNED_COMPARE if unsigned else _SIGNED_COMPARE
         return self.writer.emit(f"icmp {words[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
 
-    def _lane_condition(self, e: ex.Compare) -> Value | None:
+    def _lane_condition(self, e: ex.Compare) -> LlvmValue | None:
         """A linear comparison with the lane as 32-bit lane numbers against one limit; None where it isn't that."""
         difference = self.environment.analyzer.slack(e)
         stride = None if difference is None else self.addresses.lane_stride(difference)
@@ -281,7 +281,7 @@ class Expressions:
             return vector_literal([literal(constant + stride * i >= 0, "i1") for i in range(self.environment.width)])
         if abs(stride) != 1:
             return None
-        total: Value = literal(constant if stride == -1 else -constant, "i64")
+        total: LlvmValue = literal(constant if stride == -1 else -constant, "i64")
         for value, coefficient in terms:
             total = self.writer.sum(self.writer.product(value, coefficient if stride == -1 else -coefficient), total)
         bottom = self.writer.emit(self.writer.intrinsic("smax", "i64", total, literal(-1, "i64")), "i64")
@@ -296,24 +296,26 @@ class Expressions:
             self.environment.width,
         )
 
-    def _not(self, e: ex.Not) -> Value:
+    def _not(self, e: ex.Not) -> LlvmValue:
         value = self.value(e.value)
         if value.literal is not None:
             return like(value, not value.literal)
         return self.writer.emit(f"xor {value.typed}, {like(value, True).text}", "i1", value.lanes)
 
-    def _and(self, e: ex.And) -> Value:
+    def _and(self, e: ex.And) -> LlvmValue:
         return self._choose(e.a, lambda: self.value(e.b), lambda: literal(False, "i1"), e.b)
 
-    def _or(self, e: ex.Or) -> Value:
+    def _or(self, e: ex.Or) -> LlvmValue:
         return self._choose(e.a, lambda: literal(True, "i1"), lambda: self.value(e.b), e.b)
 
-    def _select(self, e: ex.Select) -> Value:
+    def _select(self, e: ex.Select) -> LlvmValue:
         return self._choose(
             e.condition, lambda: self.value(e.then), lambda: self.value(e.otherwise), e.then, e.otherwise
         )
 
-    def _choose(self, test: Expr, then: Callable[[], Value], otherwise: Callable[[], Value], *lazy: Expr) -> Value:
+    def _choose(
+        self, test: Expr, then: Callable[[], LlvmValue], otherwise: Callable[[], LlvmValue], *lazy: Expr
+    ) -> LlvmValue:
         """One of two operands; loads in the `lazy` expressions run only where their operand is chosen."""
         condition = self.value(test)
         if condition.literal is not None:
@@ -339,7 +341,7 @@ class Expressions:
         """Whether a load can run although its value may not be needed."""
         return load.buffer.scope is Scope.REGISTER or self.addresses.is_in_bounds(load)
 
-    def both(self, one: Value | None, other: Value) -> Value:
+    def both(self, one: LlvmValue | None, other: LlvmValue) -> LlvmValue:
         """A mask narrowed by another; None is all lanes."""
         if one is None:
             return other
@@ -347,13 +349,13 @@ class Expressions:
             return vector_literal([literal(a and b, "i1") for a, b in zip(one.elements, other.elements, strict=True)])
         return self.writer.binary("and", one, other)
 
-    def inverted(self, mask: Value) -> Value:
+    def inverted(self, mask: LlvmValue) -> LlvmValue:
         """The lanes that a mask leaves out."""
         if mask.elements is not None:
             return vector_literal([literal(not lane, "i1") for lane in mask.elements])
         return self.writer.emit(f"xor {mask.typed}, {like(mask, True).text}", "i1", mask.lanes)
 
-    def under(self, condition: Value, function: Callable[[], Value]) -> Value:
+    def under(self, condition: LlvmValue, function: Callable[[], LlvmValue]) -> LlvmValue:
         """Evaluate with the lane mask narrowed by a condition."""
         outer, remembered = self.environment.mask, self.memo
         self.environment.mask = self.both(outer, condition)
@@ -362,13 +364,15 @@ class Expressions:
         self.environment.mask, self.memo = outer, remembered
         return result
 
-    def _branching(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+    def _branching(
+        self, condition: LlvmValue, then: Callable[[], LlvmValue], otherwise: Callable[[], LlvmValue]
+    ) -> LlvmValue:
         """Two blocks and a phi."""
         labels = self.writer.label("then"), self.writer.label("else"), self.writer.label("join")
         before: list[Any] = []
         self.writer.lines.append(before)
         self.writer.branch_if(condition, labels[0], labels[1])
-        ends: list[tuple[Value, str]] = []
+        ends: list[tuple[LlvmValue, str]] = []
         lanes = 0
         patches = []
         for label, function in ((labels[0], then), (labels[1], otherwise)):
@@ -395,7 +399,7 @@ class Expressions:
         arms = ", ".join(f"[ {value.text}, %{block} ]" for value, block in widened)
         return self.writer.emit(f"phi {first.type} {arms}", first.kind, first.lanes)
 
-    def _piecewise(self, e: ex.Piecewise) -> Value:
+    def _piecewise(self, e: ex.Piecewise) -> LlvmValue:
         index = self.value(e.index)
         if index.literal is not None and not index.lanes:
             return self.value(e.branches[int(index.literal)])
@@ -406,13 +410,13 @@ class Expressions:
 
     # Conversions and calls.
 
-    def _cast(self, e: ex.Cast) -> Value:
+    def _cast(self, e: ex.Cast) -> LlvmValue:
         return self.conversions.cast(self.value(e.value), e.value.dtype, e.dtype)
 
-    def _reinterpret(self, e: ex.Reinterpret) -> Value:
+    def _reinterpret(self, e: ex.Reinterpret) -> LlvmValue:
         return self.conversions.reinterpret(self.value(e.value), e.value.dtype, e.dtype)
 
-    def _call(self, e: ex.Call) -> Value:
+    def _call(self, e: ex.Call) -> LlvmValue:
         arguments = self.writer.match_widths(*(self.value(a) for a in e.args))
         if library := library_function(e.name):
             return self._library_call(library, arguments)
@@ -427,7 +431,7 @@ class Expressions:
                 return self.writer.emit(f"{word} {first.typed}, {arguments[1].text}", first.kind, first.lanes)
         raise CodegenError(f"the LLVM code generator has no function {e.name!r} for {e.dtype}; give a rule for it")
 
-    def _library_call(self, name: str, arguments: list[Value]) -> Value:
+    def _library_call(self, name: str, arguments: list[LlvmValue]) -> LlvmValue:
         """A call of the C library, once per lane."""
         kind, lanes = arguments[0].kind, arguments[0].lanes
         symbol = name if kind == "double" else f"{name}f"
@@ -444,11 +448,11 @@ class Expressions:
         return result
 
 
-def _unexpected(_: Expressions, e: Expr) -> Value:
+def _unexpected(_: Expressions, e: Expr) -> LlvmValue:
     raise AssertionError(f"{type(e).__name__} in loop IR")
 
 
-_RULES: dict[type[Expr], Callable[[Any, Any], Value]] = {
+_RULES: dict[type[Expr], Callable[[Any, Any], LlvmValue]] = {
     ex.Const: Expressions._const,
     ex.Var: Expressions._var,
     ex.IterVar: Expressions._var,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sateen.runtime.abi import Status
-from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines, flatten
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 
@@ -17,7 +17,7 @@ class Frame:
 
     def __init__(self, writer: FunctionWriter) -> None:
         self.writer = writer
-        self.places: dict[Buffer, Value] = {}
+        self.places: dict[Buffer, LlvmValue] = {}
         """Storage of constant size, used again where the statement that allocates it is written out several times."""
         self.noalias: set[str] = set()
         """Pointers to memory that no other pointer of the function reaches."""
@@ -25,11 +25,11 @@ class Frame:
         self.arena: Lines = []
         """Lines at the function's start: storage on the stack, and places in the arena."""
         self.arena_bytes = 0
-        self.taken: list[Value] = []
+        self.taken: list[LlvmValue] = []
         """Memory of symbolic size that is in use here, to be given back if the function fails."""
         self.can_fail = False
 
-    def place(self, buffer: Buffer, size_bytes: int) -> Value:
+    def place(self, buffer: Buffer, size_bytes: int) -> LlvmValue:
         """Storage while the function runs, one place per buffer: on the stack if it is small, else in the arena."""
         if buffer in self.places:
             return self.places[buffer]
@@ -41,10 +41,10 @@ class Frame:
             self.arena.append(f"  {name} = getelementptr i8, ptr %arena, i64 {self.arena_bytes}")
             self.arena_bytes += -(-size_bytes // 64) * 64
         self.noalias.add(name)
-        self.places[buffer] = Value(name, "ptr")
+        self.places[buffer] = LlvmValue(name, "ptr")
         return self.places[buffer]
 
-    def take(self, size: Value) -> Value:
+    def take(self, size: LlvmValue) -> LlvmValue:
         """Memory of the host of a size that is known only when the function runs; `give_back` ends its use."""
         self.can_fail = True
         memory = self.host_call(self.writer.module.architecture.abi.alloc, "ptr", f"i64 {size.text}, i64 64")
@@ -69,16 +69,16 @@ class Frame:
         self.writer.lines.append(f"  store i32 {status}, ptr %status")
         self.writer.branch("exit")
 
-    def host_call(self, offset: int, result: str, arguments: str) -> Value:
+    def host_call(self, offset: int, result: str, arguments: str) -> LlvmValue:
         """A call of a function of the host table, which has it `offset` bytes from its start."""
         field = self.writer.emit(f"getelementptr i8, ptr %host, i64 {offset}", "ptr")
         function = self.writer.emit(f"load ptr, ptr {field.text}", "ptr")
         if result == "void":
             self.writer.lines.append(f"  call void {function.text}(ptr %host, {arguments})")
-            return Value("", "void")
+            return LlvmValue("", "void")
         return self.writer.emit(f"call {result} {function.text}(ptr %host, {arguments})", result)
 
-    def stop_on(self, status: Value) -> None:
+    def stop_on(self, status: LlvmValue) -> None:
         """End the function with a status that is not 0."""
         self.can_fail = True
         failed, fine = self.writer.label("failed"), self.writer.label("fine")

@@ -6,7 +6,7 @@ from math import prod
 
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions
-from sateen.tensor_ir.codegen.llvm.values import Value, storage_type
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, storage_type
 from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
 from sateen.tensor_ir.intrinsics.code import VectorType
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
@@ -46,13 +46,13 @@ class Instructions:
         stored = VectorType(storage_type(output.buffer.dtype), prod(output.extents))
         self._region_store(output, self._as(stored, result))
 
-    def _as(self, wanted: VectorType, value: Value) -> Value:
+    def _as(self, wanted: VectorType, value: LlvmValue) -> LlvmValue:
         """A vector's bits as a vector of another type."""
         if value.type == str(wanted):
             return value
         return self.writer.emit(f"bitcast {value.typed} to {wanted}", wanted.kind, wanted.lanes)
 
-    def _region_load(self, region: Region) -> Value:
+    def _region_load(self, region: Region) -> LlvmValue:
         """All elements of a region."""
         size, first = prod(region.extents), Load(region.buffer, region.indices, region.buffer.dtype)
         if self.registers.holds(region.buffer):
@@ -65,7 +65,7 @@ class Instructions:
         kind = storage_type(region.buffer.dtype)
         return self.writer.emit(f"load <{size} x {kind}>, ptr {pointer}, align {alignment}", kind, size)
 
-    def _region_store(self, region: Region, value: Value) -> None:
+    def _region_store(self, region: Region, value: LlvmValue) -> None:
         first = Load(region.buffer, region.indices, region.buffer.dtype)
         if self.registers.holds(region.buffer):
             start, _ = self.registers.slot(first)

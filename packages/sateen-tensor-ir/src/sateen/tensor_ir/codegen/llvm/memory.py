@@ -11,7 +11,7 @@ from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses, Terms
 from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
-from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal, scalar_type, storage_type
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, intrinsic_suffix, literal, scalar_type, storage_type
 from sateen.tensor_ir.codegen.llvm.windows import Windows
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
@@ -56,7 +56,7 @@ class Memory:
             for key in [k for k in scope.loads if k[0] in buffers]:
                 del scope.loads[key]
 
-    def load(self, e: Load) -> Value:
+    def load(self, e: Load) -> LlvmValue:
         """What an element is, or the elements of the lanes; known data is not loaded."""
         if e.buffer.data is not None:
             folded = self.addresses.literal_element(e)
@@ -74,26 +74,26 @@ class Memory:
             return self.neighbours(e, form, lanes)
         return self._masked_load(e, form) if lanes else self._shared_load(e, form)
 
-    def neighbours(self, access: Load, form: Linear, lanes: int) -> Value:
+    def neighbours(self, access: Load, form: Linear, lanes: int) -> LlvmValue:
         """Consecutive elements from the place that `form` points to, unconditionally; 0 lanes: the one there."""
         constant, terms = self.addresses.evaluate(form)
         kind = storage_type(access.dtype)
         type_ = f"<{lanes} x {kind}>" if lanes else kind
 
-        def load() -> Value:
+        def load() -> LlvmValue:
             pointer = self.addresses.pointer(access.buffer, constant, terms)
             alignment = self.addresses.alignment(access.buffer, constant, terms)
             return self.writer.emit(f"load {type_}, ptr {pointer}, align {alignment}", kind, lanes)
 
         return self._loaded_once(access, (access.buffer, constant, _texts(terms), lanes, ""), load)
 
-    def _masked_load(self, e: Load, form: Linear) -> Value:
+    def _masked_load(self, e: Load, form: Linear) -> LlvmValue:
         assert self.environment.mask is not None
         mask = self.environment.mask
         constant, terms = self.addresses.evaluate(form)
-        vector = Value("zeroinitializer", storage_type(e.dtype), self.environment.width)
+        vector = LlvmValue("zeroinitializer", storage_type(e.dtype), self.environment.width)
 
-        def load() -> Value:
+        def load() -> LlvmValue:
             pointer = self.addresses.pointer(e.buffer, constant, terms)
             alignment = self.addresses.alignment(e.buffer, constant, terms)
             self.writer.module.report.masked += 1
@@ -105,7 +105,7 @@ class Memory:
 
         return self._loaded_once(e, (e.buffer, constant, _texts(terms), self.environment.width, mask.text), load)
 
-    def _shared_load(self, e: Load, form: Linear) -> Value:
+    def _shared_load(self, e: Load, form: Linear) -> LlvmValue:
         """The element that all lanes read, a scalar; zero where no lane is active."""
         assert self.environment.mask is not None
         mask = self.environment.mask
@@ -115,7 +115,7 @@ class Memory:
         constant, terms = self.addresses.evaluate(form)
         kind = storage_type(e.dtype)
 
-        def load() -> Value:
+        def load() -> LlvmValue:
             pointer = self.addresses.pointer(e.buffer, constant, terms)
             nothing = self.addresses.constant_data(_NOTHING)
             some = self.writer.emit(self.writer.intrinsic("vector.reduce.or", "i1", mask), "i1")
@@ -124,7 +124,7 @@ class Memory:
 
         return self._loaded_once(e, (e.buffer, constant, _texts(terms), 0, mask.text), load)
 
-    def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], Value]) -> Value:
+    def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], LlvmValue]) -> LlvmValue:
         """What memory holds, widened; loaded again only after it may have changed."""
         for scope in reversed(self.writer.scopes):
             if key in scope.loads:
@@ -132,13 +132,13 @@ class Memory:
         result = self.writer.scopes[-1].loads[key] = self.conversions.widen(load(), access.dtype)
         return result
 
-    def _gather(self, e: Load) -> Value:
+    def _gather(self, e: Load) -> LlvmValue:
         self.writer.module.report.gathers += 1
         pointers = self.addresses.lane_pointers(e)
         kind = storage_type(e.dtype)
-        vector = Value("zeroinitializer", kind, self.environment.width)
+        vector = LlvmValue("zeroinitializer", kind, self.environment.width)
         name = f"@llvm.masked.gather.{intrinsic_suffix(vector)}.v{self.environment.width}p0"
-        mask = self.environment.mask or Value("splat (i1 true)", "i1", self.environment.width)
+        mask = self.environment.mask or LlvmValue("splat (i1 true)", "i1", self.environment.width)
         self.writer.module.declarations[
             f"declare {vector.type} {name}({pointers.type}, i32, {mask.type}, {vector.type})"
         ] = None
@@ -149,7 +149,7 @@ class Memory:
         )
         return self.conversions.widen(raw, e.dtype)
 
-    def store(self, s: Store, value: Value) -> None:
+    def store(self, s: Store, value: LlvmValue) -> None:
         """Store an operand, in the lanes that take part."""
         form = self.addresses.offset_form(s)
         stride = self.addresses.lane_stride(form)
@@ -179,10 +179,10 @@ class Memory:
         else:
             self.writer.lines.append(f"  store {value.typed}, ptr {pointer}, align {alignment}")
 
-    def _scatter(self, s: Store, value: Value) -> None:
+    def _scatter(self, s: Store, value: LlvmValue) -> None:
         self.writer.module.report.gathers += 1
         pointers = self.addresses.lane_pointers(s)
-        mask = self.environment.mask or Value("splat (i1 true)", "i1", self.environment.width)
+        mask = self.environment.mask or LlvmValue("splat (i1 true)", "i1", self.environment.width)
         name = f"@llvm.masked.scatter.{intrinsic_suffix(value)}.v{self.environment.width}p0"
         self.writer.module.declarations[f"declare void {name}({value.type}, {pointers.type}, i32, {mask.type})"] = None
         self.writer.lines.append(

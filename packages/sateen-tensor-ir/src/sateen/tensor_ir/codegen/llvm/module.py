@@ -15,9 +15,9 @@ from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Nothing
 from sateen.tensor_ir.codegen.llvm.frame import Frame
 from sateen.tensor_ir.codegen.llvm.half import half_text
-from sateen.tensor_ir.codegen.llvm.module_state import ModuleState, Report
+from sateen.tensor_ir.codegen.llvm.module_state import CodeReport, ModuleState
 from sateen.tensor_ir.codegen.llvm.statements import Statements
-from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.codegen.signature import symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
@@ -25,7 +25,7 @@ from sateen.tensor_ir.host import host_text
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lower.split_tasks import HostProgram
+from sateen.tensor_ir.lowering.split_tasks import HostProgram
 from sateen.tensor_ir.targets import architecture_named
 
 
@@ -34,7 +34,7 @@ class ModuleText:
     """LLVM text of a module, what was counted while it was written, and whether a function has a tile in registers."""
 
     text: str
-    report: Report
+    report: CodeReport
     has_register_tile: bool
 
 
@@ -108,14 +108,14 @@ def _kernel(module: ModuleState, program: HostProgram) -> str:
     statements = Statements(writer, environment, Nothing(), frame, program)
     parameters = ["ptr %host"]
     for i, b in enumerate(function.parameters):
-        statements.addresses.base[b] = Value(f"%a{i}", "ptr")
+        statements.addresses.base[b] = LlvmValue(f"%a{i}", "ptr")
         alias = "" if b in function.aliased else "noalias "
         if alias:
             frame.noalias.add(f"%a{i}")
         access = "" if b in function.outputs else "readonly "
         parameters.append(f"ptr {alias}{access}align {b.alignment} %a{i}")
     for i, v in enumerate(symbols_of(function)):
-        environment.variables[v] = Value(f"%n{i}", "i64")
+        environment.variables[v] = LlvmValue(f"%n{i}", "i64")
         environment.analyzer.bind_form(v, constant(0), None)
         parameters.append(f"i64 %n{i}")
     statements.statement(function.body)

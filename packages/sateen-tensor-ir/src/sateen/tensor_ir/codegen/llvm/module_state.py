@@ -9,7 +9,7 @@ from sateen.tensor_ir.targets import Architecture
 
 
 @dataclass(slots=True)
-class Report:
+class CodeReport:
     """What code generation counts for `explain`: memory accesses that were not plain."""
 
     gathers: int = 0
@@ -28,7 +28,7 @@ class ModuleState:
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []
-        self.report = Report()
+        self.report = CodeReport()
 
     def constant(self, buffer: Buffer) -> str:
         """The name of the constant that holds the buffer's data."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.environment import Environment
-from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, undefined_value
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, undefined_value
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.expr import Var
@@ -21,7 +21,7 @@ from sateen.tensor_ir.ir.stmt import Store
 from sateen.tensor_ir.ir.visit import walk
 
 Slot = tuple[int, int]
-Slots = dict[Slot, Value]
+Slots = dict[Slot, LlvmValue]
 
 
 class Phi(NamedTuple):
@@ -29,8 +29,8 @@ class Phi(NamedTuple):
 
     buffer: Buffer
     slot: Slot
-    result: Value
-    initial: Value
+    result: LlvmValue
+    initial: LlvmValue
     line: Lines
 
 
@@ -86,11 +86,11 @@ class Registers:
             )
         return constant, self.environment.width
 
-    def load(self, access: Load) -> Value:
+    def load(self, access: Load) -> LlvmValue:
         """The value of an element, or of the lanes' elements."""
         return self.held(access.buffer, self.slots[access.buffer], self.slot(access))
 
-    def store(self, access: Store, value: Value) -> None:
+    def store(self, access: Store, value: LlvmValue) -> None:
         """Set an element, or the lanes' elements in the lanes that take part."""
         lane, mask = self.environment.lane, self.environment.mask
         slots = self.slots[access.buffer]
@@ -125,14 +125,14 @@ class Registers:
                 self.slots[buffer][slot] = self._carry(loop, buffer, slot, value)
         return before
 
-    def _carry(self, loop: OpenLoop, buffer: Buffer, slot: Slot, initial: Value) -> Value:
-        result = Value(self.writer.fresh("r"), initial.kind, initial.lanes)
+    def _carry(self, loop: OpenLoop, buffer: Buffer, slot: Slot, initial: LlvmValue) -> LlvmValue:
+        result = LlvmValue(self.writer.fresh("r"), initial.kind, initial.lanes)
         self.writer.depth[result.text] = loop.depth
         loop.phis.append(Phi(buffer, slot, result, initial, []))
         loop.head.append(loop.phis[-1].line)
         return result
 
-    def _undefined(self, buffer: Buffer, slot: Slot) -> Value:
+    def _undefined(self, buffer: Buffer, slot: Slot) -> LlvmValue:
         """What a slot holds that nothing before has set on this path: what the iteration before has left, if any."""
         value = undefined_value(scalar_type(buffer.dtype), slot[1])
         for loop in self.loops:
@@ -140,14 +140,14 @@ class Registers:
                 value = self._carry(loop, buffer, slot, value)
         return value
 
-    def loop_finals(self) -> list[tuple[Phi, Value]]:
+    def loop_finals(self) -> list[tuple[Phi, LlvmValue]]:
         """At the end of a loop's body: what it carries, and what that is now."""
         return [
             (phi, self.held(phi.buffer, self.slots[phi.buffer], phi.slot, undefined=True))
             for phi in self.loops[-1].phis
         ]
 
-    def close_loop(self, finals: list[tuple[Phi, Value]], entry: str, latch: str) -> None:
+    def close_loop(self, finals: list[tuple[Phi, LlvmValue]], entry: str, latch: str) -> None:
         """Write the phis of the innermost loop, given the blocks that lead to its head."""
         self.loops.pop()
         for phi, final in finals:
@@ -181,7 +181,7 @@ class Registers:
             if slot not in slots:
                 self.put(slots, slot, self.held(buffer, slots, slot, undefined=True))
 
-    def put(self, slots: Slots, slot: Slot, value: Value) -> None:
+    def put(self, slots: Slots, slot: Slot, value: LlvmValue) -> None:
         """Set a slot; of others that overlap it, keep the elements outside of it."""
         first, end = slot[0], slot[0] + (slot[1] or 1)
         if slot not in slots:
@@ -192,7 +192,7 @@ class Registers:
                         slots[(start + i, 0)] = self.writer.emit(f"extractelement {old.typed}, i64 {i}", old.kind)
         slots[slot] = value
 
-    def held(self, buffer: Buffer, slots: Slots, slot: Slot, *, undefined: bool = False) -> Value:
+    def held(self, buffer: Buffer, slots: Slots, slot: Slot, *, undefined: bool = False) -> LlvmValue:
         """The value of a slot from slots of any width. What nothing has set is `undefined`, or a CodegenError."""
         if slot in slots:
             return slots[slot]

@@ -11,7 +11,7 @@ from sateen.tensor_ir.codegen.llvm.expressions import Expressions, Outside
 from sateen.tensor_ir.codegen.llvm.frame import Frame
 from sateen.tensor_ir.codegen.llvm.instructions import Instructions
 from sateen.tensor_ir.codegen.llvm.tasks import Captures, thunk
-from sateen.tensor_ir.codegen.llvm.values import Value, literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
@@ -37,7 +37,7 @@ from sateen.tensor_ir.ir.stmt import (
     lets,
 )
 from sateen.tensor_ir.ir.visit import unknown
-from sateen.tensor_ir.lower.split_tasks import HostProgram, Task
+from sateen.tensor_ir.lowering.split_tasks import HostProgram, Task
 
 
 class Statements:
@@ -55,7 +55,7 @@ class Statements:
         self.registers = self.expressions.registers
         self.memory = self.expressions.memory
         self.instructions = Instructions(self.expressions)
-        self.chunk: tuple[For, Value, Value] | None = None
+        self.chunk: tuple[For, LlvmValue, LlvmValue] | None = None
         """The loop of a task, and the part of its range that one call runs."""
 
     def statement(self, s: Stmt) -> None:
@@ -126,7 +126,7 @@ class Statements:
         )
         self._counted_loop(s.var, start, stop, s.body, certain)
 
-    def _counted_loop(self, var: Var, start: Value, stop: Value, body: Stmt, certain: bool) -> None:
+    def _counted_loop(self, var: Var, start: LlvmValue, stop: LlvmValue, body: Stmt, certain: bool) -> None:
         """A loop tested at its end, behind a test of its own unless at least one iteration is certain."""
         loop, done = self.writer.label("loop"), self.writer.label("done")
         self._forget_stored(body)
@@ -144,7 +144,7 @@ class Statements:
         counter_line: Lines = []
         self.writer.lines.append(counter_line)
         before = self.registers.open_loop(all_written(body))
-        self.environment.variables[var] = Value(counter, "i64")
+        self.environment.variables[var] = LlvmValue(counter, "i64")
         self.statement(body)
         self.expressions.memo.clear()
         del self.environment.variables[var]
@@ -230,10 +230,10 @@ class Statements:
         self.writer.branch(join)
         return end, more
 
-    def _masked_if(self, s: If, condition: Value) -> None:
+    def _masked_if(self, s: If, condition: LlvmValue) -> None:
         """Lanes where the condition fails take no part; nothing is skipped."""
         outer = self.environment.mask
-        arms: list[tuple[Stmt, Value]] = [(s.then, condition)]
+        arms: list[tuple[Stmt, LlvmValue]] = [(s.then, condition)]
         if s.otherwise is not None:
             arms.append((s.otherwise, self.expressions.inverted(condition)))
         for body, mask in arms:
@@ -365,7 +365,7 @@ class Statements:
         if captures.frame.can_fail:
             self.frame.stop_on(status)
 
-    def _task(self, name: str, task: Task, start: Value) -> tuple[Captures, str]:
+    def _task(self, name: str, task: Task, start: LlvmValue) -> tuple[Captures, str]:
         """What a task captures, and its text: a thunk that unpacks the closure, and the body with restrict pointers."""
         writer = FunctionWriter(self.writer.module, name)
         captures = Captures(self.expressions, self.frame.noalias, Frame(writer))
@@ -373,7 +373,7 @@ class Statements:
         own = Statements(writer, Environment(self.environment.analyzer), captures, captures.frame, self.program)
         var = writer.fresh("i")
         writer.depth[var] = len(writer.scopes)
-        begin, end = Value("%begin", "i64"), Value("%end", "i64")
+        begin, end = LlvmValue("%begin", "i64"), LlvmValue("%end", "i64")
         own.chunk = task.loop, writer.sum(first, begin), writer.sum(first, end)
         own.statement(task.invariants.around(task.loop))
         parameters = ", ".join(["ptr %host", *captures.parameters(), "i64 %begin", "i64 %end"])

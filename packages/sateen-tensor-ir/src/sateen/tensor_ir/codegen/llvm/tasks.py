@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions
 from sateen.tensor_ir.codegen.llvm.frame import Frame
-from sateen.tensor_ir.codegen.llvm.values import Value
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.targets.float_mode import FloatMode
@@ -23,19 +23,19 @@ class Captures:
         self.around = around
         self.noalias = noalias
         self.frame = frame
-        self.captured: dict[str, tuple[Value, Value]] = {}
+        self.captured: dict[str, tuple[LlvmValue, LlvmValue]] = {}
         """By text: the operand of the function around the loop, and the task's own."""
 
     @property
-    def values(self) -> list[Value]:
+    def values(self) -> list[LlvmValue]:
         """The task's own operands."""
         return [own for _, own in self.captured.values()]
 
-    def variable(self, e: Var) -> Value:
+    def variable(self, e: Var) -> LlvmValue:
         """The task's own operand for a variable."""
         return self.capture(self.around.value(e))
 
-    def address(self, buffer: Buffer) -> Value:
+    def address(self, buffer: Buffer) -> LlvmValue:
         """The task's own operand for the address of a buffer's first element."""
         outer = self.around.addresses.base_pointer(buffer)
         own = self.capture(outer)
@@ -43,7 +43,7 @@ class Captures:
             self.frame.noalias.add(own.text)
         return own
 
-    def capture(self, outer: Value) -> Value:
+    def capture(self, outer: LlvmValue) -> LlvmValue:
         """The task's own operand for a value of the function around it."""
         if outer.literal is not None or outer.is_global:
             return outer
@@ -52,7 +52,7 @@ class Captures:
                 "a parallel loop inside a vectorized one can't be expressed; put the vectorized loop inside"
             )
         if outer.text not in self.captured:
-            self.captured[outer.text] = (outer, Value(f"%c{len(self.captured)}", outer.kind))
+            self.captured[outer.text] = (outer, LlvmValue(f"%c{len(self.captured)}", outer.kind))
         return self.captured[outer.text][1]
 
     def parameters(self) -> list[str]:
@@ -61,7 +61,7 @@ class Captures:
         return [f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in alone else v.typed for v in self.values]
 
 
-def thunk(name: str, values: Sequence[Value], mode: FloatMode | None) -> str:
+def thunk(name: str, values: Sequence[LlvmValue], mode: FloatMode | None) -> str:
     """The function that a thread is given: it unpacks the closure and calls the body.
 
     The body runs in the caller's mode of floating point, which the closure ends with, on whatever thread it runs.

@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir.expr import Scalar
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class LlvmValue:
     """An operand of LLVM text. `lanes` 0 is a scalar; `literal` is its value if it is one constant in every lane,
     `elements` are the constants of its lanes if they differ."""
 
@@ -62,41 +62,41 @@ def storage_type(dtype: DType) -> str:
     return f"i{dtype.bits}"
 
 
-def literal(value: Scalar, kind: str) -> Value:
+def literal(value: Scalar, kind: str) -> LlvmValue:
     """A scalar constant of an LLVM type."""
     if kind == "float":
         rounded = float(np.float32(value))
-        return Value(_hexadecimal(rounded), kind, 0, rounded)
+        return LlvmValue(_hexadecimal(rounded), kind, 0, rounded)
     if kind == "double":
-        return Value(_hexadecimal(float(value)), kind, 0, float(value))
+        return LlvmValue(_hexadecimal(float(value)), kind, 0, float(value))
     if kind == "i1":
-        return Value("true" if value else "false", kind, 0, bool(value))
-    return Value(str(int(value)), kind, 0, int(value))
+        return LlvmValue("true" if value else "false", kind, 0, bool(value))
+    return LlvmValue(str(int(value)), kind, 0, int(value))
 
 
-def splat_literal(value: Value, lanes: int) -> Value:
+def splat_literal(value: LlvmValue, lanes: int) -> LlvmValue:
     """A scalar constant repeated in every lane."""
-    return Value(f"splat ({value.typed})", value.kind, lanes, value.literal)
+    return LlvmValue(f"splat ({value.typed})", value.kind, lanes, value.literal)
 
 
-def undefined_value(kind: str, lanes: int = 0) -> Value:
+def undefined_value(kind: str, lanes: int = 0) -> LlvmValue:
     """What nothing has set yet."""
-    return Value("poison", kind, lanes, is_undefined=True)
+    return LlvmValue("poison", kind, lanes, is_undefined=True)
 
 
-def like(shape: Value, number: Scalar) -> Value:
+def like(shape: LlvmValue, number: Scalar) -> LlvmValue:
     """A literal of the type and width of `shape`."""
     scalar = literal(number, shape.kind)
     return splat_literal(scalar, shape.lanes) if shape.lanes else scalar
 
 
-def vector_literal(values: Sequence[Value]) -> Value:
+def vector_literal(values: Sequence[LlvmValue]) -> LlvmValue:
     """A constant per lane."""
     first = values[0]
     if all(v.text == first.text for v in values):
         return splat_literal(first, len(values))
     numbers = tuple(v.literal for v in values if v.literal is not None)
-    return Value(f"<{', '.join(v.typed for v in values)}>", first.kind, len(values), None, numbers)
+    return LlvmValue(f"<{', '.join(v.typed for v in values)}>", first.kind, len(values), None, numbers)
 
 
 def _hexadecimal(value: float) -> str:
@@ -105,7 +105,7 @@ def _hexadecimal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def intrinsic_suffix(value: Value) -> str:
+def intrinsic_suffix(value: LlvmValue) -> str:
     """How overloaded intrinsics name the type: `v16f32`, `i64`."""
     short = {"float": "f32", "double": "f64", "half": "f16"}.get(value.kind, value.kind)
     return f"v{value.lanes}{short}" if value.lanes else short

@@ -15,7 +15,7 @@ import numpy as np
 from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.addresses import Addresses
 from sateen.tensor_ir.codegen.llvm.environment import Environment
-from sateen.tensor_ir.codegen.llvm.values import Value, literal, scalar_type, vector_literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, vector_literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Load
@@ -39,14 +39,14 @@ class Windows:
         writer: FunctionWriter,
         environment: Environment,
         addresses: Addresses,
-        neighbours: Callable[[Load, Linear, int], Value],
+        neighbours: Callable[[Load, Linear, int], LlvmValue],
     ) -> None:
         self.writer = writer
         self.environment = environment
         self.addresses = addresses
         self.neighbours = neighbours
 
-    def load(self, access: Load, active: Sequence[Scalar] | None = None) -> Value | None:
+    def load(self, access: Load, active: Sequence[Scalar] | None = None) -> LlvmValue | None:
         """The elements that lanes read; None where a gather is better or places vary while running.
 
         Only lanes that are `active` read, all if None; others get any element.
@@ -75,7 +75,7 @@ class Windows:
             return self._column(access, base, offsets)
         return self._picked([self.neighbours(access, base + start, size) for start in starts], starts, size, offsets)
 
-    def _column(self, access: Load, base: Linear, offsets: Sequence[int]) -> Value | None:
+    def _column(self, access: Load, base: Linear, offsets: Sequence[int]) -> LlvmValue | None:
         """One of the vectors that a tile of windows is transposed into; None where no unrolled loop reads them all."""
         n = self.environment.width
         for var, iterations in self.environment.unrolled.items():
@@ -99,7 +99,7 @@ class Windows:
             return self.writer.scopes[-1].loads[(*key, own)]
         return None
 
-    def _transposed(self, rows: list[Value]) -> list[Value]:
+    def _transposed(self, rows: list[LlvmValue]) -> list[LlvmValue]:
         """The columns of a square of a power of two of rows: halves, quarters, … of pairs of rows change places."""
         n = half = len(rows)
         while half > 1:
@@ -163,7 +163,9 @@ class Windows:
         inside: Numbers = np.clip(places + form.constant, 0, data.size - 1)
         return data.reshape(-1)[inside].astype(np.int64)
 
-    def _picked(self, parts: Sequence[Value], starts: Sequence[int], size: int, offsets: Sequence[int]) -> Value:
+    def _picked(
+        self, parts: Sequence[LlvmValue], starts: Sequence[int], size: int, offsets: Sequence[int]
+    ) -> LlvmValue:
         """Each lane's element out of the window that it is in: two windows at a time, then two of those."""
         owner = [max(n for n, start in enumerate(starts) if start <= offset) for offset in offsets]
         merged = []

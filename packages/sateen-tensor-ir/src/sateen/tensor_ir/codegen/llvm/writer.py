@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sateen.tensor_ir.codegen.llvm.module_state import ModuleState
-from sateen.tensor_ir.codegen.llvm.values import Value, intrinsic_suffix, literal, splat_literal
+from sateen.tensor_ir.codegen.llvm.values import LlvmValue, intrinsic_suffix, literal, splat_literal
 
 Lines = list[Any]
 """Lines of text, and nested Lines."""
@@ -33,10 +33,10 @@ class ScopeFrame:
     """One open region: where to hoist to, and what has been computed that is still valid here."""
 
     before: Lines
-    products: dict[tuple[str, int], Value] = field(default_factory=dict)
+    products: dict[tuple[str, int], LlvmValue] = field(default_factory=dict)
     pointers: dict[Any, str] = field(default_factory=dict)
-    splats: dict[tuple[str, int], Value] = field(default_factory=dict)
-    loads: dict[Any, Value] = field(default_factory=dict)
+    splats: dict[tuple[str, int], LlvmValue] = field(default_factory=dict)
+    loads: dict[Any, LlvmValue] = field(default_factory=dict)
 
 
 class FunctionWriter:
@@ -60,21 +60,21 @@ class FunctionWriter:
         self._counter += 1
         return f"%{prefix}{self._counter}"
 
-    def emit(self, operation: str, kind: str, lanes: int = 0) -> Value:
+    def emit(self, operation: str, kind: str, lanes: int = 0) -> LlvmValue:
         """Append `%v = operation`; the value is defined in the current scope."""
         name = self.fresh()
         self.lines.append(f"  {name} = {operation}")
         self.depth[name] = len(self.scopes) - 1
-        return Value(name, kind, lanes)
+        return LlvmValue(name, kind, lanes)
 
-    def emit_at(self, scope: int, operation: str, kind: str) -> Value:
+    def emit_at(self, scope: int, operation: str, kind: str) -> LlvmValue:
         """Append `%v = operation` where scope `scope` is straight-line code: here, or before the region inside it."""
         if scope >= len(self.scopes) - 1:
             return self.emit(operation, kind)
         name = self.fresh()
         self.scopes[scope + 1].before.append(f"  {name} = {operation}")
         self.depth[name] = scope
-        return Value(name, kind)
+        return LlvmValue(name, kind)
 
     @contextmanager
     def writing_to(self, lines: Lines) -> Iterator[None]:
@@ -97,11 +97,11 @@ class FunctionWriter:
         """End the open block with a jump."""
         self.lines.append(f"  br label %{label}")
 
-    def branch_if(self, condition: Value, then: str, otherwise: str) -> None:
+    def branch_if(self, condition: LlvmValue, then: str, otherwise: str) -> None:
         """End the open block with a choice of two."""
         self.lines.append(f"  br i1 {condition.text}, label %{then}, label %{otherwise}")
 
-    def intrinsic(self, name: str, result: str, *arguments: Value, overloads: int = 1) -> str:
+    def intrinsic(self, name: str, result: str, *arguments: LlvmValue, overloads: int = 1) -> str:
         """A call of an LLVM intrinsic, declared at first use; its suffix names the types of the first operands."""
         suffix = ".".join(map(intrinsic_suffix, arguments[:overloads]))
         full = f"@llvm.{name}.{suffix}"
@@ -123,13 +123,13 @@ class FunctionWriter:
         """Leave the innermost region: what was computed in it is no longer known."""
         self.scopes.pop()
 
-    def depth_of(self, value: Value) -> int:
+    def depth_of(self, value: LlvmValue) -> int:
         """The scope in which a value was defined."""
         return self.depth.get(value.text, 0)
 
     # Small arithmetic on i64, folded where operands are literals.
 
-    def splat(self, value: Value, lanes: int) -> Value:
+    def splat(self, value: LlvmValue, lanes: int) -> LlvmValue:
         """The value in every lane; a vector of that width stands for itself."""
         if value.lanes == lanes:
             return value
@@ -142,7 +142,7 @@ class FunctionWriter:
         result = self.scopes[-1].splats[key] = self.plain_splat(value, lanes)
         return result
 
-    def plain_splat(self, value: Value, lanes: int) -> Value:
+    def plain_splat(self, value: LlvmValue, lanes: int) -> LlvmValue:
         """A scalar in every lane, not remembered: for code that is written in another place."""
         if value.literal is not None:
             return splat_literal(literal(value.literal, value.kind), lanes)
@@ -150,7 +150,7 @@ class FunctionWriter:
         picks = f"<{lanes} x i32> zeroinitializer"
         return self.emit(f"shufflevector {first.typed}, {first.type} poison, {picks}", value.kind, lanes)
 
-    def product(self, value: Value, factor: int) -> Value:
+    def product(self, value: LlvmValue, factor: int) -> LlvmValue:
         """value · factor as i64, written where `value` is defined."""
         if value.literal is not None:
             return literal(int(value.literal) * factor, "i64")
@@ -163,7 +163,7 @@ class FunctionWriter:
             cache[key] = self.emit_at(scope, f"mul i64 {value.text}, {factor}", "i64")
         return cache[key]
 
-    def sum(self, a: Value, b: Value) -> Value:
+    def sum(self, a: LlvmValue, b: LlvmValue) -> LlvmValue:
         """a + b as i64, written where both are defined."""
         if a.literal is not None and b.literal is not None:
             return literal(int(a.literal) + int(b.literal), "i64")
@@ -176,17 +176,17 @@ class FunctionWriter:
 
     # Vectors.
 
-    def match_widths(self, *values: Value) -> list[Value]:
+    def match_widths(self, *values: LlvmValue) -> list[LlvmValue]:
         """The operands, scalars repeated in every lane if one of them is a vector."""
         lanes = max(v.lanes for v in values)
         return [self.splat(v, lanes) if lanes and not v.lanes else v for v in values]
 
-    def binary(self, operation: str, a: Value, b: Value) -> Value:
+    def binary(self, operation: str, a: LlvmValue, b: LlvmValue) -> LlvmValue:
         """An operation on two operands of one kind, of which one may be a vector."""
         a, b = self.match_widths(a, b)
         return self.emit(f"{operation} {a.typed}, {b.text}", a.kind, a.lanes)
 
-    def shuffle(self, a: Value, b: Value | None, picks: Sequence[int | None]) -> Value:
+    def shuffle(self, a: LlvmValue, b: LlvmValue | None, picks: Sequence[int | None]) -> LlvmValue:
         """Lanes of two vectors of one type, counted through; None is any."""
         if b is None and list(picks) == list(range(a.lanes)):
             return a

@@ -17,7 +17,7 @@ from sateen.tensor_ir.functions import FUNCTIONS, MathFunction, function_of, lib
 from sateen.tensor_ir.ir.expr import Call, Expr
 from sateen.tensor_ir.ir.stmt import Evaluate, Stmt, Store
 from sateen.tensor_ir.ir.visit import N, SharingRewriter, map_children
-from sateen.tensor_ir.lower.cut_expressions import cut_expressions
+from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 
 Rule = Callable[[Call], Expr | None]
 """From a call to what it stands for, of the same type; None where the rule does not serve the call's type."""
@@ -112,7 +112,7 @@ class _Lowering(SharingRewriter):
         function = function_of(e.name)
         if function is not None:
             try:
-                function.signature.check(e.name, tuple(operand.dtype for operand in e.args))
+                function.operands.check(e.name, tuple(operand.dtype for operand in e.args))
             except ExpressionError as error:
                 raise CodegenError(str(error)) from None
 

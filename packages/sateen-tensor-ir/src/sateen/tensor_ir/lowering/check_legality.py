@@ -11,7 +11,7 @@ from sateen.tensor_ir.ir.expr import AxisKind, IterVar
 from sateen.tensor_ir.ir.identity import is_among, position, same_nodes
 from sateen.tensor_ir.ir.stmt import LoopKind
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
+from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.stage import Stage
 from sateen.tensor_ir.te.tensor import reads

@@ -16,8 +16,8 @@ from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import THREADS, Allocate, For, If, Intrinsic, LoopKind, Prefetch, Stmt, Store, sequence
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.visit import SharingRewriter, rename_bound, substitute, walk
-from sateen.tensor_ir.lower.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
-from sateen.tensor_ir.lower.regions import Plans, StagePlan, attach_path
+from sateen.tensor_ir.lowering.cross_thread_reduction import CrossThreadReduction, State, ThreadLoop, update_state
+from sateen.tensor_ir.lowering.regions import Plans, StagePlan, attach_path
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage
 from sateen.tensor_ir.te.tensor import Tensor, reads

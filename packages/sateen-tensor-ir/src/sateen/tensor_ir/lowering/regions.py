@@ -20,7 +20,7 @@ from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.stmt import THREADS
 from sateen.tensor_ir.ir.tensor_expr import Read
 from sateen.tensor_ir.ir.visit import substitute, walk
-from sateen.tensor_ir.lower.inline_stages import Inliner
+from sateen.tensor_ir.lowering.inline_stages import Inliner
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage

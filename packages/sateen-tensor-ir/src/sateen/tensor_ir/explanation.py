@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer
-from sateen.tensor_ir.codegen.llvm import Report
+from sateen.tensor_ir.codegen.llvm import CodeReport
 from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.printer import Names, format_expr
-from sateen.tensor_ir.lower.lower import lower
-from sateen.tensor_ir.lower.regions import StagePlan, infer_regions
+from sateen.tensor_ir.lowering.from_schedule import lower
+from sateen.tensor_ir.lowering.regions import StagePlan, infer_regions
 from sateen.tensor_ir.schedule import Schedule, Stage
 from sateen.tensor_ir.te.tensor import Tensor
 
@@ -34,7 +34,7 @@ class Explanation:
     """The stages, producers first, and what code generation counted. `str` of it is a table."""
 
     stages: tuple[StageReport, ...]
-    code: Report
+    code: CodeReport
 
     def __str__(self) -> str:
         head = ("stage", "computed", "scope", "region", "bytes", "loops")

@@ -11,16 +11,16 @@ from typing import Generic, TypeVar
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.stmt import Function, Stmt
-from sateen.tensor_ir.lower.check_expansion import check_expansion
-from sateen.tensor_ir.lower.cut_expressions import cut_expressions
-from sateen.tensor_ir.lower.expand_calls import IntrinsicRules, expand_calls
-from sateen.tensor_ir.lower.insert_barriers import insert_barriers
-from sateen.tensor_ir.lower.partition_loops import partition_loops
-from sateen.tensor_ir.lower.refuse_flushing import refuse_flushing
-from sateen.tensor_ir.lower.simplify import simplify
-from sateen.tensor_ir.lower.split_host_device import DeviceProgram, split_host_device
-from sateen.tensor_ir.lower.split_tasks import HostProgram, split_tasks
-from sateen.tensor_ir.lower.tighten_loops import tighten_loops
+from sateen.tensor_ir.lowering.check_expansion import check_expansion
+from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
+from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
+from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
+from sateen.tensor_ir.lowering.partition_loops import partition_loops
+from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
+from sateen.tensor_ir.lowering.simplify import simplify
+from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, split_host_device
+from sateen.tensor_ir.lowering.split_tasks import HostProgram, split_tasks
+from sateen.tensor_ir.lowering.tighten_loops import tighten_loops
 
 Pass = Callable[[Stmt, Analyzer], Stmt]
 

@@ -11,11 +11,11 @@ from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.verifier import verify
-from sateen.tensor_ir.lower.check_legality import check_legality
-from sateen.tensor_ir.lower.check_reads import check_definitions, check_overhangs
-from sateen.tensor_ir.lower.nests import build_nests
-from sateen.tensor_ir.lower.pipelines import PASSES, Observer, Pass
-from sateen.tensor_ir.lower.regions import infer_regions
+from sateen.tensor_ir.lowering.check_legality import check_legality
+from sateen.tensor_ir.lowering.check_reads import check_definitions, check_overhangs
+from sateen.tensor_ir.lowering.nests import build_nests
+from sateen.tensor_ir.lowering.pipelines import PASSES, Observer, Pass
+from sateen.tensor_ir.lowering.regions import infer_regions
 from sateen.tensor_ir.schedule.relations import Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.schedule.stage import Stage

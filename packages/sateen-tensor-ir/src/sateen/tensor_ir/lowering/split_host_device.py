@@ -31,7 +31,7 @@ from sateen.tensor_ir.ir.stmt import (
     sequence,
 )
 from sateen.tensor_ir.ir.visit import children, free_vars, substitute, walk
-from sateen.tensor_ir.lower.insert_barriers import thread_extents
+from sateen.tensor_ir.lowering.insert_barriers import thread_extents
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar, Var
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, substitute
-from sateen.tensor_ir.lower.regions import Plans, StagePlan
+from sateen.tensor_ir.lowering.regions import Plans, StagePlan
 from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 

@@ -1,0 +1,72 @@
+"""From a schedule, or from loop IR, to compiled functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sateen.runtime.errors import CodegenError
+from sateen.runtime.target import Target
+from sateen.tensor_ir.codegen.kinds import kind_of
+from sateen.tensor_ir.codegen.object_cache import ObjectCache
+from sateen.tensor_ir.codegen.object_code import compile_functions
+from sateen.tensor_ir.compiled_module import CompiledModule
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.stmt import DENORMALS, Function
+from sateen.tensor_ir.lowering import lower
+from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
+from sateen.tensor_ir.schedule import Schedule
+from sateen.tensor_ir.te.tensor import Tensor
+
+
+def build(
+    schedule: Schedule,
+    arguments: Sequence[Tensor],
+    target: Target | str = "llvm",
+    name: str = "run",
+    *,
+    buffers: Mapping[Tensor, Buffer] | None = None,
+    aliased: Sequence[Tensor] = (),
+    denormals: str = "keep",
+    rules: IntrinsicRules = DEFAULT_RULES,
+    cache: ObjectCache | None = None,
+) -> CompiledModule:
+    """Compile a schedule to one function over `arguments`, in their order.
+
+    `target` is a Target or its text; plain "llvm" is this machine with all that its processor has, "c" and "opencl"
+    give a source. `buffers` declares storage other than compact row-major for some arguments; those in `aliased` may
+    overlap each other. With `denormals` flush subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules`
+    expand calls of functions, the user's own among them. `cache` keeps object code from process to process.
+    Raises ScheduleError, LoweringError, CodegenError, TargetError.
+    """
+    if denormals not in DENORMALS:
+        raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
+    function = lower(schedule, arguments, name, buffers=buffers, aliased=aliased)
+    return build_functions([replace(function, denormals=denormals)], target, rules=rules, cache=cache)
+
+
+def build_functions(
+    functions: Sequence[Function],
+    target: Target | str = "llvm",
+    *,
+    rules: IntrinsicRules = DEFAULT_RULES,
+    cache: ObjectCache | None = None,
+) -> CompiledModule:
+    """Compile functions of loop IR, of different names, into one module. Raises CodegenError and TargetError."""
+    if not isinstance(functions, (list, tuple)) or not functions:
+        found = "none" if isinstance(functions, (list, tuple)) else type(functions).__name__
+        raise CodegenError(f"build_functions expects a list of functions of loop IR, found {found}; lower makes one")
+    for function in functions:
+        if not isinstance(function, Function):
+            raise CodegenError(f"build_functions expects functions of loop IR, found {type(function).__name__}")
+    if not isinstance(rules, IntrinsicRules):
+        found = type(rules).__name__
+        raise CodegenError(f"expected rules made from DEFAULT_RULES.with_rule(name, rule), found {found}")
+    if cache is not None and not isinstance(cache, ObjectCache):
+        raise CodegenError(f"expected a cache such as ObjectCache(folder), found {type(cache).__name__}")
+    complete = Target.of(target)
+    kind = kind_of(complete)
+    if cache is None or not kind.has_libraries:
+        return CompiledModule(functions, complete, rules, kind.make(functions, complete, rules))
+    code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
+    return CompiledModule(functions, complete, rules, code)

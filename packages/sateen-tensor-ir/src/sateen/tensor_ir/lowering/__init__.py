@@ -1,0 +1,7 @@
+"""From schedules to loop IR."""
+
+from sateen.tensor_ir.lowering.from_schedule import lower
+from sateen.tensor_ir.lowering.inline_stages import Inliner
+from sateen.tensor_ir.lowering.pipelines import PASSES
+
+__all__ = ["PASSES", "Inliner", "lower"]
