@@ -1,4 +1,4 @@
-"""What runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
+"""Runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
 
 from sateen.runtime.artifact import Artifact
 from sateen.runtime.artifact_reader import read_artifact

@@ -1,4 +1,4 @@
-"""The native ABI in ctypes: the structures of `sateen.h` and DLPack, and what a status says."""
+"""The native ABI in ctypes: the structures of `sateen.h` and DLPack, and the meaning of a status."""
 
 from __future__ import annotations
 

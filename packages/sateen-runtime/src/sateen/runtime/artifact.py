@@ -4,7 +4,7 @@
     manifest  JSON: producer, target, inputs, outputs, workspace sizes, options, place and digests of each section
     sections  native library, parameters; each at a multiple of 4096 bytes
 
-`artifact_reader` reads it and believes nothing that it has not checked.
+`artifact_reader` reads it and trusts nothing that it has not checked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LEAF_BYTES = 4 << 20
 HEADER = struct.Struct("<8sIIQQ32s")
 PAGE = 4096
 SECTIONS = ("library", "parameters")
-"""What every artifact has and this version knows."""
+"""The sections that every artifact has and this version knows."""
 
 _NO_DIGEST = "0" * 64
 
@@ -58,14 +58,14 @@ class Artifact:
     workspace_bytes: int
     library: bytes
     parameters: bytes | memoryview | Content
-    """Content from a compiler is made while the file is written, or whole when a model is loaded. Artifacts with such
-    content compare by `to_bytes`."""
+    """Content from a compiler is generated while the file is written, or as a whole when a model is loaded. Artifacts
+    with such content compare by `to_bytes`."""
     source_digest: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """Outputs that may be given the memory of an input, by name."""
+    """The outputs that may use the memory of an input, by name."""
     steps: tuple[Step, ...] = ()
-    """The kernels that `run` calls, in order, where it writes a clock after each; else none."""
+    """The kernels that `run` calls, in order, if it writes a clock after each; otherwise empty."""
 
     def __repr__(self) -> str:
         return (
@@ -86,12 +86,13 @@ class Artifact:
 
     @property
     def types(self) -> str:
-        """What goes in and what comes out, of many the first."""
+        """The types of inputs and outputs; of many, the first ones."""
         return f"{named(self.inputs)} -> {named([replace(p, is_output=False) for p in self.outputs])}"
 
     @property
     def signature(self) -> Signature:
-        """Of the library's function: inputs, outputs, a clock where steps are timed, parameters, workspace."""
+        """The signature of the library's function: inputs, outputs, a clock if steps are timed, parameters,
+        workspace."""
         clock = [_block("clock", "int64", len(self.steps) + 1, 8, True)] if self.steps else []
         parameters = _block("parameters", "uint8", max(len(self.parameters), 64), 64, False)
         workspace = _block("workspace", "uint8", max(self.workspace_bytes, 64), 64, True)
@@ -124,7 +125,7 @@ class Artifact:
         return {"library": self.library, "parameters": self.parameters}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file; whoever reads the path at that time sees the old file or the new one, whole.
+        """Write the file. A concurrent reader of the path sees either the whole old file or the whole new one.
 
         Raises ArtifactError where it can't be written, and for names that a reader would refuse.
         """
@@ -138,7 +139,7 @@ class Artifact:
     def export_library(self, path: str | os.PathLike[str], name: str = "network") -> None:
         """Write a shared library that holds the network with its parameters, and a C header beside it (ending in .h).
 
-        Files that are there are replaced, both or none, as `save` does it. `name` begins what the header declares
+        Existing files are replaced, both or neither, as by `save`. The names that the header declares begin with `name`
         (docs/c.md). Raises ArgumentError for a name that is no C identifier, ArtifactError for a library that is no ELF
         file and where it can't be written, TargetError for a target that this version does not know.
         """
@@ -151,7 +152,7 @@ class Artifact:
 def parameter_rows(
     inputs: Sequence[Parameter], outputs: Sequence[Parameter]
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """A header and rows that tell names and types of what goes in and what comes out."""
+    """A header and rows with the names and types of inputs and outputs."""
     rows = [("output" if p.is_output else "input", p.name, p.type) for p in (*inputs, *outputs)]
     return ("", "name", "type"), [*rows]
 
@@ -180,7 +181,7 @@ def _write(
     sections: Mapping[str, bytes | memoryview | Content],
     optional: tuple[str, ...] = (),
 ) -> None:
-    """Write the sections, and then what comes before them, which tells their digests."""
+    """Write the sections, and then the part before them, which holds their digests."""
     leaves: dict[str, list[str]] = {name: [_NO_DIGEST] * -(-len(d) // LEAF_BYTES) for name, d in sections.items()}
     starts = list(accumulate((-(-len(d) // PAGE) * PAGE for d in sections.values()), initial=0))
     described = {
@@ -206,7 +207,7 @@ def _write(
 
 
 def _leaves(data: bytes | memoryview | Content) -> Iterator[tuple[memoryview, str]]:
-    """Each leaf and its SHA-256, made ahead in threads; a leaf is valid until the next one is asked for."""
+    """Each leaf and its SHA-256, computed ahead in threads; a leaf is valid until the next one is requested."""
 
     def made(start: int, buffer: bytearray) -> tuple[memoryview, str]:
         if isinstance(data, (bytes, memoryview)):

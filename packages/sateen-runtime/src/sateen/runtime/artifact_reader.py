@@ -1,7 +1,7 @@
-"""Reading an artifact: nothing in it is believed before it is checked, nothing mapped as code, nothing ever unpickled.
+"""Reading an artifact: nothing in it is trusted or mapped as code before it is checked, and nothing is ever unpickled.
 
-Manifest and library are copied out of the file and then compared with their digests, so that what is checked is what
-is used, even while somebody writes to the file. Parameters stay in the file, mapped.
+Manifest and library are copied out of the file and then compared with their digests, so that the checked bytes are the
+used ones, even if somebody writes to the file meanwhile. Parameters stay in the file, mapped.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def read_artifact(source: bytes | str | os.PathLike[str], *, verified: VerifiedF
     """The artifact in a file (mapped, not copied) or in bytes, verified.
 
     `verified` remembers files whose parameters were verified before. Raises ArtifactError for a file that can't be
-    read, is cut short, altered, of another version or not an artifact; it tells what to do. Raises ArgumentError for a
-    source that is neither a path nor bytes.
+    read, is cut short, altered, of another version or not an artifact; the message says what to do. Raises
+    ArgumentError for a source that is neither a path nor bytes.
     """
     if isinstance(source, bytes):
         return _read(memoryview(source), "artifact")
@@ -107,7 +107,7 @@ def _read(
 
 
 def _manifest_bytes(view: memoryview) -> tuple[int, bytes]:
-    """Where the sections begin, and the manifest, which has its digest."""
+    """Where the sections begin, and the manifest, checked against its digest."""
     head = bytes(view[: HEADER.size])
     if len(head) < HEADER.size or not head.startswith(MAGIC):
         raise ArtifactError("expected an artifact that sateen compiled, found another kind of file")

@@ -1,7 +1,7 @@
-"""A folder that keeps what is costly to make, within a bound. All that is in it may go at any time.
+"""A folder that caches results that are costly to compute, up to a bound. Entries may be removed at any time.
 
-The folder is the user's alone: whoever may write there decides what is believed or run. One that can't be read or
-written, or is full, costs time and nothing else.
+Only the user may write to the folder: anyone else could make the user trust or run their data. A folder that can't be
+read or written, or is full, costs only time.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from sateen.runtime.files import read_regular, require_name
 _UNFINISHED = re.compile(r"\.(\d+)-[0-9a-f]+")
 """The name of a file that a process is writing."""
 _LONGEST_WRITE = 86_400.0
-"""Seconds after which nobody is at an unfinished file, whoever has the number of its process now."""
+"""Seconds after which no process writes an unfinished file any more, even if a process has the number in its name."""
 _KEPT = 0.75
-"""Of a bound that was passed, what is left: so that not every write has to remove something."""
+"""The part of an exceeded bound that is kept, so that not every write has to remove something."""
 
 
 class CacheFolder:
-    """Contents by name. Beyond `most_bytes` or `most_entries` those go that were not used for the longest time.
+    """Contents by name. Beyond `most_bytes` or `most_entries` those unused for the longest time are removed.
 
-    `refusal` says why nothing more is written, '' while all is well.
+    `refusal` says why nothing more is written; it is '' if all is well.
     """
 
     def __init__(self, path: Path, most_bytes: int, most_entries: int) -> None:
-        """The folder, created if it is not there.
+        """The folder, created if it does not exist.
 
-        Raises OSError where it can't be, belongs to another user, or others may write to it.
+        Raises OSError if it can't be created, belongs to another user, or others may write to it.
         """
         self.path = path
         self.refusal = ""
@@ -52,7 +52,7 @@ class CacheFolder:
             )
 
     def read(self, name: str) -> bytes | None:
-        """A content, which counts as used; None where there is none that can be read."""
+        """A content, which counts as used; None if it can't be read."""
         place = self.path / name
         try:
             content = read_regular(place, self._most_bytes)
@@ -63,7 +63,7 @@ class CacheFolder:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keep a content, of which readers see all or nothing."""
+        """Store a content; readers see all of it or nothing."""
         if self.refusal:
             return
         unfinished = self.path / f".{os.getpid()}-{token_hex(8)}"
@@ -83,11 +83,11 @@ class CacheFolder:
             raise
 
     def discard(self, name: str) -> None:
-        """Remove a content that is of no use."""
+        """Remove a content that is useless."""
         _remove(self.path / name)
 
     def _tidy(self) -> None:
-        """Remove what dead processes have left, and what is beyond the bounds."""
+        """Remove unfinished files of dead processes, and entries beyond the bounds."""
         found: list[tuple[float, int, str]] = []
         with os.scandir(self.path) as entries:
             for entry in entries:

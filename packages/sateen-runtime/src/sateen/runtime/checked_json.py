@@ -1,6 +1,6 @@
-"""JSON from outside, read with suspicion: no key twice, no numbers but integers, every value of the type expected.
+"""JSON from untrusted sources: no key twice, no numbers except integers, every value of the expected type.
 
-What is wrong raises ArtifactError and says what was expected and what was found.
+Anything else raises ArtifactError, which says what was expected and what was found.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sateen.runtime.errors import ArtifactError
 
 
 def parse(text: str | bytes, what: str) -> object:
-    """The value that a text says."""
+    """The value of a text."""
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_refuse)
     except (ValueError, RecursionError) as error:
@@ -20,7 +20,7 @@ def parse(text: str | bytes, what: str) -> object:
 
 
 def fields_of(value: object, what: str, keys: tuple[str, ...], *, more: bool = False) -> dict[str, object]:
-    """An object of these keys; with `more`, of others too."""
+    """An object with these keys; with `more`, other keys are allowed."""
     if not isinstance(value, dict) or not set(value) >= set(keys) or not (more or len(value) == len(keys)):
         found = ", ".join(sorted(map(str, value)))[:200] if isinstance(value, dict) else type(value).__name__
         raise ArtifactError(f"expected {what} to have {', '.join(keys)}; found {found or 'nothing'}")
@@ -28,7 +28,7 @@ def fields_of(value: object, what: str, keys: tuple[str, ...], *, more: bool = F
 
 
 def object_of(value: object, what: str) -> dict[str, object]:
-    """An object of any keys, which are printable text."""
+    """An object with any keys that are printable text."""
     if not isinstance(value, dict):
         raise ArtifactError(f"expected {what} as an object, found {type(value).__name__}")
     for key in value:

@@ -1,4 +1,4 @@
-"""Content that is made when it is needed: a large section of an artifact need not exist before its file is written."""
+"""Content that is generated on demand: a large section of an artifact need not exist before its file is written."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Protocol
 
 
 class Content(Protocol):
-    """So many bytes, of which any part can be made at any time."""
+    """A number of bytes, any part of which can be generated at any time."""
 
     def __len__(self) -> int: ...
 
     def read_into(self, start: int, place: memoryview) -> None:
-        """Write the bytes from `start` on into all of `place`. Several threads may ask at a time.
+        """Write the bytes from `start` on into all of `place`. Several threads may call it at a time.
 
-        What is asked for begins at a multiple of 64, and ends at one or at the end of the content.
+        The requested part begins at a multiple of 64, and ends at one or at the end of the content.
         """
 
     def whole(self) -> memoryview:
@@ -23,5 +23,5 @@ class Content(Protocol):
 
 
 def whole(content: bytes | memoryview | Content) -> bytes | memoryview:
-    """All bytes of a content, which is made if it has to be."""
+    """All bytes of a content, which is generated if necessary."""
     return content if isinstance(content, (bytes, memoryview)) else content.whole()

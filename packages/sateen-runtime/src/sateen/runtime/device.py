@@ -25,7 +25,7 @@ class DeviceKind(IntEnum):
 
     @staticmethod
     def of(name: str) -> DeviceKind:
-        """The kind of that name, such as 'opencl'. Raises ArgumentError for any other."""
+        """The kind of that name, such as 'opencl'. Raises ArgumentError for an unknown name."""
         for kind in DeviceKind:
             if str(kind) == name:
                 return kind

@@ -1,4 +1,4 @@
-"""What a failed call is told: the status of a compiled function, its signature and its arguments, put into words."""
+"""Errors of failed calls: the status of a compiled function, its signature and its arguments, in words."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _expected_and_found(signature: Signature, arguments: Sequence[NDArray], fail
 
 
 def _remedy(parameter: Parameter, kind: str) -> str:
-    """What makes an array of that kind: of an input a copy, for an output new memory."""
+    """How to make an array that fits: a copy of an input, new memory for an output."""
     return f"runtime.empty makes {kind} array" if parameter.is_output else f"runtime.array makes {kind} copy"
 
 

@@ -1,4 +1,4 @@
-"""How values show themselves: on a line that `repr` cuts short, and as a table of HTML for notebooks."""
+"""How values display: as a line that `repr` shortens, and as an HTML table for notebooks."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from sateen.runtime.errors import printable
 
 MOST_NAMED = 4
 MOST_CHARACTERS = 60
-"""Of one name: models may name things at any length."""
+"""The most characters of a displayed name; names in models may have any length."""
 MOST_ROWS = 60
 
 
 def named(items: Sequence[object]) -> str:
-    """The texts of the first of these, and how many more there are; 'nothing' where there are none."""
+    """The texts of the first of these, and how many more there are; 'nothing' if there are none."""
     first = [shortened(str(item)) for item in items[:MOST_NAMED]]
     more = [f"… {len(items) - MOST_NAMED} more"] if len(items) > MOST_NAMED else []
     return ", ".join([*first, *more]) or "nothing"
 
 
 def counted(count: int, name: str) -> str:
-    """So many of something: 1 node, 2 nodes."""
+    """A number of things: 1 node, 2 nodes."""
     return f"{count} {name}{'s' * (count != 1)}"
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The text on one line, what can't be printed escaped, its middle left out where it is long."""
+    """The text on one line, with unprintable characters escaped and the middle of a long text left out."""
     line = printable(text)
     return line if len(line) <= most else f"{line[: most * 2 // 3]}…{line[-(most // 3) :]}"
 
 
 def did_you_mean(found: str, known: Iterable[str]) -> str:
-    """How a message about a name that does not exist ends: with the closest that do, or '' where none is close."""
+    """The end of a message about an unknown name: the closest known names, or '' if none is close."""
     close = get_close_matches(found, [*known], n=2, cutoff=0.5)
     return f"; did you mean {' or '.join(map(printable, close))}?" if close else ""
 
@@ -49,7 +49,7 @@ def size(count: int) -> str:
 def html_table(title: str, facts: Mapping[str, str], header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of HTML: a title, facts by name, and rows under a header, of which the first are shown.
 
-    All texts are escaped: they may hold names of a user's model.
+    All texts are escaped, since they may contain names of a user's model.
     """
     lines = [f"<table><caption>{_html(title)}</caption>"]
     spanned = f' colspan="{len(header) - 1}"' if len(header) > 2 else ""

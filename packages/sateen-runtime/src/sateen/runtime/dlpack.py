@@ -1,6 +1,6 @@
 """DLPack capsules, in and out, without a copy (Python specification of DLPack 1.1).
 
-A capsule owns a managed tensor: a DLTensor, whoever keeps its memory alive, and a deleter. The consumer renames the
+A capsule owns a managed tensor: a DLTensor, the owner of its memory, and a deleter. The consumer renames the
 capsule and calls the deleter when it is done; a capsule that nobody consumed calls it itself. Version 1 prepends a
 version and adds flags.
 """
@@ -61,7 +61,7 @@ _pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_
 
 @dataclass(slots=True)
 class _Lease:
-    """What one exported capsule keeps alive: its structure and the owner of the memory."""
+    """Everything that an exported capsule keeps alive: its structure and the owner of the memory."""
 
     managed: _Managed | _ManagedVersioned
     owner: object
@@ -85,7 +85,7 @@ for _kept in (_delete, _delete_versioned, _destroy_capsule, *_USED, *_USED.value
 def to_capsule(tensor: DLTensor, owner: object, *, read_only: bool, versioned: bool) -> object:
     """A capsule of `tensor`, whose memory lives as long as `owner`.
 
-    Raises BufferError where a read-only one can't be told.
+    Raises BufferError if the protocol can't mark a read-only one.
     """
     managed: _Managed | _ManagedVersioned
     if versioned:
@@ -103,7 +103,7 @@ def to_capsule(tensor: DLTensor, owner: object, *, read_only: bool, versioned: b
 
 
 class Imported:
-    """A tensor taken out of a capsule; when it goes, the producer is told."""
+    """A tensor taken out of a capsule. At the end of its life it calls the producer's deleter."""
 
     __slots__ = ("__weakref__", "read_only", "tensor")
 
@@ -129,9 +129,9 @@ def _finish(deleter: Any, address: int) -> None:
 
 
 def capsule_of(producer: Any) -> object:
-    """The capsule that a producer gives: version 1 where it knows of versions.
+    """The capsule of a producer: version 1 if it supports versions.
 
-    Raises ArgumentError where it makes none.
+    Raises ArgumentError if it gives none.
     """
     export = getattr(producer, "__dlpack__", None)
     if export is None:

@@ -58,7 +58,7 @@ class DType:
 
     @staticmethod
     def of(value: DType | str | np.dtype[Any] | type) -> DType:
-        """The type that `value` names. Raises ArgumentError where sateen has no such type."""
+        """The type that `value` names. Raises ArgumentError if sateen has no such type."""
         if isinstance(value, DType):
             return value
         return _parse(value) if isinstance(value, str) else _from_numpy(value)
@@ -89,7 +89,8 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type of one lane. bfloat16 and float8 need ml_dtypes; ArgumentError where that is not installed."""
+        """The NumPy type of one lane. bfloat16 and float8 need ml_dtypes. Raises ArgumentError if that is not
+        installed."""
         return _to_numpy(self.code, self.bits)
 
 

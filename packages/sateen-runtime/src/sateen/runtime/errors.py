@@ -9,8 +9,8 @@ from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """The text with escapes in place of what can't be printed: control characters, line ends among them, and marks that
-    change the direction of writing."""
+    """The text with unprintable characters escaped: control characters (line ends too), and marks that change the
+    direction of writing."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -18,9 +18,9 @@ class SateenError(Exception):
     """The base of all errors that sateen raises for a fault outside itself."""
 
     def report(self) -> str:
-        """The class, the message and the notes that were added on the way up, one to a line.
+        """The class, the message and the notes that were added on the way up, one per line.
 
-        Names in a user's model may hold anything; what can't be printed is escaped.
+        Unprintable characters are escaped, since names in a user's model may contain anything.
         """
         notes: list[str] = getattr(self, "__notes__", [])
         message = "\n".join(map(printable, str(self).split("\n")))
@@ -68,7 +68,7 @@ class OutOfMemoryError(ExecutionError):
 
 
 class SessionError(SateenError):
-    """A session that can't do what was asked of it: closed, out of reach, or one of the children below."""
+    """A session that can't answer a request: closed, unreachable, or one of the subclasses below."""
 
 
 class SessionTimeoutError(SessionError):
@@ -76,7 +76,7 @@ class SessionTimeoutError(SessionError):
 
 
 class SessionCrashedError(SessionError):
-    """The process of a session died, by a signal or an exit that nobody asked for; the session has ended."""
+    """The process of a session died by a signal or an unexpected exit; the session has ended."""
 
 
 class SessionOutOfMemoryError(SessionError):
@@ -88,4 +88,4 @@ class InferenceError(SateenError):
 
 
 class FrontendError(SateenError):
-    """A model file that can't be read, or uses what sateen does not support."""
+    """A model file that can't be read, or uses features that sateen does not support."""

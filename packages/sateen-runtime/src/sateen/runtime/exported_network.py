@@ -26,9 +26,9 @@ def with_parameters(library: bytes, parameters: bytes | memoryview, soname: str)
     """The 64-bit ELF library under another name, with a read-only segment of the parameters, aligned to 64 bytes.
 
     The segment takes the program header that the linker left unused, and holds the texts of the dynamic linker too,
-    since the new name is one of them. `sateen_parameters_offset` in the library is given the distance from itself to
-    the parameters, so that `sateen_parameters` of the library finds them. Source: System V ABI, chapters 4 and 5.
-    Raises ArtifactError for any other library.
+    since the new name is one of them. `sateen_parameters_offset` in the library is set to the distance from itself to
+    the parameters, so that `sateen_parameters` finds them. Source: System V ABI, chapters 4 and 5. Raises ArtifactError
+    for any other library.
     """
     try:
         return _with_parameters(library, parameters, soname)

@@ -1,6 +1,7 @@
-"""Files of the user: read where they are regular and no larger than they may be, replaced whole or not at all.
+"""The user's files: they are read only if they are regular and within a bound, and are replaced as a whole or not at
+all.
 
-What is refused here is an OSError whose `strerror` says why, as for what the system refuses.
+A refusal raises an OSError whose `strerror` gives the reason, like refusals of the system.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""To open a file that may have become a pipe, which would keep us waiting for a writer."""
+"""Flags to open a file that may have become a pipe, without waiting for a writer."""
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A regular file, to be read: a pipe keeps its reader waiting, a device has no end."""
+    """A regular file, opened for reading. A pipe could keep the reader waiting, and a device has no end."""
     require_name(path)
     _require_regular(path, os.stat(path))
     descriptor = os.open(path, _FLAGS)
@@ -39,7 +40,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
-    """The content of a regular file of at most so many bytes."""
+    """The content of a regular file of at most `most_bytes` bytes."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > most_bytes:
@@ -49,10 +50,10 @@ def read_regular(path: Path, most_bytes: int) -> bytes:
 
 @contextmanager
 def replacing(place: Path) -> Iterator[BinaryIO]:
-    """A new file beside `place`, which takes its place, whole, when the block ends, and is gone if that fails.
+    """A new file next to `place`, which replaces it when the block ends, and is removed if the block fails.
 
-    Whoever reads the place, or has it mapped, sees the old file or the new one. A symbolic link is replaced, not
-    followed. Where one block lies in another, neither file is replaced before both are written.
+    Processes that read or have mapped the place see either the old file or the new one. A symbolic link is replaced,
+    not followed. If one block is inside another, neither file is replaced before both are written.
     """
     require_name(place)
     if place.exists():

@@ -1,4 +1,4 @@
-"""Locks that a forked child finds free: the thread that held one when it was forked does not exist there."""
+"""Locks that are free in a forked child, where the thread that held one during the fork does not exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from weakref import WeakSet
 
 
 class ForkSafeLock:
-    """`with lock.current: ...`; what it guards must make sense half done, to the child that takes it next."""
+    """`with lock.current: ...`. The guarded state must be valid even half done, since a child may take the lock
+    next."""
 
     __slots__ = ("__weakref__", "current")
 
@@ -18,7 +19,7 @@ class ForkSafeLock:
 
 
 _ALL: WeakSet[ForkSafeLock] = WeakSet()
-"""The locks of this process: a fork is told of by function only once, so that locks can come and go."""
+"""The locks of this process. One function handles forks for all of them, so that locks can come and go."""
 
 
 def _renew() -> None:

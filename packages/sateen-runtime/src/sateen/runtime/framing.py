@@ -23,13 +23,13 @@ Header = dict[str, Any]
 
 
 class FramingError(Exception):
-    """The other side sent what is no message."""
+    """The other side sent an invalid message."""
 
 
 def send(connection: socket.socket, header: Header, payload: Sequence[bytes | memoryview] = ()) -> None:
     """Sends one message.
 
-    Raises TimeoutError where the connection's own timeout ends first, OSError where it is gone.
+    Raises TimeoutError if the connection's own timeout ends first, OSError if the connection is closed.
     """
     text = json.dumps(header).encode()
     connection.sendall(_LENGTHS.pack(len(text), sum(len(part) for part in payload)) + text)
@@ -40,10 +40,10 @@ def send(connection: socket.socket, header: Header, payload: Sequence[bytes | me
 def receive(
     connection: socket.socket, deadline: float | None = None, most_bytes: int = _MOST_PAYLOAD_BYTES
 ) -> tuple[Header, memoryview] | None:
-    """The next message, None where the other side has closed.
+    """The next message; None if the other side has closed.
 
-    Raises TimeoutError past `deadline`, a time of `monotonic`, and FramingError for what is no message, or one of more
-    than `most_bytes` beside its header: before there is memory for them.
+    Raises TimeoutError after `deadline`, a time of `monotonic`. Raises FramingError for an invalid message, or one of
+    more than `most_bytes` besides its header, before memory is allocated for them.
     """
     lengths = _read(connection, _LENGTHS.size, deadline)
     if lengths is None:
@@ -71,14 +71,14 @@ def describe(arrays: Sequence[NDArray]) -> list[list[Any]]:
 
 
 def raw(value: NDArray) -> memoryview:
-    """The bytes of an array in row-major order, shared where it is compact."""
+    """The bytes of an array in row-major order, shared if it is compact."""
     return (value if value.is_compact else array(value)).numpy().reshape(-1).view(np.uint8).data
 
 
 def rebuild(described: Sequence[Sequence[Any]], payload: memoryview) -> list[NDArray]:
-    """New arrays from what `describe` says and the bytes of all of them in a row.
+    """New arrays from the result of `describe` and the consecutive bytes of all arrays.
 
-    Raises FramingError where these are more or fewer than the shapes say.
+    Raises FramingError if the number of bytes does not fit the shapes.
     """
     types = [(DType.of(dtype), tuple(shape)) for dtype, shape in described]
     expected = sum(prod(shape) * dtype.bytes for dtype, shape in types)

@@ -1,4 +1,4 @@
-"""The host table that compiled code is given: one thread pool for all libraries of a process (docs/design/abi.md)."""
+"""The host table for compiled code: one thread pool for all libraries of a process (docs/design/abi.md)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _DefaultHost = ctypes.CFUNCTYPE(ctypes.POINTER(SateenHost))
 class HostPool:
     """The table of the first library that offers one, handed to every other library.
 
-    That library is never unloaded: its pool may run the code of any other. After a fork the table is still right, since
-    the pool starts its threads anew in the child.
+    That library is never unloaded: its pool may run the code of any other. After a fork the table is still valid, since
+    the pool starts new threads in the child.
     """
 
     def __init__(self) -> None:
@@ -38,8 +38,8 @@ class HostPool:
 
     def host(self, threads: int = 0) -> SateenHost | None:
         """A table of the shared pool that uses at most `threads` threads at once, 0 for all; None before the first
-        offer, when a function is given NULL and falls back on its own library's table. Raises ArgumentError for a
-        negative count and for what is no integer.
+        offer: then a function gets NULL and uses its own library's table. Raises ArgumentError unless the count is an
+        integer of 0 or more.
         """
         if not isinstance(threads, int) or threads < 0:
             raise ArgumentError(f"expected a number of threads, 0 for all, found {threads!r}")
@@ -51,4 +51,4 @@ class HostPool:
 
 
 PROCESS_POOL = HostPool()
-"""The pool of this process. It is the one thing that libraries loaded apart from each other must share."""
+"""The pool of this process. It is the only state that independently loaded libraries must share."""

@@ -1,7 +1,7 @@
-"""Children of Python that run no code of the folder that the user happens to be in.
+"""Child processes of Python that run no code of the current folder.
 
 `python -m` and `python -c` put the current folder first into a child's module path: a file `numpy.py` beside a model
-would run as code. Every child of sateen is started by a command of this module.
+would run as code. Every child process of sateen is started by a command from this module.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ sys.path[:] = given + [folder for folder in sys.path if folder not in given]
 def isolated(module: str, arguments: Sequence[str] = ()) -> list[str]:
     """The command that runs a module as `python -m` does, in isolated mode (-I), with this process's module path.
 
-    Python's environment variables mean nothing to the child. Folders that this process has by one of them are on the
-    path that it is given; the current folder, and what is relative to it, are not.
+    The child ignores Python's environment variables. Its module path includes the folders that this process has from
+    them, but neither the current folder nor paths relative to it.
     """
     program = f"import runpy\nrunpy.run_module({module!r}, run_name='__main__', alter_sys=True)\n"
     return isolated_program(program, arguments)

@@ -1,5 +1,5 @@
-"""Shared libraries from bytes: checked to be for this machine before being mapped, unloaded when nobody holds them; and
-written to files, which other processes may have mapped.
+"""Shared libraries from bytes. They are checked for this machine before they are mapped, and unloaded when nothing
+holds them. They can also be written to files, which other processes may have mapped.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Library:
     __slots__ = ("__weakref__", "_library", "name")
 
     def __init__(self, image: bytes, name: str) -> None:
-        """Maps the bytes of a library; `name` stands in errors.
+        """Maps the bytes of a library; errors contain `name`.
 
-        Raises ArtifactError for what this machine can't load.
+        Raises ArtifactError if this machine can't load it.
         """
         self.name = name
         if sys.platform == "linux":
@@ -43,14 +43,14 @@ class Library:
         weakref.finalize(self, _unload, self._library._handle, descriptor, folder).atexit = False
 
     def address(self, symbol: str) -> int | None:
-        """Where a function or datum lies; None where the library has none of that name."""
+        """The address of a function or datum; None if the library has none of that name."""
         try:
             return ctypes.addressof(ctypes.c_char.in_dll(self._library, symbol))
         except ValueError:
             return None
 
     def text(self, symbol: str) -> bytes:
-        """The bytes of a zero-terminated text. Raises ArtifactError where there is none of that name."""
+        """The bytes of a zero-terminated text. Raises ArtifactError if there is none of that name."""
         address = self.address(symbol)
         if address is None:
             raise ArtifactError(f"{self.name}: expected a library that sateen compiled, found one without {symbol}")
@@ -95,9 +95,9 @@ def check_elf(image: bytes, name: str) -> None:
 
 
 def write_library(place: Path, library: bytes, header: str) -> None:
-    """Write a library, and its C header beside it (ending in .h); those that are there are replaced, both or none.
+    """Write a library, and its C header beside it (ending in .h).
 
-    Raises ArtifactError where they can't be written.
+    Existing files are replaced, both or neither. Raises ArtifactError if they can't be written.
     """
     beside = place.with_suffix(".h") if place.name else place
     if beside == place:

@@ -1,6 +1,6 @@
-"""A session in a child process of this machine, under limits of time and memory.
+"""A session in a child process of this machine, with limits on time and memory.
 
-The child shares nothing with its parent but a socket: a crash, an endless loop or a run for memory in compiled code
+The child shares only a socket with its parent. A crash, an endless loop or excessive use of memory in compiled code
 ends the child, and the parent raises the error that says which it was.
 """
 
@@ -46,8 +46,8 @@ _RAISED: dict[str, type[SateenError]] = {
 class LocalSession:
     """A child process that runs libraries.
 
-    One request (a load, a call, a measurement) takes at most `seconds`; the child may take `memory_bytes` beyond what
-    its interpreter has when it starts, None for no limit. Past a limit the child ends and the request raises
+    One request (a load, a call, a measurement) takes at most `seconds`; the child may allocate `memory_bytes` beyond
+    its interpreter's memory at the start, None for no limit. Beyond a limit the child ends and the request raises
     SessionTimeoutError or SessionOutOfMemoryError; when the child dies otherwise, SessionCrashedError. From then on the
     session raises SessionError.
     """
@@ -74,7 +74,7 @@ class LocalSession:
         self._answer("the start", _START_SECONDS)
 
     def load(self, library: bytes | str | os.PathLike[str], *, threads: int = 0) -> LocalSessionModule:
-        """Loads a library in the child. Raises ArtifactError for one that does not fit, and the errors of the class."""
+        """Loads a library in the child. Raises ArtifactError for an unsuitable library, and the errors of the class."""
         image = library if isinstance(library, bytes) else library_content(Path(library))
         header, _ = self._request("the load of a library", {"op": "load", "threads": threads}, [image])
         return LocalSessionModule(
@@ -82,7 +82,7 @@ class LocalSession:
         )
 
     def close(self) -> None:
-        """Ends the child and all that runs in it."""
+        """Ends the child and everything that runs in it."""
         self._ended = "it was closed"
         self._finish()
 
@@ -101,10 +101,10 @@ class LocalSession:
     def _request(
         self, what: str, header: framing.Header, payload: Sequence[bytes | memoryview] = (), answer_bytes: int = 0
     ) -> tuple[framing.Header, memoryview]:
-        """Sends one request and waits for its answer, of at most so many bytes beside its header.
+        """Sends one request and waits for its answer, of at most `answer_bytes` bytes besides its header.
 
-        Raises what the child raised, or what ended it. When it is interrupted the session ends, for the answer may yet
-        come.
+        Raises the child's error, or the error that says what ended it. An interrupt ends the session, since the answer
+        may still come.
         """
         if self._ended is not None:
             raise SessionError(f"{what}: expected an open session, found one that has ended: {self._ended}")

@@ -31,13 +31,13 @@ class Model:
         model = load("squeezenet.sateen", threads=2)
         outputs = model.run({"data": x})
 
-    or, in the style of 2017, `set_input`, `run()`, `get_output`. Threads that run one model wait for each other; those
-    that should not, load a model each.
+    or, in the style of 2017, `set_input`, `run()`, `get_output`. Threads that run one model wait for each other; to
+    avoid that, load a model for each thread.
     """
 
     def __init__(self, artifact: Artifact, module: Module, device: Device) -> None:
-        """Raises ArtifactError where the module is not what the artifact's manifest says, OutOfMemoryError where there
-        is no memory for the workspace.
+        """Raises ArtifactError if the module does not fit the artifact's manifest, OutOfMemoryError if there is no
+        memory for the workspace.
         """
         self.artifact = artifact
         self.device = device
@@ -71,12 +71,12 @@ class Model:
         out: Mapping[str, Argument] | None = None,
         copy: bool = True,
     ) -> Outputs:
-        """Outputs by name: fresh ones, or those that `out` gives. Without `inputs`, those of `set_input` are taken.
+        """The outputs by name: new arrays, or those in `out`. Without `inputs` the arrays of `set_input` are used.
 
-        An input is read where it lies if it is compact, aligned to its elements and in the byte order of this machine;
-        any other is copied first, or, without `copy`, refused. An array of `out` may be an input where
-        `artifact.aliases` says so, and has memory of its own elsewhere. Raises ArgumentError for what is no mapping,
-        for an input that is missing, unknown or of another type, shape or device, and for a model that was closed.
+        An input is read in place if it is compact, aligned to its elements and in the byte order of this machine. Any
+        other input is copied first, or refused without `copy`. An array of `out` may be an input if `artifact.aliases`
+        says so, and must have separate memory otherwise. Raises ArgumentError for arguments that are no mapping, for an
+        input that is missing, unknown or of another type, shape or device, and for a closed model.
         """
         given = self._given if inputs is None else inputs
         _require_mapping(given, "inputs", self.inputs)
@@ -100,7 +100,7 @@ class Model:
         return results
 
     def set_input(self, name: str, value: Argument) -> None:
-        """Keep an input for `run()`: the array itself, which a run reads as it is then.
+        """Keep an input for `run()`. The array itself is kept, so a run reads its values at that time.
 
         Raises ArgumentError for an unknown name.
         """
@@ -111,14 +111,14 @@ class Model:
     def get_output(self, index: int | str) -> NDArray:
         """An output of the last run, by position or name.
 
-        Raises ArgumentError before the first, and for one that does not exist.
+        Raises ArgumentError before the first run, and for an unknown output.
         """
         if self._results is None:
             raise ArgumentError("get_output: the model has not run yet")
         return self._results[index]
 
     def close(self) -> None:
-        """Give back workspace and code; the parameters stay as long as the artifact. A run under way ends first."""
+        """Release workspace and code; the parameters live as long as the artifact. Waits for a run in progress."""
         with self._lock.current:
             self._function = None
             self._blocks = ()
@@ -158,8 +158,8 @@ class Model:
     def _check_shared(
         self, given: Mapping[str, Argument], out: Mapping[str, Argument], results: Mapping[str, NDArray]
     ) -> None:
-        """Raise ArgumentError where an output lies in memory of another input than its own: the code lets all arguments
-        overlap that `artifact.aliases` names."""
+        """Raise ArgumentError if an output shares memory with another input than its own. The code itself lets all
+        arguments in `artifact.aliases` overlap."""
         aliases = self.artifact.aliases
         for name in aliases.keys() & out.keys():
             others = {f"output {n!r}": results[n] for n in aliases if n != name}
@@ -188,12 +188,12 @@ def load(
     threads: int = 0,
     verified: VerifiedFiles | None = None,
 ) -> Model:
-    """Load an artifact: a file, its bytes, or what the compiler has just made.
+    """Load an artifact: a file, its bytes, or the compiler's result.
 
-    `threads` caps the threads of a run, 0 for all; `verified` skips hashing parameters that it knows. A file is mapped,
-    so while a model is in use it may be replaced (as `Artifact.save` does) but not written to. Raises ArtifactError for
-    an artifact that is damaged, of another version, or compiled for another processor or device, ArgumentError for a
-    source of another kind and for `threads` that are no count.
+    `threads` caps the threads of a run, 0 for all; `verified` skips hashing known parameters. A file is mapped, so
+    while a model is in use it may be replaced (as `Artifact.save` does) but not written to. Raises ArtifactError for an
+    artifact that is damaged, of another version, or compiled for another processor or device, ArgumentError for a
+    source of another kind and for an invalid number of `threads`.
     """
     artifact = source if isinstance(source, Artifact) else read_artifact(source, verified=verified)
     name = "artifact" if isinstance(source, (Artifact, bytes)) else str(source)
@@ -222,7 +222,7 @@ def _check_target(text: str) -> None:
 
 
 def _entry(artifact: Artifact, module: Module) -> Function:
-    """The function that runs the network. Names of parameters are the code generator's own, so they may differ."""
+    """The function that runs the network. The code generator chooses the names of parameters, so they may differ."""
     function, expected = module.functions.get(ENTRY), artifact.signature
     if function is None or _forms(function.signature) != _forms(expected):
         found = "no such function" if function is None else str(function.signature)
@@ -238,7 +238,7 @@ def _forms(signature: Signature) -> list[tuple[object, ...]]:
 
 
 def _require_mapping(given: object, what: str, parameters: tuple[Parameter, ...]) -> None:
-    """Raises ArgumentError unless arrays come by name."""
+    """Raises ArgumentError unless arrays are given by name."""
     if not isinstance(given, Mapping):
         raise ArgumentError(
             f"run: expected a mapping from the names of {what} to arrays, for {_list(parameters)}; "

@@ -1,4 +1,4 @@
-"""Compiled functions as Python calls them, and the libraries that hold them."""
+"""Compiled functions that Python can call, and the libraries that hold them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
 
 Argument = NDArray | np.ndarray[Any, Any] | SupportsDLPack
-"""What a compiled function takes: an NDArray, a NumPy array or an array that speaks DLPack, none of them copied."""
+"""The arguments of a compiled function: an NDArray, a NumPy array or an array that supports DLPack. None is copied."""
 
 MOST_LIBRARY_BYTES = 1 << 36
-"""Of a library in a file, which may hold the parameters of a network."""
+"""The most bytes of a library file, which may hold the parameters of a network."""
 
 AnyFunction = TypeVar("AnyFunction")
 
 
 class Function:
-    """A compiled function. It writes its outputs into the arrays that it is given and returns nothing.
+    """A compiled function. It writes its outputs into the arrays passed for them and returns nothing.
 
     It takes an array as it is or refuses it: count, element type, shape, strides, alignment and device are checked by
     the compiled code against `signature`, and an ArgumentError says what was expected and what was found.
@@ -52,7 +52,7 @@ class Function:
         self._pointers = ctypes.c_void_p * len(signature.parameters)
 
     def __call__(self, *arguments: Argument) -> None:
-        """Runs the function. Raises ArgumentError for what it does not take, ExecutionError where it fails."""
+        """Runs the function. Raises ArgumentError for arguments that do not fit, ExecutionError if it fails."""
         arrays = arrays_of(self.signature, arguments)
         pointers = self._pointers(*[array.handle for array in arrays])
         status = self._call(self._host_address, pointers, len(arrays))
@@ -60,7 +60,7 @@ class Function:
             raise failure_of(self.signature, arrays, status)
 
     def bind(self, *arguments: Argument) -> Callable[[], None]:
-        """The call with these arguments as a function of none, prepared once: what to measure or to repeat."""
+        """The call with these arguments as a function without arguments, prepared once, to measure or repeat it."""
         arrays = arrays_of(self.signature, arguments)
         pointers = self._pointers(*[array.handle for array in arrays])
         call, host, count = self._call, self._host_address, len(arrays)
@@ -76,7 +76,8 @@ class Function:
 
 
 class Module:
-    """The functions of one library by name, as in `module["matmul"](a, b, c)`; of one function, callable itself."""
+    """The functions of one library by name, as in `module["matmul"](a, b, c)`. A module of one function is callable
+    itself."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class Module:
     ) -> None:
         """Functions at addresses in memory, alive as long as `owner`.
 
-        `default_host` is the address of `sateen_default_host` there, None where the code has no pool. The
+        `default_host` is the address of `sateen_default_host` there, None if the code has no pool. The
         functions run on the shared threads of `pool`, at most `threads` at once, 0 for all.
         """
         if default_host is not None:
@@ -110,7 +111,7 @@ class Module:
         return function_named(name, self.functions)
 
     def __call__(self, *arguments: Argument) -> None:
-        """Runs the function of a module that holds only one. Raises ArgumentError where there are several."""
+        """Runs the only function of the module. Raises ArgumentError if there are several."""
         if len(self.functions) != 1:
             raise ArgumentError(
                 f"expected a module of one function to call, found one of {', '.join(self.functions) or 'none'}"
@@ -129,8 +130,8 @@ class Module:
 def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDArray]:
     """The arguments of a call as arrays, not copied.
 
-    Raises ArgumentError for a wrong count, what is no array, and an output that can't be written to; the rest is
-    checked by the compiled code.
+    Raises ArgumentError for a wrong count, values that are not arrays, and a read-only output; the compiled code checks
+    the rest.
     """
     parameters = signature.parameters
     if len(arguments) != len(parameters):
@@ -148,7 +149,7 @@ def arrays_of(signature: Signature, arguments: tuple[Argument, ...]) -> list[NDA
 
 
 def function_named(name: str, functions: Mapping[str, AnyFunction]) -> AnyFunction:
-    """The function of that name. Raises ArgumentError that lists those there are."""
+    """The function of that name. Otherwise raises ArgumentError, which lists all functions."""
     try:
         return functions[name]
     except KeyError:
@@ -162,7 +163,7 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
     """Loads a self-contained shared library, a file or its bytes, that sateen compiled.
 
     Raises ArtifactError for a file that can't be read and for a library that is corrupt, of another version of the ABI,
-    or for another processor than this.
+    or for another processor.
     """
     image, name = (source, "library") if isinstance(source, bytes) else (library_content(Path(source)), str(source))
     library = Library(image, name)
@@ -182,7 +183,7 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
 
 
 def library_content(path: Path) -> bytes:
-    """The bytes of a file with a library. Raises ArtifactError where it can't be read."""
+    """The bytes of a file with a library. Raises ArtifactError if it can't be read."""
     try:
         return read_regular(path, MOST_LIBRARY_BYTES)
     except OSError as error:
@@ -190,7 +191,7 @@ def library_content(path: Path) -> bytes:
 
 
 def _metadata(library: Library) -> Metadata:
-    """What a mapped library says of itself, once its ABI and the features that it needs are known to fit."""
+    """The metadata of a mapped library, after checking its ABI and the features that it needs."""
     address = library.address("sateen_abi_version")
     if address is None:
         raise ArtifactError(

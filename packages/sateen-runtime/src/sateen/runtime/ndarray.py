@@ -1,7 +1,6 @@
-"""Arrays as compiled code takes them: an element type, a shape, strides and a device over memory that they own or
-borrow.
+"""Arrays for compiled code: an element type, a shape, strides and a device on memory that they own or borrow.
 
-Arrays of this module live as a DLTensor all the time, so that a call passes an address and builds nothing.
+Every array always has a DLTensor, so that a call only passes its address.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ class NDArray(NDArrayOperatorsMixin):
 
     `shape` and `strides` count elements, `data` is the address of the first element, `handle` that of the DLTensor,
     valid as long as the array. Memory belongs to the array (`array`, `empty`) or to the NumPy array or DLPack producer
-    that it was made of, which it keeps alive.
+    that it was made from, which it keeps alive.
 
-    Length, iteration, indices, comparison and arithmetic are those of NumPy, element by element, and give what NumPy
-    gives: arrays and numbers of its own, which share the memory where NumPy's would. On a device they are refused.
+    Length, iteration, indices, comparison and arithmetic are those of NumPy, element by element. They give NumPy arrays
+    and numbers, which share the memory wherever NumPy's would. On a device they are refused.
     """
 
     __slots__ = (
@@ -98,7 +97,7 @@ class NDArray(NDArrayOperatorsMixin):
 
     @staticmethod
     def of(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack) -> NDArray:
-        """The same memory as an NDArray, without a copy. Raises ArgumentError for what is no array."""
+        """The same memory as an NDArray, without a copy. Raises ArgumentError for other values."""
         if isinstance(value, NDArray):
             return value
         if isinstance(value, np.ndarray):
@@ -112,12 +111,12 @@ class NDArray(NDArrayOperatorsMixin):
 
     @property
     def is_readable(self) -> bool:
-        """Whether this process reads the memory: that of a device, it does not."""
+        """Whether this process can read the memory; it can't read the memory of a device."""
         return self.device.kind is DeviceKind.CPU
 
     @property
     def is_compact(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
+        """Whether the elements are in row-major order without gaps."""
         return self._form.is_compact
 
     @property
@@ -132,7 +131,7 @@ class NDArray(NDArrayOperatorsMixin):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all elements, gaps between them not counted."""
+        """The bytes of all elements, without gaps between them."""
         return self.size * self.dtype.bytes
 
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -203,12 +202,12 @@ class NDArray(NDArrayOperatorsMixin):
         return f"NDArray({self.type} on {self.device})"
 
     def __str__(self) -> str:
-        """The values as NumPy prints them, of which many are left out; on a device what `repr` gives."""
+        """The values as NumPy prints them, abbreviated for large arrays; on a device the same as `repr`."""
         return str(self.numpy()) if self.is_readable else repr(self)
 
 
 class _Form:
-    """What all arrays of one element type, shape, strides and device have in common: worked out once."""
+    """The common part of all arrays of one element type, shape, strides and device, computed once."""
 
     __slots__ = ("_extents", "_steps", "device", "dtype", "is_compact", "shape", "strides", "tensor")
 
@@ -237,7 +236,7 @@ _form = lru_cache(maxsize=512)(_Form)
 
 @lru_cache(maxsize=512)
 def _numpy_form(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]) -> _Form:
-    """`strides` as NumPy counts them, in bytes. Raises ArgumentError for what sateen has no type or no strides for."""
+    """`strides` in bytes, as in NumPy. Raises ArgumentError for a type or strides that sateen does not have."""
     kind = DType.of(dtype)
     size = kind.bytes
     if any(stride % size for stride in strides):
@@ -248,7 +247,8 @@ def _numpy_form(dtype: np.dtype[Any], shape: tuple[int, ...], strides: tuple[int
 
 
 class _Exposed:
-    """The memory of an array in NumPy's array interface, version 3; NumPy keeps this alive, and this the array."""
+    """The memory of an array in NumPy's array interface, version 3; NumPy keeps this object alive, and this object
+    keeps the array alive."""
 
     __slots__ = ("__array_interface__", "_array")
 
@@ -268,8 +268,8 @@ def empty(
 ) -> NDArray:
     """A new compact array of unset memory, aligned to 64 bytes.
 
-    Raises ArgumentError for extents that are negative or no integers, and devices without memory of sateen's;
-    OutOfMemoryError.
+    Raises ArgumentError for extents that are not integers of 0 or more, and for devices on which sateen can't allocate
+    memory; OutOfMemoryError.
     """
     try:
         extents = tuple(index(extent) for extent in (shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -305,8 +305,8 @@ def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], NDArray]:
 
 
 def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type | None = None) -> NDArray:
-    """A copy of `values` in new memory, aligned to 64 bytes and compact, of their own type as NumPy sees it or of
-    `dtype`. Raises ArgumentError for what is no array of numbers.
+    """A copy of `values` in new memory, aligned to 64 bytes and compact, of `dtype` or of the type that NumPy gives
+    them. Raises ArgumentError for values that are no array of numbers.
     """
     try:
         source = values.numpy() if isinstance(values, NDArray) else np.asarray(values)
@@ -318,9 +318,9 @@ def array(values: NDArray | ArrayLike, dtype: DType | str | np.dtype[Any] | type
 
 
 def compact(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack, alignment: int = 1) -> NDArray:
-    """The same memory where its elements lie in row-major order without gaps, in the byte order of this machine and at
-    a multiple of `alignment`; else a copy that does. A device's memory is never copied. Raises ArgumentError for what
-    is no array.
+    """The same memory if its elements are in row-major order without gaps, in the byte order of this machine and at a
+    multiple of `alignment`; otherwise a copy with these properties. A device's memory is never copied. Raises
+    ArgumentError for values that are no array.
     """
     if isinstance(value, np.ndarray):
         if not (value.flags.c_contiguous and value.dtype.isnative):
@@ -333,9 +333,9 @@ def compact(value: NDArray | np.ndarray[Any, Any] | SupportsDLPack, alignment: i
 
 
 def from_dlpack(producer: SupportsDLPack) -> NDArray:
-    """The memory of another framework's array, shared, on whatever device.
+    """The shared memory of another framework's array, on any device.
 
-    Raises ArgumentError for what sateen has no type for.
+    Raises ArgumentError for an element type that sateen does not have.
     """
     imported = dlpack.Imported(dlpack.capsule_of(producer))
     tensor = imported.tensor

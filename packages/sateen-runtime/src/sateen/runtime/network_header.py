@@ -83,7 +83,7 @@ _RESERVED = frozenset(
         """,
     )
 )
-"""Words of C and C++, and names in the function that runs a network; its others begin with `sateen`."""
+"""Reserved words of C and C++, and names in the function that runs a network; its other names begin with `sateen`."""
 
 
 _C_FLOATS = {"float32": "float", "float64": "double"}
@@ -94,8 +94,8 @@ def network_header(
 ) -> str:
     """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
 
-    All that it defines begins with `name`. `aliases` are the outputs that may have the memory of an input. Raises
-    ArgumentError where `name` is no C identifier, TargetError where `target` is no text of one.
+    All names that it defines begin with `name`. `aliases` are the outputs that may use the memory of an input. Raises
+    ArgumentError if `name` is no C identifier, TargetError if `target` is not the text of a target.
     """
     if not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
         raise ArgumentError(f"expected a C identifier as the name of the network, found {name!r}")
@@ -145,7 +145,7 @@ def _size_macros(prefix: str, p: Parameter) -> list[str]:
 
 
 def _c_type(p: Parameter) -> str:
-    """bool takes a byte; what C has no type for is passed as an integer of as many bits."""
+    """bool is a byte; a type that C does not have is passed as an integer of the same width."""
     name = f"{p.dtype}_t" if p.dtype.is_int else _C_FLOATS.get(str(p.dtype), f"uint{p.dtype.bits}_t")
     return name if p.is_output else f"const {name}"
 

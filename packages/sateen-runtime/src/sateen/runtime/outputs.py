@@ -1,4 +1,4 @@
-"""What a run of a network gives: its arrays, by name and by position."""
+"""The result of running a network: its arrays, by name and by position."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ SHOWN_ELEMENTS = 6
 
 
 class Outputs(dict[str, NDArray]):
-    """Arrays by name, in the order of the network's outputs: a dict, whose arrays are reached by position as well.
+    """Arrays by name, in the order of the network's outputs: a dict that takes positions as keys, too.
 
         outputs = model.run({"data": x})
         outputs["probabilities"], outputs[0], outputs[-1]
 
-    As of any dict, iteration gives the names; `values()` gives the arrays.
+    As with any dict, iteration gives the names; `values()` gives the arrays.
     """
 
     __slots__ = ()
 
     def __getitem__(self, key: str | SupportsIndex) -> NDArray:
-        """An output by name or position, from the end if negative. Raises ArgumentError where there is none."""
+        """An output by name or position, from the end if negative. Raises ArgumentError if there is none."""
         if isinstance(key, str):
             if key not in self:
                 raise ArgumentError(f"expected outputs {self._types()}; found {key!r}{did_you_mean(key, self)}")
@@ -55,7 +55,7 @@ class Outputs(dict[str, NDArray]):
 
 
 def _first(array: NDArray) -> str:
-    """The first elements, in memory that this process reads."""
+    """The first elements, in memory that this process can read."""
     if not array.is_readable:
         return f"on {array.device}"
     first = array.numpy().flat[:SHOWN_ELEMENTS].tolist()

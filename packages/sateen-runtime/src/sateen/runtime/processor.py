@@ -1,7 +1,7 @@
-"""The architectures of processors and their features under LLVM's names, as far as loading code has to know them.
+"""The architectures of processors and their features under LLVM's names, as far as loading code needs them.
 
-A row of PROCESSORS tells how systems name an architecture and its features. Linux tells them in /proc/cpuinfo, macOS
-through sysctl; elsewhere nothing but the architecture is known. What a compiler has to know is in sateen.tensor_ir.
+A row of PROCESSORS says how systems name an architecture and its features. Linux lists features in /proc/cpuinfo, macOS
+through sysctl; elsewhere only the architecture is known. What a compiler needs is in sateen.tensor_ir.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Processor:
-    """The processors of an architecture: the number that ELF has for it, and what systems call it and its features.
+    """The processors of an architecture: its number in ELF, and the names that systems give to it and its features.
 
-    `linux` and `macos` map what these systems call a feature to LLVM's name. `levels` are names of processors that
-    stand for sets of features, each of which holds all of the one before.
+    `linux` and `macos` map these systems' names of features to LLVM's. `levels` are names of processors that stand for
+    sets of features; each set contains the one before.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Processor:
     levels: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def level(self, features: Iterable[str]) -> str:
-        """The highest level that some features reach; '' where there is none."""
+        """The highest level that some features reach; '' if there is none."""
         present = frozenset(features)
         return next((name for name, needed in reversed([*self.levels.items()]) if needed <= present), "")
 
@@ -43,7 +43,8 @@ X86_LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}),
     frozenset({"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}),
 )
-"""What each of x86-64, x86-64-v2, x86-64-v3 and x86-64-v4 adds to the one before (x86-64 psABI, section 3.1.1)."""
+"""The features that each of x86-64, x86-64-v2, x86-64-v3 and x86-64-v4 adds to the one before (x86-64 psABI, section
+3.1.1)."""
 _X86 = {
     **{
         flag: flag
@@ -118,13 +119,14 @@ PROCESSORS: Mapping[str, Processor] = {
         Processor("riscv64", 243, (), _RISCV),
     )
 }
-"""By the name that `Target.architecture` has."""
+"""The architectures by the name in `Target.architecture`."""
 _NAMES = {alias: row.name for row in PROCESSORS.values() for alias in row.aliases}
 _IMPLIED = {level: features for row in PROCESSORS.values() for level, features in row.levels.items()}
 
 
 def architecture_of(name: str) -> str:
-    """One name, such as `x86_64` or `arm`, for the architecture of a triple, or what `uname -m` and Windows call it."""
+    """One name, such as `x86_64` or `arm`, for the architecture of a triple, or for its name in `uname -m` and
+    Windows."""
     name = name.partition("-")[0].lower()
     if re.match(r"(arm|thumb)(eb)?v\d", name):
         return "arm"
@@ -132,17 +134,17 @@ def architecture_of(name: str) -> str:
 
 
 def implied_features(cpu: str) -> frozenset[str]:
-    """What a processor has that stands for a level of its architecture; of others only LLVM knows."""
+    """The features of a processor that stands for a level of its architecture; only LLVM knows those of others."""
     return _IMPLIED.get(cpu, frozenset())
 
 
 def x86_level(features: Iterable[str]) -> int:
-    """The level of x86-64, 1 to 4, that these features reach; 0 where SSE2 is missing."""
+    """The level of x86-64, 1 to 4, that these features reach; 0 without SSE2."""
     return [*_LEVELS].index(level) + 1 if (level := PROCESSORS["x86_64"].level(features)) else 0
 
 
 def features_from_cpuinfo(architecture: str, text: str) -> frozenset[str]:
-    """The features that /proc/cpuinfo of Linux names; of several processors, what all have."""
+    """The features that /proc/cpuinfo of Linux names; of several processors, the common ones."""
     found: list[frozenset[str]] = []
     names = PROCESSORS[architecture].linux if architecture in PROCESSORS else {}
     for key, value in re.findall(r"^(flags|Features|isa)\s*:\s*(.*)$", text, re.MULTILINE):
@@ -173,7 +175,7 @@ def host_architecture() -> str:
 
 @cache
 def host_features() -> frozenset[str]:
-    """The features of this machine's processors, as far as its system tells them."""
+    """The features of this machine's processors, as far as its system reports them."""
     if sys.platform == "linux":
         return features_from_cpuinfo(
             host_architecture(), Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

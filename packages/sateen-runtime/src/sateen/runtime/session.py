@@ -1,7 +1,6 @@
-"""Sessions: places that run compiled functions for us, such as a child process or a device at the other end of a
-network.
+"""Sessions: places that run compiled functions, such as a child process or a device on the network.
 
-A session takes libraries as bytes and arrays by value. Whatever happens to the code that it runs, the caller gets an
+A session takes libraries as bytes and arrays by value. If the code that it runs fails in any way, the caller gets an
 error.
 """
 
@@ -24,7 +23,7 @@ class SessionFunction(Protocol):
     def signature(self) -> Signature: ...
 
     def __call__(self, *arguments: Argument) -> None:
-        """Sends the arguments, compact whatever their strides are here, runs the function, and fills its outputs."""
+        """Sends the arguments as compact arrays, runs the function, and fills its outputs."""
 
     def time(self, *arguments: Argument, number: int = 1, repeat: int = 10, min_seconds: float = 0.0) -> TimeResult:
         """Times the function where it runs, as `time_evaluator` does; the transfer is not counted and outputs stay
@@ -53,7 +52,7 @@ class Session(Protocol):
         """
 
     def close(self) -> None:
-        """Ends the session and all that runs in it."""
+        """Ends the session and everything that runs in it."""
 
     def __enter__(self) -> Self: ...
 

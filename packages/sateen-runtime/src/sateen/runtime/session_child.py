@@ -1,4 +1,4 @@
-"""The other side of a local session: the process that loads libraries and runs them under limits."""
+"""The child process of a local session: it loads libraries and runs them with limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sateen.runtime.module import Function, Module, load_module
 from sateen.runtime.timing import time_evaluator
 
 _GRACE_SECONDS = 5.0
-"""How long after the limit a child that its parent no longer ends does so itself."""
+"""Seconds after the limit at which a child ends itself, if its parent did not."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def limit_memory(memory_bytes: int) -> None:
-    """Limits the address space of this process to what it has now and so many bytes more."""
+    """Limits the address space of this process to its present size plus so many bytes."""
     if Path("/proc/self/statm").exists():
         memory_bytes += int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
@@ -48,7 +48,7 @@ class _Server:
         self._numbers = count()
 
     def serve(self) -> None:
-        """Answers until the parent closes, or memory runs out: what is left of a request then is not worth saving."""
+        """Answers until the parent closes or memory runs out; in the second case the rest of the request is lost."""
         try:
             while (message := framing.receive(self._connection)) is not None:
                 signal.setitimer(signal.ITIMER_REAL, self._seconds)

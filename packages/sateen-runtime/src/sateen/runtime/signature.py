@@ -1,6 +1,6 @@
-"""What a compiled function takes, and what a compiled library says of itself: the JSON of `sateen_metadata`.
+"""The signatures of compiled functions, and the metadata of a compiled library: the JSON of `sateen_metadata`.
 
-Reading trusts nothing: a library is a file that somebody sent.
+Reading trusts nothing, since a library is a file that somebody sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Extent = int | str
 """An extent or a stride, in elements: a number, or the name of a symbol that the call binds."""
 
 LONGEST_NAME = 512
-"""Characters in the name of a parameter or a function."""
+"""The most characters in the name of a parameter or a function."""
 
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,127}")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,7 +31,7 @@ _LARGEST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One array that a function takes. `strides` is None where it must be compact; `alignment` is in bytes."""
+    """One array that a function takes. `strides` is None if it must be compact; `alignment` is in bytes."""
 
     name: str
     dtype: DType
@@ -86,7 +86,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A public function of a library: its symbol and its parameters. It returns nothing but its status."""
+    """A public function of a library: its symbol and its parameters. It returns only its status."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -99,7 +99,7 @@ class Signature:
 
     @property
     def summary(self) -> str:
-        """The text, of many parameters the first."""
+        """The text; of many parameters, only the first ones."""
         return f"{self.name}({named(self.parameters)})"
 
     def to_json(self) -> dict[str, object]:
@@ -123,14 +123,14 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a library says of itself: who made it, the text of its target, and its public functions."""
+    """The metadata of a library: its producer, the text of its target, and its public functions."""
 
     producer: str
     target: str
     functions: tuple[Signature, ...]
 
     def check(self) -> None:
-        """Raises ArtifactError for names that whoever loads the library would refuse."""
+        """Raises ArtifactError for names that loading the library would refuse."""
         Metadata.from_json(self.to_json())
 
     def to_json(self) -> str:
@@ -141,7 +141,7 @@ class Metadata:
 
     @staticmethod
     def from_json(text: str | bytes) -> Metadata:
-        """What the text of `sateen_metadata` says. Raises ArtifactError for anything but what `to_json` makes."""
+        """The metadata in the text of `sateen_metadata`. Raises ArtifactError for anything but what `to_json` makes."""
         value = parse(text, "the metadata of a library")
         found = value.get("format") if isinstance(value, dict) else None
         if isinstance(found, int) and found > FORMAT_VERSION:

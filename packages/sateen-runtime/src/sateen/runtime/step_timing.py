@@ -17,7 +17,7 @@ from sateen.runtime.module import Argument
 from sateen.runtime.timing import TimeResult
 
 SHORTEST_RUN = 0.05
-"""Seconds of measuring by which ticks are told from seconds."""
+"""The least seconds of measuring, to find out how many ticks a second has."""
 
 
 def time_steps(model: Model, inputs: Mapping[str, Argument], samples: int = 20) -> tuple[TimeResult, ...]:

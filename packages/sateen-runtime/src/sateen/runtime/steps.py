@@ -1,4 +1,4 @@
-"""The steps of a network, one per kernel that it calls: what a network with timed steps tells of them."""
+"""The steps of a network with timed steps, one per kernel call."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _LARGEST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call of a kernel: the nodes of the model that it computes, and what it takes."""
+    """A call of a kernel: the nodes of the model that it computes, its inputs and its cost."""
 
     kernel: str
     nodes: tuple[str, ...]
-    """Names in the user's model."""
+    """The names of nodes in the user's model."""
     operators: tuple[str, ...]
     inputs: tuple[str, ...]
-    """Types, in text form."""
+    """The types of the inputs, as text."""
     outputs: tuple[str, ...]
     operations: int
     """Floating-point operations of the definition; 0 where memory limits the step, not arithmetic."""
     bytes: int
-    """Of all inputs and outputs, each once."""
+    """The bytes of all inputs and outputs, each counted once."""
 
     def __str__(self) -> str:
         return f"{' + '.join(self.nodes)} ({', '.join(self.operators)})"
@@ -62,7 +62,7 @@ class Step:
 
 
 def _text(value: object, what: str) -> str:
-    """Names in a user's model may hold anything."""
+    """Printable text; names in a user's model may contain anything."""
     if not isinstance(value, str):
         raise ArtifactError(f"expected {what} as texts, found {value!r:.64}")
     return value

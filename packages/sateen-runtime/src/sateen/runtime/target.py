@@ -1,6 +1,6 @@
 """Targets as values: what code is made for, with a text form in the manner of LLVM's command line.
 
-The text of one is `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+neon`.
+An example is `llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+neon`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sateen.runtime.processor import (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of target: where its arrays live, and the options that its text may have."""
+    """A kind of target: the device of its arrays, and the options that its text may have."""
 
     device: DeviceKind
     options: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Target:
 
     `features` is sorted, each with its sign: ('+avx512vnni', '-fma'). They change what `cpu` implies. `options` holds
     the kind's other options, sorted pairs of name and value: (('mtune', 'znver4'),). An empty triple or cpu is left
-    open. Raises TargetError for a kind or an option that does not exist, naming the closest that does.
+    open. Raises TargetError for an unknown kind or option; the error suggests the closest known one.
     """
 
     kind: str
@@ -81,7 +81,7 @@ class Target:
 
     @staticmethod
     def parse(text: str) -> Target:
-        """The target that a text names, with nothing filled in; `str` is the inverse. Raises TargetError."""
+        """The target of a text, without filling in what it leaves open; `str` is the inverse. Raises TargetError."""
         kind, *words = text.split() or [""]
         if kind not in KINDS:
             raise TargetError(_unknown("a kind of target", kind, KINDS))
@@ -100,9 +100,9 @@ class Target:
 
     @staticmethod
     def of(value: Target | str) -> Target:
-        """A target, or the one that a text names, with what it leaves open filled in. Raises TargetError.
+        """A target, or the target of a text, with all open parts filled in. Raises TargetError.
 
-        A processor without a triple is this machine's; without cpu and features too, it has all that this one has.
+        Without a triple the target is this machine; without cpu and features, too, it has all features of this machine.
         """
         target = Target.parse(value) if isinstance(value, str) else value
         if not isinstance(target, Target):
@@ -116,7 +116,8 @@ class Target:
 
     @staticmethod
     def host() -> Target:
-        """This machine: its level of x86-64 as cpu and the features beyond; of other architectures all features."""
+        """This machine. On x86-64 the cpu is its level, with the features beyond it; on other architectures all
+        features are listed."""
         architecture, features = host_architecture(), host_features()
         cpu = PROCESSORS[architecture].level(features) if architecture in PROCESSORS else ""
         features -= implied_features(cpu)
@@ -132,7 +133,7 @@ class Target:
 
     @property
     def device_kind(self) -> DeviceKind:
-        """Where the arrays of this target live."""
+        """The device of this target's arrays."""
         return KINDS[self.kind].device
 
     @property
@@ -142,9 +143,9 @@ class Target:
 
     @property
     def enabled_features(self) -> frozenset[str]:
-        """The features that code may use, without sign: those named, and those that a level of x86-64 implies.
+        """The features that code may use, without sign: the named ones, and those that a level of x86-64 implies.
 
-        What another cpu implies only LLVM knows, so code for one is checked by its named features alone.
+        Only LLVM knows what another cpu implies, so code for one is checked by its named features only.
         """
         enabled = implied_features(self.cpu) | {feature[1:] for feature in self.features if feature[0] == "+"}
         return enabled - {feature[1:] for feature in self.features if feature[0] == "-"}
@@ -159,9 +160,9 @@ class Target:
         return name in self.enabled_features
 
     def missing_features(self, target: Target) -> tuple[str, ...]:
-        """What code made for `target` needs and this target lacks: nothing where its machine can run that code.
+        """The features that code for `target` needs and this target lacks; empty if its machine can run that code.
 
-        Another architecture is named alone.
+        If the architecture differs, only that is listed.
         """
         if target.architecture != self.architecture:
             return (target.architecture,)

@@ -1,4 +1,4 @@
-"""Threads for work that goes as well without them, only slower."""
+"""Threads for work that also runs without them, only slower."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
 MOST_THREADS = min(os.cpu_count() or 1, 8)
-"""How many are started where nobody says."""
+"""The default number of threads."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
 class Threads(Executor):
-    """Up to `most` threads, as many as the system starts; where it starts none, `submit` itself does the work."""
+    """Up to `most` threads, as many as the system starts; if it starts none, `submit` itself does the work."""
 
     def __init__(self, most: int = MOST_THREADS) -> None:
         self._work: SimpleQueue[_Work | None] = SimpleQueue()
@@ -43,7 +43,7 @@ class Threads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads when all work is done; with `cancel_futures`, when that is which they are at."""
+        """End the threads when all work is done; with `cancel_futures`, when their current work is done."""
         if cancel_futures:
             with suppress(Empty):
                 while True:

@@ -29,7 +29,7 @@ class TimeResult:
 
     @property
     def spread(self) -> float:
-        """The range between the quartiles over the median: 0.02 says that half of the samples lie within about 1 % of
+        """The range between the quartiles over the median: 0.02 means that half of the samples are within about 1 % of
         it.
         """
         if len(self.samples) < 2:
@@ -47,8 +47,9 @@ def time_evaluator(
 ) -> TimeResult:
     """Times `repeat` samples of `number` calls each, after one call that is not counted.
 
-    Where a sample would last less than `min_seconds`, `number` is raised until it does not. A compiled function's own
-    overhead is smallest as `function.bind(*arguments)`. Raises ArgumentError for counts below 1 and negative times.
+    If a sample would last less than `min_seconds`, `number` is raised until it does not. To measure a compiled function
+    with the least overhead, pass `function.bind(*arguments)`. Raises ArgumentError for counts below 1 and negative
+    times.
     """
     if number < 1 or repeat < 1 or not 0 <= min_seconds < float("inf"):
         raise ArgumentError(

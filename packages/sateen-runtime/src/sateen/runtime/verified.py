@@ -1,6 +1,6 @@
-"""Remembers which files had their parameters verified, so that loading one again does not hash it again.
+"""Records which files had their parameters verified, so that loading one again does not hash it again.
 
-A file is known by device, inode, size and the times in nanoseconds at which its content and its inode changed (the
+A file is identified by device, inode, size and the times in nanoseconds at which its content and its inode changed (the
 latter can't be set back), together with the digest of its manifest, which holds the digests of all parameters. The
 notes are empty files in a folder that only its owner may write to.
 """
@@ -16,12 +16,12 @@ from sateen.runtime.cache_folder import CacheFolder
 from sateen.runtime.errors import ArtifactError
 
 MOST_NOTES = 4096
-"""Files that are remembered; those loaded the longest time ago are forgotten."""
+"""The most files that are recorded; those loaded the longest time ago are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownFile:
-    """One file, to be asked about or noted."""
+    """One file, to look up or to note."""
 
     notes: CacheFolder
     identity: str
@@ -33,14 +33,14 @@ class KnownFile:
         return self.notes.read(self._note(digest)) is not None
 
     def remember(self, digest: str) -> None:
-        """Note the file. A folder that takes no note costs the time of the next check, nothing else."""
+        """Note the file. If the folder can't be written, only the next check takes longer."""
         self.notes.write(self._note(digest), b"")
 
 
 class VerifiedFiles:
     """Notes in `folder`, which is created if it does not exist.
 
-    Raises ArtifactError where it can't be created, belongs to another user, or others may write to it.
+    Raises ArtifactError if it can't be created, belongs to another user, or others may write to it.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
