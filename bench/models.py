@@ -31,7 +31,7 @@ from sateen.frontends.onnx.double import outputs_in_double
 from sateen.frontends.onnx.peers import PEERS, write_for_peers
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import Difference, difference
-from sateen.topi.operator import NUMERICS
+from sateen.topi.methods import NUMERICS
 
 ENGINES = (OURS, *PEERS)
 RUNS = 3

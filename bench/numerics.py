@@ -21,7 +21,7 @@ from sateen.frontends.onnx.double import layers_in_double
 from sateen.frontends.onnx.peers import onnxruntime
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import difference, element_difference
-from sateen.topi.operator import NUMERICS
+from sateen.topi.methods import NUMERICS
 
 TOKENS, DEPTH, COLUMNS = 128, 768, 3072
 PIXELS, CHANNELS = 56, 64

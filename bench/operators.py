@@ -33,11 +33,9 @@ from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.tensor_ir import Machine, PeakMeter, build_functions, lower, te
 from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.stmt import For, LoopKind
-from sateen.topi.injective import schedule_injective
-from sateen.topi.layout import Layout, View
-from sateen.topi.layout_conversion import pack, unpack
-from sateen.topi.reduce import reduce
-from sateen.topi.tiling import shape_of
+from sateen.topi.computations.reductions import reduce
+from sateen.topi.schedules import schedule_injective, shape_of
+from sateen.topi.types import Layout, View, pack, unpack
 
 Array = np.ndarray[Any, Any]
 TARGET = runtime.Target.host()

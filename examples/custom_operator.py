@@ -12,7 +12,7 @@ from sateen.graph_ir import OPS, GraphBuilder
 from sateen.graph_ir.ops import LeakyRelu, MatMul
 from sateen.tensor_ir import te
 from sateen.topi import Computation, Operator, TensorType, View
-from sateen.topi.elementwise import unary
+from sateen.topi.computations.element_wise import unary
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,8 @@ from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Pass
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
-from sateen.topi.contract import compute, infer
-from sateen.topi.layout import Layout, placeholder
-from sateen.topi.layout_conversion import pack, unpack
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator, compute, infer
+from sateen.topi.types import Layout, pack, placeholder, unpack
 
 
 @pytest.fixture

@@ -8,9 +8,8 @@ import pytest
 
 from sateen.tensor_ir import CompiledModule, Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
-from sateen.topi.layout import Layout, View, placeholder
-from sateen.topi.layout_conversion import pack, unpack
-from sateen.topi.operator import Computation
+from sateen.topi.schedules import Computation
+from sateen.topi.types import Layout, View, pack, placeholder, unpack
 
 
 @pytest.fixture

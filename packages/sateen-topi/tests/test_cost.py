@@ -6,10 +6,10 @@ import pytest
 
 from sateen.tensor_ir import Machine
 from sateen.topi import cost
-from sateen.topi.conv_methods import cpu_candidates as candidates
-from sateen.topi.convolution import Convolution
-from sateen.topi.strassen import gain
-from sateen.topi.window import Window
+from sateen.topi.computations.convolution import ConvolutionShapes
+from sateen.topi.computations.convolution.methods import cpu_candidates as candidates
+from sateen.topi.computations.products.strassen import gain
+from sateen.topi.computations.windows import Window
 
 MACHINES = [
     Machine.of(f"llvm -mtriple={text}")
@@ -37,7 +37,9 @@ def test_a_tile_takes_twice_the_cycles_on_a_machine_half_as_fast(machine):
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_convolution_takes_twice_the_cycles_on_a_machine_half_as_fast(machine, stride):
-    problem = Convolution((1, 64, 28, 28), (128, 64, 3, 3), Window((3, 3), (stride, stride), (1, 1, 1, 1), (1, 1)))
+    problem = ConvolutionShapes(
+        (1, 64, 28, 28), (128, 64, 3, 3), Window((3, 3), (stride, stride), (1, 1, 1, 1), (1, 1))
+    )
     expected = {str(c.method): 2 * c.cycles for c in candidates(problem, machine)}
     found = {str(c.method): c.cycles for c in candidates(problem, half_as_fast(machine))}
     assert found == pytest.approx(expected)

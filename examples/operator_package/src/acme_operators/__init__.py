@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from sateen.runtime import InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.topi import Computation, LayoutChoice, Operator, TensorType, View
-from sateen.topi.elementwise import unary
-from sateen.topi.rows import Rows
+from sateen.topi.computations.element_wise import unary
+from sateen.topi.schedules import Rows
 
 
 @dataclass(frozen=True, slots=True)

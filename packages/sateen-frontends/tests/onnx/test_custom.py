@@ -13,7 +13,7 @@ from sateen.runtime import DType
 from sateen.runtime.errors import FrontendError
 from sateen.tensor_ir import te
 from sateen.topi import Computation, Operator, compute
-from sateen.topi.elementwise import unary
+from sateen.topi.computations.element_wise import unary
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from sateen.graph_ir.ops import (
 )
 from sateen.runtime import load
 from sateen.runtime.errors import FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 Dims = Sequence[int | str | None]

@@ -13,7 +13,7 @@ from sateen.graph_ir.ops import OPS, Add, Cast, Clip, Conv, Exp, Fused, MatMul, 
 from sateen.graph_ir.tune import Records
 from sateen.runtime import Target
 from sateen.runtime.errors import ArgumentError, InferenceError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def test_a_builder_infers_types_and_makes_names_unique():

@@ -23,8 +23,8 @@ from sateen.graph_ir.passes.fuse import fuse
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir.ir.parser import ParseError
-from sateen.topi.layout import Layout
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
+from sateen.topi.types import Layout
 
 
 @dataclass(frozen=True, slots=True)

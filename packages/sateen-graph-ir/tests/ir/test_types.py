@@ -5,7 +5,7 @@ import pytest
 from sateen.graph_ir.ir import Symbol, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import InferenceError
-from sateen.topi.layout import Layout
+from sateen.topi.types import Layout
 
 BLOCKED = Layout.parse("aBcd16b")
 

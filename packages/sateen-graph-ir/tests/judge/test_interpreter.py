@@ -11,8 +11,7 @@ from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.graph_ir.passes.precompute_parameters import precompute_parameters
 from sateen.runtime.errors import ArgumentError
-from sateen.topi.layout import Layout
-from sateen.topi.layout_conversion import pack
+from sateen.topi.types import Layout, pack
 
 
 def test_each_node_is_computed_and_rounded_to_its_type(parse):

@@ -8,7 +8,7 @@ import pytest
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Symbol, TensorType
 from sateen.runtime.errors import InferenceError
-from sateen.topi.layout import Layout
+from sateen.topi.types import Layout
 
 RANDOM = np.random.default_rng(0)
 SHAPES = [

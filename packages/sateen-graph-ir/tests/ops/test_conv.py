@@ -9,8 +9,8 @@ from sateen.graph_ir.ir import Symbol, TensorType
 from sateen.graph_ir.ops import Conv, ConvTranspose, WinogradConv
 from sateen.runtime.errors import InferenceError
 from sateen.tensor_ir import Machine
-from sateen.topi import winograd_transforms
-from sateen.topi.layout import Layout
+from sateen.topi.computations import convolution
+from sateen.topi.types import Layout
 
 RANDOM = np.random.default_rng(0)
 LANES = Machine.of("llvm").lanes()
@@ -60,7 +60,7 @@ def test_conv_transpose(check_op):
 def test_winograd_conv(check_op):
     x, weight, bias = normal(1, LANES, 9, 6), normal(LANES, LANES, 3, 3), normal(LANES)
     for tile in (2, 4):
-        u = winograd_transforms.transformed(weight, winograd_transforms.TRANSFORMS[tile, 1])
+        u = convolution.winograd_weight(weight, convolution.TRANSFORMS[tile, 1])
         op = WinogradConv(tile, 1, (1, 1, 1, 1))
         check_op(op, [x, u, bias], [convolved(x, weight, bias, 1, 1)], BLOCKED)
 

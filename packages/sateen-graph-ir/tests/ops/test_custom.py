@@ -18,8 +18,8 @@ from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import te
 from sateen.tensor_ir.ir.parser import ParseError
 from sateen.topi import Computation, LayoutChoice, Operator, Symbol, TensorType, compute
-from sateen.topi.elementwise import unary
-from sateen.topi.softmax import softmax
+from sateen.topi.computations.element_wise import unary
+from sateen.topi.computations.softmaxes import softmax
 
 
 @dataclass(frozen=True, slots=True)

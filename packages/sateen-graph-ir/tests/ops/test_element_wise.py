@@ -12,7 +12,7 @@ from sateen.graph_ir.ir import GraphBuilder, TensorType
 from sateen.runtime import load
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import InferenceError
-from sateen.topi.layout import Layout
+from sateen.topi.types import Layout
 
 RANDOM = np.random.default_rng(0)
 SIGNED = (RANDOM.normal(size=(2, 20, 3, 5)) * 2).astype("float32")
@@ -99,9 +99,7 @@ OF_INTEGERS = {
     ops.Sign(): np.sign,
     ops.Negative(): np.negative,
     ops.BitwiseNot(): np.invert,
-    ops.Shrink(bias=1.5, lambd=2.0): lambda x: (
-        np.where(x < -2, x + 1.5, np.where(x > 2, x - 1.5, 0)).astype(x.dtype)
-    ),
+    ops.Shrink(bias=1.5, lambd=2.0): lambda x: np.where(x < -2, x + 1.5, np.where(x > 2, x - 1.5, 0)).astype(x.dtype),
 }
 
 

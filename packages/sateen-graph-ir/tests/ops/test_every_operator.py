@@ -42,9 +42,8 @@ from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.runtime import Artifact, DType, InferenceError, Target, load
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.interpret import evaluate
-from sateen.topi.contract import compute, infer
-from sateen.topi.layout import Layout, placeholder
-from sateen.topi.layout_conversion import pack, unpack
+from sateen.topi.operators import compute, infer
+from sateen.topi.types import Layout, pack, placeholder, unpack
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
 from sateen.runtime.errors import InferenceError
-from sateen.topi.layout import Layout
+from sateen.topi.types import Layout
 
 X = np.random.default_rng(0).standard_normal((1, 24, 9, 8)).astype("float32")
 BLOCKED = Layout.blocked(4, 1, 16)

@@ -8,7 +8,7 @@ import pytest
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops import Resize
 from sateen.runtime.errors import InferenceError
-from sateen.topi.layout import Layout
+from sateen.topi.types import Layout
 
 X = np.random.default_rng(0).standard_normal((1, 24, 4, 6)).astype("float32")
 

@@ -8,7 +8,7 @@ import pytest
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Symbol, TensorType
 from sateen.runtime.errors import InferenceError
-from sateen.topi.layout import Layout
+from sateen.topi.types import Layout
 
 X = np.arange(2 * 32 * 4 * 5, dtype="float32").reshape(2, 32, 4, 5)
 BLOCKED = Layout.blocked(4, 1, 16)

@@ -12,7 +12,7 @@ from sateen.graph_ir.ops import If, Relu
 from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.runtime.errors import ArgumentError, InferenceError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 TEXT = "input %x: float32[?n, 2]\n%a = relu(%x)\n%y = concat(%a, %x) {axis=1}\noutput %y"
 N = Symbol("n")

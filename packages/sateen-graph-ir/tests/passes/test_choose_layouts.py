@@ -12,8 +12,8 @@ from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Add, Relu, Reshape, Transpose
 from sateen.graph_ir.passes.choose_layouts import choose_layouts
 from sateen.tensor_ir import Machine
-from sateen.topi.layout import Layout
-from sateen.topi.operator import LayoutChoice
+from sateen.topi.operators import LayoutChoice
+from sateen.topi.types import Layout
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from sateen.graph_ir.ops import Conv, WinogradConv
 from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.tensor_ir import Machine
-from sateen.topi.direct import Direct
-from sateen.topi.winograd import Blocks, Winograd
+from sateen.topi.computations.convolution import Blocks, Direct, Winograd
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 transform = partial(choose_methods, machine=MACHINE)

@@ -15,7 +15,7 @@ from sateen.graph_ir.passes.choose_methods import choose_methods
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 from sateen.runtime import Target
 from sateen.tensor_ir import Machine
-from sateen.topi.product import Packed
+from sateen.topi.computations.products import Packed
 
 MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), l2_bytes=1 << 20, l3_bytes=32 << 20)
 

@@ -9,8 +9,8 @@ from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import AveragePool, Clip, LeakyRelu, MaxPool, Relu, Sigmoid, WinogradConv
 from sateen.graph_ir.passes.pool_in_convolutions import pool_in_convolutions
 from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
-from sateen.topi import winograd_transforms
-from sateen.topi.winograd import Blocks
+from sateen.topi.computations import convolution
+from sateen.topi.computations.convolution import Blocks
 
 SQUARES = MaxPool((2, 2), (2, 2))
 
@@ -19,7 +19,7 @@ def network(*functions, pool=SQUARES, tile=4, size=(14, 19), read=False, channel
     random = np.random.default_rng(0)
     g = GraphBuilder("test")
     weight = random.standard_normal((32, channels, 3, 3)).astype("float32") * 0.1
-    w = g.parameter("w", winograd_transforms.transformed(weight, winograd_transforms.TRANSFORMS[tile, 1]))
+    w = g.parameter("w", convolution.winograd_weight(weight, convolution.TRANSFORMS[tile, 1]))
     b = g.parameter("b", random.standard_normal(32).astype("float32"))
     op, method = WinogradConv(tile, 1, (1, 1, 1, 1)), Blocks(*(block or [-(-n // tile) for n in size]), 2)
     a = value = g.add(op, g.input("x", "float32", (1, channels, *size)), w, b, name="a", method=method)

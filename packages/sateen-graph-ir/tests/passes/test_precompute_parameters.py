@@ -7,8 +7,7 @@ from sateen.graph_ir.ir import GraphBuilder, Node, TensorType, Value
 from sateen.graph_ir.memory import plan_memory
 from sateen.graph_ir.ops import ConvertLayout, Relu, Transpose
 from sateen.graph_ir.passes.precompute_parameters import precompute_parameters
-from sateen.topi.layout import Layout
-from sateen.topi.layout_conversion import pack
+from sateen.topi.types import Layout, pack
 
 
 def test_parameters_are_converted_while_compiling(check):

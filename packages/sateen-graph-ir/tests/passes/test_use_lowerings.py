@@ -15,7 +15,7 @@ from sateen.runtime.errors import InferenceError
 from sateen.tensor_ir import ObjectCache, te
 from sateen.tensor_ir.ir.digests import digest
 from sateen.topi import Computation, Operator, compute
-from sateen.topi.elementwise import unary
+from sateen.topi.computations.element_wise import unary
 
 
 def doubled(op, x, *, outputs):

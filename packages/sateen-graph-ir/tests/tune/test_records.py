@@ -13,9 +13,8 @@ from sateen.graph_ir.passes import run_pipeline
 from sateen.graph_ir.tune import Record, Records
 from sateen.graph_ir.tune.records import MOST_LINE_BYTES, parse_record
 from sateen.runtime import ArgumentError, Target
-from sateen.topi.direct import Direct
+from sateen.topi.computations.convolution import Blocks, Direct, Winograd
 from sateen.topi.types import TensorType
-from sateen.topi.winograd import Blocks, Winograd
 
 TARGET = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4"
 CONV = Conv((1, 1), (1, 1, 1, 1))

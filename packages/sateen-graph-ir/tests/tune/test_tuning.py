@@ -19,10 +19,9 @@ from sateen.runtime import (
     Target,
 )
 from sateen.tensor_ir import Machine
-from sateen.topi.direct import Direct
-from sateen.topi.product import Packed, Strassen
+from sateen.topi.computations.convolution import Direct, Winograd
+from sateen.topi.computations.products import Packed, Strassen
 from sateen.topi.types import TensorType
-from sateen.topi.winograd import Winograd
 
 TARGET = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4")
 

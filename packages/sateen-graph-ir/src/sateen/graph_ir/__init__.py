@@ -19,7 +19,7 @@ from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import OPS, installed_operators
 from sateen.graph_ir.passes import PassRun, Pipeline, default_pipeline, run_pipeline
 from sateen.graph_ir.version import __version__
-from sateen.topi.operator import LayoutChoice, Operator
+from sateen.topi.operators import LayoutChoice, Operator
 
 __all__ = [
     "OPS",

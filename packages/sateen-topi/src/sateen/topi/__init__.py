@@ -1,10 +1,10 @@
 """The operators of sateen: computations over logical axes, in any layout, and their schedules."""
 
-from sateen.topi.dimension import Dimension, Symbol
-from sateen.topi.kind import Kind, kind_of
-from sateen.topi.layout import Block, Layout, View, compute, placeholder
-from sateen.topi.operator import Candidate, Computation, LayoutChoice, Method, Operator, ScheduleFunction
-from sateen.topi.types import TensorType
+from sateen.topi.dimensions import Dimension, Symbol
+from sateen.topi.methods import Candidate, Method
+from sateen.topi.operators import LayoutChoice, Operator
+from sateen.topi.schedules import Computation, Kind, ScheduleFunction, kind_of
+from sateen.topi.types import Block, Layout, TensorType, View, compute, placeholder
 from sateen.topi.version import __version__
 
 __all__ = [

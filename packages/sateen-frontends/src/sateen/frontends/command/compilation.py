@@ -14,7 +14,7 @@ from sateen.frontends.command.arguments import FILE, by_name, named, named_exten
 from sateen.graph_ir.compile import network_target
 from sateen.graph_ir.tune import Records
 from sateen.tensor_ir.ir import DENORMALS
-from sateen.topi.operator import NUMERICS
+from sateen.topi.methods import NUMERICS
 
 
 @dataclass(frozen=True, slots=True)

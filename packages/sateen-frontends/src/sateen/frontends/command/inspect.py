@@ -33,7 +33,7 @@ from sateen.runtime import ArgumentError, Artifact, Step, Target
 from sateen.runtime.display import counted, did_you_mean, size
 from sateen.runtime.files import replacing
 from sateen.tensor_ir import build_functions
-from sateen.topi.operator import Candidate
+from sateen.topi.methods import Candidate
 
 
 @dataclass(frozen=True, slots=True)

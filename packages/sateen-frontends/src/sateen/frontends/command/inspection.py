@@ -22,7 +22,7 @@ from sateen.tensor_ir import Machine
 from sateen.tensor_ir.codegen import CompilerPool
 from sateen.tensor_ir.ir import Function
 from sateen.tensor_ir.link import read_object
-from sateen.topi.operator import Candidate, Method
+from sateen.topi.methods import Candidate, Method
 
 REJECTED = 3
 """The most candidates that are shown beside the chosen one."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from sateen.frontends.command.output import say, show_table
 from sateen.graph_ir.ir import Graph, Node
 from sateen.runtime.display import counted
-from sateen.topi.dimension import symbols_of
+from sateen.topi.dimensions import symbols_of
 
 
 def open_names(graph: Graph) -> str:

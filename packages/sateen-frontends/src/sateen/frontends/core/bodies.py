@@ -16,7 +16,7 @@ from sateen.frontends.core.place import Call, Place, Scope, Unknown
 from sateen.graph_ir.ir import Array, Graph, NodeSpan, TensorType, Value
 from sateen.graph_ir.ops import Identity
 from sateen.runtime.errors import FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 @dataclass(frozen=True, slots=True)

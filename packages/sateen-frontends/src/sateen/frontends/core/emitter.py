@@ -15,7 +15,7 @@ from sateen.graph_ir.ir import Array, Graph, GraphBuilder, NodeSpan, TensorType,
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Control, Identity, Loop, While
 from sateen.runtime.errors import ExecutionError, FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 EVALUATED_BYTES = 1 << 29
 """The most bytes of data that importing makes: shapes, ranges and what is computed from them."""

@@ -23,7 +23,7 @@ from sateen.frontends.core.report import BehindGapError, UnsupportedError
 from sateen.graph_ir.ir import Array, Dim, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 MOST_NAMED = 3
 """The most inputs that a message names."""

@@ -10,7 +10,7 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.ir import Array, Dim, TensorType, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimension import symbols_of
+from sateen.topi.dimensions import symbols_of
 
 Operand = Value | Array
 """A value of the graph, or data known while importing; that of shapes may hold Dimensions, in an array of objects."""

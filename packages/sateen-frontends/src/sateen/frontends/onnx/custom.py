@@ -18,8 +18,7 @@ from sateen.frontends.onnx.node import OnnxNode
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
 from sateen.graph_ir.ir import OpSet, Value, infer
 from sateen.runtime.errors import FrontendError
-from sateen.topi.contract import parameters
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator, parameters
 
 _ATTRIBUTE_TYPES = {
     bool: OpSchema.AttrType.INT,

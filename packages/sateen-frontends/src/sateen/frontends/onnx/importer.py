@@ -42,7 +42,7 @@ from sateen.frontends.onnx.structure import (
 from sateen.frontends.onnx.tensors import tensor_bytes, to_array
 from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.runtime.errors import FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def import_onnx(file: OnnxFile, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:

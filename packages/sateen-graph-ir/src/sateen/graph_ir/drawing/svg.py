@@ -17,7 +17,7 @@ from sateen.graph_ir.drawing.arrangement import Arrangement, Link, arrange, laye
 from sateen.graph_ir.ir import Graph, Node, Value, format_attribute, format_node, subgraphs
 from sateen.graph_ir.ops import Control, Fused
 from sateen.runtime.display import counted, shortened
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 LONGEST_EDGE = 24
 """Layers; beyond, the reader names the value in place of an edge to it."""

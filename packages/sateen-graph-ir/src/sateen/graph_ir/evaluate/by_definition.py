@@ -15,9 +15,8 @@ from sateen.graph_ir.ir import Array, Graph, Node, Value, note_node
 from sateen.graph_ir.ops import Control, ConvertLayout, Fused
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.interpret import evaluate
-from sateen.topi import contract
-from sateen.topi.layout import placeholder
-from sateen.topi.layout_conversion import unpack
+from sateen.topi import operators
+from sateen.topi.types import placeholder, unpack
 
 
 def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
@@ -34,7 +33,7 @@ def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
     ]
     types = [replace(v.type, layout=None) for v in node.outputs]
     try:
-        computation = contract.compute(node.op, views, types, node.method)
+        computation = operators.compute(node.op, views, types, node.method)
         arrays = {v.tensor: a for v, a in zip(views, inputs, strict=True) if v is not None and a is not None}
         results = evaluate([v.tensor for v in computation.outputs], arrays)
     except Exception as error:

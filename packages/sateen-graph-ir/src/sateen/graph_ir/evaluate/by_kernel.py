@@ -20,8 +20,7 @@ from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import CompiledModule, Machine, build_functions
 from sateen.tensor_ir.ir import Const
 from sateen.tensor_ir.te.tensor import Tensor
-from sateen.topi.layout import placeholder
-from sateen.topi.layout_conversion import rearranged, unpack
+from sateen.topi.types import placeholder, rearranged, unpack
 
 MOST_POINTS = 1 << 14
 """Up to here evaluating a definition is faster than compiling a kernel."""

@@ -11,8 +11,8 @@ from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer_
 from sateen.graph_ir.ir.types import TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, InferenceError
-from sateen.topi.contract import require_class
-from sateen.topi.operator import Method, Operator
+from sateen.topi.methods import Method
+from sateen.topi.operators import Operator, require_class
 
 
 class GraphBuilder:

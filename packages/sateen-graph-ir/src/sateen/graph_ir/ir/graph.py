@@ -17,9 +17,11 @@ import numpy as np
 from sateen.graph_ir.ir.types import TensorType
 from sateen.runtime.display import counted, html_table, named, shortened, size
 from sateen.tensor_ir import Machine
-from sateen.topi import contract
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Method, Operator
+from sateen.topi import operators
+from sateen.topi.methods import Method
+from sateen.topi.operators import LayoutChoice, Operator
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 Array = np.ndarray[Any, Any]
 
@@ -78,7 +80,7 @@ class Node:
 
     def computation(self, inputs: Sequence[View | None]) -> Computation:
         """What it computes of views of its inputs, as its method says, its outputs in the layouts of their types."""
-        return contract.compute(self.op, inputs, self.output_types, self.method)
+        return operators.compute(self.op, inputs, self.output_types, self.method)
 
     def layouts(self, inputs: Sequence[TensorType], machine: Machine) -> Iterable[LayoutChoice]:
         """The layouts in which it can run, best first, for inputs in the layouts that they have."""
@@ -156,7 +158,7 @@ class Graph:
 
 def infer(op: Operator, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
     """Output types of an operator on values. Absent inputs are None; trailing ones may be left out."""
-    return contract.infer(op, [None if v is None else v.type for v in inputs])
+    return operators.infer(op, [None if v is None else v.type for v in inputs])
 
 
 def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:
@@ -174,5 +176,3 @@ def infer_at(op: Operator, inputs: Sequence[Value | None], spans: Iterable[NodeS
     except Exception as error:
         note_node(error, inputs, spans)
         raise
-
-

@@ -9,8 +9,7 @@ from sateen.graph_ir.ir.user_lowerings import Lowering
 from sateen.runtime.display import named
 from sateen.runtime.errors import ArgumentError
 from sateen.runtime.target import Target
-from sateen.topi.contract import place_of, require_class
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator, place_of, require_class
 
 
 @dataclass(frozen=True)

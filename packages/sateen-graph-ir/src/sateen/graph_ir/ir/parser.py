@@ -20,11 +20,10 @@ from sateen.graph_ir.ir.types import Dim, Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExpressionError, SateenError
 from sateen.tensor_ir.ir import ParseError
-from sateen.topi.attributes import is_of, kind_text
-from sateen.topi.dimension_parser import DimensionTextError, read_dimension
-from sateen.topi.layout import Layout
-from sateen.topi.method import parse_method
-from sateen.topi.operator import Method, Operator
+from sateen.topi.dimensions import DimensionTextError, read_dimension
+from sateen.topi.methods import Method, parse_method
+from sateen.topi.operators import Operator, is_of, kind_text
+from sateen.topi.types import Layout
 
 Input = TypeVar("Input")
 NO_DATA: Mapping[str, Array] = {}

@@ -11,8 +11,9 @@ from sateen.graph_ir.ir.parser import parse_application
 from sateen.graph_ir.ir.text import format_application
 from sateen.runtime.errors import ArgumentError, SateenError
 from sateen.tensor_ir import Machine
-from sateen.topi import contract
-from sateen.topi.operator import Candidate, Operator
+from sateen.topi import operators
+from sateen.topi.methods import Candidate
+from sateen.topi.operators import Operator
 from sateen.topi.types import TensorType
 
 
@@ -32,7 +33,7 @@ class Problem:
     @property
     def outputs(self) -> tuple[TensorType, ...]:
         """The types of the results."""
-        return contract.infer(self.op, self.inputs)
+        return operators.infer(self.op, self.inputs)
 
     def candidates(self, machine: Machine) -> Sequence[Candidate]:
         """The methods on a machine, best first by estimate; none where there is no choice."""

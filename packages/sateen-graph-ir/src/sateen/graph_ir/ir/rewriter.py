@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from sateen.graph_ir.ir.builder import GraphBuilder
 from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer_at
-from sateen.topi.operator import Method, Operator
+from sateen.topi.methods import Method
+from sateen.topi.operators import Operator
 
 
 class GraphRewriter:

@@ -26,8 +26,8 @@ from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value
 from sateen.graph_ir.ir.types import Dimension, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
-from sateen.topi.layout import Layout
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
+from sateen.topi.types import Layout
 
 WORD = re.compile(r"[\w./-]+(?::+[\w./-]+)*")
 """A name that is written as it is; any other is written as a JSON string."""

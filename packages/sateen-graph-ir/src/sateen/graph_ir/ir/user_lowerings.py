@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, Method, Operator
-from sateen.topi.types import TensorType
+from sateen.topi.methods import Computable, Method
+from sateen.topi.schedules import Computation
+from sateen.topi.types import TensorType, View
 
 Lowering = Callable[..., Computation | None]
 """function(op, *inputs, outputs=types): the computation of an operator in place of its own, which None keeps."""
@@ -27,7 +27,7 @@ class ByFunction(Method):
     def __post_init__(self) -> None:
         """Its fields are no numbers."""
 
-    def compute(self, op: Operator, inputs: Sequence[View | None], outputs: Sequence[TensorType]) -> Computation:
+    def compute(self, op: Computable, inputs: Sequence[View | None], outputs: Sequence[TensorType]) -> Computation:
         computation = self.function(op, *inputs, outputs=outputs)
         if computation is not None:
             return computation

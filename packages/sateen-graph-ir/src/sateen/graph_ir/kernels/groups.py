@@ -9,8 +9,10 @@ from sateen.graph_ir.memory import allow_overwriting, hoist_scratch
 from sateen.graph_ir.ops import Fused
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.ir import Function
-from sateen.topi.layout import View, placeholder
-from sateen.topi.operator import Computation, Method, Operator
+from sateen.topi.methods import Method
+from sateen.topi.operators import Operator
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View, placeholder
 
 GroupKey = tuple[str, tuple[tuple[Operator, Method | None], ...]]
 

@@ -12,9 +12,10 @@ from sateen.graph_ir.kernels.groups import lower_group
 from sateen.graph_ir.ops import Fused
 from sateen.tensor_ir import Machine
 from sateen.tensor_ir.ir import Function
-from sateen.topi import contract
-from sateen.topi.layout_conversion import pack, unpack
-from sateen.topi.operator import Method, Preparation, Substitution
+from sateen.topi import operators
+from sateen.topi.methods import Method
+from sateen.topi.operators import Preparation, Substitution
+from sateen.topi.types import pack, unpack
 
 NAME = "solve"
 """The name of every function that `problem_kernel` makes."""
@@ -47,7 +48,7 @@ def problem_kernel(problem: Problem, method: Method | None, machine: Machine) ->
     given = list(problem.inputs)
     for position, preparation in substitution.prepared.items():
         given[position] = _prepared(given[position], preparation)
-    node = _node(substitution, given, contract.infer(substitution.operator, given))
+    node = _node(substitution, given, operators.infer(substitution.operator, given))
     choice = next(iter(node.layouts(node.input_types, machine)))
     layouts = iter(choice.inputs)
     laid = [None if t is None else replace(t, layout=next(layouts)) for t in given]

@@ -14,9 +14,10 @@ from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, 
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.te import Expr
-from sateen.topi import broadcast
-from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
+from sateen.topi.computations import broadcast
+from sateen.topi.operators import LayoutChoice, Operator, Transposed, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import Layout, View
 
 
 def broadcast_types(op: Operator, *inputs: TensorType) -> tuple[Dim, ...]:
@@ -37,7 +38,7 @@ class Broadcast(Operator):
         raise AssertionError(f"{self.op_name()} gives no function")
 
     def compute(self, *inputs: View, outputs: Sequence[TensorType]) -> Computation:
-        return broadcast.elementwise(inputs, self.element, self.op_name(), outputs[0].memory_layout)
+        return broadcast.combine(inputs, self.element, self.op_name(), outputs[0].memory_layout)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine

@@ -15,7 +15,7 @@ import numpy as np
 
 from sateen.graph_ir.ir import Array, Dim, Graph, TensorType, Value, subgraphs
 from sateen.tensor_ir import Machine
-from sateen.topi.operator import LayoutChoice, Operator, require
+from sateen.topi.operators import LayoutChoice, Operator, require
 
 Run = Callable[[Graph, Sequence[Array]], list[Array]]
 """The outputs of a body for its inputs."""

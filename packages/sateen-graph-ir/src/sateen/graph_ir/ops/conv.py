@@ -11,28 +11,31 @@ from typing import ClassVar
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
-from sateen.topi import conv, conv_transpose, winograd
-from sateen.topi.conv_methods import CANDIDATES
-from sateen.topi.convolution import Convolution
-from sateen.topi.dimension import may_be_at_least
-from sateen.topi.direct import Direct
-from sateen.topi.layout import Layout, View
-from sateen.topi.operator import (
+from sateen.topi.computations import convolution
+from sateen.topi.computations.convolution import (
+    CANDIDATES,
+    TRANSFORMS,
+    Blocks,
+    ConvolutionShapes,
+    Direct,
+    Transform,
+    Winograd,
+    winograd_loss,
+    winograd_weight,
+)
+from sateen.topi.computations.windows import Window
+from sateen.topi.dimensions import may_be_at_least
+from sateen.topi.methods import Candidate, Method
+from sateen.topi.operators import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
-    Candidate,
-    Computation,
     LayoutChoice,
-    Method,
     Operator,
     Preparation,
     Substitution,
     require,
 )
-from sateen.topi.tiling import FLOAT32, INT32, sum_lanes
-from sateen.topi.types import takes_weight
-from sateen.topi.window import Window
-from sateen.topi.winograd import Blocks, Winograd
-from sateen.topi.winograd_transforms import TRANSFORMS, Transform, loss, transformed
+from sateen.topi.schedules import Computation, sum_lanes
+from sateen.topi.types import FLOAT32, INT32, Layout, View, takes_weight
 
 ROW_MAJOR_SLOWDOWN = 2.0
 """Of a convolution that is row-major although blocks of channels fit."""
@@ -87,7 +90,7 @@ class Conv(Operator):
         method: Direct | None = None,
     ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
-        return conv.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, method)
+        return convolution.conv(data, weight, bias, window, self.groups, outputs[0].memory_layout, method)
 
     def candidates(
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
@@ -96,14 +99,14 @@ class Conv(Operator):
         if self.groups != 1 or data.dtype != FLOAT32:
             return ()
         window = window_of(self, weight.static_shape[2:], self.strides, self.pads, self.dilations)
-        return CANDIDATES[machine.kind](Convolution(data.static_shape, weight.static_shape, window), machine)
+        return CANDIDATES[machine.kind](ConvolutionShapes(data.static_shape, weight.static_shape, window), machine)
 
     def substitute(self, method: Method) -> Substitution | None:
         if not isinstance(method, Winograd):
             return None
         op = WinogradConv(method.tile, self.strides[0] if self.strides else 1, self.pads)
         transform = op.transform
-        prepared = Preparation(partial(transformed, f=transform), partial(loss, f=transform))
+        prepared = Preparation(partial(winograd_weight, f=transform), partial(winograd_loss, f=transform))
         return Substitution(op, Blocks(method.rows, method.columns, method.vectors), {1: prepared})
 
     def layouts(
@@ -115,7 +118,7 @@ class Conv(Operator):
         self, method: Direct | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
-        found = conv.blocked_layouts(
+        found = convolution.conv_layouts(
             data.static_shape, data.layout, weight.static_shape, outputs[0].static_shape[-1], self.groups,
             sum_lanes(data.dtype, machine), 0 if method is None else method.vectors,
         )  # fmt: skip
@@ -174,27 +177,26 @@ class ConvTranspose(Operator):
         return self.output_padding or (0,) * rank
 
     def _extents(self, window: Window, data: TensorType, extra: Sequence[int]) -> tuple[Dim, ...]:
-        result: list[Dim] = []
-        for d, extent in enumerate(data.shape[2:]):
-            change = extra[d] + window.reach(d) - window.pads[d] - window.pads[window.rank + d]
-            found = (extent - 1) * window.strides[d] + change
-            require(may_be_at_least(found, 1), self, f"dimension {2 + d} of the output would be {found}")
-            result.append(found)
-        return tuple(result)
+        extents = window.transposed_output(data.shape[2:], extra)
+        for d, extent in enumerate(extents):
+            require(may_be_at_least(extent, 1), self, f"dimension {2 + d} of the output would be {extent}")
+        return extents
 
     def compute(
         self, data: View, weight: View, bias: View | None = None, *, outputs: Sequence[TensorType]
     ) -> Computation:
         window = window_of(self, weight.shape[2:], self.strides, self.pads, self.dilations)
         spatial = outputs[0].static_shape[2:]
-        return conv_transpose.conv_transpose(data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout)
+        return convolution.conv_transpose(data, weight, bias, window, spatial, self.groups, outputs[0].memory_layout)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         data, weight, *bias = inputs
         lanes = sum_lanes(data.dtype, machine)
-        found = conv_transpose.blocked_layouts(data.static_shape, data.layout, weight.static_shape, self.groups, lanes)
+        found = convolution.conv_transpose_layouts(
+            data.static_shape, data.layout, weight.static_shape, self.groups, lanes
+        )
         if found is not None:
             yield LayoutChoice((found.data, found.weight, found.bias)[: 2 + len(bias)], (found.output,))
         yield LayoutChoice((None,) * len(inputs), (None,), 1.0 if found is None else ROW_MAJOR_SLOWDOWN)
@@ -207,7 +209,7 @@ class ConvTranspose(Operator):
 class WinogradConv(Operator):
     """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_methods makes of Conv.
 
-    Inputs: data [N, C, H, W], weight [O, C, k, k] (winograd_transforms.transformed), bias [O] or none. `pool`
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (convolution.winograd_weight), bias [O] or none. `pool`
     gives the maxima of squares of so many rows and columns, without those that fill no square.
     """
 
@@ -260,7 +262,7 @@ class WinogradConv(Operator):
         outputs: Sequence[TensorType],
         method: Blocks | None = None,
     ) -> Computation:
-        return winograd.winograd_conv(data, weight, bias, self.transform, self._window(), method, self.pool)
+        return convolution.winograd_conv(data, weight, bias, self.transform, self._window(), method, self.pool)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
@@ -274,7 +276,7 @@ class WinogradConv(Operator):
         lanes, channels = machine.lanes(), weight.static_shape[1]
         vectors = 1 if method is None else method.vectors
         if lanes > 1 and channels % lanes == 0 and weight.static_shape[0] % (lanes * vectors) == 0:
-            blocked, packed = Layout.blocked(4, 1, lanes), winograd.weight_layout(lanes, vectors)
+            blocked, packed = Layout.blocked(4, 1, lanes), convolution.winograd_weight_layout(lanes, vectors)
             yield LayoutChoice((blocked, packed, *[Layout.blocked(1, 0, lanes)] * len(bias)), (blocked,))
         yield LayoutChoice((None,) * len(inputs), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 

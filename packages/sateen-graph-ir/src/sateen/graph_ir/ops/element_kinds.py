@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sateen.graph_ir.ir import TensorType
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.ir import int_range
-from sateen.topi.operator import Operator, require
+from sateen.topi.operators import Operator, require
 
 
 @dataclass(frozen=True, slots=True)

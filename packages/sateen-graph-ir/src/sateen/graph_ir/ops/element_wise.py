@@ -24,9 +24,10 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import int_range
 from sateen.tensor_ir.te import Expr
-from sateen.topi import elementwise
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
+from sateen.topi.computations import element_wise
+from sateen.topi.operators import LayoutChoice, Operator, Transposed, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 
 class Unary(Operator):
@@ -44,7 +45,7 @@ class Unary(Operator):
         return (TensorType(data.dtype, data.shape),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return elementwise.unary(data, self.element, self.op_name(), outputs[0].memory_layout)
+        return element_wise.unary(data, self.element, self.op_name(), outputs[0].memory_layout)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
@@ -90,7 +91,7 @@ class Cast(Unary):
         return (result,)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return elementwise.cast(data, self.dtype, outputs[0].memory_layout)
+        return element_wise.cast(data, self.dtype, outputs[0].memory_layout)
 
 
 # Piecewise linear.
@@ -103,7 +104,7 @@ class Relu(Unary):
     takes = NUMBERS
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.relu(x)
+        return element_wise.relu(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Clip(Unary):
         return (data,)
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.clip(x, self.low, self.high)
+        return element_wise.clip(x, self.low, self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class LeakyRelu(Unary):
     alpha: float = 0.01
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.leaky_relu(x, self.alpha)
+        return element_wise.leaky_relu(x, self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class ThresholdedRelu(Unary):
     alpha: float = 1.0
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.thresholded_relu(x, self.alpha)
+        return element_wise.thresholded_relu(x, self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,7 @@ class HardSigmoid(Unary):
     beta: float = 0.5
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.hard_sigmoid(x, self.alpha, self.beta)
+        return element_wise.hard_sigmoid(x, self.alpha, self.beta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class HardSwish(Unary):
     """x·hard_sigmoid(x) with alpha 1/6 and beta 1/2."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.hard_swish(x)
+        return element_wise.hard_swish(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class Shrink(Unary):
     lambd: float = 0.5
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.shrink(x, self.bias, self.lambd)
+        return element_wise.shrink(x, self.bias, self.lambd)
 
 
 # Smooth activations.
@@ -189,7 +190,7 @@ class Elu(Unary):
     alpha: float = 1.0
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.elu(x, self.alpha)
+        return element_wise.elu(x, self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class Selu(Unary):
     gamma: float = 1.0507009873554805
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.selu(x, self.alpha, self.gamma)
+        return element_wise.selu(x, self.alpha, self.gamma)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class Celu(Unary):
         return Unary.infer(self, data)
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.celu(x, self.alpha)
+        return element_wise.celu(x, self.alpha)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,7 @@ class Gelu(Unary):
         return Unary.infer(self, data)
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.gelu(x) if self.approximate == "none" else elementwise.gelu_tanh(x)
+        return element_wise.gelu(x) if self.approximate == "none" else element_wise.gelu_tanh(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +254,7 @@ class Softplus(Unary):
     """log(1 + e^x)."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.softplus(x)
+        return element_wise.softplus(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +262,7 @@ class Softsign(Unary):
     """x / (1 + |x|)."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.softsign(x)
+        return element_wise.softsign(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +270,7 @@ class Mish(Unary):
     """x·tanh(log(1 + e^x))."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.mish(x)
+        return element_wise.mish(x)
 
 
 # Arithmetic.
@@ -280,7 +281,7 @@ class Reciprocal(Unary):
     """1 / x."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.reciprocal(x)
+        return element_wise.reciprocal(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +299,7 @@ class Abs(Unary):
     takes = NUMBERS
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.absolute(x)
+        return element_wise.absolute(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +309,7 @@ class Negative(Unary):
     takes = SIGNED
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.negative(x)
+        return element_wise.negative(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +319,7 @@ class Sign(Unary):
     takes = NUMBERS
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.sign(x)
+        return element_wise.sign(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +394,7 @@ class Tan(Unary):
     """Tangent."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.tan(x)
+        return element_wise.tan(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +402,7 @@ class Asin(Unary):
     """Arc sine; NaN beyond [-1, 1]."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.asin(x)
+        return element_wise.asin(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +410,7 @@ class Acos(Unary):
     """Arc cosine; NaN beyond [-1, 1]."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.acos(x)
+        return element_wise.acos(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,7 +418,7 @@ class Atan(Unary):
     """Arc tangent."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.atan(x)
+        return element_wise.atan(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +426,7 @@ class Sinh(Unary):
     """Hyperbolic sine."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.sinh(x)
+        return element_wise.sinh(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,7 +434,7 @@ class Cosh(Unary):
     """Hyperbolic cosine."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.cosh(x)
+        return element_wise.cosh(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,7 +442,7 @@ class Asinh(Unary):
     """Inverse hyperbolic sine."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.asinh(x)
+        return element_wise.asinh(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -449,7 +450,7 @@ class Acosh(Unary):
     """Inverse hyperbolic cosine; NaN below 1."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.acosh(x)
+        return element_wise.acosh(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,7 +458,7 @@ class Atanh(Unary):
     """Inverse hyperbolic tangent; NaN beyond [-1, 1]."""
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.atanh(x)
+        return element_wise.atanh(x)
 
 
 # Bits and conditions.
@@ -477,7 +478,7 @@ class BitCast(Operator):
         return (TensorType(self.dtype, data.shape),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return elementwise.bit_cast(data, self.dtype, outputs[0].memory_layout)
+        return element_wise.bit_cast(data, self.dtype, outputs[0].memory_layout)
 
     def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
         return Transposed(self, permutation)
@@ -495,7 +496,7 @@ class Not(Unary):
     takes = BOOLEANS
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.logical_not(x)
+        return element_wise.logical_not(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -528,7 +529,7 @@ class IsInf(Predicate):
     detect_positive: bool = True
 
     def element(self, x: Expr) -> Expr:
-        return elementwise.is_infinite(x, self.detect_negative, self.detect_positive)
+        return element_wise.is_infinite(x, self.detect_negative, self.detect_positive)
 
 
 OPS = (

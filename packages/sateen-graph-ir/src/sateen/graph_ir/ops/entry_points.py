@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops.table import OPS
 from sateen.runtime.errors import ArgumentError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 GROUP = "sateen.operators"
 """Of the entry points by which packages offer operators: subclasses of sateen.topi.Operator, or tuples of them."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import Graph, GraphBuilder, Node, TensorType, Value
 from sateen.graph_ir.ops.element_wise import Identity
-from sateen.topi.operator import Operator, require
+from sateen.topi.operators import Operator, require
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import ANY, INTEGERS, NUMBERS
 from sateen.graph_ir.ops.shape import require_axis
-from sateen.topi import gather
-from sateen.topi.dimension import may_be_at_least
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, Operator, require
+from sateen.topi.computations import gather_scatter
+from sateen.topi.dimensions import may_be_at_least
+from sateen.topi.operators import Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 
 def _require_elements(op: Operator, data: TensorType, axes: Sequence[int], result: TensorType) -> None:
@@ -36,7 +37,7 @@ class Gather(Operator):
         return (result,)
 
     def compute(self, data: View, indices: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return gather.gather(data, indices, self.axis, outputs[0].memory_layout)
+        return gather_scatter.gather(data, indices, self.axis, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class GatherElements(Operator):
         return (result,)
 
     def compute(self, data: View, indices: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return gather.gather_elements(data, indices, self.axis, outputs[0].memory_layout)
+        return gather_scatter.gather_elements(data, indices, self.axis, outputs[0].memory_layout)
 
 
 def _require_within(op: Operator, data: TensorType, indices: TensorType, axis: int) -> None:
@@ -88,7 +89,7 @@ class GatherND(Operator):
         return (result,)
 
     def compute(self, data: View, indices: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return gather.gather_nd(data, indices, self.batch_dims, outputs[0].memory_layout)
+        return gather_scatter.gather_nd(data, indices, self.batch_dims, outputs[0].memory_layout)
 
 
 def _depth(op: Operator, indices: TensorType, most: int) -> int:
@@ -108,8 +109,8 @@ class Scatter(Operator):
 
     def check_scatter(self, reduction: str, data: TensorType, indices: TensorType, updates: TensorType) -> None:
         """Raise InferenceError on an unknown reduction, or operands that don't fit together."""
-        known = reduction in gather.REDUCTIONS
-        require(known, self, f"reduction expects one of {', '.join(gather.REDUCTIONS)}, found {reduction!r}")
+        known = reduction in gather_scatter.REDUCTIONS
+        require(known, self, f"reduction expects one of {', '.join(gather_scatter.REDUCTIONS)}, found {reduction!r}")
         (ANY if reduction == "none" else NUMBERS).check(self, "data", data)
         INTEGERS.check(self, "indices", indices)
         require(data.dtype == updates.dtype, self, f"data and updates expect one type, found {data} and {updates}")
@@ -130,7 +131,7 @@ class ScatterElements(Scatter):
         return (TensorType(data.dtype, data.shape),)
 
     def compute(self, data: View, indices: View, updates: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return gather.scatter_elements(data, indices, updates, self.axis, self.reduction)
+        return gather_scatter.scatter_elements(data, indices, updates, self.axis, self.reduction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class ScatterND(Scatter):
         return (TensorType(data.dtype, data.shape),)
 
     def compute(self, data: View, indices: View, updates: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return gather.scatter_nd(data, indices, updates, self.reduction)
+        return gather_scatter.scatter_nd(data, indices, updates, self.reduction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class TensorScatter(Operator):
     def compute(
         self, cache: View, update: View, starts: View | None = None, *, outputs: Sequence[TensorType]
     ) -> Computation:
-        return gather.tensor_scatter(cache, update, starts, self.axis, self.circular, outputs[0].memory_layout)
+        return gather_scatter.tensor_scatter(cache, update, starts, self.axis, self.circular, outputs[0].memory_layout)
 
 
 OPS = (Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sateen.graph_ir.ir import TensorType
-from sateen.topi import layout_conversion
-from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation, Operator, require
+from sateen.topi.computations import layout_conversion
+from sateen.topi.operators import Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import Layout, View
 
 
 @dataclass(frozen=True, slots=True)

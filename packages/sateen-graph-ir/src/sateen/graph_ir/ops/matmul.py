@@ -9,22 +9,19 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.tensor_ir import Machine
-from sateen.topi import matmul, strassen
-from sateen.topi.determinant import determinant
-from sateen.topi.layout import View
-from sateen.topi.operator import (
+from sateen.topi.computations import products
+from sateen.topi.computations.products import CANDIDATES, Packed, Strassen, determinant
+from sateen.topi.methods import Candidate, Method
+from sateen.topi.operators import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
-    Candidate,
-    Computation,
     LayoutChoice,
-    Method,
     Operator,
     Preparation,
     Substitution,
     require,
 )
-from sateen.topi.product import CANDIDATES, Packed, Strassen
-from sateen.topi.types import takes_weight
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View, takes_weight
 
 UNPACKED_SLOWDOWN = 1.1
 """Of a product whose right operand is packed while running."""
@@ -59,7 +56,7 @@ class MatMul(Operator):
 
     def compute(self, a: View, b: View, *, outputs: Sequence[TensorType], method: Packed | None = None) -> Computation:
         """A panel of the right operand tells the method."""
-        return matmul.matmul(a, b, outputs[0].memory_layout)
+        return products.matmul(a, b, outputs[0].memory_layout)
 
     def candidates(
         self, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType], machine: Machine
@@ -69,7 +66,7 @@ class MatMul(Operator):
 
     def substitute(self, method: Method) -> Substitution | None:
         if isinstance(method, Strassen):
-            return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(strassen.transformed)})
+            return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(products.strassen_weight)})
         return None
 
     def layouts(
@@ -84,7 +81,7 @@ class MatMul(Operator):
         if b.rank == 2:
             *rows, _ = a.static_shape
             vectors = 0 if method is None else method.vectors
-            packed = matmul.weight_layout(prod(rows), b.static_shape[1], b.dtype, machine, vectors)
+            packed = products.packed_layout(prod(rows), b.static_shape[1], b.dtype, machine, vectors)
             yield LayoutChoice((None, packed), (None,))
             yield LayoutChoice((None, None), (None,), UNPACKED_SLOWDOWN)
         else:
@@ -98,7 +95,7 @@ class MatMul(Operator):
 class StrassenMatMul(Operator):
     """a [batch, ..., k] · b [k, n] by seven products of quarters, which pass choose_methods makes of MatMul.
 
-    Inputs: a, weight [7, k/2, n/2] (sateen.topi.strassen.transformed), both float32.
+    Inputs: a, weight [7, k/2, n/2] (products.strassen_weight), both float32.
     """
 
     methods: ClassVar[tuple[type[Method], ...]] = (Packed,)
@@ -107,8 +104,9 @@ class StrassenMatMul(Operator):
         require(a.is_static and weight.is_static, self, f"expects known dimensions, found {a} and {weight}")
         require(a.dtype == weight.dtype and str(a.dtype) == "float32", self, f"expects float32, found {a} and {weight}")
         require(
-            a.rank >= 3 and weight.rank == 3 and weight.shape[:1] == (strassen.PRODUCTS,), self,
-            f"expects data of rank 3 or more and a weight [{strassen.PRODUCTS}, k/2, n/2], found {a} and {weight}",
+            a.rank >= 3 and weight.rank == 3 and weight.shape[:1] == (products.STRASSEN_PRODUCTS,), self,
+            f"expects data of rank 3 or more and a weight [{products.STRASSEN_PRODUCTS}, k/2, n/2], "
+            f"found {a} and {weight}",
         )  # fmt: skip
         _, depth, columns = weight.static_shape
         require(
@@ -121,7 +119,7 @@ class StrassenMatMul(Operator):
         self, a: View, weight: View, *, outputs: Sequence[TensorType], method: Packed | None = None
     ) -> Computation:
         """A panel of the weight tells the method."""
-        return strassen.strassen_matmul(a, weight)
+        return products.strassen_matmul(a, weight)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
@@ -133,7 +131,7 @@ class StrassenMatMul(Operator):
     ) -> Iterable[LayoutChoice]:
         lanes, vectors = machine.lanes(), 1 if method is None else method.vectors
         if lanes > 1 and inputs[1].static_shape[2] % (lanes * vectors) == 0:
-            yield LayoutChoice((None, strassen.weight_layout(lanes, vectors)), (None,))
+            yield LayoutChoice((None, products.strassen_weight_layout(lanes, vectors)), (None,))
         yield LayoutChoice((None, None), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:

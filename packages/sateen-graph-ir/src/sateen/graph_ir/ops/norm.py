@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.softmax import infer_along_axis
 from sateen.tensor_ir import Machine
-from sateen.topi import norm
-from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.computations import normalization
+from sateen.topi.operators import LayoutChoice, Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import Layout, View
 
 
 def _require_channels(op: Operator, data: TensorType, named: dict[str, TensorType]) -> None:
@@ -42,7 +43,9 @@ class BatchNormalization(Operator):
     def compute(
         self, data: View, scale: View, bias: View, mean: View, variance: View, *, outputs: Sequence[TensorType]
     ) -> Computation:
-        return norm.batch_normalization(data, scale, bias, mean, variance, self.epsilon, outputs[0].memory_layout)
+        return normalization.batch_normalization(
+            data, scale, bias, mean, variance, self.epsilon, outputs[0].memory_layout
+        )
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
@@ -70,8 +73,8 @@ class InstanceNormalization(Operator):
 
     def compute(self, data: View, scale: View, bias: View, *, outputs: Sequence[TensorType]) -> Computation:
         if data.layout.is_row_major:
-            return norm.group_normalization(data, scale, bias, data.shape[1], self.epsilon)
-        return norm.blocked_instance_normalization(data, scale, bias, self.epsilon)
+            return normalization.group_normalization(data, scale, bias, data.shape[1], self.epsilon)
+        return normalization.blocked_instance_normalization(data, scale, bias, self.epsilon)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
@@ -100,7 +103,7 @@ class GroupNormalization(Operator):
         return (TensorType(data.dtype, data.shape),)
 
     def compute(self, data: View, scale: View, bias: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return norm.group_normalization(data, scale, bias, self.groups, self.epsilon)
+        return normalization.group_normalization(data, scale, bias, self.groups, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class LayerNormalization(Operator):
     def compute(
         self, data: View, scale: View | None = None, bias: View | None = None, *, outputs: Sequence[TensorType]
     ) -> Computation:
-        return norm.layer_normalization(data, scale, bias, self.axis, self.epsilon)
+        return normalization.layer_normalization(data, scale, bias, self.axis, self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ class LRN(Operator):
         return infer_along_axis(self, data, 1)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return norm.local_response_normalization(data, self.size, self.alpha, self.beta, self.bias)
+        return normalization.local_response_normalization(data, self.size, self.alpha, self.beta, self.bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ class LpNormalization(Operator):
         return infer_along_axis(self, data, self.axis)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return norm.lp_normalization(data, self.axis, self.p)
+        return normalization.lp_normalization(data, self.axis, self.p)
 
 
 OPS = (BatchNormalization, GroupNormalization, InstanceNormalization, LRN, LayerNormalization, LpNormalization)

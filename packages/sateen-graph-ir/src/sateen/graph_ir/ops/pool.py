@@ -10,9 +10,10 @@ from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import NUMBERS
 from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
-from sateen.topi import pool
-from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.computations import pooling
+from sateen.topi.operators import LayoutChoice, Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import Layout, View
 
 
 class ChannelWise(Operator):
@@ -51,7 +52,7 @@ class MaxPool(ChannelWise):
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
-        return pool.max_pool(data, window, self.ceil_mode, outputs[0].memory_layout)
+        return pooling.max_pool(data, window, self.ceil_mode, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class MaxPoolIndices(Operator):
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
-        return pool.max_pool_indices(data, window, self.ceil_mode, self.column_major)
+        return pooling.max_pool_indices(data, window, self.ceil_mode, self.column_major)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class AveragePool(ChannelWise):
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         window = window_of(self, self.kernel, self.strides, self.pads, self.dilations)
-        return pool.average_pool(data, window, self.ceil_mode, self.count_include_pad, outputs[0].memory_layout)
+        return pooling.average_pool(data, window, self.ceil_mode, self.count_include_pad, outputs[0].memory_layout)
 
 
 def _require_small_pads(op: Operator, pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int]) -> None:
@@ -125,7 +126,7 @@ class GlobalPool(ChannelWise):
         return (TensorType(data.dtype, (*data.shape[:2], *(1,) * spatial)),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return pool.global_pool(data, self.kind, outputs[0].memory_layout)
+        return pooling.global_pool(data, self.kind, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
-from sateen.topi import quantize
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.computations import quantization
+from sateen.topi.operators import LayoutChoice, Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 
 def _require_factors(
@@ -67,7 +68,7 @@ class Dequantize(Quantisation):
         self, data: View, scale: View, zero_point: View | None = None, *, outputs: Sequence[TensorType]
     ) -> Computation:
         layout = outputs[0].memory_layout
-        return quantize.dequantize(data, scale, zero_point, self.axis, self.block, layout)
+        return quantization.dequantize(data, scale, zero_point, self.axis, self.block, layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Quantize(Quantisation):
         self, data: View, scale: View, zero_point: View | None = None, *, outputs: Sequence[TensorType]
     ) -> Computation:
         layout = outputs[0].memory_layout
-        return quantize.quantize(data, scale, zero_point, self.dtype, self.axis, self.block, layout)
+        return quantization.quantize(data, scale, zero_point, self.dtype, self.axis, self.block, layout)
 
 
 OPS = (Dequantize, Quantize)

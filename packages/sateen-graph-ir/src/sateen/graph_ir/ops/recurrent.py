@@ -9,9 +9,10 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import TensorType
 from sateen.tensor_ir import Machine
-from sateen.topi import recurrent
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.computations import recurrent
+from sateen.topi.operators import LayoutChoice, Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 """By ONNX name: whether each direction runs backwards in time."""

@@ -10,10 +10,11 @@ from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, ElementKind
 from sateen.graph_ir.ops.shape import require_axis
 from sateen.tensor_ir import Machine
-from sateen.topi import ordered, reduce
-from sateen.topi.dimension import may_be_at_least
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
+from sateen.topi.computations import ordered, reductions
+from sateen.topi.dimensions import may_be_at_least
+from sateen.topi.operators import LayoutChoice, Operator, Transposed, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 
 def _spatial_layouts(axes: Sequence[int], keepdims: bool, inputs: Sequence[TensorType]) -> Iterable[LayoutChoice]:
@@ -42,10 +43,10 @@ class Reduce(Operator):
         require(len(set(self.axes)) == len(self.axes), self, f"axes expects each axis once, found {list(self.axes)}")
         empty = [axis for axis in self.axes if data.shape[axis] == 0]
         require(not (self.needs_terms and empty), self, f"data {data} has no elements along axes {empty}")
-        return (TensorType(data.dtype, reduce.reduced_shape(data.shape, self.axes, self.keepdims)),)
+        return (TensorType(data.dtype, reductions.reduced_shape(data.shape, self.axes, self.keepdims)),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return reduce.reduce(data, self.axes, self.keepdims, self.kind, outputs[0].memory_layout)
+        return reductions.reduce(data, self.axes, self.keepdims, self.kind, outputs[0].memory_layout)
 
     def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
         axes = tuple(sorted(permutation[axis] for axis in self.axes))
@@ -153,7 +154,7 @@ class ReduceLogSumExp(Reduce):
     keepdims: bool = True
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return reduce.reduce_log_sum_exp(data, self.axes, self.keepdims, outputs[0].memory_layout)
+        return reductions.reduce_log_sum_exp(data, self.axes, self.keepdims, outputs[0].memory_layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +172,11 @@ class ArgExtremum(Operator):
         extent = data.shape[self.axis]
         fits = may_be_at_least(extent, 1) and may_be_at_least(-extent, 1 - (1 << 31))
         require(fits, self, f"axis {self.axis} expects 1 to 2^31 - 1 elements, found {data}")
-        return (TensorType.of("int64", reduce.reduced_shape(data.shape, (self.axis,), self.keepdims)),)
+        return (TensorType.of("int64", reductions.reduced_shape(data.shape, (self.axis,), self.keepdims)),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         last, layout = self.select_last_index, outputs[0].memory_layout
-        return reduce.arg_extremum(data, self.axis, self.keepdims, self.largest, last, layout)
+        return reductions.arg_extremum(data, self.axis, self.keepdims, self.largest, last, layout)
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.tensor_ir import Machine
-from sateen.topi import resize
-from sateen.topi.dimension import listed, may_be_at_least, numbers
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, require
+from sateen.topi.computations import resizing
+from sateen.topi.dimensions import listed, may_be_at_least, numbers
+from sateen.topi.operators import LayoutChoice, Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 LARGEST = 1 << 15
 """Of an extent: the positions along an axis are tables that are made while compiling."""
@@ -45,9 +46,9 @@ class Resize(Operator):
         require(len(self.scales) in (0, rank), self, f"expects {rank} scales, found {list(self.scales)}")
         require(all(s > 0 for s in self.scales), self, f"expects scales above 0, found {list(self.scales)}")
         for name, value, known in (
-            ("mode", self.mode, resize.MODES),
-            ("coordinate_transformation", self.coordinate_transformation, resize.COORDINATES),
-            ("nearest_mode", self.nearest_mode, resize.NEAREST_MODES),
+            ("mode", self.mode, resizing.MODES),
+            ("coordinate_transformation", self.coordinate_transformation, resizing.COORDINATES),
+            ("nearest_mode", self.nearest_mode, resizing.NEAREST_MODES),
         ):
             require(value in known, self, f"expects {name} of {', '.join(known)}, found {value!r}")
         crops = self.coordinate_transformation == "tf_crop_and_resize"
@@ -60,20 +61,20 @@ class Resize(Operator):
         return (TensorType(data.dtype, self.sizes),)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        how = resize.Interpolation(
+        how = resizing.Interpolation(
             self.mode, self.coordinate_transformation, self.nearest_mode, self.cubic_coeff_a, self.exclude_outside,
             self.antialias, self.extrapolation_value,
         )  # fmt: skip
-        return resize.resize(data, self._axes(data.shape), how, outputs[0].memory_layout)
+        return resizing.resize(data, self._axes(data.shape), how, outputs[0].memory_layout)
 
-    def _axes(self, shape: Sequence[int]) -> list[resize.AxisResize]:
+    def _axes(self, shape: Sequence[int]) -> list[resizing.AxisResize]:
         """The axes of data that change, or of which a part is taken."""
         rank, sizes = len(shape), numbers(self.sizes)
         scales = self.scales or tuple(after / before for before, after in zip(shape, sizes, strict=True))
         crops = self.coordinate_transformation == "tf_crop_and_resize"
         regions = [(self.roi[d], self.roi[rank + d]) if crops else (0.0, 1.0) for d in range(rank)]
         return [
-            resize.AxisResize(d, shape[d], sizes[d], scales[d], regions[d])
+            resizing.AxisResize(d, shape[d], sizes[d], scales[d], regions[d])
             for d in range(rank)
             if shape[d] != sizes[d] or scales[d] != 1.0 or regions[d] != (0.0, 1.0)
         ]

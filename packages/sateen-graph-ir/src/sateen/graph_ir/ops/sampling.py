@@ -9,10 +9,11 @@ from math import prod
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
 from sateen.graph_ir.ops.window import window_of
-from sateen.topi import sampling
-from sateen.topi.dimension import listed, may_be_at_least
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, Operator, require
+from sateen.topi.computations import sampling
+from sateen.topi.dimensions import listed, may_be_at_least
+from sateen.topi.operators import Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 
 def _require_one_of(op: Operator, name: str, value: str, known: Sequence[str]) -> None:

@@ -10,10 +10,11 @@ from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.broadcast import broadcast_types
 from sateen.graph_ir.ops.element_kinds import ANY, NUMBERS, require_literal
 from sateen.tensor_ir import Machine
-from sateen.topi import broadcast, shape
-from sateen.topi.dimension import listed, may_be_at_least, numbers, product, rounded_up
-from sateen.topi.layout import Layout, View
-from sateen.topi.operator import Computation, LayoutChoice, Operator, Transposed, require
+from sateen.topi.computations import broadcast, shape
+from sateen.topi.dimensions import listed, may_be_at_least, numbers, product, rounded_up
+from sateen.topi.operators import LayoutChoice, Operator, Transposed, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import Layout, View
 
 V = TypeVar("V")
 

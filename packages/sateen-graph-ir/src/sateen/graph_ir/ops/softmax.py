@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sateen.graph_ir.ir import TensorType
-from sateen.topi import softmax
-from sateen.topi.layout import View
-from sateen.topi.operator import Computation, Operator, require
+from sateen.topi.computations import softmaxes
+from sateen.topi.operators import Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import View
 
 
 def infer_along_axis(op: Operator, data: TensorType, axis: int) -> tuple[TensorType, ...]:
@@ -28,7 +29,7 @@ class Softmax(Operator):
         return infer_along_axis(self, data, self.axis)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return softmax.softmax(data, self.axis)
+        return softmaxes.softmax(data, self.axis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class LogSoftmax(Operator):
         return infer_along_axis(self, data, self.axis)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
-        return softmax.log_softmax(data, self.axis)
+        return softmaxes.log_softmax(data, self.axis)
 
 
 OPS = (LogSoftmax, Softmax)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.graph_ir.ir import Dim, TensorType
-from sateen.topi.dimension import may_be_at_least
-from sateen.topi.operator import Operator, require
-from sateen.topi.window import Window
+from sateen.topi.computations.windows import Window
+from sateen.topi.dimensions import may_be_at_least
+from sateen.topi.operators import Operator, require
 
 LARGEST = 1 << 24
 """Of a window's numbers: positions computed from them stay far from the end of int64."""

@@ -9,7 +9,7 @@ from typing import Any
 from sateen.graph_ir.ir import Dimension, Graph, Node, TensorType, Value
 from sateen.graph_ir.passes.infer_types import with_inputs
 from sateen.runtime.errors import InferenceError
-from sateen.topi.dimension import bind
+from sateen.topi.dimensions import bind
 
 
 def bind_dims(graph: Graph, dims: Mapping[str, int]) -> Graph:

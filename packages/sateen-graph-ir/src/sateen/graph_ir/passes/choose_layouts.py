@@ -6,7 +6,7 @@ from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.ops import ConvertLayout
 from sateen.graph_ir.passes.layout_search import Choices, Costs, greedy, in_layout, least
 from sateen.tensor_ir import Machine
-from sateen.topi.layout import Layout
+from sateen.topi.types import Layout
 
 CLEARLY = 0.99
 """Of the greedy choice's estimate, what is better than that."""

@@ -7,7 +7,8 @@ from math import inf
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Problem, Value
 from sateen.tensor_ir import Machine
-from sateen.topi.operator import NUMERICS, Method, Operator, Substitution
+from sateen.topi.methods import NUMERICS, Method
+from sateen.topi.operators import Operator, Substitution
 
 MOST_LOSS = 1e-5
 """Of Σ|w| times the largest input that an element depends on: what it may lose by a method (semantics 4.8)."""

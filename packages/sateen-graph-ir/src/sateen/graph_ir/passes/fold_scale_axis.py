@@ -9,7 +9,7 @@ import numpy as np
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, NodeSpan, Value
 from sateen.graph_ir.ops import Add, Conv, ConvTranspose, Divide, MatMul, Multiply, Relu, Subtract
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def fold_scale_axis(graph: Graph) -> Graph:

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field, replace
 from sateen.graph_ir.ir import Graph, GraphBuilder, Node, Value, note_node
 from sateen.graph_ir.memory import find_views
 from sateen.graph_ir.ops import Control, Fused
-from sateen.topi.kind import Kind, kind_of
-from sateen.topi.layout import View, placeholder
-from sateen.topi.operator import Computation
-from sateen.topi.tiling import reads_in_place
+from sateen.topi.schedules import Computation, Kind, kind_of, reads_in_place
+from sateen.topi.types import View, placeholder
 
 MOST_NODES = 64
 """Nodes of a group at most, each counted as often as it is inlined; larger ones gain nothing and compile slowly."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sateen.graph_ir.ir import Graph, TensorType, Value, infer, note_node
 from sateen.graph_ir.ops import Control
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def infer_types(graph: Graph) -> Graph:

@@ -8,9 +8,8 @@ from math import prod
 
 from sateen.graph_ir.ir import Graph, Node, TensorType, Value
 from sateen.tensor_ir import Machine
-from sateen.topi.layout import Layout
-from sateen.topi.operator import LayoutChoice
-from sateen.topi.tiling import FLOAT32
+from sateen.topi.operators import LayoutChoice
+from sateen.topi.types import FLOAT32, Layout
 
 Choices = Mapping[Node, LayoutChoice]
 

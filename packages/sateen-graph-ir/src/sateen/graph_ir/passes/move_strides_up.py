@@ -8,7 +8,7 @@ from dataclasses import replace
 from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.ops import Control, Conv, Slice
 from sateen.graph_ir.passes.fuse import compute_node
-from sateen.topi.kind import Kind
+from sateen.topi.schedules import Kind
 
 Strides = tuple[int, ...]
 
@@ -61,12 +61,12 @@ def _movable(graph: Graph) -> set[Node]:
     producers = graph.producers()
     for node in graph.nodes:
         above = [producers[v] for v in node.inputs if v in producers]
-        if isinstance(node.op, Conv) or (any(n in movable for n in above) and _is_elementwise(node)):
+        if isinstance(node.op, Conv) or (any(n in movable for n in above) and _is_element_wise(node)):
             movable.add(node)
     return movable
 
 
-def _is_elementwise(node: Node) -> bool:
+def _is_element_wise(node: Node) -> bool:
     """Whether operands have the shape of the result, whose element they map, or one element per channel at most."""
     if isinstance(node.op, Control) or len(node.outputs) != 1 or node.outputs[0].type.rank < 3:
         return False

@@ -23,7 +23,7 @@ from sateen.graph_ir.passes.simplify_inference import simplify_inference
 from sateen.graph_ir.passes.sink_transposes import sink_transposes
 from sateen.runtime import ArgumentError, Target
 from sateen.tensor_ir import Machine
-from sateen.topi.operator import NUMERICS
+from sateen.topi.methods import NUMERICS
 
 
 def default_pipeline(target: Target, numerics: str = "default", known: Known = nothing_known) -> Pipeline:

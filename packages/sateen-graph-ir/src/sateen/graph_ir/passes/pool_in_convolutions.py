@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sateen.graph_ir.ir import Graph, GraphRewriter, Node
 from sateen.graph_ir.ops import Clip, LeakyRelu, MaxPool, Relu, WinogradConv
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def pool_in_convolutions(graph: Graph) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sateen.graph_ir.ir import Graph
 from sateen.runtime.errors import InferenceError
-from sateen.topi.dimension import symbols_of
+from sateen.topi.dimensions import symbols_of
 
 
 def require_sizes(graph: Graph) -> Graph:

@@ -74,5 +74,3 @@ def pass_name(pass_: Pass) -> str:
     while isinstance(pass_, partial):
         pass_ = pass_.func
     return getattr(pass_, "__name__", type(pass_).__name__)
-
-

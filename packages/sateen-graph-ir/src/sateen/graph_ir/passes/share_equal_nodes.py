@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, TensorType, Value
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def share_equal_nodes(graph: Graph) -> Graph:

@@ -32,8 +32,8 @@ from sateen.graph_ir.ops import (
     Tile,
     Transpose,
 )
-from sateen.topi.dimension import numbers
-from sateen.topi.operator import Operator
+from sateen.topi.dimensions import numbers
+from sateen.topi.operators import Operator
 
 
 def simplify(graph: Graph) -> Graph:

@@ -16,7 +16,7 @@ from sateen.runtime.errors import ArgumentError, ExecutionError, SessionCrashedE
 from sateen.runtime.isolation import isolated
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen import receive_message, send_message
-from sateen.topi.operator import Method
+from sateen.topi.methods import Method
 
 
 @dataclass(frozen=True, slots=True)

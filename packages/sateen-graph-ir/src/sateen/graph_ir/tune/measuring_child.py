@@ -27,8 +27,7 @@ from sateen.runtime.session_child import limit_memory
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine, build_functions
 from sateen.tensor_ir.codegen import receive_message, send_message
-from sateen.topi.method import parse_method
-from sateen.topi.operator import Method
+from sateen.topi.methods import Method, parse_method
 
 MEMORY_BYTES = 8 << 30
 """That the work may take."""

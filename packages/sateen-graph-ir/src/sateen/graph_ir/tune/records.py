@@ -19,8 +19,7 @@ from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Known
 from sateen.runtime.errors import ArgumentError, TargetError
 from sateen.runtime.target import Target
-from sateen.topi.method import parse_method
-from sateen.topi.operator import Method
+from sateen.topi.methods import Method, parse_method
 
 MOST_BYTES = 64 << 20
 """Of a file of records."""

@@ -16,7 +16,7 @@ from sateen.graph_ir.tune.records import Record
 from sateen.runtime.errors import ExecutionError, SateenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine
-from sateen.topi.operator import NUMERICS, Candidate, Method
+from sateen.topi.methods import NUMERICS, Candidate, Method
 
 OTHERS = 4
 """One other candidate is measured for so many of those with the best estimates."""

@@ -10,7 +10,7 @@ from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import Det, MatMul, Reshape, Transpose
 from sateen.runtime.errors import FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def _binary(make: Callable[[OnnxNode], Operator]) -> Converter:

@@ -10,8 +10,8 @@ from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ir import Dim, Value
 from sateen.graph_ir.ops import BroadcastTo, MatMul, ReduceSum, Reshape, Slice, Transpose
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimension import product, symbols_of
-from sateen.topi.operator import Operator
+from sateen.topi.dimensions import product, symbols_of
+from sateen.topi.operators import Operator
 
 _SPELLING = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 

@@ -14,7 +14,7 @@ from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir import ops
 from sateen.graph_ir.ops import Add, BroadcastTo, Maximum, Minimum, Multiply
 from sateen.runtime.dtype import DType
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 
 def _unary(make: Callable[[OnnxNode], Operator]) -> Converter:

@@ -22,7 +22,7 @@ from sateen.graph_ir.ops import (
 )
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimension import product
+from sateen.topi.dimensions import product
 
 
 def _gather(node: OnnxNode) -> Operand:

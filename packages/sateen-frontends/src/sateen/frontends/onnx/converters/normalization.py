@@ -22,8 +22,8 @@ from sateen.graph_ir.ops import (
     Subtract,
 )
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimension import product
-from sateen.topi.operator import Operator
+from sateen.topi.dimensions import product
+from sateen.topi.operators import Operator
 
 
 def _batch_normalization(node: OnnxNode) -> Operand | Sequence[Operand]:

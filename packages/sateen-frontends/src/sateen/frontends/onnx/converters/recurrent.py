@@ -10,7 +10,7 @@ from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import DIRECTIONS, GRU, LSTM, RNN, Cast, Recurrent, Transpose
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 _PARAMETERS = {
     "Affine": 2,

@@ -12,7 +12,7 @@ from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ops import OneHot, Reshape
 from sateen.runtime.errors import FrontendError
-from sateen.topi.operator import Operator
+from sateen.topi.operators import Operator
 
 _PLAIN = frozenset({"ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
 """Operators that give their input where they reduce no axis: log e^x is x, however large e^x is."""

@@ -14,7 +14,7 @@ from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ir import Dim
 from sateen.graph_ir.ops import Resize
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimension import symbols_of
+from sateen.topi.dimensions import symbols_of
 
 LARGEST_SCALE = 1 << 24
 """The integer up to which float32 holds all integers."""

@@ -23,8 +23,8 @@ from sateen.graph_ir.ir import Array, Dim
 from sateen.graph_ir.ops import Add, Cast, CumSum, Where
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, FrontendError
-from sateen.topi.broadcast import broadcast_shape
-from sateen.topi.dimension import divided, least, listed, may_be_at_least, product, rounded_up, symbols_of
+from sateen.topi.computations.broadcast import broadcast_shape
+from sateen.topi.dimensions import divided, least, listed, may_be_at_least, product, rounded_up, symbols_of
 from sateen.topi.types import MOST_DIMENSIONS
 
 FARTHEST = (1 << 31) - 1

@@ -29,9 +29,9 @@ from sateen.graph_ir.ops import (
 )
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimension import rounded_up
-from sateen.topi.operator import Operator
-from sateen.topi.window import Window as TopiWindow
+from sateen.topi.computations.windows import Window as TopiWindow
+from sateen.topi.dimensions import rounded_up
+from sateen.topi.operators import Operator
 
 
 @dataclass(frozen=True, slots=True)

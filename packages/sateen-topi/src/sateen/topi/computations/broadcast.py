@@ -1,0 +1,153 @@
+"""Operators of two and more inputs that broadcast by NumPy's rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sateen.runtime.errors import ArgumentError
+from sateen.tensor_ir import te
+from sateen.tensor_ir.te import Expr
+from sateen.topi.computations.arguments import (
+    of_expressions,
+    require,
+    require_broadcast,
+    require_integers,
+    require_views,
+)
+from sateen.topi.computations.element_wise import is_unsigned
+from sateen.topi.schedules import Computation
+from sateen.topi.types import Layout, View, compute
+
+
+def broadcast_shape(*shapes: Sequence[Any]) -> tuple[Any, ...]:
+    """The common shape (NumPy's rules) of extents, which may be symbols. Raises ArgumentError where there is none."""
+    rank = max(map(len, shapes))
+    result = []
+    for d in range(rank):
+        extents = {s[d - rank + len(s)] for s in shapes if d - rank + len(s) >= 0} - {1}
+        if len(extents) > 1:
+            found = " and ".join("[" + ", ".join(map(str, s)) + "]" for s in shapes)
+            raise ArgumentError(f"shapes {found} differ in dimension {d} of the common shape")
+        result.append(extents.pop() if extents else 1)
+    return tuple(result)
+
+
+def element(x: View, index: Sequence[Expr]) -> Expr:
+    """The element of x at an index of a shape that x broadcasts to."""
+    own = index[len(index) - len(x.shape) :]
+    return x(*(te.const(0) if extent == 1 else i for i, extent in zip(own, x.shape, strict=True)))
+
+
+def combine(
+    inputs: Sequence[View], function: Callable[..., Expr], name: str, layout: Layout | None = None
+) -> Computation:
+    """function(a, b, …), element by element of the common shape."""
+    require(len(inputs) > 0, name, "at least one input", "none")
+    require_views(name, **{f"input{i}": x for i, x in enumerate(inputs)})
+    shape = broadcast_shape(*(x.shape for x in inputs))
+    return Computation((compute(shape, lambda *i: function(*(element(x, i) for x in inputs)), name, layout),))
+
+
+def broadcast_to(x: View, shape: Sequence[int], layout: Layout | None = None) -> Computation:
+    """x repeated along the axes where it has one element or none."""
+    require_views("broadcast_to", x=x)
+    require_integers("broadcast_to", "shape", shape, len(shape), 0)
+    require_broadcast("broadcast_to", "x", x, shape)
+    return Computation((compute(shape, lambda *i: element(x, i), "broadcast_to", layout),))
+
+
+# Functions of scalar expressions.
+
+
+@of_expressions
+def divide(a: Expr, b: Expr) -> Expr:
+    """a / b; of integers rounded towards zero, 0 where b is."""
+    if a.dtype.is_float:
+        return a / b
+    floor, zero = a // b, te.const(0, a.dtype)
+    if is_unsigned(a):
+        return floor
+    inexact = (a % b).not_equal(0)
+    return te.select(te.all((a < zero).not_equal(b < zero), inexact), floor + te.const(1, a.dtype), floor)
+
+
+@of_expressions
+def modulo(a: Expr, b: Expr) -> Expr:
+    """The remainder with the divisor's sign: Python's %."""
+    if a.dtype.is_int:
+        return a % b
+    rest = fmod(a, b)
+    zero = te.select(b < 0, -0.0, te.const(0.0, a.dtype))
+    moved = te.select((rest < 0).not_equal(b < 0), rest + b, rest)
+    return te.select(rest.equal(0.0), zero, moved)
+
+
+@of_expressions
+def fmod(a: Expr, b: Expr) -> Expr:
+    """The remainder with the dividend's sign: C's fmod, of integers as well."""
+    if a.dtype.is_float:
+        return _fmod_float(a, b)
+    if is_unsigned(a):
+        return a % b
+    remainder = a % b
+    foreign = te.all(remainder.not_equal(0), (a < 0).not_equal(b < 0))
+    return te.select(foreign, remainder - b, remainder)
+
+
+def _fmod_float(a: Expr, b: Expr) -> Expr:
+    """Exact: the rest of a division by a correctly rounded quotient fits the type, and so does that by its nearest
+    integer, so each step takes 52 bits off the quotient. The steps cover all quotients of float32, and of float64 those
+    below 2^500, beyond which the result is NaN.
+    """
+    x, y = te.abs(a.astype("float64")), te.abs(b.astype("float64"))
+    rest = x
+    for _ in range(10 if a.dtype.bits == 64 else 6):
+        rest = te.fma(-y, te.round(rest / y), rest)
+    rest = te.select(rest < 0, rest + y, rest)
+    rest = te.select(te.all(rest >= 0, rest < y), rest, math.nan)
+    rest = te.select(te.all(y.equal(math.inf), x < math.inf), x, rest)
+    return te.select(a < 0, -rest, rest).astype(a.dtype)
+
+
+@of_expressions
+def power(a: Expr, b: Expr) -> Expr:
+    """a^b in the type of a; an integer of an integer by squaring, otherwise as C's pow."""
+    if a.dtype.is_float:
+        return te.power(a, b.astype(a.dtype))
+    if b.dtype.is_float:
+        return te.power(a.astype("float64"), b.astype("float64")).astype(a.dtype)
+    return _integer_power(a, b.astype("int64"))
+
+
+def _integer_power(a: Expr, b: Expr) -> Expr:
+    """By squaring over six bits of the exponent. A larger one of the same parity gives the same for 0, 1 and -1, and no
+    result that fits for others; a negative one gives 0 for these."""
+    one, zero = te.const(1, a.dtype), te.const(0, a.dtype)
+    exponent = te.select(b > 63, b % 2 + 62, b)
+    square, result = a, te.select((exponent % 2).equal(1), a, one)
+    for bit in range(1, 6):
+        square = square * square
+        result = te.select((exponent // 2**bit % 2).equal(1), result * square, result)
+    unit = a.equal(one) if is_unsigned(a) else te.any(a.equal(one), a.equal(te.const(-1, a.dtype)))
+    odd = te.select((b % 2).equal(1), a, one)
+    return te.select(b < 0, te.select(unit, odd, zero), result)
+
+
+@of_expressions
+def bit_shift(a: Expr, b: Expr, left: bool) -> Expr:
+    """a shifted by b bits in two's complement; by all of them where b is negative or reaches the width."""
+    within = te.all(b >= 0, b < a.dtype.bits) if not is_unsigned(b) else b < a.dtype.bits
+    zero = te.const(0, a.dtype)
+    if left:
+        return te.select(within, te.left_shift(a, te.select(within, b, zero)), zero)
+    last = te.const(a.dtype.bits - 1, a.dtype)
+    shifted = te.right_shift(a, te.select(within, b, last))
+    return te.select(within, shifted, zero) if is_unsigned(a) else shifted
+
+
+@of_expressions
+def prelu(x: Expr, slope: Expr) -> Expr:
+    """x, or slope·x below 0 (He et al., Delving Deep into Rectifiers, 2015)."""
+    return te.select(x < 0, x * slope, x)

@@ -1,0 +1,33 @@
+"""Convolution and its transpose: computations, methods and schedules, by the kind of machine."""
+
+from sateen.topi.computations.convolution.convolution import conv, conv_layouts
+from sateen.topi.computations.convolution.direct import Direct
+from sateen.topi.computations.convolution.methods import CANDIDATES
+from sateen.topi.computations.convolution.shapes import ConvolutionShapes, OperandLayouts
+from sateen.topi.computations.convolution.transposed_convolution import conv_transpose, conv_transpose_layouts
+from sateen.topi.computations.convolution.winograd import Blocks, Winograd, winograd_conv, winograd_weight_layout
+from sateen.topi.computations.convolution.winograd_transforms import (
+    TRANSFORMS,
+    Transform,
+    winograd_loss,
+    winograd_weight,
+)
+
+__all__ = [
+    "CANDIDATES",
+    "TRANSFORMS",
+    "Blocks",
+    "ConvolutionShapes",
+    "Direct",
+    "OperandLayouts",
+    "Transform",
+    "Winograd",
+    "conv",
+    "conv_layouts",
+    "conv_transpose",
+    "conv_transpose_layouts",
+    "winograd_conv",
+    "winograd_loss",
+    "winograd_weight",
+    "winograd_weight_layout",
+]

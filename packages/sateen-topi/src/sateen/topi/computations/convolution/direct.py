@@ -1,0 +1,194 @@
+"""The direct method of convolution: register tiles of the output, with the estimate of each and their schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from math import gcd, prod
+
+from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir.ir import IterVar
+from sateen.topi.computations.convolution.shapes import ConvolutionShapes, panels
+from sateen.topi.computations.convolution.source import Source, reads_padding
+from sateen.topi.computations.windows import Window
+from sateen.topi.cost import bytes_per_cycle, mean_cycles, tiles_cycles
+from sateen.topi.methods import Candidate, Method
+from sateen.topi.schedules import (
+    Tile,
+    balanced,
+    elements,
+    extent_of,
+    host_of,
+    in_registers,
+    largest_divisor,
+    register_tile,
+    shape_of,
+    share_among_threads,
+)
+from sateen.topi.types import Layout, View
+
+UNROLLED_TERMS = 400
+"""Multiply-adds that an innermost loop holds at most: more don't run faster, but fill the instruction cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direct(Method):
+    """Register tiles of rows x columns of the output, for `vectors` of output channels."""
+
+    rows: int
+    columns: int
+    vectors: int
+
+
+def candidates(problem: ConvolutionShapes, machine: Machine) -> Iterator[Candidate]:
+    """All tiles that fit the registers."""
+    lanes, (outputs, channels, *kernel) = machine.lanes(), problem.weight
+    *_, width = problem.output
+    height = problem.output[-2] if len(problem.output) > 1 else 1
+    shares = channels < lanes and kernel[-1] > 1  # columns share elements of the input, which take registers too
+    padded = reads_padding(problem.window, problem.data[2:], problem.output)
+    registers = machine.vector_registers
+    if channels > lanes and channels % lanes:  # a sum in two loops, between which LLVM spills large tiles
+        registers = registers * 2 // 3
+    for vectors in panels(outputs, lanes):
+        most = (registers - 1 - vectors) // vectors // (2 if shares else 1)
+        for columns in dict.fromkeys(balanced(width, n) for n in range(1, most + 1)):
+            tallest = min(height, most // columns) if columns == width and not padded else 1
+            for rows in dict.fromkeys(balanced(height, n) for n in range(1, tallest + 1)):
+                method = Direct(rows, columns, vectors)
+                yield Candidate(method, _cycles(problem, method, machine))
+
+
+def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> float:
+    batch = problem.data[0]
+    *outer, width = problem.output
+    terms = prod(problem.weight[1:])
+    groups = -(-problem.weight[0] // (machine.lanes() * method.vectors))
+    row = partial(tiles_cycles, vectors=method.vectors, terms=terms, machine=machine)
+    strips, rest = divmod(prod(outer), method.rows)
+    cycles = strips * row(width * method.rows, method.columns * method.rows)
+    if rest:
+        cycles += row(width * rest, method.columns * rest)
+    image = 4 * prod(problem.data[1:])
+    traffic = image / bytes_per_cycle(image, machine) * machine.rates.exposed
+    parts = batch * groups * prod(outer)
+    return mean_cycles(batch * groups * (cycles + traffic), 4 * prod(problem.weight), method.vectors, parts, machine)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A convolution's stages and how to schedule them."""
+
+    master: te.Tensor
+    result: te.Tensor
+    channel: IterVar | None
+    kernel: list[IterVar]
+    window: Window
+    groups: int
+    weight: View
+    layout: Layout
+    source: Source
+    method: Direct | None
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds over the vector length of a small machine: comparable to elements moved."""
+        terms = prod(self.window.kernel) * (extent_of(self.channel.extent) if self.channel is not None else 1)
+        return elements(self.master) * max(1, terms // 8)
+
+    @property
+    def _block(self) -> int:
+        """Input channels that lie together in a panel of weights; 1: none."""
+        return 1 if self.channel is None else gcd(extent_of(self.channel.extent), self.weight.layout.block_of(1))
+
+    def schedule_blocked(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """Register tiles of columns (rows too where a row is short) x vectors of output channels.
+
+        One group of output channels runs over the whole image before the next, so that its weights stay in the cache.
+        """
+        self.source.schedule(s, machine)
+        host = host_of(s, self.result, output, machine)
+        tile = Tile.of(s, self.master, host)
+        stage = s[host]
+        n, ob, *spatial, oi = stage.axes
+        *_, width, _ = shape_of(host)
+        lanes = self.layout.block_of(1)
+        blocks = extent_of(ob.extent) // (1 if self.groups == 1 or self.channel is None else self.groups)
+        vectors = self._vectors_of_tile(blocks, lanes)
+        most = (machine.vector_registers - 1 - vectors) // vectors
+        if self._block == 1 and self.window.kernel[-1] > 1:
+            most //= 2  # neighbouring columns share elements of the input, which take registers too
+        height = 0 if self.method is None else self.method.rows
+        columns = balanced(width, most) if self.method is None else self.method.columns
+        obo, obi = stage.split(ob, vectors, tail="partition")
+        xo, xi = stage.split(spatial[-1], columns, tail="partition")
+        rows: list[IterVar] = []
+        if len(spatial) > 1 and columns == width and not self.source.is_conditional:
+            height = height or balanced(extent_of(spatial[-2].extent), most // columns)
+            yo, yi = stage.split(spatial[-2], height, tail="partition")
+            spatial, rows = [*spatial[:-2], yo, xo], [yi]
+        else:
+            spatial = [*spatial[:-1], xo]
+        if self.source.pads_columns:
+            stage.pragma(xo, "partition")
+        stage.reorder(n, obo, *spatial, *rows, xi, obi, oi)
+        place = share_among_threads(stage, [n, obo, *spatial], self.work)
+        tile.place(stage, place, [*rows, xi, obi, oi], lanes)
+        self._reduce(tile.part, columns * vectors)
+
+    def _vectors_of_tile(self, blocks: int, lanes: int) -> int:
+        """As many as a panel of weights has."""
+        if self.channel is None and self.groups > 1:
+            return 1
+        panel = self.weight.layout.block_of(0)
+        return panel // lanes if panel >= lanes and blocks % (panel // lanes) == 0 else 1
+
+    def _reduce(self, stage: te.Stage, tile: int) -> None:
+        """Order of the reduction: blocks of channels, kernel, channels of a block; the innermost are unrolled."""
+        n, ob, *spatial, oi = stage.axes
+        data = [n, *spatial, ob]
+        axes = dict(zip(self.master.op.reduce_axis, stage.op.reduce_axis, strict=True))
+        kernel = [axes[k] for k in self.kernel]
+        inner: list[IterVar] = []
+        outer: list[IterVar] = []
+        budget = max(1, UNROLLED_TERMS // tile)
+        columns = extent_of(kernel[-1].extent)
+        if self.source.pads_columns or (self.channel is None and columns <= budget):
+            stage.unroll(kernel[-1])
+            budget = max(1, budget // columns)
+        if self.channel is not None:
+            block = self._block
+            if block == 1:
+                outer = [axes[self.channel]]
+            else:
+                co, ci = stage.split(axes[self.channel], block)
+                cs, cu = stage.split(ci, largest_divisor(block, min(budget, 4)))
+                outer, inner = [co], [cs, cu]
+                stage.unroll(cu)
+        stage.reorder(*outer, *kernel, *inner, *data, oi)
+        register_tile(stage, *data, oi)
+
+    def schedule_planar(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """Register tiles of output channels x vectors along the last dimension."""
+        self.source.schedule(s, machine)
+        host = host_of(s, self.result, output, machine)
+        tile = in_registers(s, self.master, host)
+        stage = s[host]
+        n, o, *spatial = stage.axes
+        outputs, width, lanes = extent_of(o.extent), shape_of(host)[-1], machine.lanes(self.master.dtype)
+        vectors = min(-(-width // lanes), 2)
+        lanes = min(lanes, width)
+        channels = largest_divisor(outputs // self.groups, (machine.vector_registers - 1 - vectors) // vectors)
+        oo, oi = stage.split(o, channels)
+        xo, xi = stage.split(spatial[-1], vectors * lanes, tail="partition")
+        xv, lane = stage.split(xi, lanes)
+        stage.reorder(n, oo, *spatial[:-1], xo, oi, xv, lane)
+        register_tile(stage, oi, xv, lane)
+        place = share_among_threads(stage, [n, oo, *spatial[:-1], xo], self.work)
+        s[tile].compute_at(stage, place)
+        inner = s[tile]
+        n, o, *spatial = inner.axes
+        xv, lane = inner.split(spatial[-1], lanes, tail="round_up" if self.source.copy is not None else "guard")
+        inner.reorder(*inner.op.reduce_axis, n, *spatial[:-1], o, xv, lane)
+        register_tile(inner, n, *spatial[:-1], o, xv, lane)

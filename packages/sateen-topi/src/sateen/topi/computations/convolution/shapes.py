@@ -1,0 +1,42 @@
+"""What a convolution is to those who choose methods and layouts: shapes and a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sateen.topi.computations.windows import Window
+from sateen.topi.types import Layout
+
+MOST_VECTORS = 8
+"""Of output channels in a register tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionShapes:
+    """A convolution of float32: shapes of data [N, C, …] and weight [O, C, …], in one group."""
+
+    data: tuple[int, ...]
+    weight: tuple[int, ...]
+    window: Window
+
+    @property
+    def output(self) -> tuple[int, ...]:
+        """The spatial extents of the result."""
+        return self.window.output(self.data[2:])
+
+
+@dataclass(frozen=True, slots=True)
+class OperandLayouts:
+    """The layouts of the operands of a convolution, or of its transpose."""
+
+    data: Layout | None
+    weight: Layout | None
+    bias: Layout | None
+    output: Layout | None
+
+
+def panels(outputs: int, lanes: int) -> Iterator[int]:
+    """Numbers of vectors that divide the blocks of output channels."""
+    blocks = -(-outputs // lanes)
+    return (v for v in range(1, MOST_VECTORS + 1) if blocks % v == 0)

@@ -1,0 +1,193 @@
+"""Operators whose indices are data: gather reads at them, scatter writes.
+
+A negative index counts from the end of its axis. An index out of range is an error in the user's data that a kernel
+can't report: a gather reads the nearest element, a scatter leaves that update out. Memory beyond is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.te import Expr, ir_builder
+from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.computations.arguments import (
+    require,
+    require_axis,
+    require_count,
+    require_one_of,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_views,
+    require_whole_numbers,
+)
+from sateen.topi.schedules import Computation, loops, vector_of
+from sateen.topi.types import Layout, View, compute
+
+
+def position(index: Expr, extent: int) -> Expr:
+    """A place in [0, extent) from an index in [-extent, extent); the nearest to one that is out of range."""
+    place = index.astype("index")
+    return te.minimum(te.maximum(te.select(place < 0, place + extent, place), 0), extent - 1)
+
+
+def gather(data: View, indices: View, axis: int, layout: Layout | None = None) -> Computation:
+    """output[a…, i…, b…] = data[a…, indices[i…], b…], the index at `axis`."""
+    require_views("gather", data=data, indices=indices)
+    require_whole_numbers("gather", indices=indices)
+    require_axis("gather", axis, data.ndim)
+    rank = indices.ndim
+
+    def element(*index: Expr) -> Expr:
+        place = position(indices(*index[axis : axis + rank]), data.shape[axis])
+        return data(*index[:axis], place, *index[axis + rank :])
+
+    shape = (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :])
+    return Computation((compute(shape, element, "gather", layout),))
+
+
+def gather_elements(data: View, indices: View, axis: int, layout: Layout | None = None) -> Computation:
+    """output[a…, j, b…] = data[a…, indices[a…, j, b…], b…], the index at `axis`."""
+    require_views("gather_elements", data=data, indices=indices)
+    _require_elements("gather_elements", data, indices, axis)
+
+    def element(*index: Expr) -> Expr:
+        return data(*index[:axis], position(indices(*index), data.shape[axis]), *index[axis + 1 :])
+
+    return Computation((compute(indices.shape, element, "gather_elements", layout),))
+
+
+def gather_nd(data: View, indices: View, batch_dims: int = 0, layout: Layout | None = None) -> Computation:
+    """output[a…, i…, b…] = data[a…, *indices[a…, i…], b…]: the last axis of `indices` holds an index per axis of data
+    after the batch."""
+    require_views("gather_nd", data=data, indices=indices)
+    require_whole_numbers("gather_nd", indices=indices)
+    require_count("gather_nd", "batch_dims", batch_dims, 0, min(data.ndim, indices.ndim) - 1)
+    batch = data.shape[:batch_dims]
+    require(indices.shape[:batch_dims] == batch, "gather_nd", f"indices for a batch {list(batch)}", list(indices.shape))
+    require_count("gather_nd", "last axis of indices", indices.shape[-1], 1, data.ndim - batch_dims)
+    depth, outer = indices.shape[-1], indices.ndim - 1
+
+    def element(*index: Expr) -> Expr:
+        own = index[:outer]
+        places = [position(indices(*own, te.const(d)), data.shape[batch_dims + d]) for d in range(depth)]
+        return data(*index[:batch_dims], *places, *index[outer:])
+
+    shape = (*indices.shape[:-1], *data.shape[batch_dims + depth :])
+    return Computation((compute(shape, element, "gather_nd", layout),))
+
+
+def _require_elements(operator: str, data: View, indices: View, axis: int) -> None:
+    """Indices that reach as far as data along all axes but `axis`, at most."""
+    require_whole_numbers(operator, indices=indices)
+    require_rank(operator, "indices", indices, data.ndim)
+    require_axis(operator, axis, data.ndim)
+    within = all(d == axis or n <= m for d, (n, m) in enumerate(zip(indices.shape, data.shape, strict=True)))
+    require(within, operator, f"indices within {list(data.shape)} but along axis {axis}", list(indices.shape))
+
+
+REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "none": lambda old, new: new,
+    "add": lambda old, new: old + new,
+    "mul": lambda old, new: old * new,
+    "max": te.maximum,
+    "min": te.minimum,
+}
+"""What a scatter makes of an element and its update. Updates of one element are applied in order."""
+
+
+def scatter_elements(data: View, indices: View, updates: View, axis: int, reduction: str = "none") -> Computation:
+    """A copy of data in which element [a…, indices[a…, j, b…], b…] is updated by updates[a…, j, b…]. Row-major."""
+    require_views("scatter_elements", data=data, indices=indices, updates=updates)
+    _require_elements("scatter_elements", data, indices, axis)
+    require_same_type("scatter_elements", data=data, updates=updates)
+    require_shape("scatter_elements", "updates", updates, indices.shape)
+    require_one_of("scatter_elements", "reduction", reduction, REDUCTIONS)
+
+    def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
+        with loops(ib, indices.shape) as index:
+            place = ib.let("place", chosen[tuple(index)].astype("index"))
+            where = ib.let("where", te.select(place < 0, place + data.shape[axis], place))
+            target = (*index[:axis], where, *index[axis + 1 :])
+            with ib.if_scope(te.all(where >= 0, where < data.shape[axis])):
+                out[target] = REDUCTIONS[reduction](out[target], new[tuple(index)])
+
+    return _scatter(data, indices, updates, write)
+
+
+def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none") -> Computation:
+    """A copy of data in which the slice at [*indices[i…]] is updated by updates[i…]. Row-major."""
+    require_views("scatter_nd", data=data, indices=indices, updates=updates)
+    require_whole_numbers("scatter_nd", indices=indices)
+    require_rank("scatter_nd", "indices", indices, 1, or_more=True)
+    require_count("scatter_nd", "last axis of indices", indices.shape[-1], 1, data.ndim)
+    require_same_type("scatter_nd", data=data, updates=updates)
+    require_shape("scatter_nd", "updates", updates, (*indices.shape[:-1], *data.shape[indices.shape[-1] :]))
+    require_one_of("scatter_nd", "reduction", reduction, REDUCTIONS)
+    depth = indices.shape[-1]
+
+    def write(ib: IRBuilder, out: BufferPointer, chosen: BufferPointer, new: BufferPointer) -> None:
+        with loops(ib, indices.shape[:-1]) as index:
+            places = []
+            for d in range(depth):
+                place = ib.let(f"place{d}", chosen[(*index, d)].astype("index"))
+                places.append(ib.let(f"where{d}", te.select(place < 0, place + data.shape[d], place)))
+            inside = [c for p, extent in zip(places, data.shape, strict=False) for c in (p >= 0, p < extent)]
+            with ib.if_scope(te.all(*inside)), loops(ib, data.shape[depth:], vector_of(data)) as rest:
+                target = (*places, *rest)
+                out[target] = REDUCTIONS[reduction](out[target], new[(*index, *rest)])
+
+    return _scatter(data, indices, updates, write)
+
+
+def tensor_scatter(
+    cache: View, update: View, starts: View | None, axis: int, circular: bool = False, layout: Layout | None = None
+) -> Computation:
+    """The cache with update[b, …, t, …] at [b, …, starts[b] + t, …], which is beyond the end of `axis` nowhere, or the
+    place that is as far behind its begin where `circular`."""
+    name = "tensor_scatter"
+    require_views(name, cache=cache, update=update, **({} if starts is None else {"starts": starts}))
+    require_same_type(name, cache=cache, update=update)
+    require_axis(name, axis, cache.ndim)
+    require_count(name, "extent of update along the axis", (*update.shape, 0)[axis], 0, cache.shape[axis])
+    along = update.shape[axis : axis + 1]
+    require_shape(name, "update", update, (*cache.shape[:axis], *along, *cache.shape[axis + 1 :]))
+    if starts is not None:
+        require_whole_numbers(name, starts=starts)
+        require_shape(name, "starts", starts, cache.shape[:1])
+    extent, length = cache.shape[axis], update.shape[axis]
+
+    def element(*index: Expr) -> Expr:
+        start = te.const(0) if starts is None else starts(index[0]).astype("index")
+        if circular:
+            t = (index[axis] - start % extent) % extent
+        else:
+            t = index[axis] - te.minimum(te.maximum(start, -length), extent)
+        place = te.minimum(te.maximum(t, 0), max(length - 1, 0))
+        old = cache(*index)
+        if length == 0:
+            return old
+        return te.select(te.all(t >= 0, t < length), update(*index[:axis], place, *index[axis + 1 :]), old)
+
+    return Computation((compute(cache.shape, element, "tensor_scatter", layout),))
+
+
+def _scatter(
+    data: View,
+    indices: View,
+    updates: View,
+    write: Callable[[IRBuilder, BufferPointer, BufferPointer, BufferPointer], None],
+) -> Computation:
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        source, chosen, new = (ib.buffer_ptr(b) for b in ins)
+        out = ib.buffer_ptr(outs[0])
+        with loops(ib, data.shape, vector_of(data)) as index:
+            out[tuple(index)] = source[tuple(index)]
+        write(ib, out, chosen, new)
+        return ib.get()
+
+    inputs = [data.tensor, indices.tensor, updates.tensor]
+    tensor = te.extern(data.shape, inputs, body, name="scatter", dtype=data.dtype)
+    return Computation((View(tensor, data.shape, Layout.row_major(data.ndim)),))

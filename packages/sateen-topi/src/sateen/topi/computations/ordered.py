@@ -1,0 +1,150 @@
+"""Operators along an axis whose steps depend on those before: running sums, and the largest elements."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.te import Expr, ir_builder
+from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.computations.arguments import (
+    require_axis,
+    require_count,
+    require_numbers,
+    require_one_of,
+    require_views,
+)
+from sateen.topi.schedules import SERIAL_ELEMENTS, Computation, accumulator_type, loops, vector_of
+from sateen.topi.types import Layout, View
+
+
+def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: bool = False) -> Computation:
+    """The "sum" or "product" of the elements up to each one along an axis, without itself where `exclusive`; from the
+    end where `reverse`. Row-major. 16-bit floating point is added or multiplied in float32."""
+    require_one_of("cumulative", "kind", kind, ("sum", "product"))
+    require_views("cumulative", x=x)
+    require_numbers("cumulative", x=x)
+    require_axis("cumulative", axis, x.ndim)
+    is_sum = kind == "sum"
+    state = accumulator_type(x.dtype)
+    extent, inner = x.shape[axis], x.shape[axis + 1 :]
+    lanes = min(vector_of(x), inner[-1]) if inner else 1
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        row = inner[-1] if inner else 1
+        scope = "register" if row <= lanes else "local"
+        with loops(ib, (*x.shape[:axis], *inner[:-1]), kind=_kind(x)) as around:
+            before, between = around[:axis], around[axis:]
+            total = ib.allocate(state, (max(row, 1),), scope, "total")
+            with loops(ib, (row,), lanes) as column:
+                total[column[0]] = te.const(0 if is_sum else 1, state)
+            with ib.for_range(0, extent, "k") as k, loops(ib, (row,), lanes) as column:
+                place = extent - 1 - k if reverse else k
+                at = (*before, place, *between, *(column if inner else ()))
+                if exclusive:
+                    result[at] = total[column[0]].astype(x.dtype)
+                term = source[at].astype(state)
+                total[column[0]] = total[column[0]] + term if is_sum else total[column[0]] * term
+                if not exclusive:
+                    result[at] = total[column[0]].astype(x.dtype)
+        return ib.get()
+
+    tensor = te.extern(x.shape, [x.tensor], body, name=f"cumulative_{kind}", dtype=x.dtype)
+    return Computation((View(tensor, x.shape, Layout.row_major(x.ndim)),))
+
+
+def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
+    """The k largest (or smallest) elements along an axis, in order, and their places (int64): of equal ones the first
+    comes first, NaN is larger than all. Row-major.
+
+    A heap of k holds the best so far, the worst at its root; sorted in place at the end (Floyd, Algorithm 245, 1964).
+    """
+    require_views("top_k", x=x)
+    require_numbers("top_k", x=x)
+    require_axis("top_k", axis, x.ndim)
+    require_count("top_k", "k", k, 1, x.shape[axis])
+    extent = x.shape[axis]
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    around = (*x.shape[:axis], *x.shape[axis + 1 :])
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
+        with ib.for_range(0, prod(around), "row", _kind(x)) as row:
+            index = _unraveled(row, around)
+
+            def at(place: Any) -> tuple[Any, ...]:
+                return (*index[:axis], place, *index[axis:])
+
+            heap = _Heap(ib, values, places, at, largest)
+            with ib.for_range(0, k, "i") as i:
+                values[at(i)] = source[at(i)]
+                places[at(i)] = i
+            with ib.for_range(0, k // 2, "i") as i:
+                heap.sift_down(k // 2 - 1 - i, k)
+            with ib.for_range(k, extent, "i") as i, ib.if_scope(heap.exceeds(source[at(i)], values[at(0)])):
+                values[at(0)] = source[at(i)]
+                places[at(0)] = i
+                heap.sift_down(te.const(0), k)
+            with ib.for_range(0, k - 1, "i") as i:
+                last = ib.let("last", k - 1 - i)
+                heap.swap(te.const(0), last)
+                heap.sift_down(te.const(0), last)
+        return ib.get()
+
+    outputs = te.extern([shape, shape], [x.tensor], body, name="top_k", dtype=[x.dtype, "int64"])
+    return Computation(tuple(View(t, shape, Layout.row_major(x.ndim)) for t in outputs))
+
+
+def _kind(x: View) -> str:
+    """The kind of a loop over independent rows of x."""
+    return "parallel" if prod(x.shape) >= SERIAL_ELEMENTS else "serial"
+
+
+def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:
+    return [flat // prod(shape[d + 1 :]) % shape[d] for d in range(len(shape))]
+
+
+class _Heap:
+    """A binary heap in a row of two buffers, values and places: a parent never precedes its children."""
+
+    def __init__(self, ib: IRBuilder, values: BufferPointer, places: BufferPointer, at: Any, largest: bool) -> None:
+        self.ib, self.values, self.places, self.at, self.largest = ib, values, places, at, largest
+
+    def element(self, i: Any) -> tuple[Expr, Expr]:
+        return self.values[self.at(i)], self.places[self.at(i)]
+
+    def exceeds(self, a: Expr, b: Expr) -> Expr:
+        """Whether a comes before b in the result, wherever they are."""
+        if not a.dtype.is_float:
+            return a > b if self.largest else a < b
+        return te.all(~(a <= b), ~te.isnan(b)) if self.largest else te.all(~(a >= b), ~te.isnan(a))
+
+    def precedes(self, a: Expr, i: Expr, b: Expr, j: Expr) -> Expr:
+        """Whether element a at place i comes before element b at place j in the result."""
+        return te.any(self.exceeds(a, b), te.all(~self.exceeds(b, a), i < j))
+
+    def swap(self, i: Expr, j: Expr) -> None:
+        ib = self.ib
+        value, place = (ib.let("held", e) for e in self.element(i))
+        self.values[self.at(i)], self.places[self.at(i)] = self.element(j)
+        self.values[self.at(j)], self.places[self.at(j)] = value, place
+
+    def sift_down(self, start: Expr, size: Any) -> None:
+        """Let the element at `start` sink below all children that it precedes, in the first `size` elements."""
+        ib = self.ib
+        hole = ib.allocate("int64", (1,), name="hole")
+        hole[0] = start
+        with ib.while_scope(hole[0] * 2 + 1 < size):
+            parent = ib.let("parent", hole[0].astype("index"))
+            left = ib.let("left", parent * 2 + 1)
+            right_is_worse = te.all(left + 1 < size, self.precedes(*self.element(left), *self.element(left + 1)))
+            child = ib.let("child", left + right_is_worse.astype("index"))
+            with ib.if_scope(self.precedes(*self.element(parent), *self.element(child))):
+                self.swap(parent, child)
+                hole[0] = child
+            with ib.else_scope():
+                hole[0] = size

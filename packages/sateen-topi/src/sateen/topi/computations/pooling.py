@@ -1,0 +1,270 @@
+"""Pools: the maximum or the average of a window or of a whole channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from sateen.runtime.dtype import DType
+from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir.ir import Expr
+from sateen.tensor_ir.te import ir_builder
+from sateen.topi.computations.arguments import (
+    require,
+    require_floats,
+    require_numbers,
+    require_one_of,
+    require_rank,
+    require_views,
+    require_window,
+)
+from sateen.topi.computations.windows import Window
+from sateen.topi.schedules import (
+    SERIAL_ELEMENTS,
+    Computation,
+    accumulator_type,
+    balanced,
+    elements,
+    extent_of,
+    flattened,
+    host_of,
+    in_registers,
+    largest_divisor,
+    loops,
+    on_cpu,
+    reduce_in_vectors,
+    register_tile,
+    shape_of,
+    share_among_threads,
+)
+from sateen.topi.types import Layout, View
+
+COLUMNS = 8
+"""Columns that are computed together, so that the chains of their reductions overlap."""
+UNROLLED_TAPS = 16
+"""Kernel columns, or rows times columns, that are written out."""
+
+
+def max_pool(data: View, window: Window, ceil_mode: bool = False, layout: Layout | None = None) -> Computation:
+    """The maximum over windows of data [N, C, …]; padding does not take part."""
+    _require_pool("max_pool", data, window, ceil_mode)
+    return _window_pool(data, window, ceil_mode, data.dtype, layout, te.max, lambda value, _: value)
+
+
+def max_pool_indices(data: View, window: Window, ceil_mode: bool = False, column_major: bool = False) -> Computation:
+    """The maxima of windows of data [N, C, …] and their positions in it, row-major, or each image column by column.
+
+    Of equal elements the first is taken. The outputs are row-major.
+    """
+    _require_pool("max_pool_indices", data, window, ceil_mode)
+    n, c, *spatial = data.shape
+    output = window.output(spatial, ceil_mode)
+    shape = (n, c, *output)
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
+        parallel = "parallel" if prod(shape) * prod(window.kernel) >= SERIAL_ELEMENTS else "serial"
+        with loops(ib, shape, kind=parallel) as index:
+            found = ib.allocate("int64", (1,), "register", "found")
+            best = ib.allocate(data.dtype, (1,), "register", "best")
+            found[0] = te.const(-1)
+            best[0] = te.const(0, data.dtype)
+            with loops(ib, window.kernel) as taps:
+                at = [window.position(d, index[2 + d], k) for d, k in enumerate(taps)]
+                with ib.if_scope(window.inside(spatial, output, at)):
+                    value = ib.let("value", source[(*index[:2], *at)])
+                    better = te.any(found[0] < 0, value > best[0])
+                    if data.dtype.is_float:
+                        better = te.any(better, te.all(te.isnan(value), ~te.isnan(best[0])))
+                    with ib.if_scope(better):
+                        best[0] = value
+                        found[0] = flattened(at[::-1], spatial[::-1]) if column_major else flattened(at, spatial)
+            values[tuple(index)] = best[0]
+            places[tuple(index)] = (index[0] * c + index[1]) * prod(spatial) + found[0]
+        return ib.get()
+
+    tensors = te.extern([shape, shape], [data.tensor], body, name="max_pool_indices", dtype=[data.dtype, "int64"])
+    return Computation(tuple(View(t, shape, Layout.row_major(len(shape))) for t in tensors))
+
+
+def average_pool(
+    data: View, window: Window, ceil_mode: bool = False, count_include_pad: bool = False, layout: Layout | None = None
+) -> Computation:
+    """The average over windows of data [N, C, …], padding counted as zeros or not at all."""
+    _require_pool("average_pool", data, window, ceil_mode)
+    require_floats("average_pool", data=data)
+
+    def divided(total: Expr, position: Sequence[Expr]) -> Expr:
+        count: Expr = te.const(1)
+        for d, y in enumerate(position):
+            count = count * _taps(window, d, data.shape[2 + d], y, count_include_pad)
+        return total / count.astype(total.dtype)
+
+    if not _is_clipped(window, data.shape[2:], ceil_mode):
+        size = prod(window.kernel)
+        return _window_pool(
+            data, window, ceil_mode, accumulator_type(data.dtype), layout, te.sum, lambda total, _: total / float(size)
+        )
+    return _window_pool(data, window, ceil_mode, accumulator_type(data.dtype), layout, te.sum, divided)
+
+
+def _require_pool(operator: str, data: View, window: Window, ceil_mode: bool) -> None:
+    """Data [N, C, …] and a window no place of which lies on padding alone."""
+    require_views(operator, data=data)
+    require_rank(operator, "data [N, C, …]", data, 3, or_more=True)
+    require_numbers(operator, data=data)
+    require_window(operator, window, data.shape[2:], ceil_mode=ceil_mode)
+    reach = [window.reach(d) for d in range(window.rank)]
+    small = all(p < reach[i % window.rank] for i, p in enumerate(window.pads))
+    require(small, operator, f"pads smaller than the window's {reach}", list(window.pads))
+
+
+def _is_clipped(window: Window, spatial: Sequence[int], ceil_mode: bool) -> bool:
+    output = window.output(spatial, ceil_mode)
+    return any(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
+
+
+def _taps(window: Window, d: int, extent: int, y: Expr, padding_counts: bool) -> Expr:
+    """How many kernel elements at output position y count."""
+    step, kernel, start = window.dilations[d], window.kernel[d], y * window.strides[d] - window.pads[d]
+    stop = extent + (window.pads[window.rank + d] if padding_counts else 0)
+    last = te.minimum((stop - start + (step - 1)) // step, kernel)
+    return last if padding_counts else last - te.maximum((0 - start + (step - 1)) // step, 0)
+
+
+def _window_pool(
+    data: View,
+    window: Window,
+    ceil_mode: bool,
+    kind: DType,
+    layout: Layout | None,
+    reducer: Callable[..., Expr],
+    finish: Callable[[Expr, Sequence[Expr]], Expr],
+) -> Computation:
+    n, c, *spatial = data.shape
+    output = window.output(spatial, ceil_mode)
+    shape = (n, c, *output)
+    layout = layout or data.layout
+    axes = [te.reduce_axis(k, f"k{d}") for d, k in enumerate(window.kernel)]
+
+    def element(*physical: Expr) -> Expr:
+        b, channel, *position = layout.logical_index(physical)
+        index = [window.position(d, y, k) for d, (y, k) in enumerate(zip(position, axes, strict=True))]
+        where = window.inside(spatial, output, index)
+        return reducer(data(b, channel, *index).astype(kind), axis=axes, where=where)
+
+    master: te.Tensor = te.compute(layout.physical_shape(shape), element, name="pool")
+
+    def finished(*physical: Expr) -> Expr:
+        return finish(master(*physical), layout.logical_index(physical)[2:]).astype(data.dtype)
+
+    result = te.compute(master.shape, finished, name="pooled")
+    clips = tuple(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
+    plan = _Plan(master, result, window, layout, clips)
+    return Computation((View(result, shape, layout),), on_cpu(plan.schedule))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """A pool's stages and how to schedule them."""
+
+    master: te.Tensor
+    result: te.Tensor
+    window: Window
+    layout: Layout
+    clips: tuple[bool, ...]
+    """Whether windows reach beyond the data, by dimension."""
+
+    def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """Vectors of what is innermost in memory, channels or columns; a few columns at once."""
+        host = host_of(s, self.result, output, machine)
+        tile = in_registers(s, self.master, host)
+        stage = s[host]
+        lanes = machine.lanes(self.master.dtype)
+        blocked = not self.layout.is_row_major
+        *outer, last = stage.axes
+        if blocked:
+            x = outer.pop()
+            xo, xi = stage.split(x, balanced(extent_of(x.extent), COLUMNS), tail="partition")
+            vo, lane = stage.split(last, min(lanes, extent_of(last.extent)))
+            stage.reorder(*outer, xo, vo, xi, lane)
+            loops, inner = [*outer, xo, vo], [xi, lane]
+        else:
+            xo, lane = stage.split(last, min(lanes, extent_of(last.extent)), tail="partition")
+            loops, inner = [*outer, xo], [lane]
+        if self.clips[-1]:
+            stage.pragma(xo, "partition")
+        rows_too = not blocked and self.window.rank > 1 and prod(self.window.kernel[-2:]) <= UNROLLED_TAPS
+        if rows_too and self.clips[-2]:
+            stage.pragma(outer[-1], "partition")
+        register_tile(stage, *inner)
+        work = elements(self.master) * prod(self.window.kernel)
+        s[tile].compute_at(stage, share_among_threads(stage, loops, work))
+        part = s[tile]
+        *data, last = part.axes
+        terms = list(part.op.reduce_axis)
+        if rows_too:
+            part.unroll(terms[-2])
+        if rows_too or extent_of(terms[-1].extent) <= UNROLLED_TAPS:
+            part.unroll(terms[-1])
+        part.reorder(*terms, *data, last)
+        register_tile(part, *data, last)
+
+
+def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computation:
+    """The average ("average") or maximum ("max") of each channel of data [N, C, …]; spatial dimensions become 1."""
+    require_one_of("global_pool", "kind", kind, ("average", "max"))
+    require_views("global_pool", data=data)
+    require_rank("global_pool", "data [N, C, …]", data, 3, or_more=True)
+    require_floats("global_pool", data=data)
+    n, c, *spatial = data.shape
+    shape = (n, c, *(1 for _ in spatial))
+    layout = layout or data.layout
+    axes = [te.reduce_axis(extent, f"r{d}") for d, extent in enumerate(spatial)]
+    wide = accumulator_type(data.dtype) if kind == "average" else data.dtype
+    reducer = te.sum if kind == "average" else te.max
+
+    def element(*physical: Expr) -> Expr:
+        b, channel, *_ = layout.logical_index(physical)
+        value: Expr = reducer(data(b, channel, *axes).astype(wide), axis=axes)
+        return value
+
+    master: te.Tensor = te.compute(layout.physical_shape(shape), element, name="pool")
+    size = float(prod(spatial))
+
+    def finished(*physical: Expr) -> Expr:
+        value = master(*physical)
+        return (value / size if kind == "average" else value).astype(data.dtype)
+
+    result = te.compute(master.shape, finished, name="pooled")
+
+    def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        host = host_of(s, result, output, machine)
+        tile = in_registers(s, master, host)
+        stage = s[host]
+        lanes = machine.lanes(wide)
+        work = elements(master) * prod(spatial)
+        b, channel, *rest = stage.axes
+        if layout.is_row_major:
+            place = share_among_threads(stage, [b, channel], work)
+            for axis in rest:
+                stage.unroll(axis)
+            if data.layout.is_row_major:
+                reduce_in_vectors(s, tile, lanes, stage, place, machine.accumulators)
+            else:
+                s[tile].compute_at(stage, place)
+            return
+        *ones, last = rest
+        co, ci = stage.split(channel, largest_divisor(shape_of(host)[1], 4))
+        vo, lane = stage.split(last, min(lanes, extent_of(last.extent)))
+        stage.reorder(b, co, vo, ci, *ones, lane)
+        register_tile(stage, ci, *ones, lane)
+        s[tile].compute_at(stage, share_among_threads(stage, [b, co, vo], work))
+        part = s[tile]
+        *channels, last = part.axes
+        part.reorder(*part.op.reduce_axis, *channels, last)
+        register_tile(part, *channels, last)
+
+    return Computation((View(result, shape, layout),), on_cpu(schedule))

@@ -1,0 +1,244 @@
+"""Matrix products of stacked matrices, by NumPy's rules for batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError
+from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir.ir import IterVar
+from sateen.topi.computations.arguments import require_numbers, require_views, require_weight
+from sateen.topi.computations.broadcast import broadcast_shape
+from sateen.topi.schedules import (
+    Computation,
+    accumulator_type,
+    elements,
+    extent_of,
+    flattened,
+    host_of,
+    in_registers,
+    largest_divisor,
+    on_cpu,
+    owns_its_memory,
+    reduce_in_vectors,
+    register_tile,
+    share_among_threads,
+    sum_lanes,
+    tile_rows,
+    unflattened,
+)
+from sateen.topi.types import Block, Layout, View, compute
+
+PANEL_WIDTH = 32
+"""Columns of a panel of the right operand where it is packed while running."""
+PANEL_ROWS = 16
+"""With at least this many rows on the left each element of the right operand is used often enough to be packed."""
+
+
+def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a product of stacks of matrices. Raises ArgumentError where they don't fit."""
+    if len(a) < 2 or len(b) < 2:
+        raise ArgumentError(f"matmul: expected operands of 2 or more axes, found {list(a)} and {list(b)}")
+    if a[-1] != b[-2]:
+        raise ArgumentError(f"matmul: expected {a[-1]} rows on the right, one per column on the left, found {b[-2]}")
+    return (*broadcast_shape(a[:-2], b[:-2]), a[-2], b[-1])
+
+
+def packed_layout(rows: int, columns: int, dtype: DType, machine: Machine, vectors: int = 0) -> Layout | None:
+    """The layout of a constant right operand: panels of as many columns as a register tile has. None: row-major.
+
+    `rows` are those of the left operand, `columns` those of the right one. Without `vectors` a panel has as many of
+    them as suit both.
+    """
+    lanes = sum_lanes(dtype, machine)
+    if rows == 0 or columns <= 1 or lanes == 1:
+        return None
+    blocks = -(-columns // lanes)
+    chosen = vectors or max(panel_vectors(blocks), key=lambda v: panel_value(rows, blocks, v, machine.vector_registers))
+    return Layout((1, 0, Block(1, lanes * chosen)))
+
+
+def panel_vectors(blocks: int) -> list[int]:
+    """The vectors that a panel may have where there are so many along all columns."""
+    return [n for n in (2, 3, 4, 6, 8, 1) if n <= blocks]
+
+
+def panel_value(rows: int, blocks: int, vectors: int, registers: int) -> float:
+    """What a panel is worth: more where a load serves more multiply-adds, and less of the last panel is empty."""
+    tile = tile_rows(rows, vectors, registers)
+    return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
+
+
+def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
+    """a [..., m, k] · b [..., k, n], batches broadcast. Sums in float32 where operands are shorter floats.
+
+    Sums of no terms, where k is 0, are 0. Where one b serves the whole batch, all rows of a are taken together as one
+    matrix.
+    """
+    require_views("matmul", a=a, b=b)
+    require_weight("matmul", "b", b, a)
+    require_numbers("matmul", a=a)
+    shape = matmul_shape(a.shape, b.shape)
+    layout = layout or Layout.row_major(len(shape))
+    if a.shape[-1] == 0:
+        return Computation((compute(shape, lambda *_: te.const(0, a.dtype), "zeros", layout),))
+    kind = accumulator_type(a.dtype)
+    k = te.reduce_axis(a.shape[-1], "k")
+    right = _Right(b, kind)
+    flat = len(shape) > 2 and prod(b.shape[:-2]) == 1 and layout.is_row_major
+    rows = prod(shape[:-1]) if flat else shape[-2]
+
+    def element(*physical: te.Expr) -> te.Expr:
+        *batch, i, j = (*unflattened(physical[0], shape[:-1]), physical[1]) if flat else layout.logical_index(physical)
+        left = a(*_place(a, batch), i, k).astype(kind)
+        return te.sum(left * right.read(_place(b, batch), k, j), axis=k)
+
+    def finished(*physical: te.Expr) -> te.Expr:
+        place = (flattened(physical[:-1], shape[:-1]), physical[-1]) if flat else physical
+        return master(*place).astype(a.dtype)
+
+    physical = layout.physical_shape(shape)
+    master: te.Tensor = te.compute((rows, shape[-1]) if flat else physical, element, name="matmul")
+    result = master if not flat and kind == a.dtype else te.compute(physical, finished, name="product")
+    plan = _Plan(rows, shape[-1], k, flat, right, master, result)
+    return Computation((View(result, shape, layout),), on_cpu(plan.schedule))
+
+
+def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
+    """The matrix of a stack that a matrix of the result is made of."""
+    extents = x.shape[:-2]
+    own = batch[len(batch) - len(extents) :]
+    return tuple(te.const(0) if extent == 1 else i for i, extent in zip(own, extents, strict=True))
+
+
+class _Right:
+    """The right operand as the reduction reads it: packed before, or in panels [..., panel, k, column] made here."""
+
+    def __init__(self, b: View, kind: DType) -> None:
+        *batch, k, n = b.shape
+        self.b, self.kind = b, kind
+        self.is_packed = not b.layout.is_row_major
+        self.width = b.layout.block_of(b.ndim - 1) if self.is_packed else PANEL_WIDTH
+        self.panels: te.Tensor | None = None
+        if self.is_packed or n == 1:
+            return
+
+        def element(*index: te.Expr) -> te.Expr:
+            *place, panel, r, j = index
+            column = panel * self.width + j
+            value = b(*place, r, column).astype(kind)
+            return value if n % self.width == 0 else te.if_then_else(column < n, value, te.const(0, kind))
+
+        self.panels = te.compute((*batch, -(-n // self.width), k, self.width), element, name="panels")
+
+    def read(self, place: Sequence[te.Expr], k: te.Expr, column: te.Expr) -> te.Expr:
+        if self.panels is None:
+            return self.b(*place, k, column).astype(self.kind)
+        return self.panels(*place, column // self.width, k, column % self.width)
+
+    def schedule(self, s: te.Schedule, rows: int, lanes: int) -> bool:
+        """Place the panels, if there are any. Returns whether what is read has whole panels."""
+        if self.panels is None:
+            return self.is_packed
+        if rows < PANEL_ROWS:
+            s[self.panels].compute_inline()
+            return False
+        stage = s[self.panels]
+        *outer, _, column = stage.axes
+        register_tile(stage, *stage.split(column, min(lanes, self.width)))
+        share_among_threads(stage, outer, elements(self.panels))
+        return True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """A product's stages and how to schedule them."""
+
+    rows: int
+    columns: int
+    k: IterVar
+    flat: bool
+    right: _Right
+    master: te.Tensor
+    result: te.Tensor
+
+    @property
+    def terms(self) -> int:
+        return extent_of(self.k.extent)
+
+    def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """Register tiles of rows x vectors of columns; a panel of B stays in the cache while all rows use it."""
+        if self.columns == 1:
+            self._schedule_dot_products(s, output, machine)
+            return
+        lanes = gcd(machine.lanes(self.master.dtype), self.right.width)
+        width = lanes * self._vectors(lanes, machine.vector_registers)
+        whole = self.right.schedule(s, self.rows, lanes)
+        host = host_of(s, self.result, output, machine)
+        tile = in_registers(s, self.master, host)
+        stage = s[host]
+        batch, i, j = self._axes(stage)
+        rows = tile_rows(self.rows, width // lanes, machine.vector_registers)
+        jo, ji = stage.split(j, width, tail="partition")
+        io, ii = stage.split(i, rows, tail="partition")
+        jv, lane = stage.split(ji, lanes)
+        loops = [*batch, jo, io]
+        stage.reorder(*loops, ii, jv, lane)
+        register_tile(stage, ii, jv, lane)
+        work = elements(self.master) * max(1, self.terms // 8)
+        block = self._block(host, machine)
+        if block is None:
+            s[tile].compute_at(stage, share_among_threads(stage, loops, work))
+            self._reduce(s[tile], None, lanes, whole)
+        else:
+            share_among_threads(stage, loops[:-1], work)
+            s[tile].compute_at(stage, io)
+            stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
+
+    def _vectors(self, lanes: int, registers: int) -> int:
+        """Vectors per row of a register tile: a panel that was packed beforehand is as wide as one."""
+        widest = self.right.width // lanes
+        if self.right.is_packed:
+            return widest
+        divisors = [n for n in range(widest, 0, -1) if widest % n == 0]
+        return max(divisors, key=lambda v: panel_value(self.rows, widest, v, registers))
+
+    def _axes(self, stage: te.Stage) -> tuple[list[IterVar], IterVar, IterVar]:
+        """The loops over batches, rows and columns."""
+        *batch, i, j = stage.axes
+        return ([], stage.fuse(*batch, i), j) if self.flat else (batch, i, j)
+
+    def _block(self, host: te.Tensor, machine: Machine) -> int | None:
+        """How many terms to add before going on to the next rows, so that their part of a panel stays in the L2 cache.
+
+        None: all of them.
+        """
+        most = machine.l2_bytes // 2 // (self.right.width * self.master.dtype.bytes)
+        block = largest_divisor(self.terms, min(most, 512))
+        keeps = not self.flat and self.master.dtype == host.dtype and owns_its_memory(host, self.master)
+        return block if keeps and self.terms > most and block >= 128 else None
+
+    def _reduce(self, stage: te.Stage, block: int | None, lanes: int, whole: bool) -> IterVar:
+        """The loops of a tile; returns the outermost of the reduction."""
+        *batch, i, j = stage.axes
+        outer, k = stage.split(stage.op.reduce_axis[0], block or self.terms)
+        ks, ku = stage.split(k, largest_divisor(block or self.terms, 4))
+        jv, lane = stage.split(j, lanes, tail="round_up" if whole else "guard")
+        stage.reorder(outer, ks, ku, *batch, i, jv, lane)
+        register_tile(stage, ku, *batch, i, jv, lane)
+        return outer
+
+    def _schedule_dot_products(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
+        """One column: vectors along k."""
+        host = host_of(s, self.result, output, machine)
+        tile = in_registers(s, self.master, host)
+        stage = s[host]
+        batch, i, j = self._axes(stage)
+        io, ii = stage.split(i, largest_divisor(self.rows, 4))
+        stage.unroll(ii)
+        stage.unroll(j)
+        place = share_among_threads(stage, [*batch, io], self.rows * self.terms)
+        reduce_in_vectors(s, tile, machine.lanes(self.master.dtype), stage, place, accumulators=2)

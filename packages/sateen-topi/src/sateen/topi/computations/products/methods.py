@@ -1,0 +1,53 @@
+"""The ways to compute a product with a matrix in panels of columns, with an estimate of what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.dtype import DType
+from sateen.tensor_ir import Machine
+from sateen.topi.computations.products import strassen
+from sateen.topi.computations.products.matrix_product import panel_value, panel_vectors
+from sateen.topi.methods import Candidate, Method
+from sateen.topi.schedules import sum_lanes
+from sateen.topi.types import FLOAT32
+
+
+@dataclass(frozen=True, slots=True)
+class Packed(Method):
+    """Panels of so many vectors of columns, each of which register tiles of rows read from the first to the last."""
+
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strassen(Method):
+    """Seven products of quarters, the right one's in panels of so many vectors of columns."""
+
+    numerics: ClassVar[str] = "fast"
+    vectors: int
+
+
+def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Machine) -> list[Candidate]:
+    """All ways for a [..., k] · b [k, n], best first; none where the right operand is not packed."""
+    *rows, depth = a
+    columns, lanes = b[-1], sum_lanes(dtype, machine)
+    if len(b) != 2 or 0 in a or columns <= 1 or lanes == 1:
+        return []
+    blocks, registers = -(-columns // lanes), machine.vector_registers
+    values = {v: panel_value(prod(rows), blocks, v, registers) for v in panel_vectors(blocks)}
+    best = max(values.values())
+    arithmetic = dtype.bytes * prod(rows) * depth * columns / machine.rates.multiply_add_bytes
+    found = [Candidate(Packed(v), arithmetic * best / value) for v, value in values.items()]
+    if dtype == FLOAT32 and (vectors := strassen.vectors_for(a, columns, machine)):
+        gained = strassen.gain(a, columns, machine)
+        found.insert(0, Candidate(Strassen(vectors), arithmetic - gained))
+    return sorted(found, key=lambda c: c.cycles)
+
+
+CANDIDATES = {DeviceKind.CPU: cpu_candidates}
+"""By the kind of machine."""

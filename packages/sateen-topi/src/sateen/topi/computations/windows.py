@@ -1,0 +1,72 @@
+"""Windows: how output positions of convolutions and pools map to input positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir import Expr
+from sateen.topi.dimensions import Dim
+
+Extent = TypeVar("Extent", int, Dim)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window that moves over spatial dimensions; one entry per dimension, pads are (begin…, end…)."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.kernel)
+
+    def reach(self, d: int) -> int:
+        """Input positions that one output position spans."""
+        return (self.kernel[d] - 1) * self.dilations[d] + 1
+
+    def output(self, spatial: Sequence[Extent], ceil_mode: bool = False) -> tuple[Extent, ...]:
+        """Output extents for input extents; at most 0 where the window doesn't fit.
+
+        With `ceil_mode` a last window may stick out, if it starts on data or in the padding before it.
+        """
+        result = []
+        for d, extent in enumerate(spatial):
+            last = self.pads[self.rank + d] - self.reach(d)  # where a window starts last, from the end of data
+            if ceil_mode:
+                last = min(last + self.strides[d] - 1, -1)
+            result.append((extent + self.pads[d] + last) // self.strides[d] + 1)
+        return tuple(result)
+
+    def transposed_output(self, spatial: Sequence[Extent], output_padding: Sequence[int]) -> tuple[Extent, ...]:
+        """Output extents of the transpose for input extents: those from which `output` gives the input's, or more."""
+        changes = [self.reach(d) - self.pads[d] - self.pads[self.rank + d] for d in range(self.rank)]
+        return tuple(
+            (extent - 1) * self.strides[d] + output_padding[d] + changes[d] for d, extent in enumerate(spatial)
+        )
+
+    def position(self, d: int, y: Expr, k: Expr) -> Expr:
+        """Input position of kernel element k at output position y; outside of the input on padding."""
+        return y * self.strides[d] + k * self.dilations[d] - self.pads[d]
+
+    def inside(self, spatial: Sequence[int], output: Sequence[int], index: Sequence[Expr]) -> Expr:
+        """Whether input positions are on data, with those tests only that may fail."""
+        tests = []
+        for d, i in enumerate(index):
+            if self.pads[d] > 0:
+                tests.append(i >= 0)
+            if self._passes_end(d, spatial[d], output[d]):
+                tests.append(i < spatial[d])
+        return te.all(*tests)
+
+    def is_padded(self, d: int, extent: int, output: int) -> bool:
+        """Whether some window along a dimension sticks out of the input."""
+        return self.pads[d] > 0 or self._passes_end(d, extent, output)
+
+    def _passes_end(self, d: int, extent: int, output: int) -> bool:
+        return (output - 1) * self.strides[d] + self.reach(d) - self.pads[d] > extent

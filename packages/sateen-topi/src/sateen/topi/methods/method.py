@@ -1,0 +1,61 @@
+"""Methods: the ways to compute an operator where there is a choice, each a frozen value of whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Protocol
+
+from sateen.runtime.errors import ArgumentError
+from sateen.topi.schedules import Computation
+from sateen.topi.types import TensorType, View
+
+NUMERICS = ("strict", "default", "fast")
+"""How far the sums of a network may be rearranged, from the least on (semantics 4.8)."""
+
+
+class Computable(Protocol):
+    """What a method asks of an operator."""
+
+    def compute(self, *inputs: Any, **_: Any) -> Computation:
+        """The computation over views of the inputs, for keywords `outputs` and `method`."""
+        ...
+
+
+class Method:
+    """Base of methods: frozen dataclasses whose fields are numbers from 1 on. `Operator.methods` lists its own."""
+
+    __slots__ = ()
+    numerics: ClassVar[str] = "strict"
+    """The least of NUMERICS that this method needs."""
+
+    def __post_init__(self) -> None:
+        """Raises ArgumentError for numbers below 1."""
+        own: Any = self
+        for f in fields(own):
+            if getattr(self, f.name) < 1:
+                raise ArgumentError(
+                    f"{self.method_name()}: expected {f.name} of 1 or more, found {getattr(self, f.name)}"
+                )
+
+    @classmethod
+    def method_name(cls) -> str:
+        """The name in text form: that of the class in lower case."""
+        return cls.__name__.lower()
+
+    def __str__(self) -> str:
+        """Such as direct(rows=1, columns=14, vectors=2)."""
+        own: Any = self
+        return f"{self.method_name()}({', '.join(f'{f.name}={getattr(self, f.name)}' for f in fields(own))})"
+
+    def compute(self, op: Computable, inputs: Sequence[View | None], outputs: Sequence[TensorType]) -> Computation:
+        """What the operator computes by this method."""
+        return op.compute(*inputs, outputs=outputs, method=self)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way to compute an operator, and the cycles that it is estimated to take of all cores together."""
+
+    method: Method
+    cycles: float

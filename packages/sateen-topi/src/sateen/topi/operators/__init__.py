@@ -1,0 +1,30 @@
+"""What an operator is: the class that all are made from, and the border at which they are called."""
+
+from sateen.topi.operators.attributes import is_of, kind_text
+from sateen.topi.operators.border import compute, infer, parameters, place_of, require_class
+from sateen.topi.operators.operator import (
+    ELEMENT_BY_ELEMENT_SLOWDOWN,
+    LayoutChoice,
+    Operator,
+    Preparation,
+    Substitution,
+    Transposed,
+    require,
+)
+
+__all__ = [
+    "ELEMENT_BY_ELEMENT_SLOWDOWN",
+    "LayoutChoice",
+    "Operator",
+    "Preparation",
+    "Substitution",
+    "Transposed",
+    "compute",
+    "infer",
+    "is_of",
+    "kind_text",
+    "parameters",
+    "place_of",
+    "require",
+    "require_class",
+]

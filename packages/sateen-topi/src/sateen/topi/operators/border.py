@@ -1,0 +1,163 @@
+"""The border of operators: what they are given, and whether what they give is what they promised.
+
+All operators are called through here, ours and those of other packages alike.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import is_dataclass, replace
+from functools import cache
+from typing import Any
+
+from sateen.runtime.errors import ArgumentError, InferenceError
+from sateen.tensor_ir import Machine, te
+from sateen.topi.methods import Method
+from sateen.topi.operators.operator import Operator, require
+from sateen.topi.schedules import Computation
+from sateen.topi.types import TensorType, View
+
+_QUALIFIED = re.compile(r"[A-Za-z][\w-]*(\.[\w-]+)+", re.ASCII)
+
+
+def require_class(op: type[Operator]) -> str:
+    """The name of a class of operators.
+
+    Raises ArgumentError for what is none, for one of another package without a qualified name, and for one that is no
+    frozen dataclass.
+    """
+    if not isinstance(op, type) or not issubclass(op, Operator):
+        raise ArgumentError(f"expected a subclass of sateen.topi.Operator, found {op!r}")
+    if op.name is None and op.__module__.startswith("sateen."):
+        return op.op_name()
+    if not isinstance(op.name, str) or not _QUALIFIED.fullmatch(op.name):
+        raise ArgumentError(f"{place_of(op)}: expected a qualified name such as 'acme.Swish', found {op.name!r}")
+    if not is_dataclass(op) or op.__hash__ is None or not op.__dataclass_params__.frozen:
+        raise ArgumentError(f"{place_of(op)}: expected a frozen dataclass, whose fields are the attributes")
+    return op.name
+
+
+def place_of(op: type[Operator]) -> str:
+    """Where a class of operators is written."""
+    return f"{op.__module__}.{op.__qualname__}"
+
+
+def infer(op: Operator, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+    """The types of the outputs of an operator.
+
+    Raises InferenceError where it takes other inputs, or gives no tuple of row-major types.
+    """
+    given = (
+        inputs
+        if op.minds_layouts
+        else [t if t is None or t.layout is None else replace(t, layout=None) for t in inputs]
+    )
+    arguments = _arguments(op, given)
+    with _noted(op):
+        types = op.infer(*arguments)
+    if not isinstance(types, tuple) or not all(_is_type(t, op) for t in types):
+        raise InferenceError(f"{op.op_name()}: expected infer to give a tuple of row-major types, found {types!r}")
+    return types
+
+
+def _is_type(found: object, op: Operator) -> bool:
+    return isinstance(found, TensorType) and (found.layout is None or op.minds_layouts)
+
+
+def compute(
+    op: Operator, inputs: Sequence[View | None], outputs: Sequence[TensorType], method: Method | None = None
+) -> Computation:
+    """The computation of an operator over views, by a method if one was chosen.
+
+    Reductions and several stages that come without a schedule run in plain loops. Raises InferenceError where the
+    operator takes other inputs, or computes other outputs or none.
+    """
+    arguments = _arguments(op, inputs)
+    with _noted(op):
+        if method is None:
+            computation = op.compute(*arguments, outputs=tuple(outputs))
+        else:
+            computation = method.compute(op, arguments, tuple(outputs))
+    return _accepted(op, computation, inputs, outputs)
+
+
+def parameters(op: type[Operator]) -> Mapping[str, inspect.Parameter]:
+    """The inputs that a class of operators takes, by name: the parameters of `infer`."""
+    return _signature(op).parameters
+
+
+def _signature(op: type[Operator]) -> inspect.Signature:
+    return _without_self(op.infer)
+
+
+@cache
+def _without_self(method: Callable[..., Any]) -> inspect.Signature:
+    signature = inspect.signature(method)
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def _arguments(op: Operator, inputs: Sequence[Any]) -> Sequence[Any]:
+    """The inputs up to the last that is present. Raises InferenceError where `infer` takes others."""
+    present = list(inputs)
+    while present and present[-1] is None:
+        present.pop()
+    signature = _signature(type(op))
+    try:
+        bound = signature.bind(*present)
+    except TypeError:
+        names = ", ".join(signature.parameters) or "none"
+        raise InferenceError(f"{op.op_name()}: takes inputs {names}; found {len(present)} of them") from None
+    for name, value in bound.arguments.items():
+        require(
+            value is not None or signature.parameters[name].default is None, op, f"expects input {name!r}, found none"
+        )
+    return present
+
+
+@contextmanager
+def _noted(op: Operator) -> Iterator[None]:
+    """Tell whose code it is that raises an error, where it is not ours."""
+    try:
+        yield
+    except Exception as error:
+        if op.name is not None:
+            error.add_note(f"in operator {op.name!r}, {place_of(type(op))}")
+        raise
+
+
+def _accepted(
+    op: Operator, computation: object, inputs: Sequence[View | None], outputs: Sequence[TensorType]
+) -> Computation:
+    """What code of any package gives as the computation of an operator; in plain loops where it needs a schedule.
+
+    Raises InferenceError where it computes other outputs or none.
+    """
+    if not isinstance(computation, Computation):
+        raise InferenceError(f"{op.op_name()}: expected a Computation, found {computation!r}")
+    found = [TensorType.of(v.dtype, v.shape, v.layout) for v in computation.outputs]
+    if found != list(outputs):
+        expected, given = (", ".join(map(str, types)) for types in (outputs, found))
+        raise InferenceError(f"{op.op_name()}: expected a computation of {expected}, found one of {given}")
+    require(not any(v in inputs for v in computation.outputs), op, "expected outputs that are computed, found an input")
+    if computation.schedule is None and not _is_injective(computation, inputs):
+        return replace(computation, schedule=_in_plain_loops, takes_epilogue=False)
+    return computation
+
+
+def _is_injective(computation: Computation, inputs: Sequence[View | None]) -> bool:
+    """Whether each output is a stage of its own without a reduction, which may be inlined."""
+    given = {v.tensor for v in inputs if v is not None}
+    for view in computation.outputs:
+        op = view.tensor.op
+        if not op.body or op.reduce_axis:
+            return False
+        if any(t not in given and t.op.data is None for t in op.inputs):
+            return False
+    return True
+
+
+def _in_plain_loops(_s: te.Schedule, _output: te.Tensor, _machine: Machine) -> None:
+    """Each stage in loops of its own, as a schedule begins."""

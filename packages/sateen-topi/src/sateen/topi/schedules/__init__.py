@@ -1,0 +1,59 @@
+"""Computations with their schedules, and what schedules of many operators are made from."""
+
+from sateen.topi.schedules.computation import Computation, ScheduleFunction, ScheduleTable, on_cpu
+from sateen.topi.schedules.extern_loops import loops, vector_of
+from sateen.topi.schedules.injective import ENOUGH_ITERATIONS, INJECTIVE, SERIAL_ELEMENTS, schedule_injective
+from sateen.topi.schedules.kind import Kind, kind_of
+from sateen.topi.schedules.register_tiles import (
+    Tile,
+    accumulator_type,
+    balanced,
+    elements,
+    extent_of,
+    host_of,
+    in_registers,
+    largest_divisor,
+    owns_its_memory,
+    reads_in_place,
+    reduce_in_vectors,
+    register_tile,
+    shape_of,
+    share_among_threads,
+    sum_lanes,
+    tile_rows,
+)
+from sateen.topi.schedules.rows import Rows, flattened, unflattened
+
+__all__ = [
+    "ENOUGH_ITERATIONS",
+    "INJECTIVE",
+    "SERIAL_ELEMENTS",
+    "Computation",
+    "Kind",
+    "Rows",
+    "ScheduleFunction",
+    "ScheduleTable",
+    "Tile",
+    "accumulator_type",
+    "balanced",
+    "elements",
+    "extent_of",
+    "flattened",
+    "host_of",
+    "in_registers",
+    "kind_of",
+    "largest_divisor",
+    "loops",
+    "on_cpu",
+    "owns_its_memory",
+    "reads_in_place",
+    "reduce_in_vectors",
+    "register_tile",
+    "schedule_injective",
+    "shape_of",
+    "share_among_threads",
+    "sum_lanes",
+    "tile_rows",
+    "unflattened",
+    "vector_of",
+]

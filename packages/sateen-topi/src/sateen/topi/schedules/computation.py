@@ -1,0 +1,69 @@
+"""What an operator computes: its outputs, and the schedule of their stages by the kind of machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.errors import ExpressionError, LoweringError
+from sateen.tensor_ir import Machine, te
+from sateen.topi.schedules.injective import INJECTIVE
+from sateen.topi.types import View
+
+ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
+"""Schedules an operator's own stages in a schedule whose output is the given tensor: the operator's last stage itself,
+or an element-wise function of it that was fused behind it."""
+
+ScheduleTable = Mapping[DeviceKind, ScheduleFunction]
+"""The schedule of an operator by the kind of machine."""
+
+
+def on_cpu(schedule: ScheduleFunction) -> ScheduleTable:
+    """A schedule for the cores of a CPU alone."""
+    return {DeviceKind.CPU: schedule}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Computation:
+    """The outputs of an operator and the schedule of its stages: one for all machines, or one for each kind of them.
+
+    Without `schedule` the computation is injective: single stages without reductions, which may be inlined anywhere.
+    An operator with one takes element-wise consumers behind it, unless `takes_epilogue` is false. Raises
+    ExpressionError for outputs that are no tuple of views.
+    """
+
+    outputs: tuple[View, ...]
+    schedule: ScheduleFunction | ScheduleTable | None = None
+    takes_epilogue: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.outputs, tuple) or not all(isinstance(v, View) for v in self.outputs):
+            raise ExpressionError(
+                f"Computation: expected a tuple of a view for each output, as (view,), found {_kinds(self.outputs)}"
+            )
+
+    @property
+    def view(self) -> View:
+        """The only output."""
+        (view,) = self.outputs
+        return view
+
+    def schedule_on(self, machine: Machine) -> ScheduleFunction:
+        """The schedule for a machine. Raises LoweringError where there is none for its kind."""
+        table = INJECTIVE if self.schedule is None else self.schedule
+        if not isinstance(table, Mapping):
+            return table
+        found = table.get(machine.kind)
+        if found is None:
+            known = ", ".join(kind.name.lower() for kind in table)
+            name = self.outputs[0].name
+            raise LoweringError(f"{name}: expected a machine of kind {known}, found {machine.kind.name.lower()}")
+        return found
+
+
+def _kinds(value: object) -> str:
+    """The type of a value, of a tuple the types of its elements."""
+    if isinstance(value, tuple):
+        return f"({', '.join(type(item).__name__ for item in value)})"
+    return type(value).__name__

@@ -1,0 +1,21 @@
+"""What values are: element type, dimensions, layout; views, which index memory by logical axes."""
+
+from sateen.topi.types.layout import Block, Layout, View, compute, placeholder
+from sateen.topi.types.packing import pack, rearranged, unpack
+from sateen.topi.types.tensor_type import FLOAT32, INT32, MOST_DIMENSIONS, TensorType, takes_weight
+
+__all__ = [
+    "FLOAT32",
+    "INT32",
+    "MOST_DIMENSIONS",
+    "Block",
+    "Layout",
+    "TensorType",
+    "View",
+    "compute",
+    "pack",
+    "placeholder",
+    "rearranged",
+    "takes_weight",
+    "unpack",
+]

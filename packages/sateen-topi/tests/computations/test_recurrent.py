@@ -1,0 +1,133 @@
+"""Recurrent layers against NumPy in float64."""
+
+import numpy as np
+import pytest
+
+from sateen.topi.computations.recurrent import ACTIVATIONS, Activation, Inputs, Settings, gru, lstm, rnn, weight_layout
+
+USUAL = {"lstm": ("Sigmoid", "Tanh", "Tanh"), "gru": ("Sigmoid", "Tanh"), "rnn": ("Tanh",)}
+GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def reference(kind, a, backwards, clip=None, input_forget=False, linear_before_reset=False):
+    """One sequence and direction after the other."""
+    x, weight, recurrence = (a[k].astype(np.float64) for k in ("x", "weight", "recurrence"))
+    (steps, batch, _), (directions, width, n) = x.shape, recurrence.shape
+    bias = a.get("bias", np.zeros((directions, 2 * width)))
+    state, peepholes = np.zeros((directions, batch, n)), a.get("peepholes", np.zeros((directions, 3 * n)))
+    lengths = a.get("lengths", np.full(batch, steps))
+    y, last_h, last_c = np.zeros((steps, directions, batch, n)), state.copy(), state.copy()
+
+    def limited(v):
+        return v if clip is None else np.clip(v, -clip, clip)
+
+    for d, b in np.ndindex(directions, batch):
+        h, c = a.get("hidden", state)[d, b].astype(np.float64), a.get("cell", state)[d, b].astype(np.float64)
+        own, p = bias[d, width:], peepholes[d].reshape(3, n)
+        for step in range(lengths[b]):
+            t = lengths[b] - 1 - step if backwards[d] else step
+            given = (weight[d] @ x[t, b] + bias[d, :width]).reshape(-1, n)
+            fed = (recurrence[d] @ h + own).reshape(-1, n)
+            if kind == "lstm":
+                i = sigmoid(limited(given[0] + fed[0] + p[0] * c))
+                f = 1 - i if input_forget else sigmoid(limited(given[2] + fed[2] + p[2] * c))
+                c = f * c + i * np.tanh(limited(given[3] + fed[3]))
+                h = sigmoid(limited(given[1] + fed[1] + p[1] * c)) * np.tanh(c)
+            elif kind == "gru":
+                z, r = sigmoid(limited(given[0] + fed[0])), sigmoid(limited(given[1] + fed[1]))
+                candidate = r * fed[2] if linear_before_reset else recurrence[d, 2 * n :] @ (r * h) + own[2 * n :]
+                h = (1 - z) * np.tanh(limited(given[2] + candidate)) + z * h
+            else:
+                h = np.tanh(limited(given[0] + fed[0]))
+            y[t, d, b] = h
+        last_h[d, b], last_c[d, b] = h, c
+    return [y, last_h, last_c] if kind == "lstm" else [y, last_h]
+
+
+def arrays(random, kind, steps, batch, features, n, directions, names):
+    width = GATES[kind] * n
+
+    def normal(*shape):
+        return (random.standard_normal(shape) * 0.3).astype("float32")
+
+    everything = {
+        "x": normal(steps, batch, features), "weight": normal(directions, width, features),
+        "recurrence": normal(directions, width, n), "bias": normal(directions, 2 * width),
+        "lengths": random.integers(1, steps + 1, batch).astype("int32"), "hidden": normal(directions, batch, n),
+        "cell": normal(directions, batch, n), "peepholes": normal(directions, 3 * n),
+    }  # fmt: skip
+    return {k: v for k, v in everything.items() if k in ("x", "weight", "recurrence", *names)}
+
+
+def check(run_views, view, error, random, lanes, kind, sizes, backwards, names, clip=None, **options):
+    a = arrays(random, kind, *sizes, len(backwards), names)
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(lanes))
+    views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
+    activations = tuple(tuple(map(Activation, USUAL[kind])) for _ in backwards)
+    layer = {"lstm": lstm, "gru": gru, "rnn": rnn}[kind]
+    computation = layer(Inputs(**views), Settings(activations, backwards, clip), **options)
+    found = run_views(computation, list(views.values()), list(a.values()))
+    for y, expected in zip(found, reference(kind, a, backwards, clip, **options), strict=True):
+        assert error(y, expected) < 1e-5
+
+
+BOTH = (False, True)
+STATES = ("bias", "hidden", "cell")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "backwards", "names", "options"),
+    [
+        ("lstm", (1, 1, 5, 64), (False,), STATES, {}),
+        ("lstm", (3, 2, 5, 192), (False,), STATES, {}),  # steps that threads share
+        ("lstm", (4, 3, 7, 5), BOTH, (*STATES, "lengths", "peepholes"), {}),
+        ("lstm", (2, 7, 5, 40), (False,), STATES, {}),
+        ("gru", (3, 7, 4, 24), (False,), ("bias", "hidden"), {}),
+        ("lstm", (4, 2, 7, 19), (True,), (), {"clip": 0.3, "input_forget": True}),
+        ("gru", (4, 3, 7, 5), BOTH, ("bias", "hidden", "lengths"), {}),
+        ("gru", (3, 2, 4, 33), (False,), ("bias", "hidden"), {"linear_before_reset": True}),
+        ("gru", (3, 2, 4, 16), (False,), (), {"clip": 0.5}),
+        ("rnn", (4, 3, 7, 5), BOTH, ("bias", "hidden", "lengths"), {}),
+        ("rnn", (3, 1, 1, 1), (False,), (), {}),
+    ],
+)
+def test_values(run_views, view, error, random, lanes, kind, sizes, backwards, names, options):
+    names = tuple(n for n in names if kind == "lstm" or n != "cell")
+    check(run_views, view, error, random, lanes, kind, sizes, backwards, names, **options)
+
+
+def activated(x, name):
+    return {
+        "Relu": np.maximum(x, 0), "Tanh": np.tanh(x), "Sigmoid": sigmoid(x), "Affine": x * 0.7 + 0.2,
+        "LeakyRelu": np.where(x < 0, 0.7 * x, x), "ThresholdedRelu": np.where(x > 0.7, x, 0),
+        "ScaledTanh": 0.7 * np.tanh(0.2 * x), "HardSigmoid": np.clip(0.7 * x + 0.2, 0, 1),
+        "Elu": np.where(x < 0, 0.7 * np.expm1(x), x), "Softsign": x / (1 + np.abs(x)), "Softplus": np.log1p(np.exp(x)),
+    }[name]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("size", [1, 1e-4])
+def test_activations(run_views, view, error, random, name, size):
+    x, weight = (random.standard_normal(shape).astype("float32") for shape in ((1, 1, 4), (1, 20, 4)))
+    x *= np.float32(size)
+    given = [x, weight, np.zeros((1, 20, 20), "float32")]
+    operands = [view(a, f"x{i}") for i, a in enumerate(given)]
+    settings = Settings(((Activation(name, 0.7, 0.2),),), (False,))
+    y, _ = run_views(rnn(Inputs(*operands), settings), operands, given)
+    assert error(y[0, 0], activated(x[0].astype(np.float64) @ weight[0].T, name)) < 1e-6
+
+
+def test_lengths_beyond_the_time_end_with_it(run_views, view, error, random, lanes):
+    a = arrays(random, "rnn", 4, 3, 7, 5, 2, ("bias", "hidden", "lengths"))
+    packed = dict.fromkeys(("weight", "recurrence"), weight_layout(lanes))
+    views = {k: view(v, k, packed.get(k)) for k, v in a.items()}
+    computation = rnn(Inputs(**views), Settings(tuple((Activation("Tanh"),) for _ in BOTH), BOTH, None))
+    far = a | {"lengths": np.array([-(2**31), 9, 2**31 - 1], "int32")}
+    near = a | {"lengths": np.array([0, 4, 4], "int32")}
+    found = run_views(computation, list(views.values()), list(far.values()))
+    for y, expected in zip(found, reference("rnn", near, BOTH), strict=True):
+        assert error(y, expected) < 1e-5

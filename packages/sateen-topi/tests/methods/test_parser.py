@@ -1,0 +1,54 @@
+"""Methods and their text."""
+
+import re
+
+import pytest
+
+from sateen.runtime import ArgumentError
+from sateen.topi.computations.convolution import Direct, Winograd
+from sateen.topi.computations.products import Packed
+from sateen.topi.methods import parse_method
+
+METHODS = (Direct, Winograd)
+
+
+@pytest.mark.parametrize("method", [Direct(1, 14, 2), Winograd(4, 2, 14, 3)])
+def test_methods_are_read_back_from_their_text(method):
+    assert parse_method(str(method), METHODS) == method
+
+
+def test_the_text_has_every_field():
+    assert str(Winograd(4, 2, 14, 3)) == "winograd(tile=4, rows=2, columns=14, vectors=3)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fft(8)",
+        "direct",
+        "direct(rows=1, columns=2)",
+        "direct(columns=2, rows=1, vectors=1)",
+        "direct(rows=1, columns=2, vectors=x)",
+        "direct(rows=1, columns=2, vectors=1, more=2)",
+        "direct(rows=1,, columns=2, vectors=1)",
+        "direct(rows=1, rows=1, columns=2, vectors=1)",
+        "direct(rows=99999999999, columns=2, vectors=1)",
+        str(Packed(2)),
+    ],
+)
+def test_other_text_is_refused(text):
+    words = (
+        "expected a method of direct(rows=…, columns=…, vectors=…), winograd(tile=…, rows=…, columns=…, vectors=…); "
+    )
+    with pytest.raises(ArgumentError, match=re.escape(f"{words}found {text!r}")):
+        parse_method(text, METHODS)
+
+
+def test_an_operator_without_methods_has_none():
+    with pytest.raises(ArgumentError, match="expected a method of none; found"):
+        parse_method("direct(rows=1, columns=2, vectors=1)", ())
+
+
+def test_numbers_below_1_are_refused():
+    with pytest.raises(ArgumentError, match="direct: expected columns of 1 or more, found 0"):
+        parse_method("direct(rows=1, columns=0, vectors=1)", METHODS)
