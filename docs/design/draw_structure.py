@@ -208,9 +208,7 @@ def place(
     return places, bands
 
 
-def _middle_of_importers(
-    room: Room, places: Mapping[Room, Place], arrows: Mapping[tuple[Room, Room], Arrow]
-) -> float:
+def _middle_of_importers(room: Room, places: Mapping[Room, Place], arrows: Mapping[tuple[Room, Room], Arrow]) -> float:
     weights = [(arrow.imports, places[a].x) for (a, b), arrow in arrows.items() if b == room and a in places]
     return sum(n * x for n, x in weights) / max(1, sum(n for n, _ in weights))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sateen.runtime import DType, Metadata, Parameter, Signature, Target
+from sateen.runtime.abi import ABI_VERSION
 
 FLOAT, INT = DType.of("float32"), DType.of("int64")
 SIGNATURES = (
@@ -35,8 +36,8 @@ SOURCE = r"""
 #include <string.h>
 typedef struct { void *data; int32_t device, index, ndim; uint8_t code, bits; uint16_t lanes;
                  int64_t *shape, *strides; uint64_t offset; } tensor;
-typedef struct host { uint32_t abi; int32_t threads; void *context; void *functions[5]; } host;
-static host table = {1, 0, &table, {0}};
+typedef struct host { uint32_t abi; int32_t threads; void *context; void *functions[6]; } host;
+static host table = {VERSION, 0, &table, {0}};
 const char sateen_metadata[] = METADATA;
 uint32_t sateen_abi_version(void) { return VERSION; }
 const host *sateen_default_host(void) { return &table; }
@@ -47,7 +48,7 @@ static int32_t check(tensor *t, int32_t i, int64_t n) {
   if (t->code != 2 || t->bits != 32 || t->lanes != 1) return 4 | i << 8;
   if (t->ndim != 2) return 5 | i << 8;
   if (t->shape[0] != n) return 6 | i << 8;
-  if (t->shape[1] != 4) return 6 | i << 8 | 1 << 16;
+  if (t->shape[1] != 4) return 6 | i << 8 | 1 << (VERSION == 1 ? 16 : 24);
   if (t->strides) return 7 | i << 8;
   if ((uintptr_t)t->data & 63) return 8 | i << 8;
   return 0;
@@ -101,7 +102,7 @@ def compile_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., b
     if compiler is None:
         pytest.skip("no C compiler here: expected cc, to build the library that these tests load")
 
-    def build(metadata: str | None = None, version: int = 1, more: str = "") -> bytes:
+    def build(metadata: str | None = None, version: int = ABI_VERSION, more: str = "") -> bytes:
         if metadata is None:
             metadata = Metadata("tests", str(Target.of("c")), SIGNATURES).to_json()
         folder: Path = tmp_path_factory.mktemp("library")

@@ -10,13 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from sateen.runtime.abi import ABI_VERSION, DLDataType, DLDevice, DLTensor, Failure, SateenHost, Status
+from sateen.runtime.abi import (
+    ABI_VERSION,
+    DLDataType,
+    DLDevice,
+    DLTensor,
+    Failure,
+    SateenDevice,
+    SateenHost,
+    SateenLaunch,
+    SateenPlace,
+    Status,
+)
 
 STRUCTURES: dict[str, type[ctypes.Structure]] = {
     "DLDevice": DLDevice,
     "DLDataType": DLDataType,
     "DLTensor": DLTensor,
     "sateen_host": SateenHost,
+    "sateen_place": SateenPlace,
+    "sateen_launch": SateenLaunch,
+    "sateen_device": SateenDevice,
 }
 
 
@@ -40,10 +54,12 @@ def test_the_header_describes_the_same_structures(tmp_path: Path) -> None:
 
 
 def test_the_host_table_has_room_for_nothing_else() -> None:
-    assert ctypes.sizeof(SateenHost) == 8 + 6 * ctypes.sizeof(ctypes.c_void_p)
-    assert ABI_VERSION == 1
+    assert ctypes.sizeof(SateenHost) == 8 + 7 * ctypes.sizeof(ctypes.c_void_p)
+    assert ABI_VERSION == 2
 
 
 def test_a_status_is_taken_apart() -> None:
-    assert Failure.of(6 | 2 << 8 | 3 << 16) == (Status.SHAPE, 2, 3)
-    assert Failure.of(-1) == (255, 255, 65535)
+    assert Failure.of(6 | 2 << 8 | 3 << 24) == (Status.SHAPE, 2, 3)
+    assert Failure.of(Status.STRIDES.at(65535, 127)) == (Status.STRIDES, 65535, 127)
+    assert Failure.of(6 | 2 << 8 | 3 << 16, abi_version=1) == (Status.SHAPE, 2, 3)
+    assert Failure.of(-1) == (255, 65535, 127)

@@ -15,7 +15,6 @@ import pytest
 
 from sateen import runtime
 from sateen.runtime import ArgumentError, Artifact, ArtifactError, DType, Parameter, TargetError
-from sateen.runtime.abi import ABI_VERSION
 from sateen.runtime.network_header import network_header
 
 KEPT = Path(__file__).parent / "running_sum.sateen"
@@ -152,7 +151,7 @@ def test_a_library_in_use_can_be_exported_over(tmp_path: Path) -> None:
         kept.export_library(place)
         assert place.stat().st_ino != written
         assert bytes(content) == place.read_bytes()  # cut in place, the mapped pages would be gone: SIGBUS
-    assert loaded.sateen_abi_version() == ABI_VERSION
+    assert loaded.sateen_abi_version() == 1  # of the time when it was kept
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".h", ".so"]
 
 

@@ -35,6 +35,7 @@ def test_a_missing_text_is_named(library: bytes) -> None:
 
 def test_two_copies_are_apart_and_unloaded_with_their_last_holder(library: bytes) -> None:
     maps = Path("/proc/self/maps")
+    gc.collect()
     before, mapped = len(os.listdir("/proc/self/fd")), maps.read_text(encoding="utf-8").count("memfd:sateen")
     one, other = Library(library, "one"), Library(library, "other")
     assert one.address("add") != other.address("add")

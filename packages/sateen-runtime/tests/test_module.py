@@ -178,12 +178,23 @@ def test_a_forked_child_calls_functions(module: Module) -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_status_is_read_as_the_library_of_its_version_means_it(
+    compile_library: Callable[..., bytes], version: int
+) -> None:
+    module = load_module(compile_library(version=version), pool=HostPool())
+    with pytest.raises(ArgumentError, match=r"argument 1 \(B\): expected 4 in dimension 1 of shape \(n, 4\)"):
+        module["add"](*[array(np.ones((2, size), np.float32)) for size in (4, 5, 4)])
+
+
 def test_a_library_of_another_abi_is_refused(compile_library: Callable[..., bytes]) -> None:
     with pytest.raises(
-        ArtifactError, match="library: expected ABI 1, found ABI 2: the sateen-runtime is older, renew it"
+        ArtifactError, match="library: expected ABI 1 to 2, found ABI 3: the sateen-runtime is older, renew it"
     ):
-        load_module(compile_library(version=2))
-    with pytest.raises(ArtifactError, match="library: expected ABI 1, found ABI 0: the library is older, renew it"):
+        load_module(compile_library(version=3))
+    with pytest.raises(
+        ArtifactError, match="library: expected ABI 1 to 2, found ABI 0: the library is older, renew it"
+    ):
         load_module(compile_library(version=0))
 
 

@@ -8,26 +8,15 @@ import pytest
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir import build_functions, te
 from sateen.tensor_ir.interpret.loop_oracle import run
-from sateen.tensor_ir.ir.expr import const
-from sateen.tensor_ir.ir.stmt import THREAD_TAGS, For, Function, LoopKind
 from sateen.tensor_ir.lowering import lower
 
 BLOCK, THREAD_X, THREAD_Y = map(te.thread_axis, ("blockIdx.x", "threadIdx.x", "threadIdx.y"))
 
 
 def execute(schedule, tensors, arrays):
-    """Run the kernels of a schedule one after the other; returns them."""
+    """Run a schedule by its host's program; returns its kernels."""
     program = build_functions([lower(schedule, tensors, "f")], "opencl").program
-    memory = dict(zip(program.parameters, arrays, strict=True))
-    for buffer in program.workspace:
-        memory[buffer] = np.empty([int(e.value) for e in buffer.shape], buffer.dtype.numpy)
-    for kernel in program.kernels:
-        body = kernel.body
-        sizes = dict(zip(THREAD_TAGS, (*kernel.grid, *map(const, kernel.block)), strict=True))
-        for tag in reversed(THREAD_TAGS):
-            if tag in kernel.axes:
-                body = For(kernel.axes[tag], const(0), sizes[tag], LoopKind.THREAD, body, tag)
-        run(Function(kernel.name, kernel.buffers, kernel.outputs, body), [memory[b] for b in kernel.buffers])
+    run(program.host, arrays, kernels=program.kernels)
     return program.kernels
 
 

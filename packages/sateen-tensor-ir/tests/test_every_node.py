@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from sateen.runtime.device import opencl
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError
 from sateen.runtime.target import Target
@@ -17,12 +18,14 @@ from sateen.tensor_ir.codegen.object_code import generate
 from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.intrinsics import INTRINSICS
 from sateen.tensor_ir.ir import buffer, tensor_expr
+from sateen.tensor_ir.ir import device_work as dw
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.expr import Expr, Var, const
+from sateen.tensor_ir.ir.kernel import Kernel
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, LoopKind, Stmt, Store
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
@@ -42,6 +45,16 @@ SMALL = Buffer("small", (FOUR,), FLOAT32, Scope.LOCAL)
 DOT = INTRINSICS["dot4_u8s8_x16"]
 SUMS = Buffer("sums", DOT.outputs[0].shape, DOT.outputs[0].dtype, Scope.LOCAL)
 OPERANDS = [Buffer(t.name, t.shape, t.dtype, data=np.ones(DOT.shape_of(t), t.dtype.numpy)) for t in DOT.inputs]
+
+
+QUEUE, ONE = dw.Queue(opencl()), const(1)
+D = Buffer("D", (FOUR,), FLOAT32, device=opencl())
+LAUNCH = dw.Launch("work", QUEUE, (FOUR, ONE, ONE), (1, 1, 1), (D,), (ZERO,), (FOUR,))
+
+
+def on_device(s: Stmt) -> Stmt:
+    """A statement with memory there."""
+    return st.Allocate(D, s)
 
 
 def whole(vector: Buffer) -> st.Region:
@@ -82,6 +95,9 @@ STATEMENTS: dict[type[Stmt], Stmt] = {
     st.Invoke: st.sequence(WRITE, st.For(I, ZERO, FOUR, LoopKind.SERIAL, st.invoke("kernel", (X, 0), (Y, I * 4)))),
     st.Intrinsic: st.Allocate(SUMS, st.sequence(WRITE, st.intrinsic(DOT, [whole(SUMS)], [*map(whole, OPERANDS)]))),
     st.Timestamp: st.sequence(WRITE, st.Timestamp(N, 1)),
+    dw.Launch: st.sequence(WRITE, on_device(LAUNCH)),
+    dw.Copy: st.sequence(WRITE, on_device(dw.Copy(QUEUE, D, ZERO, X, ZERO, const(16)))),
+    dw.Wait: st.sequence(WRITE, dw.Wait(QUEUE, dw.Queue(opencl(), 1))),
     st.Prefetch: st.sequence(WRITE, st.Prefetch(X, (ZERO,))),
     st.Barrier: st.sequence(WRITE, st.Barrier(Scope.SHARED)),
     st.Seq: st.sequence(WRITE, put(const(1.0))),
@@ -99,7 +115,11 @@ def function(body: Stmt) -> Function:
 def interpreted(f: Function) -> None:
     arrays = [np.ones(4, np.float32), np.zeros(4, np.float32), np.ones(4, np.int64)]
     kernel = parse_function("function kernel(a: float32[1], b: out float32[1] align 4)\n  b[0] = a[0]")
-    loop_oracle.run(f, arrays, kernels=[kernel])
+    n, i = Var("n"), Var("i")
+    d = replace(D, device=None)
+    fill = Store(d, (i,), ex.cast(FLOAT32, n))
+    work = Kernel("work", (d,), frozenset({d}), frozenset(), (n,), {"blockIdx.x": i}, (n, ONE, ONE), (1, 1, 1), fill)
+    loop_oracle.run(f, arrays, kernels=[kernel, work])
 
 
 def to_opencl(f: Function) -> None:
@@ -116,7 +136,11 @@ WALKERS: dict[str, Callable[[Function], object]] = {
     "the emitter of C99": lambda f: build_functions([f], "c"),
     "the emitter of OpenCL C": to_opencl,
 }
+GIVES_NO_WORK = "gives no work to devices, found work of opencl\\(0\\); build for llvm"
 REFUSED = {
+    **{("the emitter of C99", kind): GIVES_NO_WORK for kind in (dw.Launch, dw.Copy, dw.Wait)},
+    ("the emitter of OpenCL C", dw.Wait): GIVES_NO_WORK,
+    **{("the emitter of OpenCL C", kind): "'D' is computed inside of a kernel" for kind in (dw.Launch, dw.Copy)},
     ("the LLVM emitter", st.Barrier): "barrier",
     (
         "the LLVM emitter",
@@ -134,7 +158,7 @@ CASES = {**EXPRESSIONS, **STATEMENTS}
 
 def classes(base: type) -> set[type]:
     """All of loop IR that derive from a class."""
-    named = [value for module in (ex, buffer, tensor_expr, st) for value in vars(module).values()]
+    named = [value for module in (ex, buffer, tensor_expr, st, dw) for value in vars(module).values()]
     return {c for c in named if isinstance(c, type) and issubclass(c, base)} - {base}
 
 
@@ -151,7 +175,7 @@ def test_every_walker_has_a_rule_for_it(walker: str, kind: type) -> None:
     if refusal is None:
         WALKERS[walker](f)
     else:
-        with pytest.raises((CodegenError, ExecutionError), match=refusal):
+        with pytest.raises((CodegenError, ExecutionError, LoweringError), match=refusal):
             WALKERS[walker](f)
 
 
@@ -192,7 +216,7 @@ class Hidden(Expr):
 @pytest.mark.parametrize("walker", WALKERS)
 @pytest.mark.parametrize("body", [put(Strange(NUMBER)), StrangeStatement(WRITE)], ids=["expression", "statement"])
 def test_a_class_without_a_rule_is_refused(walker: str, body: Stmt, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_oracle, "verify", lambda f: None)
+    monkeypatch.setattr(loop_oracle, "verify", lambda *_, **__: None)
     with pytest.raises(LoweringError, match=f"{walker} has no rule for Strange"):
         WALKERS[walker](function(body))
 

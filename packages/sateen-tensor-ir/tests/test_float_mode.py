@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sateen.runtime import Target
-from sateen.runtime.abi import PublicFunction, SateenHost, Status
+from sateen.runtime.abi import ABI_VERSION, PublicFunction, SateenHost, Status
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.library import Library
 from sateen.runtime.ndarray import NDArray
@@ -157,7 +157,7 @@ def test_a_task_runs_in_the_mode_of_its_function_on_any_thread_of_a_c_host(threa
         return 0
 
     function = ParallelFor(parallel_for)
-    host = SateenHost(1, 0, None, ctypes.cast(function, ctypes.c_void_p))
+    host = SateenHost(ABI_VERSION, 0, None, ctypes.cast(function, ctypes.c_void_p))
     a, b, serial = np.full(SIZE, SUBNORMAL), np.zeros(SIZE, np.float32), np.zeros(SIZE, np.float32)
     assert called(SCALE.format(mode=mode, kind="parallel"), host, a, b) == 0
     assert called(SCALE.format(mode=mode, kind="parallel"), None, a, serial) == 0
@@ -176,7 +176,7 @@ function f(a: float32[4096] align 4, b: out float32[4096] align 4) denormals flu
     b[i] = large[i * 256]
 """
     nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)(lambda *_: None)
-    host = SateenHost(1, 0, None, None, ctypes.cast(nothing, ctypes.c_void_p))
+    host = SateenHost(ABI_VERSION, 0, None, None, ctypes.cast(nothing, ctypes.c_void_p))
     a, b = np.zeros(SIZE, np.float32), np.zeros(SIZE, np.float32)
     thread.mode = rounding_up()
     status = called(source, host, a, b)

@@ -62,7 +62,7 @@ def test_barriers_are_in_the_list_of_what_has_threads():
     assert "barrier" not in str({name: after for name, _, after in seen}["expand_calls"])
     assert "barrier shared" in str({name: after for name, _, after in seen}["insert_barriers"])
     (kernel,) = program.kernels
-    assert (program.name, kernel.name, kernel.block) == ("f", "f_0", (8, 1, 1))
+    assert (program.host.name, kernel.name, kernel.block) == ("f", "f_0", (8, 1, 1))
 
 
 def test_calls_that_an_emitter_spells_are_kept():

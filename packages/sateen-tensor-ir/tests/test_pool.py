@@ -14,7 +14,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from sateen.runtime.abi import SateenHost
+from sateen.runtime.abi import ABI_VERSION, SateenHost
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.host import has_host, host_text
@@ -193,8 +193,8 @@ def chunks_of(pool: Pool, extent: int, threads: int = 0) -> list[tuple[int, int]
 
 
 def test_the_default_table_is_of_this_abi(pool: Pool) -> None:
-    assert pool.library.sateen_abi_version() == pool.host.abi_version == 1
-    assert (pool.host.threads, pool.host.device) == (0, None)
+    assert pool.library.sateen_abi_version() == pool.host.abi_version == ABI_VERSION
+    assert (pool.host.threads, pool.host.devices, pool.host.device_count) == (0, None, 0)
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 3, 4, 9])
@@ -426,7 +426,7 @@ def test_other_triples_are_refused() -> None:
 
 PROLOGUE = """
 import ctypes, os, sys
-from sateen.runtime.abi import SateenHost
+from sateen.runtime.abi import ABI_VERSION, SateenHost
 
 library = ctypes.CDLL(sys.argv[1])
 library.sateen_default_host.restype = ctypes.POINTER(SateenHost)

@@ -84,7 +84,11 @@ def test_nests_one_after_the_other_are_kernels_with_a_workspace_between():
         """)
     )
     assert [k.name for k in program.kernels] == ["f_0", "f_1"]
-    assert [b.name for b in program.workspace] == ["T"]
+    assert str(program.host).splitlines()[1:] == [
+        "  allocate T: float32[64] on opencl(0)",
+        "  launch f_0(A + 0, T + 0) grid [64, 1, 1] block [1, 1, 1] on opencl(0)",
+        "  launch f_1(B + 0, T + 0) grid [1, 1, 1] block [64, 1, 1] on opencl(0)",
+    ]
     assert [[b.name for b in k.buffers] for k in program.kernels] == [["A", "T"], ["B", "T"]]
     assert [k.block for k in program.kernels] == [(1, 1, 1), (64, 1, 1)]
 

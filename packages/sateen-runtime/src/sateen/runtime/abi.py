@@ -6,7 +6,14 @@ import ctypes
 from enum import IntEnum
 from typing import NamedTuple
 
-ABI_VERSION = 1
+ABI_VERSION = 2
+OLDEST_ABI_VERSION = 1
+"""Libraries from this version on run: in version 1 a status had 8 bits for the argument, and a host had no devices."""
+
+MOST_ARGUMENTS = 1 << 16
+"""How many arguments a function takes at most: as many as a status can tell apart."""
+MOST_DIMENSIONS = 1 << 7
+"""How many dimensions an argument has at most, for the same reason."""
 
 
 class DLDevice(ctypes.Structure):
@@ -36,7 +43,7 @@ class DLTensor(ctypes.Structure):
 
 
 class SateenHost(ctypes.Structure):
-    """`sateen_host`: what compiled code asks of its host.
+    """`sateen_host`: what compiled code asks of its host. In version 1 it ended before `device_count`.
 
     The functions are kept as addresses, copied and never called here.
     """
@@ -49,12 +56,61 @@ class SateenHost(ctypes.Structure):
         ("alloc", ctypes.c_void_p),
         ("free", ctypes.c_void_p),
         ("log", ctypes.c_void_p),
-        ("device", ctypes.c_void_p),
+        ("devices", ctypes.c_void_p),
+        ("device_count", ctypes.c_int32),
+    )
+
+
+class SateenPlace(ctypes.Structure):
+    """`sateen_place`: memory of a device, or of the host, and the byte of it that is meant."""
+
+    _fields_ = (("memory", ctypes.c_void_p), ("offset", ctypes.c_uint64), ("device", DLDevice))
+
+
+class SateenLaunch(ctypes.Structure):
+    """`sateen_launch`: a kernel by its name, how many blocks of how many threads execute it, and its arguments."""
+
+    _fields_ = (
+        ("kernel", ctypes.c_char_p),
+        ("grid", ctypes.c_int64 * 3),
+        ("block", ctypes.c_int64 * 3),
+        ("places", ctypes.POINTER(SateenPlace)),
+        ("scalars", ctypes.POINTER(ctypes.c_int64)),
+        ("place_count", ctypes.c_int32),
+        ("scalar_count", ctypes.c_int32),
+        ("queue", ctypes.c_int32),
+    )
+
+
+class SateenDevice(ctypes.Structure):
+    """`sateen_device`: what compiled code asks of a device that its host has.
+
+    The functions are the prototypes `DeviceAlloc` to `DeviceSync` of this module.
+    """
+
+    _fields_ = (
+        ("id", DLDevice),
+        ("context", ctypes.c_void_p),
+        ("alloc", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+        ("copy", ctypes.c_void_p),
+        ("launch", ctypes.c_void_p),
+        ("wait", ctypes.c_void_p),
+        ("sync", ctypes.c_void_p),
     )
 
 
 PublicFunction = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
 """`int32_t f(const sateen_host *host, DLTensor *const *args, int32_t n)`."""
+
+_Device = ctypes.POINTER(SateenDevice)
+_Place = ctypes.POINTER(SateenPlace)
+DeviceAlloc = ctypes.CFUNCTYPE(ctypes.c_void_p, _Device, ctypes.c_uint64)
+DeviceFree = ctypes.CFUNCTYPE(None, _Device, ctypes.c_void_p)
+DeviceCopy = ctypes.CFUNCTYPE(ctypes.c_int32, _Device, ctypes.c_int32, _Place, _Place, ctypes.c_uint64)
+DeviceLaunch = ctypes.CFUNCTYPE(ctypes.c_int32, _Device, ctypes.POINTER(SateenLaunch))
+DeviceWait = ctypes.CFUNCTYPE(ctypes.c_int32, _Device, ctypes.c_int32, ctypes.c_int32)
+DeviceSync = ctypes.CFUNCTYPE(ctypes.c_int32, _Device, ctypes.c_int32)
 
 
 class Status(IntEnum):
@@ -73,12 +129,18 @@ class Status(IntEnum):
     ABI_VERSION = 10
     OVERLAP = 11
     LAUNCH = 12
+    NO_DEVICE = 13
+    QUEUE = 14
+
+    def at(self, argument: int, dimension: int = 0) -> int:
+        """The status that says this of an argument, and of one of its dimensions."""
+        return self | argument << 8 | dimension << 24
 
 
 class Failure(NamedTuple):
     """A status taken apart:
 
-    `code | argument << 8 | dimension << 16`. The code is a Status unless a newer library made it.
+    `code | argument << 8 | dimension << 24`. The code is a Status unless a newer library made it.
     """
 
     code: int
@@ -86,5 +148,8 @@ class Failure(NamedTuple):
     dimension: int
 
     @staticmethod
-    def of(status: int) -> Failure:
-        return Failure(status & 0xFF, status >> 8 & 0xFF, status >> 16 & 0xFFFF)
+    def of(status: int, abi_version: int = ABI_VERSION) -> Failure:
+        """What a status of a library of this version says."""
+        if abi_version == 1:
+            return Failure(status & 0xFF, status >> 8 & 0xFF, status >> 16 & 0xFFFF)
+        return Failure(status & 0xFF, status >> 8 & 0xFFFF, status >> 24 & 0x7F)

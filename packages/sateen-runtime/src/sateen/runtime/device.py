@@ -23,6 +23,11 @@ class DeviceKind(IntEnum):
     def __str__(self) -> str:
         return self.name.lower()
 
+    @property
+    def has_addresses(self) -> bool:
+        """Whether its memory is pointers, in which offsets count; that of others is objects with places in them."""
+        return self in (DeviceKind.CPU, DeviceKind.CUDA, DeviceKind.ROCM)
+
     @staticmethod
     def of(name: str) -> DeviceKind:
         """The kind of that name, such as 'opencl'. Raises ArgumentError for an unknown name."""

@@ -11,9 +11,8 @@ from sateen.runtime.ndarray import NDArray
 from sateen.runtime.signature import Parameter, Signature
 
 
-def failure_of(signature: Signature, arguments: Sequence[NDArray], status: int) -> SateenError:
+def failure_of(signature: Signature, arguments: Sequence[NDArray], failure: Failure) -> SateenError:
     """The error that says what the function expected and what it found."""
-    failure = Failure.of(status)
     match failure.code:
         case Status.ARGUMENT_COUNT:
             return wrong_count(signature, len(arguments))
@@ -25,9 +24,14 @@ def failure_of(signature: Signature, arguments: Sequence[NDArray], status: int) 
             )
         case Status.LAUNCH:
             return ExecutionError(f"{signature.name}: the device refused a kernel")
+        case Status.NO_DEVICE:
+            return ExecutionError(f"{signature.name}: expected a device for its kernels, found a host without it")
+        case Status.QUEUE:
+            return ExecutionError(f"{signature.name}: the device failed at work that it had queued")
     if words := _expected_and_found(signature, arguments, failure):
         return ArgumentError(f"{_place(signature, failure.argument)}: {words}")
-    return ExecutionError(f"{signature.name}: failed with status {status:#x}, which this sateen-runtime does not know")
+    found = f"status {failure.code} of argument {failure.argument}"
+    return ExecutionError(f"{signature.name}: failed with {found}, which this sateen-runtime does not know")
 
 
 def wrong_count(signature: Signature, found: int) -> ArgumentError:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from sateen.runtime.abi import ABI_VERSION, SateenHost
+from sateen.runtime.abi import ABI_VERSION, OLDEST_ABI_VERSION, SateenDevice, SateenHost
 from sateen.runtime.errors import ArgumentError, ArtifactError
 
-_DefaultHost = ctypes.CFUNCTYPE(ctypes.POINTER(SateenHost))
+_DefaultHost = ctypes.CFUNCTYPE(ctypes.c_void_p)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Host:
+    """A table, and the devices in it, which live as long."""
+
+    table: SateenHost
+    devices: object = None
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.table)
 
 
 class HostPool:
@@ -31,23 +45,34 @@ class HostPool:
         """
         if self._first is not None:
             return
-        table = _DefaultHost(default_host)().contents
-        if table.abi_version != ABI_VERSION:
-            raise ArtifactError(f"expected a host table of ABI {ABI_VERSION}, found ABI {table.abi_version}")
+        address = _DefaultHost(default_host)()
+        version = ctypes.c_uint32.from_address(address).value
+        if not OLDEST_ABI_VERSION <= version <= ABI_VERSION:
+            raise ArtifactError(
+                f"expected a host table of ABI {OLDEST_ABI_VERSION} to {ABI_VERSION}, found ABI {version}"
+            )
+        table = SateenHost()
+        ctypes.memmove(ctypes.addressof(table), address, SateenHost.devices.offset)
         self._taken.setdefault("first", (table, owner))
 
-    def host(self, threads: int = 0) -> SateenHost | None:
-        """A table of the shared pool that uses at most `threads` threads at once, 0 for all; None before the first
-        offer: then a function gets NULL and uses its own library's table. Raises ArgumentError unless the count is an
-        integer of 0 or more.
+    def host(
+        self, threads: int = 0, devices: Sequence[SateenDevice] = (), abi_version: int = ABI_VERSION
+    ) -> Host | None:
+        """A table of the shared pool that uses at most `threads` threads at once, 0 for all, and offers `devices`, for
+        code of an `abi_version`. None before the first offer, when a function is given NULL and falls back on its own
+        library's table. Raises ArgumentError for a negative count and for what is no integer.
         """
         if not isinstance(threads, int) or threads < 0:
             raise ArgumentError(f"expected a number of threads, 0 for all, found {threads!r}")
         if self._first is None:
             return None
         table = SateenHost.from_buffer_copy(self._first[0])
-        table.threads = threads
-        return table
+        table.abi_version, table.threads = abi_version, threads
+        if not devices:
+            return Host(table)
+        pointers = (ctypes.POINTER(SateenDevice) * len(devices))(*map(ctypes.pointer, devices))
+        table.devices, table.device_count = ctypes.addressof(pointers), len(devices)
+        return Host(table, (pointers, devices))
 
 
 PROCESS_POOL = HostPool()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sateen.runtime.abi import ABI_VERSION, PublicFunction
+from sateen.runtime.abi import ABI_VERSION, OLDEST_ABI_VERSION, Failure, PublicFunction, SateenDevice
 from sateen.runtime.diagnosis import failure_of, wrong_argument, wrong_count
 from sateen.runtime.display import did_you_mean, named
-from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
+from sateen.runtime.errors import ArgumentError, ArtifactError, SateenError, TargetError
 from sateen.runtime.files import read_regular
 from sateen.runtime.host import PROCESS_POOL, HostPool
 from sateen.runtime.library import Library
@@ -38,17 +38,26 @@ class Function:
     the compiled code against `signature`, and an ArgumentError says what was expected and what was found.
     """
 
-    __slots__ = ("_call", "_host", "_host_address", "_owner", "_pointers", "signature")
+    __slots__ = ("_abi_version", "_call", "_host", "_host_address", "_owner", "_pointers", "signature")
 
     def __init__(
-        self, signature: Signature, address: int, *, owner: object, threads: int = 0, pool: HostPool = PROCESS_POOL
+        self,
+        signature: Signature,
+        address: int,
+        *,
+        owner: object,
+        threads: int = 0,
+        pool: HostPool = PROCESS_POOL,
+        devices: Sequence[SateenDevice] = (),
+        abi_version: int = ABI_VERSION,
     ) -> None:
-        """The function at `address`, whose code lives as long as `owner`."""
+        """The function at `address`, whose code lives as long as `owner`, compiled for an ABI of this version."""
         self.signature = signature
         self._owner = owner
         self._call = PublicFunction(address)
-        self._host = pool.host(threads)
-        self._host_address = None if self._host is None else ctypes.addressof(self._host)
+        self._abi_version = abi_version
+        self._host = pool.host(threads, devices, abi_version)
+        self._host_address = None if self._host is None else self._host.address
         self._pointers = ctypes.c_void_p * len(signature.parameters)
 
     def __call__(self, *arguments: Argument) -> None:
@@ -57,7 +66,7 @@ class Function:
         pointers = self._pointers(*[array.handle for array in arrays])
         status = self._call(self._host_address, pointers, len(arrays))
         if status:
-            raise failure_of(self.signature, arrays, status)
+            raise self._failure(arrays, status)
 
     def bind(self, *arguments: Argument) -> Callable[[], None]:
         """The call with these arguments as a function without arguments, prepared once, to measure or repeat it."""
@@ -67,9 +76,12 @@ class Function:
 
         def run() -> None:
             if status := call(host, pointers, count):
-                raise failure_of(self.signature, arrays, status)
+                raise self._failure(arrays, status)
 
         return run
+
+    def _failure(self, arrays: Sequence[NDArray], status: int) -> SateenError:
+        return failure_of(self.signature, arrays, Failure.of(status, self._abi_version))
 
     def __repr__(self) -> str:
         return f"Function({self.signature.summary})"
@@ -88,21 +100,34 @@ class Module:
         default_host: int | None = None,
         threads: int = 0,
         pool: HostPool = PROCESS_POOL,
+        devices: Sequence[SateenDevice] = (),
+        abi_version: int = ABI_VERSION,
     ) -> None:
-        """Functions at addresses in memory, alive as long as `owner`.
+        """Functions at addresses in memory, alive as long as `owner`, compiled for an ABI of this version.
 
-        `default_host` is the address of `sateen_default_host` there, None if the code has no pool. The
-        functions run on the shared threads of `pool`, at most `threads` at once, 0 for all.
+        `default_host` is the address of `sateen_default_host` there, None where the code has no pool. The
+        functions run on the shared threads of `pool`, at most `threads` at once, 0 for all, and launch their kernels
+        on `devices`.
         """
         if default_host is not None:
             pool.offer(default_host, owner)
         self._owner = owner
         self._addresses = dict(addresses)
         self._pool = pool
+        self._devices = tuple(devices)
+        self._abi_version = abi_version
         self.threads = threads
         self.functions: Mapping[str, Function] = MappingProxyType(
             {
-                signature.name: Function(signature, addresses[signature.name], owner=owner, threads=threads, pool=pool)
+                signature.name: Function(
+                    signature,
+                    addresses[signature.name],
+                    owner=owner,
+                    threads=threads,
+                    pool=pool,
+                    devices=devices,
+                    abi_version=abi_version,
+                )
                 for signature in signatures
             }
         )
@@ -120,8 +145,22 @@ class Module:
 
     def with_threads(self, threads: int) -> Module:
         """The same code, run by at most `threads` threads at once, 0 for all."""
-        signatures = [function.signature for function in self.functions.values()]
-        return Module(signatures, self._addresses, owner=self._owner, threads=threads, pool=self._pool)
+        return self._with(threads, self._devices)
+
+    def with_devices(self, devices: Sequence[SateenDevice]) -> Module:
+        """The same code, which launches its kernels on these devices (docs/design/abi.md)."""
+        return self._with(self.threads, devices)
+
+    def _with(self, threads: int, devices: Sequence[SateenDevice]) -> Module:
+        return Module(
+            [function.signature for function in self.functions.values()],
+            self._addresses,
+            owner=self._owner,
+            threads=threads,
+            pool=self._pool,
+            devices=devices,
+            abi_version=self._abi_version,
+        )
 
     def __repr__(self) -> str:
         return f"Module({named([function.signature.summary for function in self.functions.values()])})"
@@ -167,6 +206,7 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
     """
     image, name = (source, "library") if isinstance(source, bytes) else (library_content(Path(source)), str(source))
     library = Library(image, name)
+    version = _abi_version(library)
     metadata = _metadata(library)
     addresses = {function.name: library.address(function.name) for function in metadata.functions}
     found = {function: address for function, address in addresses.items() if address is not None}
@@ -179,6 +219,7 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
         default_host=library.address("sateen_default_host"),
         threads=threads,
         pool=pool,
+        abi_version=version,
     )
 
 
@@ -190,19 +231,25 @@ def library_content(path: Path) -> bytes:
         raise ArtifactError(f"{path}: expected a library to read: {error.strerror}") from None
 
 
-def _metadata(library: Library) -> Metadata:
-    """The metadata of a mapped library, after checking its ABI and the features that it needs."""
+def _abi_version(library: Library) -> int:
+    """The version of the ABI that a mapped library is of. Raises ArtifactError for one that this runtime lacks."""
     address = library.address("sateen_abi_version")
     if address is None:
         raise ArtifactError(
             f"{library.name}: expected a library that sateen compiled, found one without sateen_abi_version"
         )
-    version = ctypes.CFUNCTYPE(ctypes.c_uint32)(address)()
-    if version != ABI_VERSION:
+    version = int(ctypes.CFUNCTYPE(ctypes.c_uint32)(address)())
+    if not OLDEST_ABI_VERSION <= version <= ABI_VERSION:
         older = "library" if version < ABI_VERSION else "sateen-runtime"
         raise ArtifactError(
-            f"{library.name}: expected ABI {ABI_VERSION}, found ABI {version}: the {older} is older, renew it"
+            f"{library.name}: expected ABI {OLDEST_ABI_VERSION} to {ABI_VERSION}, found ABI {version}: the {older} is "
+            "older, renew it"
         )
+    return version
+
+
+def _metadata(library: Library) -> Metadata:
+    """What a mapped library says of itself, once the features that it needs are known to be there."""
     try:
         metadata = Metadata.from_json(library.text("sateen_metadata"))
         missing = Target.host().missing_features(Target.parse(metadata.target))

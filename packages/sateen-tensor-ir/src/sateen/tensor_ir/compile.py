@@ -30,19 +30,22 @@ def build(
     denormals: str = "keep",
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
+    target_host: Target | str = "llvm",
 ) -> CompiledModule:
     """Compile a schedule to one function over `arguments`, in their order.
 
     `target` is a Target or its text; plain "llvm" is this machine with all that its processor has, "c" and "opencl"
-    give a source. `buffers` declares storage other than compact row-major for some arguments; those in `aliased` may
-    overlap each other. With `denormals` flush subnormal numbers may count as zeros (docs/semantics.md, 4.10). `rules`
-    expand calls of functions, the user's own among them. `cache` keeps object code from process to process.
+    give a source; `target_host` launches the kernels of a device. `buffers` declares storage other than compact
+    row-major for some arguments; those in `aliased` may overlap each other. With `denormals` flush subnormal numbers
+    may count as zeros (docs/semantics.md, 4.10). `rules` expand calls of functions, the user's own among them. `cache`
+    keeps object code from process to process.
     Raises ScheduleError, LoweringError, CodegenError, TargetError.
     """
     if denormals not in DENORMALS:
         raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
     function = lower(schedule, arguments, name, buffers=buffers, aliased=aliased)
-    return build_functions([replace(function, denormals=denormals)], target, rules=rules, cache=cache)
+    functions = [replace(function, denormals=denormals)]
+    return build_functions(functions, target, rules=rules, cache=cache, target_host=target_host)
 
 
 def build_functions(
@@ -51,6 +54,7 @@ def build_functions(
     *,
     rules: IntrinsicRules = DEFAULT_RULES,
     cache: ObjectCache | None = None,
+    target_host: Target | str = "llvm",
 ) -> CompiledModule:
     """Compile functions of loop IR, of different names, into one module. Raises CodegenError and TargetError."""
     if not isinstance(functions, (list, tuple)) or not functions:
@@ -67,6 +71,7 @@ def build_functions(
     complete = Target.of(target)
     kind = kind_of(complete)
     if cache is None or not kind.has_libraries:
-        return CompiledModule(functions, complete, rules, kind.make(functions, complete, rules))
+        made = kind.make(functions, complete, rules)
+        return CompiledModule(functions, complete, rules, made, Target.of(target_host))
     code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
     return CompiledModule(functions, complete, rules, code)

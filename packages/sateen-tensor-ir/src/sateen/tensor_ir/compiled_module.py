@@ -35,17 +35,23 @@ class CompiledModule:
 
     For kind llvm it is object code: on the machine that it was compiled for, call it (`module(a, b, c)`, or
     `module["name"](…)` where it holds several functions); for any, `export_library` writes a self-contained library and
-    `c_header` declares its functions. For other kinds it is `source`, which `export_source` writes. What a kind does
-    not give raises TargetError.
+    `c_header` declares its functions. For other kinds it is `source`, which `export_source` writes; of a device, `host`
+    is the code that launches its kernels. What a kind does not give raises TargetError.
     """
 
     def __init__(
-        self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, code: ObjectCode | SourceCode
+        self,
+        functions: Sequence[Function],
+        target: Target,
+        rules: IntrinsicRules,
+        code: ObjectCode | SourceCode,
+        target_host: Target | None = None,
     ) -> None:
         self.functions = tuple(functions)
         self.target = target
         self._rules = rules
         self._made = code
+        self._target_host = target_host or Target.host()
 
     @property
     def _code(self) -> ObjectCode:
@@ -67,10 +73,19 @@ class CompiledModule:
 
     @property
     def program(self) -> DeviceProgram:
-        """The kernels of a device's source: names, arguments, grids and blocks. TargetError where a host runs it."""
+        """The kernels of a device's source, and what its host does. TargetError where a host runs it all."""
         if self._source.program is None:
             raise TargetError(f"compiled for {self.target}, which launches no kernels")
         return self._source.program
+
+    @cached_property
+    def host(self) -> CompiledModule:
+        """The functions of a device's host, for `target_host`: they take memory of the device, and launch its kernels.
+
+        `module.with_devices` gives them the devices that do the work (docs/design/abi.md).
+        """
+        functions, target = [self.program.host], self._target_host
+        return CompiledModule(functions, target, self._rules, kind_of(target).make(functions, target, self._rules))
 
     @property
     def _source(self) -> SourceCode:

@@ -1,4 +1,4 @@
-/* The native ABI of sateen, version 1: what a compiled library offers, and what it asks of its host.
+/* The native ABI of sateen, version 2: what a compiled library offers, and what it asks of its host.
  *
  * A C host declares the functions that its library exports and links against it, or looks them up with dlsym:
  *
@@ -52,10 +52,10 @@ typedef struct {
 
 #endif /* DLPACK_DLPACK_H_ */
 
-#define SATEEN_ABI_VERSION 1
+#define SATEEN_ABI_VERSION 2
 
 typedef struct sateen_host sateen_host;
-typedef struct sateen_device_api sateen_device_api;
+typedef struct sateen_device sateen_device;
 
 /* One chunk, [begin, end), of a parallel loop. Returns a status. */
 typedef int32_t (*sateen_task)(void *closure, int64_t begin, int64_t end);
@@ -77,7 +77,54 @@ struct sateen_host {
 
   void (*log)(const sateen_host *host, int32_t level, const char *message);
 
-  const sateen_device_api *device;   /* NULL where there is no device */
+  const sateen_device *const *devices;   /* what code asks for by kind: opencl(1) is the second one of OpenCL */
+  int32_t device_count;
+};
+
+/* Memory, and the byte of it that is meant. Of a device, `memory` is what its `alloc` gave; of the host, an address. */
+typedef struct {
+  void *memory;
+  uint64_t offset;
+  DLDevice device;
+} sateen_place;
+
+/* A kernel, by its name in the device's code: `grid` blocks of `block` threads along x, y and z execute it. Its
+ * arguments are memory of the device, then integers of 64 bits. */
+typedef struct {
+  const char *kernel;
+  int64_t grid[3];
+  int64_t block[3];
+  const sateen_place *places;
+  const int64_t *scalars;
+  int32_t place_count;
+  int32_t scalar_count;
+  int32_t queue;
+} sateen_launch;
+
+/* What a library asks of a device. A queue is a number, from 0; a device does what one has in order, and what is in
+ * different ones in any. What is not `void` or memory is a status; work that fails later does so at `sync`. May be
+ * called from several threads at once. */
+struct sateen_device {
+  DLDevice id;             /* the device of arguments that lie there */
+  void *context;           /* belongs to whoever made the table */
+
+  /* Memory of at least `bytes`, aligned as any element type wants it; NULL where there is none. It is given back once
+   * all has ended that is queued at that time. */
+  void *(*alloc)(const sateen_device *device, uint64_t bytes);
+  void (*free)(const sateen_device *device, void *memory);
+
+  /* Queue a copy of `bytes` between this device and the host, or within the device. */
+  int32_t (*copy)(
+      const sateen_device *device, int32_t queue, const sateen_place *to, const sateen_place *from, uint64_t bytes);
+
+  /* Queue a kernel. */
+  int32_t (*launch)(const sateen_device *device, const sateen_launch *launch);
+
+  /* What is queued in `queue` from now on begins when all that is in `other` now has ended. */
+  int32_t (*wait)(const sateen_device *device, int32_t queue, int32_t other);
+
+  /* Returns when all that is in `queue` has ended. */
+  int32_t (*sync)(const sateen_device *device, int32_t queue);
 };
 
 /* A public function of a library: checks its `n` arguments, then computes. `host` NULL: the library's own table.
@@ -89,7 +136,7 @@ const sateen_host *sateen_default_host(void);        /* the library's own pool, 
 const char *sateen_status_message(int32_t status); /* English, in static storage; never NULL */
 extern const char sateen_metadata[];               /* JSON: format version, producer, target, each function's signature */
 
-/* A status is 0, or code | argument << 8 | dimension << 16. */
+/* A status is 0, or code | argument << 8 | dimension << 24. */
 enum {
   SATEEN_STATUS_OK = 0,
   SATEEN_STATUS_ARGUMENT_COUNT = 1,
@@ -103,11 +150,13 @@ enum {
   SATEEN_STATUS_OUT_OF_MEMORY = 9,
   SATEEN_STATUS_ABI_VERSION = 10,
   SATEEN_STATUS_OVERLAP = 11,       /* argument */
-  SATEEN_STATUS_LAUNCH = 12
+  SATEEN_STATUS_LAUNCH = 12,
+  SATEEN_STATUS_NO_DEVICE = 13,
+  SATEEN_STATUS_QUEUE = 14
 };
 #define SATEEN_CODE_OF(status) ((status) & 0xff)
-#define SATEEN_ARGUMENT_OF(status) (((status) >> 8) & 0xff)
-#define SATEEN_DIMENSION_OF(status) (((status) >> 16) & 0xffff)
+#define SATEEN_ARGUMENT_OF(status) (((status) >> 8) & 0xffff)
+#define SATEEN_DIMENSION_OF(status) (((status) >> 24) & 0x7f)
 
 #ifdef __cplusplus
 }

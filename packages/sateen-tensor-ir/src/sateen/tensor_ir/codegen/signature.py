@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sateen.runtime.abi import MOST_ARGUMENTS, MOST_DIMENSIONS
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import Extent, Parameter, Signature
@@ -26,14 +27,25 @@ def symbols_of(function: Function) -> tuple[Var, ...]:
     return symbols
 
 
-def signature_of(function: Function, device: DeviceKind = DeviceKind.CPU) -> Signature:
+def check_limits(function: Function) -> None:
+    """Raise CodegenError for more arguments or dimensions than a status can tell apart."""
+    if (count := len(function.parameters)) > MOST_ARGUMENTS:
+        raise CodegenError(f"{function.name}: expected at most {MOST_ARGUMENTS} arguments, found {count}")
+    for b in function.parameters:
+        if len(b.shape) > MOST_DIMENSIONS:
+            found = f"{len(b.shape)} of {b.name!r}"
+            raise CodegenError(f"{function.name}: expected at most {MOST_DIMENSIONS} dimensions, found {found}")
+
+
+def signature_of(function: Function) -> Signature:
     """The public signature; parameters of one name are numbered, and extents that are expressions named by place."""
     names = Names()
-    parameters = (_parameter(b, names.of(b), device, b in function.outputs) for b in function.parameters)
+    parameters = (_parameter(b, names.of(b), b in function.outputs) for b in function.parameters)
     return Signature(function.name, tuple(parameters))
 
 
-def _parameter(b: Buffer, name: str, device: DeviceKind, is_output: bool) -> Parameter:
+def _parameter(b: Buffer, name: str, is_output: bool) -> Parameter:
+    device = DeviceKind.CPU if b.device is None else b.device.kind
     shape = tuple(_extent(e, f"{name}.shape{d}") for d, e in enumerate(b.shape))
     strides = None if b.strides is None else tuple(_extent(e, f"{name}.stride{d}") for d, e in enumerate(b.strides))
     return Parameter(name, b.dtype, shape, strides, b.alignment, device, is_output)

@@ -22,6 +22,8 @@ STATUS_MESSAGES: Mapping[Status, str] = MappingProxyType(
         Status.ABI_VERSION: "the host table is of another ABI version",
         Status.OVERLAP: "an output overlaps another argument",
         Status.LAUNCH: "a kernel could not be launched",
+        Status.NO_DEVICE: "the host has no such device",
+        Status.QUEUE: "work on a device failed",
     }
 )
-"""By the lowest byte of a status; the other two bytes give argument and dimension."""
+"""By the lowest byte of a status; the others give argument and dimension."""

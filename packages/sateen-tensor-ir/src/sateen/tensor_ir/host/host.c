@@ -25,7 +25,7 @@ static void log_line(const sateen_host *host, int32_t level, const char *message
 }
 
 static const sateen_host sateen_table = {
-  SATEEN_ABI_VERSION, 0, &sateen_pool, parallel_for, allocate, release, log_line, NULL,
+  SATEEN_ABI_VERSION, 0, &sateen_pool, parallel_for, allocate, release, log_line, NULL, 0,
 };
 
 /* Loaders run it as a destructor of the library. */

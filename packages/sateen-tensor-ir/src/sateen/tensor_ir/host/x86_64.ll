@@ -1,6 +1,6 @@
 %struct.pool = type { i32, [124 x i8], i32, i32, [120 x i8], [510 x %struct.slot] }
 %struct.slot = type { i32, i32, ptr, ptr, i64, i64, i64, i32, [76 x i8] }
-%struct.sateen_host = type { i32, i32, ptr, ptr, ptr, ptr, ptr, ptr }
+%struct.sateen_host = type { i32, i32, ptr, ptr, ptr, ptr, ptr, ptr, i32 }
 %struct.iovec = type { ptr, i64 }
 
 @.str = private unnamed_addr constant [15 x i8] c"/sys/fs/cgroup\00", align 1
@@ -10,7 +10,7 @@
 @sateen_pool_spins = hidden local_unnamed_addr global i32 4000, align 4
 @sateen_pool = internal global %struct.pool zeroinitializer, align 4096
 @stop_entry = internal global ptr @sateen_pool_stop, section ".fini_array", align 8
-@sateen_table = internal constant %struct.sateen_host { i32 1, i32 0, ptr @sateen_pool, ptr @parallel_for, ptr @allocate, ptr @release, ptr @log_line, ptr null }, align 8
+@sateen_table = internal constant %struct.sateen_host { i32 2, i32 0, ptr @sateen_pool, ptr @parallel_for, ptr @allocate, ptr @release, ptr @log_line, ptr null, i32 0 }, align 8
 @.str.2 = private unnamed_addr constant [1 x i8] zeroinitializer, align 1
 @.str.3 = private unnamed_addr constant [2 x i8] c"\0A\00", align 1
 @.str.4 = private unnamed_addr constant [3 x i8] c":\0A\00", align 1
@@ -70,7 +70,7 @@ declare i32 @pthread_join(i64 noundef, ptr noundef) local_unnamed_addr #1
 
 ; Function Attrs: mustprogress nofree norecurse nosync nounwind readnone willreturn
 define i32 @sateen_abi_version() local_unnamed_addr #2 {
-  ret i32 1
+  ret i32 2
 }
 
 ; Function Attrs: mustprogress nofree norecurse nosync nounwind readnone willreturn

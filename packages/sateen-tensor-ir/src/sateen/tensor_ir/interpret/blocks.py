@@ -6,16 +6,18 @@ network find theirs in one block. So the bytes are kept, and which of them have 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir.interpret.memory import Indices, SharedMemory
 from sateen.tensor_ir.interpret.scalars import Trap, Value
+from sateen.tensor_ir.interpret.symbols import evaluate_shape
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Const
+from sateen.tensor_ir.ir.expr import Const, Var
 from sateen.tensor_ir.ir.stmt import Function
 
 
@@ -90,8 +92,28 @@ class Window(SharedMemory):
         return places
 
 
-def arguments(kernel: Function, places: Sequence[tuple[Window, int]]) -> dict[Buffer, Window]:
+Place = tuple[Window, int]
+"""A memory, and the byte of it that is meant."""
+
+
+def copy(target: Place, source: Place, size: int) -> None:
+    """Copy bytes; those that have not been written stay so. Raises Trap for a place that is outside of its memory."""
+    (to, to_start), (start_of, start) = target, source
+    for memory, first in (target, source):
+        if not 0 <= first <= first + size <= memory.end - memory.start:
+            name, length = memory.buffer.name, memory.end - memory.start
+            raise Trap(f"a copy expects bytes within the {length} of {name!r}, found {first} to {first + size}")
+    there, here = to.start + to_start, start_of.start + start
+    to.block.bytes[there : there + size] = start_of.block.bytes[here : here + size]
+    to.block.is_written[there : there + size] = start_of.block.is_written[here : here + size]
+
+
+def arguments(
+    kernel: Function, places: Sequence[Place], symbols: Mapping[Var, int] | None = None
+) -> dict[Buffer, Window]:
     """What the parameters of a kernel are, from the byte of each memory at which it begins.
+
+    `symbols` are the values of what their shapes depend on.
 
     Raises Trap for another number of them, for one that reaches beyond its memory or is not aligned as the kernel
     counts on, and for two that overlap where the kernel writes to one of them and they are not aliased.
@@ -100,9 +122,10 @@ def arguments(kernel: Function, places: Sequence[tuple[Window, int]]) -> dict[Bu
         raise Trap(f"kernel {kernel.name!r} expects {len(kernel.parameters)} arguments, found {len(places)}")
     windows: dict[Buffer, Window] = {}
     for buffer, (memory, offset) in zip(kernel.parameters, places, strict=True):
-        shape = tuple(int(extent.value) for extent in buffer.shape if isinstance(extent, Const))
-        if len(shape) != len(buffer.shape):
-            raise Trap(f"kernel {kernel.name!r} expects constant shapes, found {buffer.name}: {buffer.type}")
+        try:
+            shape = evaluate_shape(buffer.shape, symbols or {})
+        except ArgumentError:
+            raise Trap(f"kernel {kernel.name!r} expects constant shapes, found {buffer.name}: {buffer.type}") from None
         if offset % buffer.alignment:
             expected = f"a place that is a multiple of {buffer.alignment} bytes"
             raise Trap(f"{buffer.name!r} of kernel {kernel.name!r} expects {expected}, found {offset}")

@@ -7,21 +7,22 @@ threads and between iterations of a parallel loop, barriers that not all threads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from sateen.runtime.errors import ArgumentError, ExecutionError
-from sateen.tensor_ir.interpret.blocks import Window, arguments
+from sateen.tensor_ir.interpret.blocks import Place, Window, arguments
 from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory
-from sateen.tensor_ir.interpret.python_writer import Program, write_program
+from sateen.tensor_ir.interpret.python_writer import Program, passed_on, write_program
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.interpret.symbols import bind_symbols
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.expr import Expr, Var
-from sateen.tensor_ir.ir.stmt import Function, Invoke, Stmt
+from sateen.tensor_ir.ir.expr import Expr, Var, const
+from sateen.tensor_ir.ir.kernel import Kernel
+from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import children, walk
 
@@ -34,20 +35,23 @@ def run(
     symbols: Mapping[Var, int] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     simt: bool | None = None,
-    kernels: Iterable[Function] = (),
+    kernels: Iterable[Function | Kernel] = (),
 ) -> None:
     """Execute `function` on one array per parameter; those of outputs are written in place.
 
     Outputs count as unwritten at first, unless they are also `aliased`; an element that is never stored keeps its
     value. `symbols` gives extents that no parameter has as its own; `functions` gives the meaning of calls that are not
     native, on float64. `simt` says whether kernels are executed as hardware does, by blocks of threads, or as plain
-    loops; None: those with a barrier are. `kernels` are the functions that `Invoke` calls by their names, on the memory
-    of this one. Raises ArgumentError on arrays that do not fit, LoweringError on a malformed function, and
-    ExecutionError, which names the statement and the variables in it, on a trap.
+    loops; None: those with a barrier are. `kernels` are what `Invoke` and `Launch` call by their names, on the memory
+    of this one; what is queued is done at once. Raises ArgumentError on arrays that do not fit, LoweringError on a
+    malformed function, and ExecutionError, which names the statement and the variables in it, on a trap.
     """
     called = {kernel.name: kernel for kernel in kernels}
     for f in (function, *called.values()):
-        verify(f)
+        if isinstance(f, Kernel):
+            verify(f.function, scalars=f.scalars)
+        else:
+            verify(f)
     if len(arrays) != len(function.parameters):
         raise ArgumentError(f"{function.name!r} expects {len(function.parameters)} arrays, found {len(arrays)}")
     named = zip(function.parameters, arrays, strict=True)
@@ -63,7 +67,7 @@ def run(
 class _Run:
     """The execution of a function, and of the kernels that it invokes."""
 
-    kernels: Mapping[str, Function]
+    kernels: Mapping[str, Function | Kernel]
     functions: Mapping[str, Callable[..., Any]]
     simt: bool | None
     clock: Clock
@@ -71,21 +75,35 @@ class _Run:
     def execute(
         self, function: Function, memories: Mapping[Buffer, TrappingMemory], symbols: Mapping[Var, int]
     ) -> None:
-        program = write_program(function, memories, symbols, self.clock, self.functions, self.simt, self.invoke)
+        program = write_program(function, memories, symbols, self.clock, self.functions, self.simt, self)
         _execute(program, function.name)
 
-    def invoke(self, name: str, places: Sequence[tuple[Window, int]]) -> None:
+    def invoke(self, name: str, places: Sequence[Place]) -> None:
         kernel = self.kernels.get(name)
-        if kernel is None:
-            raise Trap(f"kernel {name!r} is not among those that are given")
+        if not isinstance(kernel, Function):
+            raise Trap(f"function {name!r} is not among those that are given")
         self.execute(kernel, arguments(kernel, places), {})
+
+    def launch(
+        self, name: str, grid: Sequence[int], block: Sequence[int], places: Sequence[Place], scalars: Sequence[int]
+    ) -> None:
+        kernel = self.kernels.get(name)
+        if not isinstance(kernel, Kernel):
+            raise Trap(f"kernel {name!r} is not among those that are given")
+        if len(scalars) != len(kernel.scalars):
+            raise Trap(f"kernel {name!r} expects {len(kernel.scalars)} scalars, found {len(scalars)}")
+        x, y, z = map(const, grid)
+        a, b, c = block
+        body = replace(kernel, grid=(x, y, z), block=(a, b, c)).function
+        symbols = dict(zip(kernel.scalars, scalars, strict=True))
+        self.execute(body, arguments(body, places, symbols), symbols)
 
 
 def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, TrappingMemory]:
     """The memory of each parameter; parameters that are one array share one."""
     memories: dict[Buffer, TrappingMemory] = {}
     shared: dict[object, TrappingMemory] = {}
-    has_bytes = any(isinstance(node, Invoke) for node in walk(function.body))
+    passed = passed_on(function)
     for position, (buffer, array) in enumerate(zip(function.parameters, arrays, strict=True)):
         place = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
         for other, earlier in zip(function.parameters[:position], arrays[:position], strict=True):
@@ -94,7 +112,7 @@ def _memories(function: Function, arrays: Sequence[Array]) -> dict[Buffer, Trapp
                 raise ArgumentError(f"arguments {other.name!r} and {buffer.name!r} overlap, but are not the same array")
         if place not in shared:
             defined = buffer not in function.outputs or buffer in function.aliased
-            kind = Window.alone if has_bytes else SharedMemory
+            kind = Window.alone if passed else SharedMemory
             shared[place] = kind(buffer, array.shape, array if defined else None)
         memories[buffer] = shared[place]
     return memories

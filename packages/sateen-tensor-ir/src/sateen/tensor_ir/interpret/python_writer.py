@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, product
-from typing import Any
+from typing import Any, Protocol
 
 from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import scalars
-from sateen.tensor_ir.interpret.blocks import Window
+from sateen.tensor_ir.interpret.blocks import Place, Window, copy
 from sateen.tensor_ir.interpret.calls import meaning_of_values
 from sateen.tensor_ir.interpret.instructions import Execution
 from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory, interleave
@@ -25,6 +25,7 @@ from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_written, read_by
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
@@ -72,6 +73,27 @@ class Program:
         return "\n".join(self.lines)
 
 
+class Callees(Protocol):
+    """Executes kernels that a function names, on places in its memory."""
+
+    def invoke(self, name: str, places: Sequence[Place]) -> None: ...
+
+    def launch(
+        self, name: str, grid: Sequence[int], block: Sequence[int], places: Sequence[Place], scalars: Sequence[int]
+    ) -> None: ...
+
+
+def passed_on(function: Function) -> set[Buffer]:
+    """The buffers that are given on as places in memory, so that their bytes count."""
+    passed: set[Buffer] = set()
+    for node in walk(function.body):
+        if isinstance(node, (Invoke, Launch)):
+            passed.update(node.buffers)
+        elif isinstance(node, Copy):
+            passed |= {node.target, node.source}
+    return passed
+
+
 def write_program(
     function: Function,
     memories: Mapping[Buffer, TrappingMemory],
@@ -79,16 +101,16 @@ def write_program(
     clock: Clock,
     functions: Mapping[str, Callable[..., Any]],
     simt: bool | None,
-    invoke: Callable[[str, Sequence[tuple[Window, int]]], None],
+    callees: Callees,
 ) -> Program:
     """The program of `function` over the memories of its parameters.
 
-    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. `invoke` executes a kernel
-    on places in memory. Raises ExecutionError where the function calls one that is neither native nor in `functions`.
+    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. `callees` execute other
+    kernels. Raises ExecutionError where the function calls one that is neither native nor in `functions`.
     """
     writer = _Writer(clock, functions, simt)
-    writer.program.namespace["invoke"] = invoke
-    writer.passed = {b for node in walk(function.body) if isinstance(node, Invoke) for b in node.buffers}
+    writer.program.namespace |= {"invoke": callees.invoke, "launch": callees.launch, "copy": copy}
+    writer.passed = passed_on(function)
     for var, value in symbols.items():
         writer.bind(var, value)
     for buffer, memory in memories.items():
@@ -206,6 +228,16 @@ class _Writer:
             case Invoke():
                 places = "".join(f"({self.name(buffer)}, {self.expr(offset)}), " for buffer, offset in s.arguments)
                 self.line(f"invoke({s.callee!r}, ({places}))")
+            case Launch():
+                places = "".join(f"({self.name(buffer)}, {self.expr(offset)}), " for buffer, offset in s.arguments)
+                grid, given = self.indices(s.grid), self.indices(s.scalars)
+                self.line(f"launch({s.kernel!r}, {grid}, {s.block}, ({places}), {given})")
+            case Copy():
+                target = f"({self.name(s.target)}, {self.expr(s.target_offset)})"
+                source = f"({self.name(s.source)}, {self.expr(s.source_offset)})"
+                self.line(f"copy({target}, {source}, {self.expr(s.size)})")
+            case Wait():
+                self.line("pass")
             case Intrinsic():
                 self.intrinsic(s)
             case Timestamp():

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.device_work import Copy, Launch
 from sateen.tensor_ir.ir.stmt import Intrinsic, Invoke, Store, Timestamp
 from sateen.tensor_ir.ir.visit import Node, walk
 
@@ -14,12 +15,16 @@ Rules = Mapping[type[Node], Callable[[Any], tuple[Buffer, ...]]]
 _READ: Rules = {
     Load: lambda node: (node.buffer,),
     Invoke: lambda node: node.buffers,
+    Launch: lambda node: node.buffers,
+    Copy: lambda node: (node.source,),
     Intrinsic: lambda node: node.buffers[len(node.instruction.outputs) :],
 }
 _WRITTEN: Rules = {
     Store: lambda node: (node.buffer,),
     Timestamp: lambda node: (node.buffer,),
     Invoke: lambda node: node.buffers,
+    Launch: lambda node: node.buffers,
+    Copy: lambda node: (node.target,),
     Intrinsic: lambda node: node.buffers[: len(node.instruction.outputs)],
 }
 

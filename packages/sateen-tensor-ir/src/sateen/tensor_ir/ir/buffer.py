@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ExpressionError, ScheduleError
 from sateen.tensor_ir.ir.choices import subscript
-from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type
+from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type, minimum
 
 
 class Scope(Enum):
@@ -44,7 +45,8 @@ class Buffer:
     """Memory of `shape` elements of `dtype`; element (i, j, …) is at offset Σ index·stride.
 
     `strides` are in elements (None: compact row-major). `alignment` of the first element is in bytes. A buffer with
-    `data` is constant: its loads fold where their indices are constant.
+    `data` is constant: its loads fold where their indices are constant. `device` is where the memory is; None: with
+    the code that uses it.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Buffer:
     strides: tuple[Expr, ...] | None = None
     alignment: int = 64
     data: np.ndarray[Any, Any] | None = None
+    device: Device | None = None
 
     def __repr__(self) -> str:
         return f"Buffer({self.name}: {self.type} {self.scope.value})"
@@ -62,6 +65,11 @@ class Buffer:
     def type(self) -> str:
         """Element type and shape, such as float32[1, n]."""
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    @property
+    def on_device(self) -> Device | None:
+        """The device in whose memory it is, None where that is the memory of the code's own processor."""
+        return None if self.device is None or self.device.kind is DeviceKind.CPU else self.device
 
     def stride_exprs(self) -> tuple[Expr, ...]:
         """The stride of each dimension, in elements."""
@@ -80,6 +88,14 @@ class Buffer:
         for index, stride in zip(indices, self.stride_exprs(), strict=True):
             total = total + index * stride
         return total
+
+    def span_bytes(self) -> Expr:
+        """The bytes from the first element to the end of the last one; 0 where there are none."""
+        last: Expr = const(1)
+        some: Expr = const(1)
+        for extent, stride in zip(self.shape, self.stride_exprs(), strict=True):
+            last, some = last + (extent - 1) * stride, some * minimum(extent, 1)
+        return last * some * self.dtype.bytes
 
     def size(self) -> int | None:
         """The number of elements that storage must hold, or None where an extent is symbolic."""
@@ -116,11 +132,15 @@ def decl_buffer(
     strides: tuple[Any, ...] | None = None,
     scope: Scope | str = Scope.GLOBAL,
     alignment: int = 64,
+    device: Device | str | None = None,
 ) -> Buffer:
     """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes.
 
-    Raises ExpressionError for a shape or strides that are no integers, strides of another number than the shape's, and
-    an alignment that is no power of two; ScheduleError for a scope that does not exist.
+    `device` is where its memory is, None where the code runs. An argument on "cpu()" of code for another device is
+    copied there, and back if it is an output.
+    Raises ArgumentError for a device that does not exist, ScheduleError for such a scope, and ExpressionError for a
+    shape or strides that are no integers, strides of another number than the shape's, and an alignment that is no power
+    of two.
     """
     extents = shape_of(shape)
     steps = None if strides is None else shape_of(strides)
@@ -129,4 +149,6 @@ def decl_buffer(
     if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
         found = f"{alignment!r:.80}"
         raise ExpressionError(f"decl_buffer of {name!r}: expected an alignment of a power of two, found {found}")
-    return Buffer(name, extents, element_type(dtype), Scope.of(scope, f"decl_buffer of {name!r}"), steps, alignment)
+    place = None if device is None else Device.of(device)
+    kind = Scope.of(scope, f"decl_buffer of {name!r}")
+    return Buffer(name, extents, element_type(dtype), kind, steps, alignment, device=place)

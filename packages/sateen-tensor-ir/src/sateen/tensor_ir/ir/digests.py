@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
@@ -54,7 +55,7 @@ class _Writer:
         shape = [self.node(e) for e in b.shape]
         strides = None if b.strides is None else [self.node(e) for e in b.strides]
         data = None if b.data is None else hashlib.sha256(b.data.tobytes()).hexdigest()
-        return repr((own, shape, strides, str(b.dtype), b.scope.value, b.alignment, data))
+        return repr((own, shape, strides, str(b.dtype), b.scope.value, b.alignment, data, str(b.device)))
 
     def node(self, node: Node) -> str:
         if isinstance(node, Var):
@@ -92,6 +93,12 @@ class _Writer:
                 yield node.scope.value
             case Invoke():
                 yield repr([node.callee, *map(self.buffer, node.buffers)])
+            case Launch():
+                yield repr([node.kernel, str(node.queue), node.block, *map(self.buffer, node.buffers)])
+            case Copy():
+                yield repr([str(node.queue), self.buffer(node.target), self.buffer(node.source)])
+            case Wait():
+                yield f"{node.queue} {node.by}"
             case Intrinsic():
                 code = node.instruction
                 yield repr([code.name, code.llvm, code.c99, code.opencl, node.extents, *map(self.buffer, node.buffers)])

@@ -97,7 +97,7 @@ class _Comparison:
     def bind_buffers(self, a: Buffer, b: Buffer, place: str) -> None:
         """Two buffers that are declared here, of one type."""
         self.bind(a, b, place)
-        for name in ("dtype", "scope", "alignment", "shape", "strides"):
+        for name in ("dtype", "scope", "alignment", "device", "shape", "strides"):
             self.compare(getattr(a, name), getattr(b, name), f"{place}.{name}")
 
     def compare_buffers(self, a: Buffer, b: Buffer, place: str) -> None:

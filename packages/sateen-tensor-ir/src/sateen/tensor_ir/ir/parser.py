@@ -12,10 +12,12 @@ from typing import NoReturn
 
 import numpy as np
 
+from sateen.runtime.device import Device
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, SateenError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.printer import RESERVED
@@ -110,6 +112,11 @@ _LEVELS: tuple[Mapping[str, type[ex.Binary]], ...] = (
 _NOT_LEVEL = 2
 _LOOPS = {kind.value: kind for kind in LoopKind}
 _SPECIAL = {"inff": float("inf"), "nanf": float("nan")}
+
+
+def _declared(b: Buffer) -> tuple[object, ...]:
+    """What several allocations of one buffer must agree in."""
+    return b.dtype, b.scope, str(b.shape), b.device
 
 
 class _Parser:
@@ -242,7 +249,24 @@ class _Parser:
             self.expect("[")
             strides = self.listed("]")
         alignment = self.integer() if self.accept("align") else 64
-        return Buffer(name, shape, dtype, scope, strides, alignment, self.data(shape, dtype) if data else None)
+        device = self.device() if self.accept("on") else None
+        content = self.data(shape, dtype) if data else None
+        return Buffer(name, shape, dtype, scope, strides, alignment, content, device)
+
+    def device(self) -> Device:
+        """`opencl(0)`."""
+        token = self.next()
+        self.expect("(")
+        index = self.integer()
+        self.expect(")")
+        try:
+            return Device.of(f"{token.text}({index})")
+        except ArgumentError as error:
+            raise ParseError(f"line {token.line}, column {token.column}: {error}") from None
+
+    def queue(self) -> Queue:
+        """`opencl(0)`, or `opencl(0) queue 1`."""
+        return Queue(self.device(), self.integer() if self.accept("queue") else 0)
 
     def data(self, shape: tuple[Expr, ...], dtype: DType) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
         self.expect("=")
@@ -308,6 +332,8 @@ class _Parser:
             "intrinsic": self.intrinsic, "invoke": self.invoke, "timestamp": self.timestamp,
             **dict.fromkeys(_LOOPS, self.loop),
         }.get(token.text)  # fmt: skip
+        if rule is None and self.lines[self.row][self.position + 1].kind == "name":
+            rule = {"launch": self.launch, "copy": self.copy, "wait": self.wait}.get(token.text)
         if rule is None:
             return self.store_or_call()
         if token.text not in _LOOPS:
@@ -390,7 +416,7 @@ class _Parser:
         token = self.token
         buffer, known = self.buffer(name), self.names.get(name)
         if isinstance(known, Buffer):
-            if (known.dtype, known.scope, str(known.shape)) != (buffer.dtype, buffer.scope, str(buffer.shape)):
+            if _declared(known) != _declared(buffer):
                 self.fail(f"the type that buffer {name!r} was allocated with before", token)
             buffer = known
         self.names[name] = buffer
@@ -424,6 +450,57 @@ class _Parser:
             offsets.append(self.expr())
         self.end_of_line()
         return Invoke(callee, tuple(buffers), tuple(offsets))
+
+    def launch(self, _: int) -> Stmt:
+        kernel = self.new_name()
+        self.expect("(")
+        buffers: list[Buffer] = []
+        offsets: list[Expr] = []
+        scalars: list[Expr] = []
+        while not self.accept(")"):
+            if buffers or scalars:
+                self.expect(",")
+            if isinstance(self.names.get(self.token.text), Buffer):
+                buffers.append(self.known_buffer())
+                self.expect("+")
+                offsets.append(self.expr())
+            else:
+                scalars.append(self.expr())
+        self.expect("grid")
+        self.expect("[")
+        token = self.token
+        grid = self.listed("]")
+        self.expect("block")
+        self.expect("[")
+        block = tuple(int(e.value) for e in self.listed("]") if isinstance(e, ex.Const))
+        if (len(grid), len(block)) != (3, 3):
+            self.fail("three extents of the grid, and three numbers of the block", token)
+        self.expect("on")
+        queue = self.queue()
+        self.end_of_line()
+        return Launch(kernel, queue, grid, block, tuple(buffers), tuple(offsets), tuple(scalars))
+
+    def copy(self, _: int) -> Stmt:
+        target = self.known_buffer()
+        self.expect("+")
+        target_offset = self.expr()
+        self.expect("=")
+        source = self.known_buffer()
+        self.expect("+")
+        source_offset = self.expr()
+        self.expect(",")
+        size = self.expr()
+        self.expect("on")
+        queue = self.queue()
+        self.end_of_line()
+        return Copy(queue, target, target_offset, source, source_offset, size)
+
+    def wait(self, _: int) -> Stmt:
+        self.expect("on")
+        queue = self.queue()
+        by = self.queue() if self.accept("by") else None
+        self.end_of_line()
+        return Wait(queue, by)
 
     def intrinsic(self, _: int) -> Stmt:
         token = self.next()

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import read_by
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
@@ -56,7 +57,7 @@ RESERVED = frozenset(
         "unrolled", "vectorized", "while",
     }
 )  # fmt: skip
-"""Words of the text form, which are no names."""
+"""Words of the text form, which are no names. Those of work for devices may be: a name follows them in a statement."""
 
 _PRECEDENCE: dict[type[Expr], int] = {
     ex.Or: 1, ex.And: 2, ex.Not: 3,
@@ -146,7 +147,8 @@ class _Printer:
         scope = "" if b.scope is Scope.GLOBAL else f"{b.scope.value} "
         strides = f" strides [{', '.join(self.expr(e) for e in b.strides)}]" if b.strides is not None else ""
         alignment = f" align {b.alignment}" if b.alignment != 64 else ""
-        return f"{scope}{b.dtype}[{shape}]{strides}{alignment}"
+        device = f" on {b.device}" if b.device is not None else ""
+        return f"{scope}{b.dtype}[{shape}]{strides}{alignment}{device}"
 
     def constant(self, b: Buffer) -> str:
         assert b.data is not None
@@ -245,6 +247,17 @@ class _Printer:
             case Invoke():
                 arguments = ", ".join(f"{self.names.of(b)} + {self.expr(o)}" for b, o in s.arguments)
                 yield f"{pad}invoke {s.callee}({arguments})"
+            case Launch():
+                places = [f"{self.names.of(b)} + {self.expr(o)}" for b, o in s.arguments]
+                given = ", ".join([*places, *map(self.expr, s.scalars)])
+                grid, block = (", ".join(parts) for parts in (map(self.expr, s.grid), map(str, s.block)))
+                yield f"{pad}launch {s.kernel}({given}) grid [{grid}] block [{block}] on {s.queue}"
+            case Copy():
+                to, start = self.names.of(s.target), self.names.of(s.source)
+                places = [f"{to} + {self.expr(s.target_offset)}", f"{start} + {self.expr(s.source_offset)}"]
+                yield f"{pad}copy {places[0]} = {places[1]}, {self.expr(s.size)} on {s.queue}"
+            case Wait():
+                yield f"{pad}wait on {s.queue}" + ("" if s.by is None else f" by {s.by}")
             case Intrinsic():
                 outputs, inputs = (", ".join(map(self.region, regions)) for regions in (s.outputs, s.inputs))
                 yield f"{pad}intrinsic {s.instruction.name} {outputs} = {inputs}"

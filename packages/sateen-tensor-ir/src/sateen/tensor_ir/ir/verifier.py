@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+from sateen.runtime.device import DeviceKind
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.instruction import Instruction
 from sateen.tensor_ir.ir.stmt import (
@@ -39,8 +41,9 @@ from sateen.tensor_ir.ir.types import BOOL, INDEX, INT64
 from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, unknown
 
 
-def verify(function: Function, after: str | None = None) -> None:
+def verify(function: Function, after: str | None = None, scalars: Iterable[Var] = ()) -> None:
     """Raise LoweringError where `function` is malformed, naming the pass `after` which it was found and the line.
+    `scalars` are given to it beside its parameters.
 
     Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
     constant; indices are as many as dimensions, of type index, which elements and what
@@ -48,17 +51,18 @@ def verify(function: Function, after: str | None = None) -> None:
     no tensor or reduction is left. Vectorised and unrolled loops have constant extents, and register buffers constant
     shapes; a vectorised loop holds no other and no intrinsic, whose regions have the types and extents of its operands
     and, as far as literals tell, are inside of their buffers; thread loops have a legal axis; inside a loop
-    over the threads of a block may be another over the same ones, but not so for blocks.
+    over the threads of a block may be another over the same ones, but not so for blocks. Work of a device is in serial
+    loops alone, on memory of that device, whose elements nothing else accesses.
     """
-    _Verifier(function, after).function_()
+    _Verifier(function, after, scalars).function_()
 
 
 class _Verifier:
-    def __init__(self, function: Function, after: str | None) -> None:
+    def __init__(self, function: Function, after: str | None, scalars: Iterable[Var]) -> None:
         self.function = function
         self.after = after
         self.statement_at: Stmt | None = None
-        self.variables: set[Var] = set()
+        self.variables: set[Var] = {*scalars}
         self.once_bound: set[Var] = set()
         self.buffers: set[Buffer] = set(function.parameters)
         self.loops: list[For] = []
@@ -120,6 +124,16 @@ class _Verifier:
                 for buffer, offset in s.arguments:
                     self.declared(buffer)
                     self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
+            case Launch():
+                self.launch(s)
+            case Copy():
+                self.copy(s)
+            case Wait():
+                self.queue(s.queue)
+                if s.by is not None:
+                    self.queue(s.by)
+                    same = s.by.device == s.queue.device
+                    self.expect(same, f"a queue waits for one of its own device, found {s.by} for {s.queue}")
             case Intrinsic():
                 self.intrinsic(s)
             case Timestamp():
@@ -156,6 +170,38 @@ class _Verifier:
                     self.fail(f"{what} is outside of its buffer: expected within [0, {end}), found {reached}")
         for region in s.outputs:
             self.writable(region.buffer)
+
+    def queue(self, queue: Queue) -> None:
+        self.expect(
+            queue.device.kind is not DeviceKind.CPU, f"a queue expects a device other than the host, found {queue}"
+        )
+        for outer in self.loops:
+            if outer.kind is not LoopKind.SERIAL:
+                self.fail(f"work of {queue} is inside of the {outer.kind.value} loop {outer.var.name!r}, not a host's")
+
+    def launch(self, s: Launch) -> None:
+        self.queue(s.queue)
+        for buffer, offset in s.arguments:
+            self.declared(buffer)
+            self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
+            if buffer.on_device != s.queue.device:
+                found = f"buffer {buffer.name!r} of {_place(buffer)}"
+                self.fail(f"kernel {s.kernel!r} expects memory of {s.queue.device}, found {found}")
+        for e in (*s.grid, *s.scalars):
+            self.expect_index(e, f"a scalar or an extent of the grid of kernel {s.kernel!r}")
+        self.expect(min(s.block) > 0, f"a block of kernel {s.kernel!r} expects threads, found {list(s.block)}")
+
+    def copy(self, s: Copy) -> None:
+        self.queue(s.queue)
+        for buffer, offset in ((s.target, s.target_offset), (s.source, s.source_offset)):
+            self.declared(buffer)
+            self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
+            if buffer.on_device not in (s.queue.device, None):
+                found = f"buffer {buffer.name!r} of {_place(buffer)}"
+                self.fail(f"a copy on {s.queue} expects memory of that device and the host, found {found}")
+        self.expect_index(s.size, "the size of a copy")
+        if s.target in self.function.parameters:
+            self.writable(s.target)
 
     def writable(self, buffer: Buffer) -> None:
         if buffer.data is not None or (buffer in self.function.parameters and buffer not in self.function.outputs):
@@ -233,6 +279,8 @@ class _Verifier:
 
     def access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> None:
         self.declared(buffer)
+        if buffer.on_device is not None:
+            self.fail(f"an element of buffer {buffer.name!r} is accessed, which is in memory of {buffer.on_device}")
         if len(indices) != len(buffer.shape):
             self.fail(f"buffer {buffer.name!r} has {len(buffer.shape)} dimensions, found {len(indices)} indices")
         for index in indices:
@@ -287,3 +335,7 @@ class _Verifier:
 
     def operands(self, symbol: str, e: ex.Binary, agree: bool) -> None:
         self.expect(agree, f"'{symbol}' has operands of {e.a.dtype} and {e.b.dtype}")
+
+
+def _place(buffer: Buffer) -> str:
+    return "the host" if buffer.on_device is None else str(buffer.on_device)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from sateen.runtime.errors import LoweringError
-from sateen.tensor_ir.ir import buffer, tensor_expr
+from sateen.tensor_ir.ir import buffer, device_work, tensor_expr
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir import stmt as st
 from sateen.tensor_ir.ir.choices import piecewise, select
@@ -122,7 +122,9 @@ def map_children(node: D, function: Callable[[Any], Any]) -> D:
 
 @cache
 def _rules(kind: type[Any]) -> dict[type, str]:
-    nodes = {name: value for module in (ex, tensor_expr, buffer, st) for name, value in vars(module).items()}
+    nodes = {
+        name: value for module in (ex, tensor_expr, buffer, st, device_work) for name, value in vars(module).items()
+    }
     table: dict[type, str] = {}
     for attribute in dir(kind):
         if attribute.startswith("rewrite_"):

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar
 
+from sateen.runtime.device import opencl
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.lowering.check_expansion import check_expansion
@@ -90,5 +92,5 @@ OPENCL = Pipeline(
         ("expand_calls", _expand),
         ("insert_barriers", lambda function, _: replace(function, body=insert_barriers(function.body))),
     ),
-    split_host_device,
+    partial(split_host_device, device=opencl()),
 )

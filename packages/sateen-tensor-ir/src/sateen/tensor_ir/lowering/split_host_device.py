@@ -6,13 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written, read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.choices import all_of
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.kernel import Kernel
 from sateen.tensor_ir.ir.stmt import (
     BLOCKS,
     THREAD_TAGS,
@@ -30,119 +33,128 @@ from sateen.tensor_ir.ir.stmt import (
     While,
     sequence,
 )
+from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, free_vars, substitute, walk
 from sateen.tensor_ir.lowering.insert_barriers import thread_extents
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kernel:
-    """A body that each thread executes, with no loop over threads left in it.
-
-    `buffers` are in global memory, in the order of the arguments; `scalars` follow them. `axes` are the variables of
-    the hardware axes. `grid` counts blocks and may depend on scalars, `block` counts the threads of one: x, y, z.
-    """
-
-    name: str
-    buffers: tuple[Buffer, ...]
-    outputs: frozenset[Buffer]
-    aliased: frozenset[Buffer]
-    scalars: tuple[Var, ...]
-    axes: Mapping[str, Var]
-    grid: tuple[Expr, Expr, Expr]
-    block: tuple[int, int, int]
-    body: Stmt
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of shared memory of one block."""
-        return sum(b.dtype.bytes * (b.size() or 0) for b in self.shared_buffers)
-
-    @property
-    def shared_buffers(self) -> tuple[Buffer, ...]:
-        """The buffers that the threads of a block share."""
-        allocations = (n.buffer for n in walk(self.body) if isinstance(n, Allocate) and n.scope is Scope.SHARED)
-        return tuple(dict.fromkeys(allocations))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class DeviceProgram:
-    """Kernels, to be launched one after the other, and the global memory that they need beside the arguments."""
+    """What a host does, a function that launches kernels on memory of a device, and these kernels."""
 
-    name: str
-    parameters: tuple[Buffer, ...]
-    workspace: tuple[Buffer, ...]
+    host: Function
     kernels: tuple[Kernel, ...]
 
 
-def split_host_device(function: Function) -> DeviceProgram:
-    """The kernels of a function: each outermost nest that is bound to threads is one.
+def split_host_device(function: Function, device: Device) -> DeviceProgram:
+    """The kernels of a function, each outermost nest that is bound to threads, and what its host does around them.
 
-        allocate T; thread blockIdx.x i: thread threadIdx.x j: T[i*8 + j] = …; thread blockIdx.x i: …
-        =>  workspace T; kernel_0: T[blockIdx.x*8 + threadIdx.x] = …; kernel_1: …
+        allocate T                                          allocate T: … on opencl(0)
+        for k: thread blockIdx.x i: T[i] = A[k, i]     =>     for k: launch f_0(A + 0, T + 0, k) grid [n, 1, 1] …
+        thread blockIdx.x i: B[i] = T[i]                      launch f_1(T + 0, B + 0) grid [n, 1, 1] …
 
+    All memory is the device's and all work in its queue 0, where it may go on after the host's function has ended.
+    A parameter that is declared to be the host's has a copy on the device: it is copied there before all kernels, and
+    where it is an output back after them, which the host waits for.
     `insert_barriers` comes before. Inside a kernel, loops bound to one axis are all the same threads: those of fewer
     iterations than others are guarded. What is stored outside of any loop along an axis is stored by its thread 0.
     Raises LoweringError for work that is not bound to threads, and for memory whose scope does not fit its use.
     """
-    splitter = _Splitter(function)
-    splitter.host(function.body)
-    return DeviceProgram(function.name, function.parameters, tuple(splitter.workspace), tuple(splitter.kernels))
+    splitter = _Splitter(function, device)
+    body = splitter.host(function.body, ())
+    parameters = tuple(splitter.parameter(b) for b in function.parameters)
+    renamed = dict(zip(function.parameters, parameters, strict=True))
+    outputs, aliased = (frozenset(renamed[b] for b in named) for named in (function.outputs, function.aliased))
+    body = splitter.with_copies(body)
+    host = Function(function.name, parameters, outputs, body, aliased, function.denormals)
+    return DeviceProgram(host, tuple(splitter.kernels))
 
 
 class _Splitter:
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, device: Device) -> None:
         self.function = function
-        self.workspace: list[Buffer] = []
+        self.queue = Queue(device)
+        self.memory = {b: replace(b, device=device) for b in function.parameters}
+        """The device's memory for each buffer of the function."""
         self.kernels: list[Kernel] = []
 
-    def host(self, s: Stmt) -> None:
+    def parameter(self, b: Buffer) -> Buffer:
+        """A parameter of the host's function."""
+        if b.device is None:
+            return self.memory[b]
+        if b.device.kind is not DeviceKind.CPU:
+            raise LoweringError(
+                f"{self.function.name}: expected parameter {b.name!r} in memory of the host, or with no device, which "
+                f"is that of {self.queue.device}; found {b.device}"
+            )
+        return b
+
+    def with_copies(self, body: Stmt) -> Stmt:
+        """The host's work, with copies of parameters that are the host's."""
+        f, copied = self.function, [b for b in self.function.parameters if b.device is not None]
+        if not copied:
+            return body
+        zero = ex.const(0)
+        there = [Copy(self.queue, self.memory[b], zero, b, zero, b.span_bytes()) for b in copied]
+        back = [Copy(self.queue, b, zero, self.memory[b], zero, b.span_bytes()) for b in copied if b in f.outputs]
+        body = sequence(*there, body, *back, Wait(self.queue))
+        for b in copied:
+            body = Allocate(self.memory[b], body)
+        return body
+
+    def host(self, s: Stmt, around: tuple[Var, ...]) -> Stmt:
+        """A statement of the host; `around` are the variables that loops around it bind."""
+        if not any(isinstance(n, For) and n.kind is LoopKind.THREAD for n in walk(s)):
+            place = f", {s.span}" if s.span is not None else ""
+            raise LoweringError(
+                f"{self.function.name}: expected loops that are bound to blocks and threads, found work for the "
+                f"host{place}:\n{str(s).splitlines()[0]}"
+            )
         match s:
             case Seq():
-                for child in s.body:
-                    self.host(child)
+                return sequence(*(self.host(child, around) for child in s.body))
             case Allocate(buffer=buffer):
                 if buffer.scope is not Scope.GLOBAL:
                     raise LoweringError(
                         f"{buffer.name!r} is computed outside of all kernels and expects scope global, found "
                         f"{buffer.scope.value}; call set_scope, or compute_at inside of a loop that is bound to blocks"
                     )
-                self.workspace.append(buffer)
-                self.host(s.body)
+                self.memory[buffer] = replace(buffer, device=self.queue.device)
+                return replace(s, buffer=self.memory[buffer], body=self.host(s.body, around))
             case For(kind=LoopKind.THREAD):
-                self.kernels.append(self._kernel(s))
-            case _:
-                place = f", {s.span}" if s.span is not None else ""
-                raise LoweringError(
-                    f"{self.function.name}: expected loops that are bound to blocks and threads, found work for the "
-                    f"host{place}:\n{str(s).splitlines()[0]}"
-                )
+                return self._launch(s, around)
+            case For(kind=LoopKind.SERIAL) if not all_read(s.start, s.extent):
+                return replace(s, body=self.host(s.body, (*around, s.var)))
+            case Let() if s.var.dtype == INDEX and not all_read(s.value):
+                return replace(s, body=self.host(s.body, (*around, s.var)))
+            case If() if not all_read(s.condition):
+                otherwise = None if s.otherwise is None else self.host(s.otherwise, around)
+                return replace(s, then=self.host(s.then, around), otherwise=otherwise)
+        raise LoweringError(
+            f"{self.function.name}: expected serial loops and conditions on sizes around kernels, found work for the "
+            f"host:\n{str(s).splitlines()[0]}"
+        )
 
-    def _kernel(self, s: For) -> Kernel:
+    def _launch(self, s: For, around: tuple[Var, ...]) -> Launch:
         f = self.function
-        count = len(self.kernels)
         binding = _Binding(s)
         body = binding.bound(s)
         stored = all_written(body)
         used = all_read(body) | stored
-        buffers = tuple(b for b in (*f.parameters, *self.workspace) if b in used)
-        written = frozenset(stored) & set(buffers)
+        buffers = tuple(b for b in self.memory if b in used)
         sizes = [e for b in used for e in (*b.shape, *(b.strides or ()))]
         grid = binding.grid()
         free = free_vars(body).union(*map(free_vars, [*sizes, *grid])) - set(binding.axes.values())
-        extents = (v for b in f.parameters for e in b.shape for v in walk(e))
-        scalars = tuple(v for v in dict.fromkeys(extents) if isinstance(v, Var) and v in free)
+        extents = (v for b in f.parameters for e in (*b.shape, *(b.strides or ())) for v in walk(e))
+        scalars = tuple(v for v in dict.fromkeys((*extents, *around)) if isinstance(v, Var) and v in free)
         x, y, z = (binding.threads.get(tag, 1) for tag in THREADS)
-        return Kernel(
-            f"{f.name}_{count}",
-            buffers,
-            written,
-            f.aliased & set(buffers),
-            scalars,
-            binding.axes,
-            grid,
-            (x, y, z),
-            body,
+        name, written = f"{f.name}_{len(self.kernels)}", frozenset(stored) & set(buffers)
+        self.kernels.append(
+            Kernel(name, buffers, written, f.aliased & set(buffers), scalars, binding.axes, grid, (x, y, z), body)
         )
+        places = tuple(self.memory[b] for b in buffers)
+        offsets = tuple(ex.const(0) for _ in buffers)
+        return Launch(name, self.queue, grid, (x, y, z), places, offsets, scalars, s.span)
 
 
 class _Binding:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
     Barrier,
@@ -22,7 +23,7 @@ from sateen.tensor_ir.ir.stmt import (
 )
 from sateen.tensor_ir.ir.visit import walk
 
-_STAYS = (Barrier, Timestamp, Invoke, Evaluate)
+_STAYS = (Barrier, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
 """Statements that do something else than to store."""
 
 

@@ -10,7 +10,7 @@ from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import DeviceKind
 from sateen.tensor_ir.codegen.c_family.dialects import C99
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions, Source
-from sateen.tensor_ir.codegen.signature import symbols_of
+from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Function
@@ -39,7 +39,7 @@ typedef struct {
 } DLTensor;
 
 typedef struct sateen_host sateen_host;
-typedef struct sateen_device_api sateen_device_api;
+typedef struct sateen_device sateen_device;
 typedef int32_t (*sateen_task)(void *closure, int64_t begin, int64_t end);
 struct sateen_host {
   uint32_t abi_version;
@@ -49,7 +49,8 @@ struct sateen_host {
   void *(*alloc)(const sateen_host *host, uint64_t bytes, uint64_t alignment);
   void (*free)(const sateen_host *host, void *memory);
   void (*log)(const sateen_host *host, int32_t level, const char *message);
-  const sateen_device_api *device;
+  const sateen_device *const *devices;
+  int32_t device_count;
 };
 
 enum {
@@ -72,7 +73,7 @@ static inline void sateen_release(const sateen_host *host, void *memory) {
 
 _SERVICES = """
 static int32_t sateen_failure(int32_t code, int32_t argument, int32_t dimension) {
-  return code | argument << 8 | dimension << 16;
+  return code | argument << 8 | dimension << 24;
 }
 
 /* What an argument is; only after that can its shape be read. */
@@ -163,7 +164,7 @@ static void sateen_log(const sateen_host *host, int32_t level, const char *messa
 }
 
 static const sateen_host sateen_host_table = {
-  $version, 0, NULL, sateen_parallel_for, sateen_alloc, sateen_free, sateen_log, NULL
+  $version, 0, NULL, sateen_parallel_for, sateen_alloc, sateen_free, sateen_log, NULL, 0
 };
 
 uint32_t sateen_abi_version(void) {
@@ -220,7 +221,8 @@ class PublicFunction(Expressions):
         self.kernel = kernel
 
     def definition(self) -> str:
-        """The C text."""
+        """The C text. Raises CodegenError for more arguments or dimensions than a status can tell apart."""
+        check_limits(self.function)
         parameters = self.function.parameters
         self.line("if (host == NULL) host = sateen_default_host();")
         self.line("if (host->abi_version != sateen_abi_version()) return SATEEN_ABI_VERSION;")

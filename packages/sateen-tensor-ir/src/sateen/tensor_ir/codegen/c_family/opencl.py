@@ -12,11 +12,12 @@ from sateen.tensor_ir.codegen.c_family.statements import Statements
 from sateen.tensor_ir.functions.function import FLOAT64
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
+from sateen.tensor_ir.ir.kernel import Kernel
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind
 from sateen.tensor_ir.ir.types import INT64
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.index_width import indices_fit
-from sateen.tensor_ir.lowering.split_host_device import DeviceProgram, Kernel
+from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 
 
 def emit_opencl(program: DeviceProgram) -> str:
@@ -26,7 +27,7 @@ def emit_opencl(program: DeviceProgram) -> str:
     indices in 32 bits where they fit, which processors of graphics are made for. Raises CodegenError for a type,
     function or name that OpenCL C lacks.
     """
-    check_public(program.name, opencl=True)
+    check_public(program.host.name, opencl=True)
     source = Source()
     for kernel in program.kernels:
         OpenCLKernel(source, kernel).define()

@@ -12,6 +12,7 @@ from sateen.tensor_ir.codegen.operands import no_code, require_contiguous
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
@@ -70,6 +71,11 @@ class Statements(Expressions):
                 raise CodegenError(
                     f"{self.function_name}: {self.dialect.name} has each kernel on its own, found a call of "
                     f"{s.callee!r}; build for llvm"
+                )
+            case Launch() | Copy() | Wait():
+                raise CodegenError(
+                    f"{self.function_name}: {self.dialect.name} gives no work to devices, found work of {s.queue}; "
+                    "build for llvm"
                 )
             case Intrinsic():
                 self.intrinsic(s)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sateen.runtime.abi import ABI_VERSION, Status
-from sateen.runtime.device import DeviceKind
+from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.errors import CodegenError
-from sateen.tensor_ir.codegen.signature import symbols_of
+from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.expr import Expr, Var
@@ -35,6 +35,12 @@ class _Writer:
     def field(self, base: str, offset: int, kind: str) -> str:
         place = self.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
         return self.emit(f"load {kind}, ptr {place}")
+
+    def device(self, device: Device) -> str:
+        """The identity of a device of the host, `DLDevice` as one integer."""
+        table = self.emit(f"call ptr @sateen.find_device(ptr %h, i32 {device.kind.value}, i32 {device.index})")
+        self.require(self.emit(f"icmp ne ptr {table}, null"), Status.NO_DEVICE)
+        return self.emit(f"load i64, ptr {table}")
 
     def require(self, condition: str, status: int) -> None:
         """Return `status` unless the i1 operand holds."""
@@ -59,26 +65,28 @@ def public_function(function: Function, architecture: Architecture) -> str:
             f"{function.name}: expected denormals to be kept, found denormals flush, which code for x86-64 and "
             "AArch64 can do"
         )
+    check_limits(function)
     w = _Writer(architecture.abi)
     count = len(function.parameters)
     w.require(w.emit(f"icmp eq i32 %n, {count}"), Status.ARGUMENT_COUNT)
     if count:
         w.require(w.emit("icmp ne ptr %args, null"), Status.NULL_ARGUMENT)
     scalars = symbols_of(function)
+    devices = {d: w.device(d) for d in dict.fromkeys(b.on_device for b in function.parameters) if d is not None}
     symbols: dict[Var, str] = {}
     pending: list[_Extent] = []
     tensors, places = [], []
     for i, b in enumerate(function.parameters):
-        tensors.append(_check_type(w, i, b))
+        tensors.append(_check_type(w, i, b, devices.get(b.on_device) if b.on_device else None))
         pending += _bind_symbols(w, i, b, tensors[-1], symbols)
     for i, d, extent, found in pending:
-        w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE | i << 8 | d << 16)
+        w.require(w.emit(f"icmp eq i64 {found}, {_integer(w, extent, symbols)}"), Status.SHAPE.at(i, d))
     for i, (b, tensor) in enumerate(zip(function.parameters, tensors, strict=True)):
         _check_strides(w, i, b, tensor, symbols)
         places.append(_check_data(w, i, b, tensor, symbols))
     _check_overlaps(w, function, places)
-    pointers, integers = (p.pointer for p in places), (symbols[v] for v in scalars)
-    arguments = ", ".join(["ptr %h", *(f"ptr {p}" for p in pointers), *(f"i64 {n}" for n in integers)])
+    given = (operand for p in places for operand in p.operands)
+    arguments = ", ".join(["ptr %h", *given, *(f"i64 {symbols[v]}" for v in scalars)])
     storage, enter, leave = _mode(function, mode)
     return _FUNCTION.format(
         name=function.name, checks="\n".join(w.lines), arguments=arguments, version=ABI_VERSION,
@@ -126,24 +134,31 @@ _Extent = tuple[int, int, Expr, str]
 
 
 class _Place(NamedTuple):
-    """Operands: where an argument's elements begin, as a pointer and as an integer, and their bytes."""
+    """Operands: what the kernel is given, where an argument's elements begin, as an integer, and their bytes.
 
-    pointer: str
+    Where memory of a device is an object, `owner` is which one, and they begin at an offset in it.
+    """
+
+    operands: tuple[str, ...]
     address: str
     size: str
+    owner: str = "0"
 
 
-def _check_type(w: _Writer, i: int, b: Buffer) -> str:
-    """The pointer to argument i, whose device, element type and rank are right."""
+def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
+    """The pointer to argument i, whose device, element type and rank are right; `device` is the one of a host."""
     tensor = w.field("%args", w.layout.pointer_bytes * i, "ptr")
-    w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT | i << 8)
+    w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT.at(i))
     word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
+    if device is not None:
+        w.require(w.emit(f"icmp eq i64 {w.field(tensor, w.layout.device, 'i64')}, {device}"), Status.DEVICE.at(i))
+    kind = () if device is not None else ((w.layout.device, DeviceKind.CPU.value, Status.DEVICE),)
     for offset, expected, status in (
-        (w.layout.device, DeviceKind.CPU.value, Status.DEVICE),
+        *kind,
         (w.layout.dtype, word, Status.DTYPE),
         (w.layout.rank, len(b.shape), Status.RANK),
     ):
-        w.require(w.emit(f"icmp eq i32 {w.field(tensor, offset, 'i32')}, {expected}"), status | i << 8)
+        w.require(w.emit(f"icmp eq i32 {w.field(tensor, offset, 'i32')}, {expected}"), status.at(i))
     return tensor
 
 
@@ -151,13 +166,13 @@ def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var,
     """Take the symbols that stand alone as extents of an argument for the first time; the other extents."""
     shape = w.field(tensor, w.layout.shape, "ptr") if b.shape else ""
     if shape:
-        w.require(w.emit(f"icmp ne ptr {shape}, null"), Status.NULL_ARGUMENT | i << 8)
+        w.require(w.emit(f"icmp ne ptr {shape}, null"), Status.NULL_ARGUMENT.at(i))
     others: list[_Extent] = []
     for d, extent in enumerate(b.shape):
         found = w.field(shape, 8 * d, "i64")
         if isinstance(extent, Var) and extent not in symbols:
             symbols[extent] = found
-            w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.SHAPE | i << 8 | d << 16)
+            w.require(w.emit(f"icmp sge i64 {found}, 0"), Status.SHAPE.at(i, d))
         else:
             others.append((i, d, extent, found))
     return others
@@ -168,19 +183,17 @@ def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, s
     data = w.field(tensor, w.layout.data, "ptr")
     offset = w.field(tensor, w.layout.byte_offset, "i64")
     pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {offset}")
-    address = w.emit(f"ptrtoint ptr {pointer} to i64")
+    is_object = b.on_device is not None and not b.on_device.kind.has_addresses
+    address = offset if is_object else w.emit(f"ptrtoint ptr {pointer} to i64")
     low = w.emit(f"and i64 {address}, {b.alignment - 1}")
-    w.require(w.emit(f"icmp eq i64 {low}, 0"), Status.ALIGNMENT | i << 8)
-    last: Expr = ex.const(1)
-    for extent, stride in zip(b.shape, b.stride_exprs(), strict=True):
-        last = last + (extent - 1) * stride
-    empty: Expr = ex.const(1)
-    for extent in b.shape:
-        empty = empty * ex.minimum(extent, 1)
-    size = _integer(w, last * empty * b.dtype.bytes, symbols)
+    w.require(w.emit(f"icmp eq i64 {low}, 0"), Status.ALIGNMENT.at(i))
+    size = _integer(w, b.span_bytes(), symbols)
     given, nothing = w.emit(f"icmp ne ptr {data}, null"), w.emit(f"icmp eq i64 {size}, 0")
-    w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT | i << 8)
-    return _Place(pointer, address, size)
+    w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT.at(i))
+    if b.on_device is None:
+        return _Place((f"ptr {pointer}",), address, size)
+    owner = w.emit(f"ptrtoint ptr {data} to i64") if is_object else "0"
+    return _Place((f"ptr {data}", f"i64 {offset}"), address, size, owner)
 
 
 def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> None:
@@ -195,12 +208,12 @@ def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var
         w.lines.append(f"  br i1 %null{own}, label %compact{own}, label %given{own}")
         w.lines.append(f"given{own}:")
     else:
-        w.require(w.emit(f"icmp ne ptr {strides}, null"), Status.STRIDES | i << 8)
+        w.require(w.emit(f"icmp ne ptr {strides}, null"), Status.STRIDES.at(i))
     for d, (extent, stride) in enumerate(zip(b.shape, b.stride_exprs(), strict=True)):
         found = w.field(strides, 8 * d, "i64")
         same = w.emit(f"icmp eq i64 {found}, {_integer(w, stride, symbols)}")
         single = w.emit(f"icmp sle i64 {_integer(w, extent, symbols)}, 1")
-        w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES | i << 8 | d << 16)
+        w.require(w.emit(f"or i1 {same}, {single}"), Status.STRIDES.at(i, d))
     if b.strides is None:
         w.lines.append(f"  br label %compact{own}")
         w.lines.append(f"compact{own}:")
@@ -213,17 +226,22 @@ def _check_overlaps(w: _Writer, function: Function, places: Sequence[_Place]) ->
         return
     roles = [_role(function, b) for b in function.parameters]
     count = len(roles)
-    _, addresses, lengths = zip(*places, strict=True)
+    _, addresses, lengths, owners = zip(*places, strict=True)
     columns: list[tuple[str, Sequence[object]]] = [("i64", addresses), ("i64", lengths), ("i8", roles)]
+    has_objects = any(owner != "0" for owner in owners)
+    columns += [("i64", owners)] if has_objects else []
     tables = []
     for kind, values in columns:
         table = w.emit(f"alloca [{count} x {kind}]")
         for i, value in enumerate(values):
             w.lines.append(f"  store {kind} {value}, ptr {w.emit(f'getelementptr {kind}, ptr {table}, i64 {i}')}")
         tables.append(table)
-    address, size, role = tables
+    address, size, role, *owner = tables
     kinds = {"output": _OUTPUT, "shared": _SHARED, "status": Status.OVERLAP.value}
-    w.lines.append(_OVERLAPS.format(address=address, size=size, role=role, count=count, **kinds))
+    other_owner = _OTHER_OWNER.format(owner=owner[0]) if owner else "  %elsewhere = or i1 false, false"
+    w.lines.append(
+        _OVERLAPS.format(address=address, size=size, role=role, count=count, other_owner=other_owner, **kinds)
+    )
 
 
 _OUTPUT, _SHARED = 1, 2
@@ -272,8 +290,10 @@ inner:
   %before = icmp ule i64 %i.end, %j.begin
   %after = icmp ule i64 %j.end, %i.begin
   %nothing = icmp eq i64 %i.size, 0
+{other_owner}
   %either = or i1 %before, %after
-  %apart = or i1 %either, %nothing
+  %there = or i1 %either, %elsewhere
+  %apart = or i1 %there, %nothing
   %fine = or i1 %apart, %j.left
   br i1 %fine, label %inner.end, label %overlapping, !prof !0
 overlapping:
@@ -291,6 +311,14 @@ outer.end:
   br i1 %i.more, label %outer, label %apart.all
 apart.all:"""
 """Compares each output with every argument but the outputs before it."""
+
+_OTHER_OWNER = """\
+  %i.owner.place = getelementptr i64, ptr {owner}, i64 %i
+  %i.owner = load i64, ptr %i.owner.place
+  %j.owner.place = getelementptr i64, ptr {owner}, i64 %j
+  %j.owner = load i64, ptr %j.owner.place
+  %elsewhere = icmp ne i64 %i.owner, %j.owner"""
+"""Objects of memory are apart from each other."""
 
 
 _WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}

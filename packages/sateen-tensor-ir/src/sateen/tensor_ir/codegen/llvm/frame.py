@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sateen.runtime.abi import Status
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines, flatten
@@ -25,8 +27,9 @@ class Frame:
         self.arena: Lines = []
         """Lines at the function's start: storage on the stack, and places in the arena."""
         self.arena_bytes = 0
-        self.taken: list[LlvmValue] = []
-        """Memory of symbolic size that is in use here, to be given back if the function fails."""
+        self.taken: list[Callable[[], object]] = []
+        """What gives back each memory of symbolic size or of a device that is in use here, also if the function fails.
+        """
         self.can_fail = False
 
     def place(self, buffer: Buffer, size_bytes: int) -> LlvmValue:
@@ -46,26 +49,30 @@ class Frame:
 
     def take(self, size: LlvmValue) -> LlvmValue:
         """Memory of the host of a size that is known only when the function runs; `give_back` ends its use."""
+        abi = self.writer.module.architecture.abi
+        memory = self.host_call(abi.alloc, "ptr", f"i64 {size.text}, i64 64")
+        self.hold(memory, lambda: self.host_call(abi.free, "void", f"ptr {memory.text}"))
+        return memory
+
+    def hold(self, memory: LlvmValue, give_back: Callable[[], object]) -> None:
+        """Stop where memory was not given; else call `give_back` where its use ends."""
         self.can_fail = True
-        memory = self.host_call(self.writer.module.architecture.abi.alloc, "ptr", f"i64 {size.text}, i64 64")
         taken, failed = self.writer.label("taken"), self.writer.label("failed")
         null = self.writer.emit(f"icmp eq ptr {memory.text}, null", "i1")
         self.writer.branch_if(null, failed, taken)
         self.writer.start_block(failed)
         self.fail(str(Status.OUT_OF_MEMORY.value))
         self.writer.start_block(taken)
-        self.taken.append(memory)
-        return memory
+        self.taken.append(give_back)
 
     def give_back(self) -> None:
         """Give back what was taken last."""
-        memory = self.taken.pop()
-        self.host_call(self.writer.module.architecture.abi.free, "void", f"ptr {memory.text}")
+        self.taken.pop()()
 
     def fail(self, status: str) -> None:
         """End the function with a status; memory taken so far is given back."""
-        for memory in self.taken:
-            self.host_call(self.writer.module.architecture.abi.free, "void", f"ptr {memory.text}")
+        for give_back in self.taken:
+            give_back()
         self.writer.lines.append(f"  store i32 {status}, ptr %status")
         self.writer.branch("exit")
 

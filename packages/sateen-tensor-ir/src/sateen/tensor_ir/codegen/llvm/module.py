@@ -11,6 +11,7 @@ from sateen.runtime.signature import Metadata
 from sateen.runtime.target import Target
 from sateen.tensor_ir.arith import Analyzer, constant
 from sateen.tensor_ir.codegen.llvm.checks import public_function
+from sateen.tensor_ir.codegen.llvm.devices import devices_of
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Nothing
 from sateen.tensor_ir.codegen.llvm.frame import Frame
@@ -59,7 +60,8 @@ def emit_module(
             text.append(public_function(program.function, architecture))
     constants = [_constant(b, name) for b, name in module.constants.items()]
     modes = architecture.float_mode.declarations if architecture.float_mode else ()
-    head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants]
+    constants += [_string(name.removeprefix("@"), text, "private") for text, name in module.texts.items()]
+    head = [*modes, *module.declarations, "declare ptr @sateen_default_host()", *constants, *module.routines]
     tail = [f"attributes #0 = {{ nounwind {architecture.attributes} }}", '!0 = !{!"branch_weights", i32 2000, i32 1}']
     has_tile = any(_largest_tile(p.function) >= architecture.register_tile_bytes for p in programs)
     return ModuleText("\n".join([*head, *module.functions, *text, *tail, ""]), module.report, has_tile)
@@ -113,11 +115,16 @@ def _kernel(module: ModuleState, program: HostProgram) -> str:
         if alias:
             frame.noalias.add(f"%a{i}")
         access = "" if b in function.outputs else "readonly "
+        if b.on_device is not None:
+            statements.devices.offsets[b] = LlvmValue(f"%o{i}", "i64")
+            parameters += [f"ptr %a{i}", f"i64 %o{i}"]
+            continue
         parameters.append(f"ptr {alias}{access}align {b.alignment} %a{i}")
     for i, v in enumerate(symbols_of(function)):
         environment.variables[v] = LlvmValue(f"%n{i}", "i64")
         environment.analyzer.bind_form(v, constant(0), None)
         parameters.append(f"i64 %n{i}")
+    statements.devices.find(devices_of(function))
     statements.statement(function.body)
     return frame.define(f"{function.name}.kernel", ", ".join(parameters), "hidden")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sateen.tensor_ir.ir.buffer import Buffer
@@ -28,8 +29,20 @@ class ModuleState:
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []
+        self.routines: dict[str, None] = {}
+        """Text of functions that others call, each once."""
+        self._texts: dict[str, str] = {}
         self.report = CodeReport()
 
     def constant(self, buffer: Buffer) -> str:
         """The name of the constant that holds the buffer's data."""
         return self.constants.setdefault(buffer, f"@constant.{len(self.constants)}")
+
+    def text_constant(self, text: str) -> str:
+        """The name of a constant that holds a zero-terminated text."""
+        return self._texts.setdefault(text, f"@text.{len(self._texts)}")
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """The names of constants that hold texts, by these."""
+        return self._texts

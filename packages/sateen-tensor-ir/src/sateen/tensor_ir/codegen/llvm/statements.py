@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.llvm.devices import Devices
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions, Outside
 from sateen.tensor_ir.codegen.llvm.frame import Frame
@@ -17,6 +18,7 @@ from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.access import all_read, all_written
 from sateen.tensor_ir.ir.buffer import Scope
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.stmt import (
     Allocate,
@@ -55,6 +57,7 @@ class Statements:
         self.registers = self.expressions.registers
         self.memory = self.expressions.memory
         self.instructions = Instructions(self.expressions)
+        self.devices = Devices(writer, frame, self.addresses, self.expressions.value)
         self.chunk: tuple[For, LlvmValue, LlvmValue] | None = None
         """The loop of a task, and the part of its range that one call runs."""
 
@@ -249,6 +252,9 @@ class Statements:
 
     def _allocate(self, s: Allocate) -> None:
         buffer = s.buffer
+        if buffer.on_device is not None:
+            self._device_allocation(s)
+            return
         size = buffer.size()
         if buffer.scope is Scope.REGISTER:
             if size is None:
@@ -274,6 +280,25 @@ class Statements:
         self.statement(s.body)
         del self.addresses.base[s.buffer]
         self.frame.give_back()
+
+    def _device_allocation(self, s: Allocate) -> None:
+        self.expressions.memo.clear()
+        self.devices.allocate(s.buffer, self.expressions.value(ex.maximum(s.buffer.span_bytes(), 1)))
+        self.statement(s.body)
+        del self.addresses.base[s.buffer], self.devices.offsets[s.buffer]
+        self.frame.give_back()
+
+    def _launch(self, s: Launch) -> None:
+        self.expressions.memo.clear()
+        self.devices.launch(s)
+
+    def _copy(self, s: Copy) -> None:
+        self.expressions.memo.clear()
+        self.devices.copy(s)
+        self.memory.forget_loads({s.target})
+
+    def _wait(self, s: Wait) -> None:
+        self.devices.wait(s)
 
     def _store(self, s: Store) -> None:
         self.expressions.memo.clear()
@@ -401,6 +426,9 @@ _RULES: dict[type[Stmt], Callable[[Any, Any], None]] = {
     Invoke: Statements._invoke,
     Intrinsic: Statements._instruction,
     Timestamp: Statements._timestamp,
+    Launch: Statements._launch,
+    Copy: Statements._copy,
+    Wait: Statements._wait,
     Prefetch: Statements._prefetch,
     Barrier: Statements._barrier,
 }
