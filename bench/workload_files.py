@@ -104,4 +104,5 @@ def _node(node: Node, constants: dict[str, onnx.TensorProto]) -> onnx.NodeProto:
             raise NotImplementedError(f"no ONNX form of {node.op} is written here")
     while names and not names[-1]:
         names.pop()
-    return helper.make_node(kind, names, [v.name for v in node.outputs], **attributes)
+    told = {name: value for name, value in attributes.items() if value != ()}  # ONNX has no empty attributes
+    return helper.make_node(kind, names, [v.name for v in node.outputs], **told)

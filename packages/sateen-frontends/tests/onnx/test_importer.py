@@ -413,18 +413,18 @@ def test_known_data_that_has_no_result_is_refused(operator: str, inputs: list[An
         ("Softmax", [2, 3, 1, 1], 11, {}, {"axis": 1}, [Softmax(1)]),
         ("LogSoftmax", [2, 3], 1, {}, {}, [LogSoftmax(1)]),
         ("Conv", [1, 1, 5, 5], 11, {"w": np.ones((1, 1, 2, 2), np.float32)}, {"auto_pad": "SAME_UPPER"},
-         [Conv((1, 1), (0, 0, 1, 1), (1, 1), 1)]),
+         [Conv(pads=(0, 0, 1, 1))]),
         ("Conv", [1, 1, 5, 5], 11, {"w": np.ones((1, 1, 2, 2), np.float32)}, {"auto_pad": "SAME_LOWER"},
-         [Conv((1, 1), (1, 1, 0, 0), (1, 1), 1)]),
+         [Conv(pads=(1, 1, 0, 0))]),
         ("MaxPool", [1, 1, 5, 5], 7, {}, {"kernel_shape": [2, 2], "strides": [2, 2]},
-         [MaxPool((2, 2), (2, 2), (0, 0, 0, 0), (1, 1), False)]),
+         [MaxPool((2, 2), (2, 2))]),
         ("AveragePool", [1, 1, 5], 10, {},
          {"kernel_shape": [2], "ceil_mode": 1, "count_include_pad": 1, "pads": [1, 0]},
-         [AveragePool((2,), (1,), (1, 0), (1,), True, True)]),
+         [AveragePool((2,), (), (1, 0), (), True, True)]),
         ("ConvTranspose", [1, 1, 3], 11, {"w": np.ones((1, 1, 3), np.float32)}, {"strides": [2], "output_shape": [6]},
-         [ConvTranspose((2,), (1, 0), (1,), 1, (0,))]),
+         [ConvTranspose((2,), (1, 0))]),
         ("ConvTranspose", [1, 1, 3], 11, {"w": np.ones((1, 1, 3), np.float32)}, {"strides": [2], "output_shape": [8]},
-         [ConvTranspose((2,), (0, 0), (1,), 1, (1,))]),
+         [ConvTranspose((2,), output_padding=(1,))]),
         ("Resize", [1, 1, 2, 2], 10, {"s": np.float32([1, 1, 2, 2])}, {},
          [Resize((1, 1, 4, 4), "nearest", "asymmetric", "floor", scales=(1, 1, 2, 2))]),
         ("Upsample", [1, 1, 2, 2], 7, {}, {"scales": [1.0, 1.0, 2.0, 2.0], "mode": "linear"},
@@ -543,7 +543,7 @@ def test_malformed_nodes_are_refused(node: onnx.NodeProto, reason: str) -> None:
 def test_a_single_attribute_stands_for_a_list_of_one() -> None:
     node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=3, strides=2, auto_pad="")
     assert {a.name: a.type for a in node.attribute}["strides"] == onnx.AttributeProto.INT
-    expected = MaxPool(kernel=(3,), strides=(2,), pads=(0, 0), dilations=(1,))
+    expected = MaxPool(kernel=(3,), strides=(2,))
     assert ops(from_onnx(model_of([node], {"x": (FLOAT, [1, 2, 9])}))[0]) == [expected]
     message = refusal(model_of([node], {"x": (FLOAT, [1, 2, 9, 9])}))
     assert "expected 1 strides and dilations, 2 pads, 3 dimensions as the kernel has, found strides [2]" in message

@@ -18,7 +18,7 @@ MACHINE = replace(Machine.of("llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64-v4"), 
 transform = partial(choose_methods, machine=MACHINE)
 
 
-def network(*, size=16, channels=32, strides=(1, 1), constant=True, weight=None):
+def network(*, size=16, channels=32, strides=(), constant=True, weight=None):
     random = np.random.default_rng(0)
     g = GraphBuilder("test")
     x = g.input("x", "float32", (1, channels, size, size))
@@ -72,7 +72,7 @@ def test_a_weight_that_a_tile_loses_too_much_of_gets_a_smaller_tile():
 def test_what_is_known_is_taken(method):
     (node,) = remove_dead_nodes(transform(network(), known=lambda problem: (method,))).nodes
     if isinstance(method, Direct):
-        assert (node.op, node.method) == (Conv((1, 1), (1, 1, 1, 1)), method)
+        assert (node.op, node.method) == (Conv(pads=(1, 1, 1, 1)), method)
     else:
         assert (node.op, node.method) == (WinogradConv(2, 1, (1, 1, 1, 1)), Blocks(8, 8, 1))
 

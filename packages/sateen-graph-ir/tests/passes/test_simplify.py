@@ -92,7 +92,7 @@ def test_zeros_around_the_data_of_an_average_pool_count(check):
     check(
         run,
         f"{head}\n{pad}\n%y = average_pool(%p) {{{POOL}, pads=(0, 0)}}\noutput %y",
-        f"{head}\n%y = average_pool(%x) {{{POOL}, pads=(1, 1), count_include_pad=true}}\noutput %y",
+        f"{head}\n%y = average_pool(%x) {{kernel=(2,), pads=(1, 1), count_include_pad=true}}\noutput %y",
     )
 
 

@@ -95,7 +95,7 @@ class GraphBuilder:
         spans: tuple[NodeSpan, ...] = (),
         method: Method | None = None,
     ) -> tuple[Value, ...]:
-        """Apply an operator; a value per output.
+        """Apply an operator, of which the node has the canonical form; a value per output.
 
         Raises InferenceError, telling the node, where inputs don't fit, and ArgumentError for what is no operator and
         for inputs that are no values of this graph.
@@ -107,7 +107,7 @@ class GraphBuilder:
         types = infer_at(op, inputs, spans)
         given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
         outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
-        return self.append(Node(op, tuple(inputs), outputs, spans, method)).outputs
+        return self.append(Node(op.canonical(), tuple(inputs), outputs, spans, method)).outputs
 
     def keep_parameter(self, value: Value, data: Array) -> None:
         """Take an existing value as a constant."""

@@ -24,6 +24,10 @@ class Problem:
     op: Operator
     inputs: tuple[TensorType | None, ...]
 
+    def __post_init__(self) -> None:
+        """Operators that mean the same are one problem."""
+        object.__setattr__(self, "op", self.op.canonical())
+
     @staticmethod
     def of(node: Node) -> Problem:
         """The problem that a node solves, in whatever layouts."""

@@ -9,7 +9,7 @@ from math import prod
 from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
-from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
+from sateen.graph_ir.ops.window import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution
 from sateen.topi.computations.convolution import (
@@ -42,7 +42,7 @@ ROW_MAJOR_SLOWDOWN = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Conv(Operator):
+class Conv(Windowed):
     """data [N, C, …] * weight [O, C/groups, …] + bias [O], which may be absent (ONNX Conv).
 
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
@@ -139,7 +139,7 @@ def _require_bias(op: Operator, bias: TensorType | None, outputs: int, data: Ten
 
 
 @dataclass(frozen=True, slots=True)
-class ConvTranspose(Operator):
+class ConvTranspose(Windowed):
     """The transpose of a convolution: data [N, C, …], weight [C, O/groups, …], bias [O] or none (ONNX ConvTranspose).
 
     Extents are (in - 1)·stride + output_padding + (kernel - 1)·dilation + 1 - pads. Empty attributes are as in Conv.
@@ -206,7 +206,7 @@ class ConvTranspose(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class WinogradConv(Operator):
+class WinogradConv(Windowed):
     """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_methods makes of Conv.
 
     Inputs: data [N, C, H, W], weight [O, C, k, k] (convolution.winograd_weight), bias [O] or none. `pool`

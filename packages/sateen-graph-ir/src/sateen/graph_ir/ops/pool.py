@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import NUMBERS
-from sateen.graph_ir.ops.window import output_dims, require_spatial, window_of
+from sateen.graph_ir.ops.window import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import pooling
 from sateen.topi.operators import LayoutChoice, Operator, require
@@ -31,7 +31,7 @@ class ChannelWise(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class MaxPool(ChannelWise):
+class MaxPool(Windowed, ChannelWise):
     """The maximum over windows of data [N, C, …]; padding does not take part (ONNX MaxPool, first output).
 
     Pads are (begin…, end…). Empty strides and dilations are 1, empty pads 0.
@@ -56,7 +56,7 @@ class MaxPool(ChannelWise):
 
 
 @dataclass(frozen=True, slots=True)
-class MaxPoolIndices(Operator):
+class MaxPoolIndices(Windowed):
     """MaxPool, and where each maximum is: its row-major position in data, int64 (ONNX MaxPool, both outputs).
 
     With `column_major` positions count an image's columns instead of its rows (storage_order 1).
@@ -83,7 +83,7 @@ class MaxPoolIndices(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class AveragePool(ChannelWise):
+class AveragePool(Windowed, ChannelWise):
     """The average over windows of data [N, C, …] (ONNX AveragePool); padding counts as zeros or not at all."""
 
     kernel: tuple[int, ...]

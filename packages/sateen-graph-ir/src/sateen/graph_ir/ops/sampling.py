@@ -8,7 +8,7 @@ from math import prod
 
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
-from sateen.graph_ir.ops.window import window_of
+from sateen.graph_ir.ops.window import Windowed, window_of
 from sateen.topi.computations import sampling
 from sateen.topi.dimensions import listed, may_be_at_least
 from sateen.topi.operators import Operator, require
@@ -55,7 +55,7 @@ class GridSample(Operator):
 
 
 @dataclass(frozen=True, slots=True)
-class DeformableColumns(Operator):
+class DeformableColumns(Windowed):
     """What the kernel of a deformable convolution lies on: [N, C, kernel…, output…] (ONNX DeformConv).
 
     Inputs: data [N, C, H, W], offset [N, 2·groups·kernel, output…], perhaps mask [N, groups·kernel, output…].

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Self
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.topi.computations.windows import Window
@@ -11,6 +13,26 @@ from sateen.topi.operators import Operator, require
 
 LARGEST = 1 << 24
 """Of a window's numbers: positions computed from them stay far from the end of int64."""
+NEUTRAL = {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}
+"""What an empty attribute stands for: so many of this number as the window has axes, or ends of axes."""
+
+
+class Windowed(Operator):
+    """An operator that moves a window. Its attributes of a number per axis may be empty, which stands for `NEUTRAL`."""
+
+    __slots__ = ()
+
+    def canonical(self) -> Self:
+        """Attributes of neutral numbers alone are empty.
+
+            conv(%x, %w) {strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1)}  =>  conv(%x, %w) {pads=(1, 1, 1, 1)}
+        """
+        spelt = {name: () for name, value in self.attributes().items() if _is_neutral(name, value)}
+        return replace(self, **spelt) if spelt else self  # type: ignore[type-var]
+
+
+def _is_neutral(name: str, value: object) -> bool:
+    return name in NEUTRAL and isinstance(value, tuple) and all(number == NEUTRAL[name] for number in value)
 
 
 def window_of(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -150,6 +150,14 @@ class Operator:
         `inputs` are those that are present; all types are static. 0 for operators that memory limits, not arithmetic.
         """
         return 0
+
+    def canonical(self) -> Self:
+        """The same operator without attributes that spell out what their defaults mean; by default itself.
+
+        Requires: it takes its inputs, so that all attributes are right. Guarantees: equal for operators that mean the
+        same, as far as attributes tell.
+        """
+        return self
 
     def attributes(self) -> dict[str, object]:
         """Fields that differ from their defaults, in order."""
