@@ -12,7 +12,7 @@ from sateen.tensor_ir.codegen.llvm.checks import public_function
 from sateen.tensor_ir.codegen.llvm.conversions import Conversions
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.expressions import Expressions, Nothing
-from sateen.tensor_ir.codegen.llvm.frame import STACK_BYTES, Frame
+from sateen.tensor_ir.codegen.llvm.frame import Frame
 from sateen.tensor_ir.codegen.llvm.memory import Memory
 from sateen.tensor_ir.codegen.llvm.module_state import ModuleState
 from sateen.tensor_ir.codegen.llvm.registers import Registers
@@ -26,6 +26,7 @@ from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, Seq, Store
 from sateen.tensor_ir.ir.types import INDEX
+from sateen.tensor_ir.lowering.storage import STACK_BYTES
 from sateen.tensor_ir.targets import architecture_named
 
 TRIPLE = "x86_64-unknown-linux-gnu"
@@ -228,7 +229,7 @@ def test_small_buffers_are_on_the_stack_and_large_ones_in_the_arena(writer):
     frame = Frame(writer)
     small = Buffer("small", (ex.const(4),), FLOAT32)
     large = Buffer("large", (ex.const(STACK_BYTES),), FLOAT32)
-    assert frame.place(small, 16) is frame.place(small, 16)
+    assert frame.place(small) is frame.place(small)
     assert frame.define("g", "ptr %host", "hidden").splitlines() == [
         "define hidden i32 @g(ptr %host) #0 {",
         "work:",
@@ -236,7 +237,7 @@ def test_small_buffers_are_on_the_stack_and_large_ones_in_the_arena(writer):
         "  ret i32 0",
         "}",
     ]
-    frame.place(large, 4 * STACK_BYTES)
+    frame.place(large)
     written = frame.define("g", "ptr %host", "hidden")
     assert f"  %arena = call noalias ptr %alloc(ptr %host, i64 {4 * STACK_BYTES}, i64 64)" in written
     assert f"  ret i32 {Status.OUT_OF_MEMORY.value}" in written

@@ -2,9 +2,11 @@
 
 import pytest
 
+from sateen.runtime.device import opencl
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.parser import parse_function
-from sateen.tensor_ir.lowering.index_width import indices_fit
+from sateen.tensor_ir.lowering.index_width import indices_fit, shorten_indices
+from sateen.tensor_ir.lowering.split_host_device import split_host_device
 
 SMALL = "function f(x: float32[1000], p: int64[8], q: uint8[8], y: out float32[1000])\n  "
 LARGE = "function f(x: float32[50000, 50000], y: out float32[50000])\n  "
@@ -58,3 +60,16 @@ def test_the_ends_of_the_range_fit():
     loop = "function f(y: out float32[200])\n  for i in [0, {}):\n    y[i] = 0.0f"
     assert fits(loop.format(127), bits=8)
     assert not fits(loop.format(128), bits=8)
+
+
+def test_each_kernel_has_the_width_that_its_threads_need():
+    program = split_host_device(
+        parse_function(
+            "function f(A: float32[64], B: out float32[64], C: out float32[50000, 50000])\n"
+            "  thread blockIdx.x b in [0, 64):\n    B[b] = A[b]\n"
+            "  thread blockIdx.x i in [0, 50000):\n    C[i, 0] = 1.0f"
+        ),
+        opencl(),
+    )
+    assert [kernel.index_bits for kernel in program.kernels] == [64, 64]
+    assert [kernel.index_bits for kernel in shorten_indices(program, 32).kernels] == [32, 64]

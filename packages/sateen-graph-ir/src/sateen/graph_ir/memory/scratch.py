@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sateen.tensor_ir.codegen import STACK_BYTES
 from sateen.tensor_ir.ir import Allocate, Buffer, For, Function, LoopKind, Scope, StatementRewriter, Stmt
+from sateen.tensor_ir.lowering import is_on_stack
 
 
 def hoist_scratch(function: Function) -> tuple[Function, tuple[int, ...]]:
@@ -36,7 +36,7 @@ class _Hoisting(StatementRewriter):
 
     def rewrite_Allocate(self, s: Allocate) -> Stmt:
         elements = s.buffer.size()
-        if s.scope is not Scope.GLOBAL or elements is None or elements * s.buffer.dtype.bytes <= STACK_BYTES:
+        if s.scope is not Scope.GLOBAL or elements is None or is_on_stack(s.buffer):
             return self.descend(s)
         self.sizes[s.buffer] = elements * s.buffer.dtype.bytes
         return self.rewrite(s.body)

@@ -2,7 +2,6 @@
 
 from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
 from sateen.tensor_ir.codegen.llvm import companion_text
-from sateen.tensor_ir.codegen.llvm.frame import STACK_BYTES
 from sateen.tensor_ir.codegen.llvm.parameters import PARAMETER_SYMBOLS, PARAMETERS_TEXT
 from sateen.tensor_ir.codegen.object_cache import ObjectCache, cache_key
 from sateen.tensor_ir.codegen.object_code import ObjectCode, compile_for, compile_functions, machine_of
@@ -12,7 +11,6 @@ from sateen.tensor_ir.codegen.workers import CompilerPool, receive_message, send
 __all__ = [
     "PARAMETERS_TEXT",
     "PARAMETER_SYMBOLS",
-    "STACK_BYTES",
     "TARGET_KINDS",
     "CompilerPool",
     "ObjectCache",

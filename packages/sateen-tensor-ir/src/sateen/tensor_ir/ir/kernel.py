@@ -18,6 +18,7 @@ class Kernel:
 
     `buffers` are in global memory, in the order of the arguments; `scalars` follow them. `axes` are the variables of
     the hardware axes. `grid` counts blocks and may depend on scalars, `block` counts the threads of one: x, y, z.
+    Indices are computed in `index_bits`, which suffice for all of them.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Kernel:
     grid: tuple[Expr, Expr, Expr]
     block: tuple[int, int, int]
     body: Stmt
+    index_bits: int = 64
 
     @property
     def shared_bytes(self) -> int:

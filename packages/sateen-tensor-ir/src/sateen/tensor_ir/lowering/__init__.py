@@ -3,5 +3,6 @@
 from sateen.tensor_ir.lowering.from_schedule import lower
 from sateen.tensor_ir.lowering.inline_stages import Inliner
 from sateen.tensor_ir.lowering.pipelines import PASSES
+from sateen.tensor_ir.lowering.storage import is_on_stack
 
-__all__ = ["PASSES", "Inliner", "lower"]
+__all__ = ["PASSES", "Inliner", "is_on_stack", "lower"]

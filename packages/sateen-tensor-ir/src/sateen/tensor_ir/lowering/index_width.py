@@ -1,14 +1,32 @@
-"""Whether the indices of a statement fit into fewer bits than 64 (docs/semantics.md, 2.5)."""
+"""Which indices fit into fewer bits than 64 (docs/semantics.md, 2.5)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from sateen.tensor_ir.arith import Analyzer, Linear
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Load
 from sateen.tensor_ir.ir.expr import Expr
-from sateen.tensor_ir.ir.stmt import For, If, Intrinsic, Let, Prefetch, Stmt, Store, lets
+from sateen.tensor_ir.ir.kernel import Kernel
+from sateen.tensor_ir.ir.stmt import THREAD_TAGS, For, If, Intrinsic, Let, Prefetch, Stmt, Store, lets
 from sateen.tensor_ir.ir.types import INDEX
 from sateen.tensor_ir.ir.visit import children, walk
+from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
+
+
+def shorten_indices(program: DeviceProgram, bits: int) -> DeviceProgram:
+    """Let the kernels whose indices are known to fit into `bits` signed bits compute them there, the others in 64."""
+    kernels = tuple(replace(k, index_bits=bits) if _kernel_fits(k, bits) else k for k in program.kernels)
+    return replace(program, kernels=kernels)
+
+
+def _kernel_fits(kernel: Kernel, bits: int) -> bool:
+    analyzer = Analyzer()
+    extents: tuple[Expr | int, ...] = (*kernel.grid, *kernel.block)
+    for tag, var in kernel.axes.items():
+        analyzer.bind(var, 0, extents[THREAD_TAGS.index(tag)])
+    return indices_fit(kernel.body, analyzer, bits)
 
 
 def indices_fit(statement: Stmt, analyzer: Analyzer, bits: int) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Generic, TypeVar
 
 from sateen.runtime.device import opencl
@@ -16,6 +15,7 @@ from sateen.tensor_ir.ir.stmt import Function, Stmt
 from sateen.tensor_ir.lowering.check_expansion import check_expansion
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 from sateen.tensor_ir.lowering.expand_calls import IntrinsicRules, expand_calls
+from sateen.tensor_ir.lowering.index_width import shorten_indices
 from sateen.tensor_ir.lowering.insert_barriers import insert_barriers
 from sateen.tensor_ir.lowering.partition_loops import partition_loops
 from sateen.tensor_ir.lowering.refuse_flushing import refuse_flushing
@@ -68,6 +68,10 @@ class Pipeline(Generic[Program]):
         return self.split(function)
 
 
+DEVICE_INDEX_BITS = 32
+"""Bits of the indices of a kernel where they suffice: processors of graphics are made for these."""
+
+
 def _expand(function: Function, calls: Calls) -> Function:
     return replace(function, body=expand_calls(function.body, calls.rules, calls.kept))
 
@@ -92,5 +96,5 @@ OPENCL = Pipeline(
         ("expand_calls", _expand),
         ("insert_barriers", lambda function, _: replace(function, body=insert_barriers(function.body))),
     ),
-    partial(split_host_device, device=opencl()),
+    lambda function: shorten_indices(split_host_device(function, opencl()), DEVICE_INDEX_BITS),
 )

@@ -25,9 +25,7 @@ from sateen.tensor_ir.ir.identity import is_among
 from sateen.tensor_ir.ir.stmt import Allocate, For, Let
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering.split_tasks import HostProgram, Task
-
-LARGEST_ARRAY = 1 << 16
-"""Bytes of a private buffer on the stack; larger ones come from the host."""
+from sateen.tensor_ir.lowering.storage import is_on_stack
 
 _HOST = Var("host")
 """Stands for the host table among the things that a text mentions."""
@@ -142,8 +140,7 @@ class C99Kernel(Statements):
 
     def allocate(self, s: Allocate) -> None:
         """Small private memory is an array on the stack; the rest is the host's."""
-        size = s.buffer.size()
-        if s.scope is not Scope.GLOBAL and size is not None and size * s.buffer.dtype.bytes <= LARGEST_ARRAY:
+        if s.scope is not Scope.GLOBAL and is_on_stack(s.buffer):
             self.private_array(s)
             return
         sizes = (*s.buffer.shape, *(s.buffer.strides or ()))

@@ -17,8 +17,7 @@ from sateen.tensor_ir.lowering.pipelines import Calls
 class Dialect:
     """A language: its names of sateen's types, and how it writes functions and instructions (None: not at all).
 
-    `float_suffix` tells the float32 function of its library from the one of float64. An index has `index_bits` where
-    all that a function computes of indices is known to fit, else 64.
+    `float_suffix` tells the float32 function of its library from the one of float64.
     """
 
     name: str
@@ -26,7 +25,6 @@ class Dialect:
     spelling: Callable[[MathFunction], CSpelling | None]
     instruction: Callable[[TensorIntrinsic], StatementText | None]
     float_suffix: str = ""
-    index_bits: int = 64
 
     def calls(self, rules: IntrinsicRules) -> Calls:
         """What becomes of calls: those that the language spells, and that the user gives no rule for, are kept."""
@@ -52,6 +50,5 @@ OPENCL_C = Dialect(
         "float32": "float", "float64": "double", "bool": "bool",
     },
     spelling=lambda function: function.opencl,
-    index_bits=32,
     instruction=lambda intrinsic: intrinsic.opencl,
 )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sateen.runtime.dtype import DType, TypeCode
-from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.codegen.c_family.dialects import OPENCL_C
 from sateen.tensor_ir.codegen.c_family.expressions import Source
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
@@ -14,17 +13,14 @@ from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.expr import Expr, Var
 from sateen.tensor_ir.ir.kernel import Kernel
 from sateen.tensor_ir.ir.stmt import BLOCKS, THREAD_TAGS, Allocate, Barrier, For, LoopKind
-from sateen.tensor_ir.ir.types import INT64
 from sateen.tensor_ir.ir.visit import walk
-from sateen.tensor_ir.lowering.index_width import indices_fit
 from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 
 
 def emit_opencl(program: DeviceProgram) -> str:
     """OpenCL C of all kernels of a program.
 
-    An argument is a buffer of global memory, or after those a scalar of 64 bits. A kernel without scalars computes its
-    indices in 32 bits where they fit, which processors of graphics are made for. Raises CodegenError for a type,
+    An argument is a buffer of global memory, or after those a scalar of 64 bits. Raises CodegenError for a type,
     function or name that OpenCL C lacks.
     """
     check_public(program.host.name, opencl=True)
@@ -50,7 +46,7 @@ class OpenCLKernel(Statements):
         super().__init__(source, frozenset(), kernel.name)
         self.kernel = kernel
         self.nonnegative.update(kernel.axes.values(), kernel.scalars)
-        self.index = _index_type(kernel)
+        self.index = DType(TypeCode.INT, kernel.index_bits)
 
     def define(self) -> None:
         """Add the kernel to the functions of the source."""
@@ -104,13 +100,3 @@ def _has(dtype: DType, kernel: Kernel) -> bool:
         (isinstance(n, Expr) and n.dtype == dtype) or (isinstance(n, Allocate) and n.buffer.dtype == dtype)
         for n in nodes
     )
-
-
-def _index_type(kernel: Kernel) -> DType:
-    """The type that the kernel's indices are computed in: the dialect's short one, if that is known to suffice."""
-    analyzer = Analyzer()
-    extents: tuple[Expr | int, ...] = (*kernel.grid, *kernel.block)
-    for tag, var in kernel.axes.items():
-        analyzer.bind(var, 0, extents[THREAD_TAGS.index(tag)])
-    short = DType(TypeCode.INT, OPENCL_C.index_bits)
-    return short if indices_fit(kernel.body, analyzer, short.bits) else INT64

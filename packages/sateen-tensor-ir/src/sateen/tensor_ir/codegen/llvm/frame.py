@@ -7,11 +7,8 @@ from collections.abc import Callable
 from sateen.runtime.abi import Status
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter, Lines, flatten
-from sateen.tensor_ir.ir.buffer import Buffer, Scope
-
-STACK_BYTES = 4096
-LOCAL_STACK_BYTES = 65536
-"""Buffers of constant size up to this (the second: of scope local) are on the stack, others in the host's memory."""
+from sateen.tensor_ir.ir.buffer import Buffer
+from sateen.tensor_ir.lowering.storage import is_on_stack
 
 
 class Frame:
@@ -32,11 +29,12 @@ class Frame:
         """
         self.can_fail = False
 
-    def place(self, buffer: Buffer, size_bytes: int) -> LlvmValue:
-        """Storage while the function runs, one place per buffer: on the stack if it is small, else in the arena."""
+    def place(self, buffer: Buffer) -> LlvmValue:
+        """Storage of constant size while the function runs, one place per buffer: on the stack or in the arena."""
         if buffer in self.places:
             return self.places[buffer]
-        if size_bytes <= (LOCAL_STACK_BYTES if buffer.scope is Scope.LOCAL else STACK_BYTES):
+        size_bytes = max(buffer.size() or 0, 1) * buffer.dtype.bytes
+        if is_on_stack(buffer):
             name = self.writer.fresh("stack")
             self.stack.append(f"  {name} = alloca [{size_bytes} x i8], align {buffer.alignment}")
         else:

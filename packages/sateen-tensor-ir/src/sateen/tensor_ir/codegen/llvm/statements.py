@@ -267,7 +267,7 @@ class Statements:
         if size is None:
             self._symbolic_allocation(s)
             return
-        self.addresses.base[buffer] = self.frame.place(buffer, max(size, 1) * buffer.dtype.bytes)
+        self.addresses.base[buffer] = self.frame.place(buffer)
         self.statement(s.body)
         del self.addresses.base[buffer]
 

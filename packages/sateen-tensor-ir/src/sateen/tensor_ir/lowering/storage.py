@@ -1,0 +1,17 @@
+"""Where a host function's storage lies while it runs: on the stack of its thread, or in memory that the host gives."""
+
+from __future__ import annotations
+
+from sateen.tensor_ir.ir.buffer import Buffer, Scope
+
+STACK_BYTES = 4096
+"""The size, in bytes, of the largest buffer of scope global on the stack: a kernel may have many of them."""
+PRIVATE_STACK_BYTES = 65536
+"""That of one of a smaller scope, which is in use for a part of a loop."""
+
+
+def is_on_stack(buffer: Buffer) -> bool:
+    """Whether the storage of a buffer is on the stack: it has a constant size, and a small one for its scope."""
+    elements = buffer.size()
+    most = STACK_BYTES if buffer.scope is Scope.GLOBAL else PRIVATE_STACK_BYTES
+    return elements is not None and elements * buffer.dtype.bytes <= most
