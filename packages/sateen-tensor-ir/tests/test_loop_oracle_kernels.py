@@ -88,7 +88,7 @@ def test_a_kernel_may_overwrite_what_is_aliased_alone(x, y):
 
 
 def test_calls_that_do_not_fit(x, y):
-    message = "run: function 'other' is not among those that are given\n  in invoke other(x + 0)"
+    message = "run: kernel 'other' is not among those that are given\n  in invoke other(x + 0)"
     trapped(message, "invoke other(x + 0)", x, y)
     trapped("kernel 'double' expects 2 arguments, found 1", "invoke double(x + 0)", x, y)
     trapped("'y' is from byte 20 to 36 of 32", "invoke double(x + 0, y + 20)", x, y)

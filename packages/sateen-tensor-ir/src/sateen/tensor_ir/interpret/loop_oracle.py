@@ -81,7 +81,7 @@ class _Run:
     def invoke(self, name: str, places: Sequence[Place]) -> None:
         kernel = self.kernels.get(name)
         if not isinstance(kernel, Function):
-            raise Trap(f"function {name!r} is not among those that are given")
+            raise Trap(f"kernel {name!r} is not among those that are given")
         self.execute(kernel, arguments(kernel, places), {})
 
     def launch(
