@@ -26,6 +26,28 @@ def test_importable_names_are_the_listed_ones(name: str) -> None:
     assert sorted(listed) == sorted(importable), f"{name}.__all__ against what it binds"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_a_module_or_something_else(name: str) -> None:
+    """Where a package binds a function under the name of one of its modules, nobody can tell which one is meant."""
+    files = NAMES[name].parent.iterdir()
+    modules = {file.stem for file in files if file.suffix == ".py" or (file / "__init__.py").exists()}
+    bound = {key for key, value in vars(importlib.import_module(name)).items() if not isinstance(value, ModuleType)}
+    assert sorted(modules & bound) == []
+
+
+def test_rooms_of_graph_ir_take_of_each_other_what_they_list() -> None:
+    """And so do programs. A pass is taken from its file, which bears its name."""
+    root, own = Path(__file__).parents[1], NAMES["sateen.graph_ir"].parent
+    deep = re.compile(r"^ *from sateen\.graph_ir\.(\w+)\.(\w+) import (\w+)", re.MULTILINE)
+    found = [
+        f"{file.relative_to(root)}: {room}.{module}"
+        for file in (*own.rglob("*.py"), *(root / "bench").glob("*.py"), *(root / "examples").glob("*.py"))
+        for room, module, name in deep.findall(file.read_text(encoding="utf-8"))
+        if room not in file.relative_to(root).parts and (room, module) != ("passes", name)
+    ]
+    assert found == []
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name.count(".") == 1])
 def test_a_package_has_the_version_of_its_distribution(name: str) -> None:
     assert importlib.import_module(name).__version__ == version(name.replace(".", "-").replace("_", "-"))
