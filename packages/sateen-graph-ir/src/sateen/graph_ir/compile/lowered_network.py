@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from sateen.graph_ir.compile.entry import build_entry
 from sateen.graph_ir.ir import Graph, Node, Value
-from sateen.graph_ir.kernels import GroupKey, Kernel, group_key, lower_kernel
+from sateen.graph_ir.kernels import GroupKey, LoweredGroup, group_key, lower_kernel
 from sateen.graph_ir.memory import MemoryPlan, copy_early_outputs, find_views, plan_memory
 from sateen.graph_ir.ops import Control, Fused, copying
 from sateen.graph_ir.passes.copy_outputs import copy_outputs
@@ -50,9 +50,9 @@ def lower_network(
     fused = fuse(lift_parameters(copy_outputs(graph)))
     machine = Machine.of(target)
     functions: dict[str, Function] = {}
-    kernels: dict[GroupKey, Kernel] = {}
+    kernels: dict[GroupKey, LoweredGroup] = {}
 
-    def kernel_of(node: Node) -> Kernel:
+    def kernel_of(node: Node) -> LoweredGroup:
         assert isinstance(node.op, Fused)
         group = group_key(node.op.body)
         if group not in kernels:
@@ -65,7 +65,7 @@ def lower_network(
             kernels[group] = replace(kernel, function=functions[key])
         return kernels[group]
 
-    def kernels_of(graph: Graph) -> dict[Node, Kernel]:
+    def kernels_of(graph: Graph) -> dict[Node, LoweredGroup]:
         return {node: kernel_of(node) for node in _nodes_to_run(graph) if not isinstance(node.op, Control)}
 
     if fused.aliases:
@@ -81,7 +81,7 @@ def lower_network(
     return LoweredNetwork(fused, plan, tuple(functions.values()), names, entry)
 
 
-def _overwritable(kernels: Mapping[Node, Kernel]) -> dict[Node, list[Value]]:
+def _overwritable(kernels: Mapping[Node, LoweredGroup]) -> dict[Node, list[Value]]:
     """The inputs of each node in whose memory its output may lie."""
     return {node: [v for i in kernel.overwritable if (v := node.inputs[i])] for node, kernel in kernels.items()}
 

@@ -1,13 +1,13 @@
 """Groups of nodes, and problems, as functions of loop IR and as object code."""
 
 from sateen.graph_ir.kernels.compiler import KernelCompiler
-from sateen.graph_ir.kernels.groups import GroupKey, Kernel, group_key, lower_group, lower_kernel
+from sateen.graph_ir.kernels.groups import GroupKey, LoweredGroup, group_key, lower_group, lower_kernel
 from sateen.graph_ir.kernels.problems import problem_kernel
 
 __all__ = [
     "GroupKey",
-    "Kernel",
     "KernelCompiler",
+    "LoweredGroup",
     "group_key",
     "lower_group",
     "lower_kernel",

@@ -27,7 +27,7 @@ def group_key(body: Graph) -> GroupKey:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kernel:
+class LoweredGroup:
     """A function over the inputs of a group, its outputs, and storage that its caller lends it."""
 
     function: Function
@@ -37,14 +37,14 @@ class Kernel:
     """The inputs, by position, in whose memory the output may lie."""
 
 
-def lower_kernel(node: Node, name: str, machine: Machine) -> Kernel:
+def lower_kernel(node: Node, name: str, machine: Machine) -> LoweredGroup:
     """The kernel of a fused node, for a caller that plans memory. An error tells the group, as in `lower_group`."""
     function, outputs = _lower_noting(node, name, machine)
     overwritable: tuple[int, ...] = ()
     if all(tensor.op.body for tensor in outputs):
         function, overwritable = allow_overwriting(function)
     function, scratch = hoist_scratch(function)
-    return Kernel(function, scratch, overwritable)
+    return LoweredGroup(function, scratch, overwritable)
 
 
 def lower_group(node: Node, name: str, machine: Machine) -> Function:
