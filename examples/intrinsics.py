@@ -29,7 +29,7 @@ EXACT: dict[str, Callable[[Doubles], Doubles]] = {
 }
 
 
-def elementwise(name: str, rules: IntrinsicRules = DEFAULT_RULES) -> runtime.Function:
+def elementwise(name: str, rules: IntrinsicRules = DEFAULT_RULES) -> runtime.CompiledFunction:
     """y[i] = name(x[i]), a vector at a time. Raises CodegenError where no rule says what `name` is."""
     x = te.placeholder((N,), name="x")
     y = te.compute((N,), lambda i: te.call(name, x[i]), name="y")

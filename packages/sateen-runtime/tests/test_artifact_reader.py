@@ -15,7 +15,7 @@ import pytest
 
 from sateen import runtime
 from sateen.runtime import Artifact, ArtifactError, DType, Parameter, VerifiedFiles, read_artifact
-from sateen.runtime.artifact import HEADER, LEAF_BYTES, MAGIC, packed
+from sateen.runtime.artifact import ARTIFACT_MAGIC, HEADER, LEAF_BYTES, packed
 
 X = Parameter("x", DType.of("float32"), (2, 3), None, 4)
 Y = Parameter("y", DType.of("float32"), (2, 3), None, 4, is_output=True)
@@ -38,7 +38,7 @@ def with_manifest(text: bytes, raw: bytes = RAW) -> bytes:
     """The file with another text in place of its manifest, and the right digest of it."""
     _, version, first, *_ = HEADER.unpack_from(raw)
     place = -(-(HEADER.size + len(text)) // 4096) * 4096
-    header = HEADER.pack(MAGIC, version, place, HEADER.size, len(text), hashlib.sha256(text).digest())
+    header = HEADER.pack(ARTIFACT_MAGIC, version, place, HEADER.size, len(text), hashlib.sha256(text).digest())
     return (header + text).ljust(place, b"\0") + raw[first:]
 
 

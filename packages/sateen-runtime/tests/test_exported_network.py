@@ -15,7 +15,7 @@ import pytest
 
 from sateen import runtime
 from sateen.runtime import ArgumentError, Artifact, ArtifactError, DType, Parameter, TargetError
-from sateen.runtime.network_header import network_header
+from sateen.runtime.network_header import header_of
 
 KEPT = Path(__file__).parent / "running_sum.sateen"
 COMPILER = shutil.which("cc")
@@ -105,7 +105,7 @@ def test_names_in_the_header_are_c_identifiers_of_their_own() -> None:
     names = ["data:0", "data.0", "for", "workspace", "3d", "Data_0", "größe"]
     inputs = tuple(Parameter(name, DType.of("bool"), (), None, 1) for name in names)
     output = Parameter("out", DType.of("float16"), (2,), None, 2, is_output=True)
-    header = network_header(Artifact("", "llvm", inputs, (output,), 0, b"", b"").signature, "llvm", "net")
+    header = header_of(Artifact("", "llvm", inputs, (output,), 0, b"", b"").signature, "llvm", "net")
     arguments = (
         "const uint8_t *data_0, const uint8_t *data_0_, const uint8_t *for_, const uint8_t *workspace_, "
         "const uint8_t *_3d, const uint8_t *Data_0__, const uint8_t *gr__e, uint16_t *out, void *workspace)"

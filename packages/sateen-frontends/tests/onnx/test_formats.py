@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sateen.frontends import from_onnx
-from sateen.runtime.artifact import MAGIC
+from sateen.runtime import ARTIFACT_MAGIC
 from sateen.runtime.errors import FrontendError
 
 
@@ -58,7 +58,7 @@ CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
         (b"BM\x36\0\x0c\0\0\0\0\0\x36\0\0\0", "a picture (BMP)"),
         (b"RIFF\x10\0\0\0WEBPVP8 ", "a picture (WebP)"),
         (DARKNET_0_2, "weights of Darknet, whose network is in a file of its own"),
-        (MAGIC, "an artifact of sateen, which is compiled already"),
+        (ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
     ],
 )
 def test_what_a_file_is_instead_is_told(content: bytes, found: str) -> None:

@@ -1,6 +1,6 @@
 """Runs compiled code: arrays, targets, native modules, sessions and timing. Pure Python on NumPy."""
 
-from sateen.runtime.artifact import Artifact
+from sateen.runtime.artifact import ARTIFACT_MAGIC, Artifact
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
 from sateen.runtime.dtype import DType, TypeCode
@@ -26,7 +26,7 @@ from sateen.runtime.errors import (
 from sateen.runtime.host import PROCESS_POOL, HostPool
 from sateen.runtime.local_session import LocalSession
 from sateen.runtime.model import Model, load
-from sateen.runtime.module import Function, Module, load_module
+from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
 from sateen.runtime.ndarray import NDArray, array, empty, from_dlpack
 from sateen.runtime.outputs import Outputs
 from sateen.runtime.session import Session, SessionFunction, SessionModule
@@ -39,18 +39,20 @@ from sateen.runtime.verified import VerifiedFiles
 from sateen.runtime.version import __version__
 
 __all__ = [
+    "ARTIFACT_MAGIC",
     "PROCESS_POOL",
+    "Argument",
     "ArgumentError",
     "Artifact",
     "ArtifactError",
     "CodegenError",
+    "CompiledFunction",
     "DType",
     "Device",
     "DeviceKind",
     "ExecutionError",
     "ExpressionError",
     "FrontendError",
-    "Function",
     "HostPool",
     "InferenceError",
     "LinkError",

@@ -27,13 +27,13 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArtifactError
 from sateen.runtime.exported_network import with_parameters
 from sateen.runtime.files import replacing
-from sateen.runtime.library import write_library
-from sateen.runtime.network_header import network_header
+from sateen.runtime.library_files import write_library
+from sateen.runtime.network_header import header_of
 from sateen.runtime.signature import Parameter, Signature
 from sateen.runtime.steps import Step
 from sateen.runtime.threads import MOST_THREADS, Threads
 
-MAGIC = b"\x89SATN\r\n\x1a"
+ARTIFACT_MAGIC = b"\x89SATN\r\n\x1a"
 FORMAT_VERSION = 1
 LEAF_BYTES = 4 << 20
 HEADER = struct.Struct("<8sIIQQ32s")
@@ -144,7 +144,7 @@ class Artifact:
         file and where it can't be written, TargetError for a target that this version does not know.
         """
         place = Path(path)
-        header = network_header(self.signature, self.target, name, self.aliases)
+        header = header_of(self.signature, self.target, name, self.aliases)
         library = with_parameters(self.library, whole(self.parameters), place.name)
         write_library(place, library, header)
 
@@ -201,7 +201,7 @@ def _write(
         file.seek(first + start + len(data))
         file.write(bytes(-len(data) % PAGE))
     text = manifest()
-    head = HEADER.pack(MAGIC, FORMAT_VERSION, first, HEADER.size, len(text), hashlib.sha256(text).digest())
+    head = HEADER.pack(ARTIFACT_MAGIC, FORMAT_VERSION, first, HEADER.size, len(text), hashlib.sha256(text).digest())
     file.seek(0)
     file.write((head + text).ljust(first, b"\0"))
 

@@ -16,11 +16,11 @@ from math import prod
 from pathlib import Path
 
 from sateen.runtime.artifact import (
+    ARTIFACT_MAGIC,
     ENTRY,
     FORMAT_VERSION,
     HEADER,
     LEAF_BYTES,
-    MAGIC,
     PAGE,
     SECTIONS,
     Artifact,
@@ -109,7 +109,7 @@ def _read(
 def _manifest_bytes(view: memoryview) -> tuple[int, bytes]:
     """Where the sections begin, and the manifest, checked against its digest."""
     head = bytes(view[: HEADER.size])
-    if len(head) < HEADER.size or not head.startswith(MAGIC):
+    if len(head) < HEADER.size or not head.startswith(ARTIFACT_MAGIC):
         raise ArtifactError("expected an artifact that sateen compiled, found another kind of file")
     _, version, first, start, size, digest = HEADER.unpack(head)
     if version != FORMAT_VERSION:

@@ -1,4 +1,4 @@
-"""Messages between a local session and its child: a JSON header and the bytes of arrays, with their lengths."""
+"""Messages between a process and its child: a JSON header and the bytes of arrays, with their lengths."""
 
 from __future__ import annotations
 

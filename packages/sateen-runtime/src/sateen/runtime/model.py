@@ -17,7 +17,7 @@ from sateen.runtime.diagnosis import wrong_argument
 from sateen.runtime.display import did_you_mean, html_table, size
 from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.fork_safe import ForkSafeLock
-from sateen.runtime.module import Argument, Function, Module, load_module
+from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
 from sateen.runtime.ndarray import ALIGNMENT, NDArray, allocator, array, compact, empty
 from sateen.runtime.outputs import Outputs
 from sateen.runtime.signature import Parameter, Signature
@@ -41,7 +41,7 @@ class Model:
         """
         self.artifact = artifact
         self.device = device
-        self._function: Function | None = _entry(artifact, module)
+        self._function: CompiledFunction | None = _entry(artifact, module)
         block = NDArray.of(np.frombuffer(whole(artifact.parameters) or bytes(64), np.uint8))
         parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
         workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
@@ -221,7 +221,7 @@ def _check_target(text: str) -> None:
         )
 
 
-def _entry(artifact: Artifact, module: Module) -> Function:
+def _entry(artifact: Artifact, module: Module) -> CompiledFunction:
     """The function that runs the network. The code generator chooses the names of parameters, so they may differ."""
     function, expected = module.functions.get(ENTRY), artifact.signature
     if function is None or _forms(function.signature) != _forms(expected):

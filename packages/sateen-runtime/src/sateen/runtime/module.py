@@ -31,7 +31,7 @@ MOST_LIBRARY_BYTES = 1 << 36
 AnyFunction = TypeVar("AnyFunction")
 
 
-class Function:
+class CompiledFunction:
     """A compiled function. It writes its outputs into the arrays passed for them and returns nothing.
 
     It takes an array as it is or refuses it: count, element type, shape, strides, alignment and device are checked by
@@ -84,7 +84,7 @@ class Function:
         return failure_of(self.signature, arrays, Failure.of(status, self._abi_version))
 
     def __repr__(self) -> str:
-        return f"Function({self.signature.summary})"
+        return f"CompiledFunction({self.signature.summary})"
 
 
 class Module:
@@ -117,9 +117,9 @@ class Module:
         self._devices = tuple(devices)
         self._abi_version = abi_version
         self.threads = threads
-        self.functions: Mapping[str, Function] = MappingProxyType(
+        self.functions: Mapping[str, CompiledFunction] = MappingProxyType(
             {
-                signature.name: Function(
+                signature.name: CompiledFunction(
                     signature,
                     addresses[signature.name],
                     owner=owner,
@@ -132,7 +132,7 @@ class Module:
             }
         )
 
-    def __getitem__(self, name: str) -> Function:
+    def __getitem__(self, name: str) -> CompiledFunction:
         return function_named(name, self.functions)
 
     def __call__(self, *arguments: Argument) -> None:

@@ -89,9 +89,7 @@ _RESERVED = frozenset(
 _C_FLOATS = {"float32": "float", "float64": "double"}
 
 
-def network_header(
-    signature: Signature, target: str, name: str, aliases: Mapping[str, str] = MappingProxyType({})
-) -> str:
+def header_of(signature: Signature, target: str, name: str, aliases: Mapping[str, str] = MappingProxyType({})) -> str:
     """The header for C99 and C++ of a network whose last parameters are the blocks `parameters` and `workspace`.
 
     All names that it defines begin with `name`. `aliases` are the outputs that may use the memory of an input. Raises

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import signal
 import socket
 import sys
 from collections.abc import Sequence
 from itertools import count
-from pathlib import Path
 
 from sateen.runtime import framing
 from sateen.runtime.errors import OutOfMemoryError, SateenError, SessionError, SessionOutOfMemoryError
-from sateen.runtime.module import Function, Module, load_module
+from sateen.runtime.limits import limit_memory
+from sateen.runtime.module import CompiledFunction, Module, load_module
 from sateen.runtime.timing import time_evaluator
 
 _GRACE_SECONDS = 5.0
@@ -31,13 +29,6 @@ def main(arguments: Sequence[str]) -> None:
     with socket.socket(fileno=descriptor) as connection:
         framing.send(connection, {})
         _Server(connection, seconds + _GRACE_SECONDS).serve()
-
-
-def limit_memory(memory_bytes: int) -> None:
-    """Limits the address space of this process to its present size plus so many bytes."""
-    if Path("/proc/self/statm").exists():
-        memory_bytes += int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
 
 class _Server:
@@ -95,7 +86,7 @@ class _Server:
             case op:
                 raise SessionError(f"expected a request of load, unload, call or time, found {op!r}")
 
-    def _function(self, header: framing.Header) -> Function:
+    def _function(self, header: framing.Header) -> CompiledFunction:
         return self._modules[header["module"]][header["function"]]
 
 

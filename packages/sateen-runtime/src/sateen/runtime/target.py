@@ -24,19 +24,19 @@ from sateen.runtime.processor import (
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class _Kind:
     """A kind of target: the device of its arrays, and the options that its text may have."""
 
     device: DeviceKind
     options: tuple[str, ...] = ()
 
 
-KINDS = {
-    "llvm": Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr", "mtune", "mfloat-abi", "mabi")),
-    "c": Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr")),
-    "opencl": Kind(DeviceKind.OPENCL),
-    "cuda": Kind(DeviceKind.CUDA, ("mcpu",)),
-    "metal": Kind(DeviceKind.METAL),
+_KINDS = {
+    "llvm": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr", "mtune", "mfloat-abi", "mabi")),
+    "c": _Kind(DeviceKind.CPU, ("mtriple", "mcpu", "mattr")),
+    "opencl": _Kind(DeviceKind.OPENCL),
+    "cuda": _Kind(DeviceKind.CUDA, ("mcpu",)),
+    "metal": _Kind(DeviceKind.METAL),
 }
 """The kinds of targets by name."""
 
@@ -61,9 +61,9 @@ class Target:
     options: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise TargetError(_unknown("a kind of target", self.kind, KINDS))
-        options = KINDS[self.kind].options
+        if self.kind not in _KINDS:
+            raise TargetError(_unknown("a kind of target", self.kind, _KINDS))
+        options = _KINDS[self.kind].options
         given = {"mtriple": self.triple, "mcpu": self.cpu, "mattr": ",".join(self.features)}
         for name, value in [*((name, value) for name, value in given.items() if value), *self.options]:
             if name not in options:
@@ -83,8 +83,8 @@ class Target:
     def parse(text: str) -> Target:
         """The target of a text, without filling in what it leaves open; `str` is the inverse. Raises TargetError."""
         kind, *words = text.split() or [""]
-        if kind not in KINDS:
-            raise TargetError(_unknown("a kind of target", kind, KINDS))
+        if kind not in _KINDS:
+            raise TargetError(_unknown("a kind of target", kind, _KINDS))
         values: dict[str, str] = {}
         for word in words:
             name, equals, value = word.removeprefix("-").partition("=")
@@ -134,7 +134,7 @@ class Target:
     @property
     def device_kind(self) -> DeviceKind:
         """The device of this target's arrays."""
-        return KINDS[self.kind].device
+        return _KINDS[self.kind].device
 
     @property
     def architecture(self) -> str:

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from sateen.runtime import Argument, CompiledFunction, Module
 from sateen.runtime.device import DeviceKind
 from sateen.runtime.display import named
 from sateen.runtime.errors import ArtifactError, CodegenError, TargetError
 from sateen.runtime.files import replacing
-from sateen.runtime.library import write_library
-from sateen.runtime.module import Argument, Module
-from sateen.runtime.module import Function as LoadedFunction
+from sateen.runtime.library_files import write_library
 from sateen.runtime.signature import Metadata, Signature
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.declarations import c_header
@@ -144,7 +143,7 @@ class CompiledModule:
         """Run the only function. Raises ArgumentError for arguments that it does not take."""
         self.module(*arguments)
 
-    def __getitem__(self, name: str) -> LoadedFunction:
+    def __getitem__(self, name: str) -> CompiledFunction:
         """A function by name, loaded into this process. Raises ArgumentError for a name that it does not have."""
         return self.module[name]
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.runtime.module import Function as LoadedFunction
-from sateen.runtime.ndarray import NDArray, array, empty
-from sateen.runtime.timing import time_evaluator
+from sateen.runtime import CompiledFunction, NDArray, array, empty, time_evaluator
 from sateen.tensor_ir.compile import build_functions
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope
@@ -25,7 +23,7 @@ class PeakMeter:
     def __init__(self) -> None:
         lanes = Machine.of("llvm").lanes()
         self._flops = 2 * lanes * self.CHAINS * self.ROUNDS
-        self._function: LoadedFunction = build_functions([_chains(lanes, self.CHAINS, self.ROUNDS)])["fma_chains"]
+        self._function: CompiledFunction = build_functions([_chains(lanes, self.CHAINS, self.ROUNDS)])["fma_chains"]
         self._data: list[NDArray] = [array(np.full(lanes, 0.5, np.float32)), empty((lanes * self.CHAINS,), "float32")]
 
     def sample(self) -> float:

@@ -10,8 +10,7 @@ import click
 
 from sateen.frontends.core.reader import Model
 from sateen.frontends.readers import EXPECTED, open_model
-from sateen.runtime import ArgumentError
-from sateen.runtime.artifact import MAGIC
+from sateen.runtime import ARTIFACT_MAGIC, ArgumentError
 
 MODEL_OR_ARTIFACT = f"{EXPECTED} or an artifact of sateen"
 """What errors call the files that verbs take."""
@@ -27,7 +26,7 @@ def is_artifact(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(ARTIFACT_MAGIC)) == ARTIFACT_MAGIC
 
 
 def keep_sources(option: str, outputs: Iterable[Path], sources: Iterable[Path]) -> None:

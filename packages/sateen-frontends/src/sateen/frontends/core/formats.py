@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, Field, UnusualError, fields_of
-from sateen.runtime.artifact import MAGIC
+from sateen.runtime import ARTIFACT_MAGIC
 
 HEAD_BYTES = 512
 """The bytes of a file by which `format_of_head` knows it."""
@@ -21,7 +21,7 @@ _TENSORFLOW = "; tf2onnx makes an ONNX model of it"
 _KERAS = '; Keras writes an ONNX model by model.export(FILE, format="onnx"), and tf2onnx makes one of older ones'
 _PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
 _STARTS = (
-    (0, MAGIC, "an artifact of sateen, which is compiled already"),
+    (0, ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
     (0, b"\x89HDF\r\n\x1a\n", f"an HDF5 file, as Keras writes{_KERAS}"),
     (4, b"TFL3", f"a TensorFlow Lite model{_TENSORFLOW}"),
     (4, b"ORTM", "a model in onnxruntime's own format"),

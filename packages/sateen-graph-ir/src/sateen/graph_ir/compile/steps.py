@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from sateen.graph_ir.ir import Graph, Node
 from sateen.graph_ir.ops import Fused
-from sateen.runtime.steps import Step
+from sateen.runtime import Step
 
 
 def steps_of(graph: Graph, free: Collection[Node], kernels: Mapping[Node, str]) -> tuple[Step, ...]:

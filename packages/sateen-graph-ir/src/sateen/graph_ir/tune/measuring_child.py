@@ -23,7 +23,7 @@ from sateen.graph_ir.kernels import problem_kernel
 from sateen.graph_ir.ops import OPS
 from sateen.runtime.dtype import TypeCode
 from sateen.runtime.errors import ExecutionError
-from sateen.runtime.session_child import limit_memory
+from sateen.runtime.limits import limit_memory
 from sateen.runtime.target import Target
 from sateen.tensor_ir import Machine, build_functions
 from sateen.tensor_ir.codegen import receive_message, send_message
