@@ -1,4 +1,4 @@
-"""`python -m sateen`: the `sateen` command, where no script of that name is on the path."""
+"""`python -m sateen`: the `sateen` command, for when no script of that name is on the path."""
 
 import sys
 

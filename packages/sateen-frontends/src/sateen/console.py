@@ -1,5 +1,5 @@
-"""What the `sateen` script and `python -m sateen` call: the command, imported such that an interrupt meanwhile leaves
-no traceback.
+"""The start of the `sateen` script and of `python -m sateen`: imports the command so that an interrupt leaves no
+traceback.
 
 It lies outside of `sateen.frontends`, whose import takes most of the time.
 """
@@ -12,7 +12,7 @@ from importlib import import_module
 from types import FrameType
 
 SIGNALLED = 128
-"""What shells add the number of a signal to for the status of what it ended."""
+"""The exit status of a process that a signal ended is this plus the number of the signal, as in shells."""
 
 
 def main() -> int:

@@ -17,14 +17,14 @@ from sateen.runtime.errors import FrontendError
 READERS: tuple[Reader, ...] = (ONNX,)
 """All formats; no two recognise one file."""
 EXPECTED = " or ".join(reader.described for reader in READERS)
-"""What errors call the models that can be read."""
+"""The name in errors for models that can be read."""
 PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
 """All engines that models can be measured against."""
 
 
 def reader_of(given: str | Path | bytes, expected: str = EXPECTED) -> tuple[Reader, Source]:
-    """The reader of a model, and what is given, read. Raises FrontendError for what no reader takes; `expected` is what
-    would do."""
+    """The reader of a model, and its source. Raises FrontendError if no reader takes it; `expected` names what would be
+    accepted."""
     source = read_source(given, LIMITS, expected)
     for reader in READERS:
         if reader.recognises(source):
@@ -34,7 +34,7 @@ def reader_of(given: str | Path | bytes, expected: str = EXPECTED) -> tuple[Read
 
 
 def open_model(given: str | Path | bytes, expected: str = EXPECTED) -> Model:
-    """A model, loaded and checked as a file. Raises FrontendError where it is none, or damaged."""
+    """A model, loaded and checked as a file. Raises FrontendError if it is no model, or damaged."""
     reader, source = reader_of(given, expected)
     return reader.load(source, LIMITS)
 
@@ -49,7 +49,7 @@ def load(
     outputs: Sequence[str] = (),
     operators: OpSet = OPS,
 ) -> tuple[Graph, dict[str, Array]]:
-    """Read a model of any format that is known: a path, or its bytes.
+    """Read a model of any known format: a path, or its bytes.
 
     `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
     inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `inputs` and
@@ -70,5 +70,5 @@ def check(
     outputs: Sequence[str] = (),
     operators: OpSet = OPS,
 ) -> Report:
-    """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
+    """A report of everything in a model that can't be read as a graph. Raises FrontendError if it is malformed."""
     return open_model(source).read(Bindings(shapes, dims, constants, inputs, outputs), operators)[1]

@@ -1,1 +1,1 @@
-"""The `sateen` command: one module per verb, and what verbs share."""
+"""The `sateen` command: one module per verb, and the modules that verbs share."""

@@ -1,4 +1,4 @@
-"""What verbs take: kinds of values (NAME=1x3x224x224, NAME=8, NAME=TEXT, 104,117,123, files), and shared options."""
+"""Arguments of verbs: kinds of values (NAME=1x3x224x224, NAME=8, NAME=TEXT, 104,117,123, files), and shared options."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 MODEL = click.Path(exists=True, path_type=Path)
-"""A model or an artifact; which it is, or that it is neither, its content says."""
+"""A model or an artifact; its content decides which it is, or that it is neither."""
 
 
 class NewFile(click.Path):
-    """A file to write, new or regular, into a folder that is there and may be written to.
+    """A file to write, new or regular, in an existing writable folder.
 
-    One that is replaced is no symbolic link: the link would be replaced, not what it names.
+    A symbolic link is refused, since the link would be replaced, not its target.
     """
 
     def __init__(self, *, is_replaced: bool) -> None:
@@ -60,7 +60,7 @@ threads_option = click.option(
 
 
 def allowed_processors() -> int:
-    """How many processors the process may use."""
+    """The number of processors that the process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -102,7 +102,7 @@ def numbers(text: str) -> tuple[float, ...]:
 
 
 def by_name(option: str, pairs: Sequence[tuple[str, V]]) -> dict[str, V]:
-    """What an option that is given several times says by name. Raises UsageError for a name that is given twice."""
+    """The values of a repeated option by name. Raises UsageError for a name that is given twice."""
     values: dict[str, V] = {}
     for name, value in pairs:
         if name in values:

@@ -1,7 +1,7 @@
 """Arrays in files: FILE.npy, FILE.npz:KEY, and the inputs that an FILE.npz holds by name.
 
-A file may come from anywhere. Only what is asked for is read or decompressed, and nothing before its header has said
-that it has no more elements than it may; nothing is unpickled.
+A file may come from anywhere. Only requested arrays are read or decompressed, and only after their headers show that
+they are not too large. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sateen.topi.types import MOST_DIMENSIONS
 NPY_MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = b"PK\x03\x04"
 OUTLIER = 1e3
-"""How many times an outlier is as large as others; attention sinks and saturated pixels are such."""
+"""The factor by which an outlier is larger than others; attention sinks and saturated pixels are outliers."""
 MOST_ELEMENTS = 1 << 28
-"""The most elements of an array that nothing else bounds."""
+"""The most elements of an array without another bound."""
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1
@@ -52,7 +52,7 @@ class ArrayFile:
         return [""] if self._archive is None else list(self._members)
 
     def read(self, key: str, most_elements: int = MOST_ELEMENTS) -> Array:
-        """The array of a key. Raises ArgumentError where it is none of NumPy's, or of more elements."""
+        """The array of a key. Raises ArgumentError if it is no array of NumPy, or has more elements."""
         with self._reading(key):
             if self._archive is None:
                 self._file.seek(0)
@@ -74,7 +74,7 @@ class ArrayFile:
 
 @contextmanager
 def open_arrays(path: Path) -> Iterator[ArrayFile]:
-    """The arrays in a file. Raises ArgumentError where it can't be read or holds something else."""
+    """The arrays in a file. Raises ArgumentError if it can't be read or holds something else."""
     try:
         file = open_regular(path)
     except OSError as error:
@@ -90,7 +90,7 @@ def is_array_file(path: Path) -> bool:
 
 
 def split_key(text: str) -> tuple[Path, str]:
-    """The file and the key of FILE or FILE:KEY; a key may hold colons. Raises ArgumentError where no file is found."""
+    """The file and the key of FILE or FILE:KEY; a key may contain colons. Raises ArgumentError if no file is found."""
     words = text.split(":")
     for count in range(len(words), 0, -1):
         path = Path(":".join(words[:count]))
@@ -134,18 +134,19 @@ def named_inputs(content: ArrayFile, parameters: Sequence[Parameter]) -> dict[st
 
 
 def recorded_outputs(content: ArrayFile, parameters: Sequence[Parameter]) -> dict[str, Array]:
-    """The outputs of a network among arrays called out/NAME, as far as they are there."""
+    """The outputs of a network among arrays called out/NAME, as far as they exist."""
     found = {p.name: p for p in parameters if f"out/{p.name}" in content.keys}
     return {name: content.read(f"out/{name}", elements_of(p)) for name, p in found.items()}
 
 
 def elements_of(parameter: Parameter) -> int:
-    """How many elements the array of a parameter has."""
+    """The number of elements of a parameter's array."""
     return prod(extent for extent in parameter.shape if isinstance(extent, int))
 
 
 def random_inputs(parameters: Sequence[Parameter], seed: int) -> dict[str, Array]:
-    """Arrays of a seed: normally distributed floats; integers 0 and 1, valid indices of nearly anything."""
+    """Random arrays from a seed: normally distributed floats; integers 0 and 1, which are valid indices of nearly
+    anything."""
     generator = np.random.default_rng(seed)
     inputs: dict[str, Array] = {}
     for p in parameters:
@@ -158,10 +159,10 @@ def random_inputs(parameters: Sequence[Parameter], seed: int) -> dict[str, Array
 
 
 def with_outliers(inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The inputs, with one token, pixel or feature of each OUTLIER times as large, beside which others lose digits.
+    """The inputs, with one token, pixel or feature of each OUTLIER times as large, so that others may lose digits.
 
     It is the one in the middle: of the last axis of a vector or matrix, of the second of three axes, of all axes after
-    the second where there are more (a pixel). Integers stay as they are.
+    the second if there are more (a pixel). Integers stay as they are.
     """
     found: dict[str, Array] = {}
     for name, array in inputs.items():
@@ -184,7 +185,7 @@ def write_arrays(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
 
 
 def _read(file: IO[bytes], most_elements: int) -> Array:
-    """The array at the beginning of a file. Raises ValueError for what is none, or has more elements."""
+    """The array at the beginning of a file. Raises ValueError if there is none, or it has more elements."""
     version = npy.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"expected version 1 or 2 of the format, found {version[0]}")

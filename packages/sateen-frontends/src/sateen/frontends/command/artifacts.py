@@ -29,7 +29,8 @@ def compile_model(
     *,
     timed: bool = False,
 ) -> Artifact:
-    """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are."""
+    """The artifact of a model, whose graph `change` may alter before it is optimised; with `timed` its steps are
+    timed."""
     check_target(compilation)
     records = records_of(compilation)
     cache = object_cache(compilation)
@@ -53,7 +54,7 @@ def compile_model(
 
 
 def refusal_of(graph: Graph, compilation: Compilation) -> SateenError | None:
-    """What compiling a graph raises before code is generated; None where it gets there."""
+    """The error of compiling a graph before code generation; None if there is none."""
     target = network_target(compilation.target)
     try:
         lowered(
@@ -92,7 +93,7 @@ def load_model(
 
 
 def _require_default(path: Path, compilation: Compilation) -> None:
-    """Raises UsageError where the command line says how to compile what is compiled already."""
+    """Raises UsageError if the command line has options of compiling for an artifact."""
     if not compilation.is_default:
         raise click.UsageError(
             "--target, --shape, --dim, --bind, --numerics, --denormals and --records are for models; "

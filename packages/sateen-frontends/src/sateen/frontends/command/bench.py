@@ -1,4 +1,4 @@
-"""`sateen bench`: how fast a network runs, beside others, in turns within one run."""
+"""`sateen bench`: the speed of a network compared to other engines, in turns within one run."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def bench(
 
 
 def _missing(model: Path, names: Sequence[str]) -> dict[str, str]:
-    """What is said of the peers that can't run the model, as its format or what is installed has it."""
+    """The messages about peers that can't run the model, because of its format or missing packages."""
     if not names:
         return {}
     reader, _ = reader_of(model)
@@ -118,7 +118,8 @@ def _missing(model: Path, names: Sequence[str]) -> dict[str, str]:
 def _files_for(
     names: Sequence[str], model: Path, compilation: Compilation, inputs: Mapping[str, Array], folder: Path
 ) -> dict[str, Path]:
-    """The file of each peer, which knows as much of the model as our compiler; peers that take the same share one."""
+    """The file for each peer, which says as much about the model as our compiler knows; peers with equal files share
+    one."""
     shapes = {name: array.shape for name, array in inputs.items()}
     files = {name: folder / PEERS[name].file for name in names}
     for file, name in {file: name for name, file in files.items()}.items():
@@ -127,7 +128,7 @@ def _files_for(
 
 
 def _require_same_inputs(name: str, artifact: Artifact) -> None:
-    """Raises ArgumentError for the file of an artifact that is given other inputs, or gives other outputs."""
+    """Raises ArgumentError for the file of an artifact with other inputs or other outputs."""
     other = read_artifact(name)
     for what, here, there in (("inputs", artifact.inputs, other.inputs), ("outputs", artifact.outputs, other.outputs)):
         if [(p.name, p.type) for p in here] != [(p.name, p.type) for p in there]:
@@ -178,7 +179,7 @@ def _show(
 
 
 def spread_warning(name: str, time: TimeResult, other: str, other_time: TimeResult) -> str:
-    """What is said where two times differ by less than either of them spreads; '' where they differ by more."""
+    """The warning if two times differ by less than the spread of either; '' if they differ by more."""
     apart = abs(time.median - other_time.median) / min(time.median, other_time.median)
     spread = max(time.spread, other_time.spread)
     if name == other or apart > spread:

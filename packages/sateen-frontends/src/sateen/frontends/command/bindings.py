@@ -41,7 +41,7 @@ def _is_file(text: str) -> bool:
 
 
 def _constant(name: str, text: str, type_: TensorType | None, shape: tuple[int, ...] | None) -> Array:
-    """A file's array, or numbers in the shape of the input: a scalar, or a vector of as many."""
+    """A file's array, or numbers in the shape of the input: a scalar, or a vector of that length."""
     if _is_file(text):
         expected = shape or (type_.static_shape if type_ is not None and type_.is_static else None)
         return read_array(text, name, MOST_ELEMENTS if expected is None else prod(expected))

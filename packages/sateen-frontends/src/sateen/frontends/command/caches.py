@@ -1,4 +1,4 @@
-"""Where the command keeps what it can use again: compiled kernels, and which artifacts were verified."""
+"""The caches of the command: compiled kernels, and notes of verified artifacts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sateen.tensor_ir import ObjectCache
 
 
 def object_cache(compilation: Compilation) -> ObjectCache | None:
-    """Where compiled kernels are kept; None where the command line forbids it, and where there is no place for them.
+    """The cache of compiled kernels; None if the command line forbids it or the folder can't be used.
 
     In the second case stderr says so.
     """
@@ -28,7 +28,7 @@ def object_cache(compilation: Compilation) -> ObjectCache | None:
 
 
 def tell_refusal(cache: ObjectCache | None) -> None:
-    """Say on stderr why compiled kernels are not kept, where they should be and are not."""
+    """Say on stderr why compiled kernels are not cached, if they should be and are not."""
     if cache is not None and cache.refusal:
         _say_not_kept(cache.folder, cache.refusal)
 
@@ -42,7 +42,7 @@ def _say_not_kept(folder: Path, reason: str) -> None:
 
 
 def verified_files() -> VerifiedFiles | None:
-    """Where verified artifacts are noted; None where there is no place for it, which costs time at every load."""
+    """The notes of verified artifacts; None if the folder can't be used, which costs time at every load."""
     try:
         return VerifiedFiles(_cache_folder() / "verified")
     except (OSError, ArtifactError):

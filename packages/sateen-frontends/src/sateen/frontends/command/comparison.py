@@ -1,4 +1,4 @@
-"""Values compared with a judge's, and whether they are right."""
+"""Compares values with a judge's, and decides whether they are right."""
 
 from __future__ import annotations
 
@@ -13,30 +13,29 @@ from sateen.graph_ir.judge import Difference, difference
 from sateen.runtime.dtype import DType
 
 TOLERANCE = 1e-4
-"""The largest difference of a network's outputs from those of a reference in higher precision that is right."""
+"""The largest allowed difference between a network's outputs and those of a reference in higher precision."""
 MOST_ROUNDING = 0.1
 """The largest difference that may be due to rounding alone, added up over a network in float32."""
 AS_FAR = 4.0
-"""How many times as far from float64 as the judge one may be and not be wrong: up to there rounding is luck."""
+"""A result may be this many times as far from float64 as the judge and still be right: up to there rounding is luck."""
 _LAST_PLACE = {"float16": 2**-10, "bfloat16": 2**-7, "float8_e4m3fn": 2**-3, "float8_e5m2": 2**-2}
 _LAST_PLACES = 4
 
 
 def tolerance_of(dtype: DType) -> float:
-    """What values of an element type may differ by: 1e-4, but four units in the last place of narrow floats.
-
-    Those are rounded at every node, by the judge as well.
+    """The allowed difference for an element type: 1e-4, but four units in the last place for narrow floats, which are
+    rounded at every node, also by the judge.
     """
     return max(TOLERANCE, _LAST_PLACES * _LAST_PLACE.get(str(dtype), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if not told.
+    """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if unknown.
 
-    Where float64 has been asked, `error` is our difference from it, `judge_error` the judge's, and they decide.
-    `element` is our largest error over Σ|w||x|, of layers that sum products where float64 is known. `inputs` says
-    what the network was run on.
+    If the model was run in float64, `error` is our difference from it, `judge_error` the judge's, and these decide.
+    `element` is our largest error over Σ|w||x|, for layers that sum products and have values in float64. `inputs` names
+    the inputs of the run.
     """
 
     value: str
@@ -57,7 +56,7 @@ class Comparison:
 
     @property
     def may_be_rounding(self) -> bool:
-        """Whether a wrong value is so near to the judge's that either of both may be the inexact one."""
+        """Whether a wrong value is so near to the judge's that either may be the inexact one."""
         return not self.is_right and self.difference.overall <= MOST_ROUNDING
 
 
@@ -66,7 +65,7 @@ def compare(
 ) -> list[Comparison]:
     """Each value that both have, in the order of `found`; `layers` names the node of a value.
 
-    The tolerance is that of its element type if none is given.
+    The default tolerance is that of the element type.
     """
 
     def comparison(name: str, ours: Array) -> Comparison:

@@ -1,4 +1,4 @@
-"""How a MODEL on the command line is read and compiled: the options that say so."""
+"""The options that say how to read and compile a MODEL on the command line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Compilation:
 
 
 def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the options of `Compilation`, which it takes as `compilation`."""
+    """Adds the options of `Compilation` to a verb, which gets them as `compilation`."""
 
     @click.option(
         "--target", default="llvm", metavar="TARGET", show_default="this machine", help="What to compile for."

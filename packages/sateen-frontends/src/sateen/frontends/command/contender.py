@@ -1,4 +1,4 @@
-"""The process of a contender: loads a network in an engine, and runs it whenever it is asked for a sample."""
+"""The process of a contender: loads a network in an engine, and runs it for each requested sample."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST_REST = 2.0
 
 
 def main(descriptor: int) -> None:
-    """Answers on a socket: the first outputs or a refusal, then a sample and memory whenever it is asked."""
+    """Answers on a socket: the first outputs or a refusal, then a sample and the memory for each request."""
     with socket.socket(fileno=descriptor) as connection:
         message = framing.receive(connection)
         if message is None:
@@ -59,9 +59,9 @@ def rest() -> None:
 
 
 def _start(name: str, network: Path, threads: int, inputs: Mapping[str, Array]) -> tuple[Call, list[NDArray], int]:
-    """How to run an engine, its first outputs, and how many runs a sample takes.
+    """How to run an engine, its first outputs, and the number of runs per sample.
 
-    Raises ArgumentError for whatever it raises.
+    Raises ArgumentError for any error of the engine.
     """
     try:
         call = PEERS[name].open(network, threads, inputs) if name in PEERS else _open_ours(network, threads, inputs)
@@ -84,7 +84,7 @@ def _open_ours(network: Path, threads: int, inputs: Mapping[str, Array]) -> Call
 
 
 def _memory_bytes(field: str) -> int:
-    """VmRSS or VmHWM, what this process has in memory now or had at most, as Linux tells; elsewhere 0."""
+    """VmRSS or VmHWM, the present or the largest memory of this process, on Linux; elsewhere 0."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

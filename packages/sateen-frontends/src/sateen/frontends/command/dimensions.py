@@ -1,4 +1,4 @@
-"""Sizes for the dimensions that a model leaves open, such that it can be read: found by trying the usual ones."""
+"""Finds sizes for a model's open dimensions with which it can be read, by trying the usual ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sateen.graph_ir.ir import Dim, Graph, Symbol, TensorType
 
 MOST_TRIALS = 32
 MOST_NODES = 20_000
-"""The most nodes that all trials read, LEAST_TRIALS of which are made in any case."""
+"""The most nodes that all trials read; at least LEAST_TRIALS trials are made."""
 LEAST_TRIALS = 3
 
 _BATCHES = (1, 2)
@@ -24,7 +24,7 @@ Reading = Callable[[Mapping[str, int]], tuple[Graph | None, Report]]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Sizes of dimensions, and what stands in the way of the model with them."""
+    """Sizes of dimensions, and the gaps of the model with them."""
 
     dims: Mapping[str, int]
     report: Report
@@ -40,7 +40,7 @@ class Sizes:
 
 
 def open_dimensions(types: Mapping[str, TensorType]) -> dict[str, tuple[int, ...]]:
-    """The dimensions of inputs without a number, in order, and the sizes that are usual for each."""
+    """The open dimensions of inputs, in order, and the usual sizes of each."""
     usual: dict[str, tuple[int, ...]] = {}
     for type_ in types.values():
         for axis, extent in enumerate(type_.shape):
@@ -59,7 +59,7 @@ def _usual(name: str, axis: int, shape: Sequence[Dim]) -> tuple[int, ...]:
 
 
 def find_sizes(usual: Mapping[str, tuple[int, ...]], read: Reading) -> Sizes:
-    """Sizes that work, else those of the fewest unread nodes."""
+    """Sizes that work, otherwise those with the fewest unread nodes."""
     best: Sizes | None = None
     tried: set[tuple[int, ...]] = set()
     left = MOST_NODES
@@ -92,7 +92,7 @@ def _alike(usual: Mapping[str, tuple[int, ...]]) -> Iterator[dict[str, int]]:
 
 
 def options_of(types: Mapping[str, TensorType], dims: Mapping[str, int]) -> list[str]:
-    """The options that give dimensions their sizes: by their names, or the whole shape where the model has none."""
+    """The options that set the sizes of dimensions: by name, or the whole shape if the model has no names."""
     given: dict[tuple[str, str], None] = {}
     for name, type_ in types.items():
         symbols = [(axis, d.name) for axis, d in enumerate(type_.shape) if isinstance(d, Symbol)]

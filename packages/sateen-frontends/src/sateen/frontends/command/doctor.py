@@ -1,4 +1,4 @@
-"""`sateen doctor`: what works on this machine, and the one command that enables each thing that does not."""
+"""`sateen doctor`: what works on this machine, and the command that enables each thing that does not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPENCL = "pip install pyopencl pocl-binary-distribution"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `remedy` enables it, '' where it works."""
+    """The result of one check. `remedy` enables what was checked; it is '' if that works."""
 
     subject: str
     works: bool
@@ -67,7 +67,7 @@ def doctor(as_json: bool) -> int:
 
 
 def _machine() -> dict[str, str]:
-    """What every report of a fault should say."""
+    """The facts that every report of a fault should contain."""
     machine = Machine.of("llvm")
     caches = ", ".join(f"{size >> 10} KB" for size in (machine.l1_bytes, machine.l2_bytes, machine.l3_bytes))
     return {
@@ -144,7 +144,7 @@ def _package(subject: str, module: str, distribution: str, install: str) -> Call
 
 
 def _name(architecture: Architecture) -> str:
-    """As people call it with its usual system."""
+    """The common name of an architecture with its usual system."""
     return f"{architecture.title} Linux" if System.of(architecture.triple) is System.LINUX else architecture.title
 
 

@@ -1,4 +1,4 @@
-"""What kind of file a path names, by its content; which files may be written, and what is said where one can't be."""
+"""The kind of a file by its content, which files may be written, and the errors for those that can't be."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sateen.frontends.readers import EXPECTED, open_model
 from sateen.runtime import ARTIFACT_MAGIC, ArgumentError
 
 MODEL_OR_ARTIFACT = f"{EXPECTED} or an artifact of sateen"
-"""What errors call the files that verbs take."""
+"""The name in errors for the files that verbs take."""
 
 
 def read_model_file(path: Path) -> Model:
-    """The loaded model in a file that is no artifact. Raises FrontendError where it is no model."""
+    """The loaded model in a file that is no artifact. Raises FrontendError if it is no model."""
     return open_model(path, MODEL_OR_ARTIFACT)
 
 
@@ -30,9 +30,9 @@ def is_artifact(path: Path) -> bool:
 
 
 def keep_sources(option: str, outputs: Iterable[Path], sources: Iterable[Path]) -> None:
-    """Raises BadParameter where writing an output of an option would destroy a file that is read, by whatever name.
+    """Raises BadParameter if writing the output of an option would destroy a file that is read, under any name.
 
-    `sources` are asked for only where an output exists already.
+    `sources` is called only if an output exists already.
     """
     existing = [output for output in outputs if output.exists()]
     for source in sources if existing else ():
@@ -45,7 +45,7 @@ def keep_sources(option: str, outputs: Iterable[Path], sources: Iterable[Path]) 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """A block that writes `path`. Raises ArgumentError where it can't."""
+    """A block that writes `path`. Raises ArgumentError if it can't."""
     try:
         yield
     except OSError as error:

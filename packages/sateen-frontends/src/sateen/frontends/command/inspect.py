@@ -1,4 +1,4 @@
-"""`sateen inspect`: what an artifact holds, or what the compiler makes of a model, down to assembly."""
+"""`sateen inspect`: the contents of an artifact, or the compiler's result for a model, down to assembly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sateen.topi.methods import Candidate
 
 @dataclass(frozen=True, slots=True)
 class InspectedStep:
-    """A step, the bytes of its kernel's code and constants, and why no further node is in it."""
+    """A step, the bytes of its kernel's code and constants, and the reason why it ends there."""
 
     step: Step
     code_bytes: int | None
@@ -133,7 +133,7 @@ def inspect(
 
 
 def _show_candidates(methods: list[ChosenMethod]) -> None:
-    """A line for each operator: 1000 cycles by estimate, and what records say of its time."""
+    """A line for each operator: the estimate in 1000 cycles, and the time in the records."""
 
     def text(candidate: Candidate) -> str:
         return f"{candidate.method} ({candidate.cycles / 1e3:.1f})"
@@ -169,7 +169,7 @@ def _method_to_json(c: ChosenMethod) -> dict[str, object]:
 
 
 def _texts(passes: Passes) -> dict[str, str]:
-    """By name of its file, the text of the graph as imported, and after each pass that changed it."""
+    """The text of the graph as imported, and after each pass that changed it, by file name."""
     texts = {"00_imported.txt": f"{passes.imported}\n"}
     for i, run in enumerate(passes.runs, 1):
         if run.after is not run.before:
@@ -178,7 +178,7 @@ def _texts(passes: Passes) -> dict[str, str]:
 
 
 def _kernel(kernels: Kernels, name: str, show: str, compilation: Compilation) -> str:
-    """The nodes, loop IR or assembly of a kernel. Raises ArgumentError where there is none of this name."""
+    """The nodes, loop IR or assembly of a kernel. Raises ArgumentError if there is none of this name."""
     functions = {f.name: f for f in kernels.network.kernels}
     if name not in functions:
         close = did_you_mean(name, functions)

@@ -1,4 +1,4 @@
-"""What the compiler makes of a model: what its passes do, and the kernels that come out."""
+"""The compiler's view of a model: the effects of its passes, and the resulting kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sateen.tensor_ir.link import read_object
 from sateen.topi.methods import Candidate, Method
 
 REJECTED = 3
-"""The most candidates that are shown beside the chosen one."""
+"""The most candidates shown besides the chosen one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,14 @@ class Passes:
 
     @property
     def optimised(self) -> Graph:
-        """The graph that fusion takes."""
+        """The graph before fusion."""
         return self.runs[-1].before
 
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The lowered network, and of each kernel by name a fused node that it computes, its bytes of code and constants.
+    """The lowered network, and for each kernel by name a fused node that it computes, and its bytes of code and
+    constants.
 
     Bytes are None in object formats other than ELF64.
     """
@@ -57,7 +58,7 @@ class Kernels:
 class ChosenMethod:
     """The nodes of the model that an operator came from, its method, and the next best ones by estimate.
 
-    Among these is the best of another kind, if there is one. `seconds` are measurements by method, of records.
+    Among these is the best of another kind, if there is one. `seconds` are the measurements in records, by method.
     """
 
     nodes: tuple[str, ...]
@@ -68,7 +69,7 @@ class ChosenMethod:
 
 
 def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes:
-    """All passes that `sateen compile` runs on a model, fusion included. Raises FrontendError where it has no graph."""
+    """All passes that `sateen compile` runs on a model, fusion included. Raises FrontendError if it has no graph."""
     target, records = Target.of(compilation.target), records_of(compilation)
     imported = bind_parameters(*required_graph(reading))
     runs: list[PassRun] = []
@@ -80,7 +81,7 @@ def run_passes(path: Path, reading: Reading, compilation: Compilation) -> Passes
 
 
 def chosen_methods(passes: Passes, compilation: Compilation) -> list[ChosenMethod]:
-    """The operators for which there was a choice, in order; not those of bodies of control flow."""
+    """The operators that had a choice, in order, without those in bodies of control flow."""
     target, records = Target.of(compilation.target), records_of(compilation)
     machine, measured = Machine.of(target), {} if records is None else records.of(target)
     known = nothing_known if records is None else records.best(target)

@@ -1,4 +1,4 @@
-"""The largest elements of an output, with the names that a file of labels gives them."""
+"""The largest elements of an output, with their names from a file of labels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_labels(path: Path) -> list[str]:
 
 
 def require_labels(labels: Sequence[str], shape: Sequence[object]) -> None:
-    """Raises ArgumentError where an output of this shape has not an element per label; an open shape may have."""
+    """Raises ArgumentError if an output of this shape does not have one element per label; an open shape may have."""
     extents = [extent for extent in shape if isinstance(extent, int)]
     if len(extents) < len(shape) or len(labels) == prod(extents):
         return
@@ -50,7 +50,7 @@ def require_labels(labels: Sequence[str], shape: Sequence[object]) -> None:
 def largest(output: Array, count: int, labels: list[str] | None = None) -> list[Ranked]:
     """The `count` largest elements, largest first, equal ones in order.
 
-    Raises ArgumentError where there are labels, but not one per element.
+    Raises ArgumentError if there are labels, but not one per element.
     """
     values = output.ravel().astype(np.float64)
     if labels is not None:

@@ -1,6 +1,6 @@
-"""The entry of the `sateen` command: its verbs, and what a fault becomes: text on stderr and an exit status.
+"""The entry of the `sateen` command: its verbs, and the conversion of errors to text on stderr and an exit status.
 
-The status is 0 where all is fine, 1 where the model or the data is at fault, 2 for wrong usage, and 3 for a fault of
+The status is 0 if all is fine, 1 if the model or the data is at fault, 2 for wrong usage, and 3 for a fault of
 sateen itself.
 """
 
@@ -29,7 +29,7 @@ from sateen.frontends.version import __version__
 from sateen.runtime import SateenError
 
 INTERRUPTED = 128 + signal.SIGINT
-"""The status that shells give to what an interrupt ended."""
+"""The exit status of a process that an interrupt ended, as in shells."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

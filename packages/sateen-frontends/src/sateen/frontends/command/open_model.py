@@ -1,4 +1,4 @@
-"""What is known of a model whose dimensions are open: its operators and their types, as expressions of the sizes."""
+"""Shows a model with open dimensions: its operators and their types, as expressions of the sizes."""
 
 from __future__ import annotations
 

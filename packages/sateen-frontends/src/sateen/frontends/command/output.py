@@ -1,4 +1,4 @@
-"""What a verb says: text and tables for people, JSON for programs. Nothing else in the command writes."""
+"""The output of verbs: text and tables for people, JSON for programs. Nothing else in the command writes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _UNBOUNDED = 10_000  # columns; a pipe has no width to wrap at
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Write text, to stderr with `err`. What can't be printed is escaped, but for tabs and the ends of lines: it may
-    hold names of a user's model or files, and a terminal obeys control characters.
+    """Write text, to stderr with `err`. Unprintable characters are escaped, except tabs and line ends: the text may
+    contain names of a user's model or files, and a terminal obeys control characters.
     """
     click.echo(re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text), err=err)
 
@@ -31,7 +31,7 @@ def show_json(value: object) -> None:
 def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Write rows under their header; columns that `right` names are aligned to the right.
 
-    What can't be printed is escaped: cells may hold names of a user's model.
+    Unprintable characters are escaped, since cells may contain names of a user's model.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in header:
@@ -47,11 +47,11 @@ def show_table(header: Sequence[str], rows: Iterable[Sequence[str]], *, right: S
 
 
 def finite(value: float) -> float | None:
-    """The number, or None where JSON has none for it."""
+    """The number, or None if JSON can't express it."""
     return value if math.isfinite(value) else None
 
 
 def decimal(value: float, places: int) -> str:
-    """A number of 0 or more with so many places after the point, or as many as show three of its digits."""
+    """A number of 0 or more with the given number of decimal places, or with enough to show three digits."""
     wanted = 2 - math.floor(math.log10(value)) if value > 0 else 0
     return f"{value:.{max(places, wanted)}f}"

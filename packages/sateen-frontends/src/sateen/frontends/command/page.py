@@ -1,4 +1,4 @@
-"""A page of HTML that stands alone: facts, a drawing and a table, all texts of a model escaped."""
+"""A self-contained page of HTML: facts, a drawing and a table, with all texts of a model escaped."""
 
 from __future__ import annotations
 

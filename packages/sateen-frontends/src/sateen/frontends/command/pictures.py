@@ -1,4 +1,4 @@
-"""Pictures as inputs of a network: of its size, channels in its order, pixels in the range that it expects."""
+"""Pictures as inputs of a network: in its size, order of channels and range of pixels."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sateen.runtime.files import open_regular
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 """The formats of pictures that are read."""
 PILLOW = "pip install pillow"
-"""The command that brings what reads pictures."""
+"""The command that installs the reader of pictures."""
 NO_PILLOW = f"a picture as input needs Pillow: {PILLOW}"
 BRIGHTEST = 255
-"""The value of the brightest pixel where no option gives another."""
+"""The default value of the brightest pixel."""
 _SIXTEEN_BITS = ("I;16", "I;16L", "I;16B", "I;16N")
 """Pillow's modes of pictures with 16 bits a channel."""
 _SIXTEEN_TO_EIGHT = 257
@@ -34,9 +34,9 @@ class Recipe:
     """(pixel - mean) / std, per channel in the order that the network takes them; one number stands for all channels.
 
     Pixels are 0 to `brightest`, 1 or 255; None says that they are 0 to 255, and that a mean and std which can only be
-    meant for 0 to 1 are refused. `bgr`: blue comes first. With `crop` the shorter side becomes so many pixels, and what
-    is taken is the centre; without, the picture is stretched. Raises ArgumentError where mean and std are of another
-    range than pixels.
+    meant for 0 to 1 are refused. `bgr`: blue comes first. With `crop` the shorter side gets this number of pixels, and
+    the centre is taken; without it, the picture is stretched. Raises ArgumentError if mean and std are for another
+    range than that of the pixels.
     """
 
     bgr: bool = False
@@ -47,7 +47,7 @@ class Recipe:
 
     @property
     def options(self) -> list[str]:
-        """The options of the command line that say more than the defaults."""
+        """The options of the command line that differ from the defaults."""
         default = Recipe()
         return [option for option, field in _OPTIONS.items() if getattr(self, field) != getattr(default, field)]
 
@@ -72,8 +72,8 @@ class Recipe:
 def read_picture(path: Path, parameter: Parameter, recipe: Recipe) -> Array:
     """The picture as the array that an input expects: [1, C, H, W], [1, H, W, C], or either without the 1; C is 1 or 3.
 
-    It is resized with bilinear filtering. Raises ArgumentError where the input is not of such a shape, where the recipe
-    does not fit it, and where the file is no picture.
+    It is resized with bilinear filtering. Raises ArgumentError if the input has another shape, if the recipe does not
+    fit it, or if the file is no picture.
     """
     height, width, channels, channels_first = _extents(parameter)
     mean = _per_channel(recipe.mean, channels, "--mean")
@@ -101,7 +101,7 @@ def _stretched(picture: Any, width: int, height: int) -> Any:
 def _centre(picture: Any, width: int, height: int, side: int) -> Any:
     """The centre of a picture once its shorter side is of `side` pixels: torchvision's Resize and CenterCrop.
 
-    Raises ArgumentError where that is smaller than what the network takes.
+    Raises ArgumentError if that is smaller than the network's input.
     """
     shorter = min(picture.size)
     across, down = (side if extent == shorter else int(side * extent / shorter) for extent in picture.size)
@@ -139,7 +139,7 @@ def _text(numbers: tuple[float, ...]) -> str:
 
 
 def _open(path: Path, channels: int) -> Any:
-    """The picture upright, of 8 bits a channel, what is transparent over white.
+    """The picture upright, with 8 bits per channel, and transparent parts over white.
 
     Only formats that Pillow reads by itself are tried: it gives others, such as PostScript, to programs that run them.
     """
@@ -162,7 +162,7 @@ def _open(path: Path, channels: int) -> Any:
 
 
 def _eight_bits(picture: Any, *, is_png: bool) -> Any:
-    """A picture of at most 8 bits a channel. Raises ValueError for numbers whose range nothing tells."""
+    """A picture of at most 8 bits per channel. Raises ValueError for numbers of unknown range."""
     if picture.mode in _SIXTEEN_BITS or (picture.mode == "I" and is_png):
         return _pillow().fromarray(np.round(np.asarray(picture) / _SIXTEEN_TO_EIGHT).astype(np.uint8))
     if picture.mode in ("I", "F"):

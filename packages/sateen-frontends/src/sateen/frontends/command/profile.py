@@ -1,4 +1,4 @@
-"""`sateen profile`: how long each step of a network takes, and how near it comes to what the machine can do."""
+"""`sateen profile`: how long each step of a network takes, and how near it comes to the machine's limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sateen.tensor_ir import PeakMeter
 
 @dataclass(frozen=True, slots=True)
 class TimedStep:
-    """A step, its time, and its part of the time of all."""
+    """A step, its time, and its share of the total time."""
 
     position: int
     step: Step
@@ -30,7 +30,7 @@ class TimedStep:
 
     @property
     def gflops(self) -> float | None:
-        """10⁹ operations of its definition per second; None where memory limits it."""
+        """10⁹ operations per second by its definition; None if memory limits it."""
         return self.step.operations / self.time.median / 1e9 if self.step.operations and self.time.median else None
 
     @property

@@ -1,4 +1,4 @@
-"""Says on a terminal what is being done and for how long; stays silent in a pipe."""
+"""Shows on a terminal the current work and its duration; stays silent in a pipe."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def step(text: str, console: Console | None = None) -> Iterator[None]:
 
 @contextmanager
 def steps(total: int, console: Console | None = None) -> Iterator[Callable[[str, int], None]]:
-    """As `step`, for work of `total` parts, with a bar and the time that is left.
+    """As `step`, for work of `total` parts, with a bar and the remaining time.
 
-    The block tells what it is at, and how many parts are done, by calling what it is given.
+    The block gets a function to report its current work and the number of finished parts.
     """
     shown = Console(stderr=True) if console is None else console
     if not shown.is_terminal:

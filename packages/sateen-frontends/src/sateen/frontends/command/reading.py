@@ -1,4 +1,4 @@
-"""From a MODEL on the command line to a graph, or to what stands in the way, and the files that are read."""
+"""From a MODEL on the command line to a graph, or to a report of gaps, and the files that are read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_INPUTS = 3
 def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
     """The files that compiling a model or opening an artifact reads.
 
-    Those beside the model come last, since the model must be read to name them.
+    Files beside the model come last, since the model must be read to find them.
     """
     yield path
     if compilation.records is not None:
@@ -38,7 +38,7 @@ def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
 
 
 def require_model(path: Path) -> None:
-    """Raises UsageError for an artifact where a verb needs what it was compiled from."""
+    """Raises UsageError for an artifact if a verb needs a model."""
     if is_artifact(path):
         raise click.UsageError(f"{path} is compiled already; this needs the model that it was compiled from")
 
@@ -47,8 +47,8 @@ def require_model(path: Path) -> None:
 class Reading:
     """A model's graph, None where it has gaps or open dimensions; the report of gaps; and advice on open dimensions.
 
-    Where dimensions are open, the report is of the best sizes that were tried, and `open` is the graph without sizes,
-    None where it has gaps that sizes close.
+    With open dimensions the report is for the best sizes that were tried, and `open` is the graph without sizes, None
+    if it has gaps that sizes close.
     """
 
     graph: Graph | None
@@ -72,7 +72,7 @@ def required_graph(reading: Reading) -> tuple[Graph, dict[str, Array]]:
 
 
 def read_model(path: Path, compilation: Compilation) -> Reading:
-    """The graph of a model, or what stands in the way. Raises FrontendError where it is malformed."""
+    """The graph of a model, or a report of gaps. Raises FrontendError if it is malformed."""
     require_model(path)
     constants = constants_of(path, compilation)
     operators = installed_operators()
@@ -97,7 +97,7 @@ def input_types_of(model: Model, compilation: Compilation) -> dict[str, TensorTy
 
 
 def _advice(types: Mapping[str, TensorType], sizes: Sizes) -> str:
-    """The command line with sizes for a model's open dimensions; with the report where none are known to work."""
+    """The command line with sizes for a model's open dimensions; with the report if no sizes work."""
     open_ = [f"{name}: {t}" for name, t in types.items() if not t.is_static]
     more = f" and {len(open_) - MOST_INPUTS} more" if len(open_) > MOST_INPUTS else ""
     words: list[str] = click.get_current_context().obj  # as `main` has got them

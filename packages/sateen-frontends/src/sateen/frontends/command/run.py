@@ -135,7 +135,7 @@ def run(
 
 
 def _require_picture(recipe: Recipe, given: Sequence[tuple[str, str]]) -> None:
-    """Raises UsageError for options of pictures where every input is an array or random."""
+    """Raises UsageError for options of pictures if every input is an array or random."""
     if recipe.options and all(is_array_file(split_key(text)[0]) for _, text in given):
         options = " and ".join(recipe.options)
         raise click.UsageError(
@@ -146,7 +146,7 @@ def _require_picture(recipe: Recipe, given: Sequence[tuple[str, str]]) -> None:
 def _inputs(
     parameters: Sequence[Parameter], given: Sequence[tuple[str, str]], seed: int | None, recipe: Recipe
 ) -> dict[str, Array]:
-    """Each input from its file, else random. Raises ArgumentError where one has neither."""
+    """Each input from its file, otherwise random. Raises ArgumentError if one has neither."""
     known = {p.name: p for p in parameters}
     inputs = {} if seed is None else random_inputs(parameters, seed)
     for name, text in by_name("--input", given).items():

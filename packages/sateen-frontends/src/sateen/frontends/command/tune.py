@@ -1,4 +1,4 @@
-"""`sateen tune`: measures methods for a model's operators, and judges the estimate that chooses without."""
+"""`sateen tune`: measures methods for a model's operators, and judges the estimate that chooses without measuring."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def tune(
 
 
 def _target_here(text: str) -> Target:
-    """The target. Raises TargetError where this machine does not run its code."""
+    """The target. Raises TargetError if this machine can't run its code."""
     target, host = Target.of(text), Target.host()
     missing = host.missing_features(with_features(target))
     if target.kind != host.kind or target.triple != host.triple or missing:
@@ -88,7 +88,7 @@ def _target_here(text: str) -> Target:
 
 
 def _measured(tunings: Sequence[Tuning], target: Target, timeout: float) -> Iterator[Record]:
-    """Measure all, and give each record when it is there. Raises ExecutionError where a problem has none."""
+    """Measure all problems, and yield each record at once. Raises ExecutionError if a problem has none."""
     done = 0
     with MeasuringProcess(target, timeout) as process, steps(sum(len(t.remaining) for t in tunings)) as show:
         for t in tunings:

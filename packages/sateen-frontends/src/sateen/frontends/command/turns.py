@@ -1,7 +1,7 @@
-"""Engines that run one network in turns, each in a process of its own, one of them awake at a time.
+"""Engines that run one network in turns, each in its own process, with only one process awake at a time.
 
-So each has its own allocator and threads, a crash is its own, and its memory can be told. A turn ends when the engine's
-threads have gone to sleep: some spin for more work, on a core that the next engine needs.
+So each engine has its own allocator and threads, a crash affects only itself, and its memory can be measured. A turn
+ends when the engine's threads sleep: some spin for more work, on a core that the next engine needs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ OURS = "sateen"
 
 
 class Contender:
-    """An engine with a network: a peer with a model that was written for it; by any other name, ours with an artifact.
+    """An engine with a network: a peer with a model that was written for it; any other name is our engine with an
+    artifact.
 
-    `refusal` says why it does not run, '' if it does; `outputs` are those of its first run. `memory_bytes` is what
-    engine and network have added to a process of Python at most, 0 where the system does not tell.
+    `refusal` says why it does not run, '' if it does; `outputs` are those of its first run. `memory_bytes` is the most
+    that engine and network have added to a process of Python, 0 if the system does not report it.
     """
 
     def __init__(self, name: str, network: Path, threads: int, inputs: Mapping[str, Array]) -> None:
@@ -66,7 +67,7 @@ class Contender:
         return TimeResult(tuple(self._samples), self._number)
 
     def sample(self) -> None:
-        """Take a turn, if it runs at all."""
+        """Take a turn, if the engine runs at all."""
         if self.refusal:
             return
         if answer := self._answer({}):
@@ -79,7 +80,7 @@ class Contender:
         return max(self._differences(expected), default=0.0)
 
     def is_right(self, expected: Sequence[Array]) -> bool:
-        """Whether each of its outputs differs by no more than what its element type may."""
+        """Whether each of its outputs differs by no more than its element type allows."""
         allowed = [tolerance_of(DType.of(r.dtype)) for r in expected]
         return all(apart <= most for apart, most in zip(self._differences(expected), allowed, strict=True))
 
@@ -100,7 +101,7 @@ class Contender:
     def _answer(
         self, request: framing.Header, payload: Sequence[memoryview] = ()
     ) -> tuple[framing.Header, memoryview] | None:
-        """What the process says when it is asked; None where it refuses or has ended."""
+        """The process's answer to a request; None if it refuses or has ended."""
         try:
             framing.send(self._connection, request, payload)
             answer = framing.receive(self._connection)
@@ -125,7 +126,7 @@ def measure_in_turns(
 
 
 def _status(process: subprocess.Popen[bytes]) -> int:
-    """The exit status of a process that is about to end, or else is made to."""
+    """The exit status of a process that is about to end; otherwise it is killed."""
     try:
         return process.wait(1.0)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A network's values against those of a judge: its outputs, and every layer within."""
+"""Compares a network's values with those of a judge: its outputs, and every layer."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from sateen.runtime.display import shortened
 from sateen.runtime.errors import printable
 
 MOST_REASON = 120
-"""The most characters of a judge's error that are shown; it may quote whole tensors."""
+"""The most characters of a judge's error to show; it may quote whole tensors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A model, the judge of its values (one of its format, or a file of outputs), and what both are given."""
+    """A model, the judge of its values (one of its format, or a file of outputs), and the inputs of both."""
 
     model: Path
     compilation: Compilation
@@ -38,7 +38,7 @@ class Verification:
     tolerance: float | None
 
     def compare_outputs(self, artifact: Artifact, recorded: Mapping[str, Array] | None = None) -> list[Comparison]:
-        """All outputs, against recorded ones where they are given. Raises ArgumentError where the judge lacks one."""
+        """All outputs, against recorded ones if given. Raises ArgumentError if the judge lacks one."""
         found = run_artifact(artifact, self.inputs, self.threads)
         expected = self._judged(()) if recorded is None else recorded
         compared = compare_outputs(self.judge, found, expected, self.tolerance)
@@ -46,7 +46,8 @@ class Verification:
         return self._settled(compared, found, expected, self._in_double(near)[0] if near else {})
 
     def compare_layers(self) -> list[Comparison]:
-        """Every value that the model and our graph both name, in order: the network compiled with them as outputs."""
+        """Every value that both the model and our graph name, in order; the network is compiled with them as
+        outputs."""
         names = set(judges_of(self.model).value_names(self.model))
         layers: dict[str, str] = {}
 
@@ -68,7 +69,7 @@ class Verification:
         ]
 
     def _judged(self, keep: Sequence[str]) -> dict[str, Array]:
-        """The judge's outputs, and the values within that `keep` names. Raises ArgumentError where it fails."""
+        """The judge's outputs, and the inner values in `keep`. Raises ArgumentError if it fails."""
         try:
             with step(f"running {self.judge}"):
                 return judges_of(self.model).by_name[self.judge](self.model, keep)(self._all_inputs())
@@ -85,7 +86,7 @@ class Verification:
         expected: Mapping[str, Array],
         exact: Mapping[str, Array],
     ) -> list[Comparison]:
-        """The comparisons; those that are wrong by no more than rounding are decided in float64 where that is known."""
+        """The comparisons; those that are wrong by no more than rounding are decided in float64 if possible."""
 
         def settled(c: Comparison) -> Comparison:
             if not c.may_be_rounding or c.value not in exact:
@@ -98,7 +99,7 @@ class Verification:
     def _in_double(self, values: Sequence[str]) -> tuple[dict[str, Array], dict[str, Array]]:
         """Values in float64, and the magnitudes of those that sum products.
 
-        Where the model can't be run in float64, there are none, and the judge's word stands; stderr says why.
+        If the model can't be run in float64, there are none, and the judge decides; stderr says why.
         """
         try:
             with step("running the model in float64"):
@@ -109,14 +110,14 @@ class Verification:
             return {}, {}
 
     def _all_inputs(self) -> dict[str, Array]:
-        """The inputs, and those that are constants for us."""
+        """The inputs, including those that are constants for us."""
         return {**self.inputs, **constants_of(self.model, self.compilation)}
 
 
 def compare_outputs(
     judge: str, found: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float | None
 ) -> list[Comparison]:
-    """All our outputs. Raises ArgumentError where the judge lacks one."""
+    """All our outputs. Raises ArgumentError if the judge lacks one."""
     missing = [name for name in found if name not in expected]
     if missing:
         raise ArgumentError(f"{judge}: expected an output {missing[0]!r}, found {', '.join(expected) or 'none'}")

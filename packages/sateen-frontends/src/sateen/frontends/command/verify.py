@@ -1,4 +1,4 @@
-"""`sateen verify`: are the numbers right, and if not, from which layer on."""
+"""`sateen verify`: whether the numbers are right, and if not, from which layer on."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def verify(
 
 
 def _inputs_of(artifact: Artifact, file: Path | None) -> dict[str, dict[str, Array]]:
-    """What the network is run on, by kind: the arrays of a file, or random ones without and with outliers."""
+    """The inputs of the network, by kind: the arrays of a file, or random ones without and with outliers."""
     if file is not None:
         with open_arrays(file) as content:
             return {"given": named_inputs(content, artifact.inputs)}

@@ -1,1 +1,2 @@
-"""What all readers of model formats share: a reader knows its format, this room knows graphs, names, gaps and files."""
+"""The shared core of all readers of model formats: a reader knows its format, this room knows graphs, names, gaps and
+files."""

@@ -1,4 +1,4 @@
-"""Attributes of a node, read as the types that a converter asks for."""
+"""Attributes of a node, read as the types that a converter requests."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sateen.runtime.errors import FrontendError
 
 
 class Attributes:
-    """Values by name, the defaults of the format among them. What is read as another type than it has, or required and
+    """Values by name, including the defaults of the format. Reading one as another type, or a required one that is
     absent, raises FrontendError."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
 
     def attribute(self, name: str) -> Any:
-        """The attribute, else its default; None where it has neither."""
+        """The attribute, or its default; None if it has neither."""
         return self._values.get(name)
 
     def integer(self, name: str) -> int:
@@ -38,7 +38,7 @@ class Attributes:
         return value
 
     def flag(self, name: str) -> bool:
-        """An attribute of 0 or 1, false or true; false where there is none."""
+        """An attribute of 0 or 1, false or true; false if there is none."""
         value = self.attribute(name)
         if value not in (None, 0, 1):
             raise _wrong("0 or 1", name, value)

@@ -1,7 +1,7 @@
 """Reads files beside a model, and only there.
 
 A location is walked one component at a time from the model's folder, following no symbolic link, and the file must be a
-regular one with a single name (no hard link), so that a model reads nothing that its folder does not own.
+regular one with a single name (no hard link), so that a model can read only files of its own folder.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sateen.runtime.errors import FrontendError
 def read_beside(folder: Path, location: str | bytes, offset: int, length: int, what: str) -> bytes:
     """`length` bytes of a file from `offset` on.
 
-    Raises FrontendError, which begins with `what`, where the location is not a plain relative path, the file is not
-    the model's own, or does not have these bytes.
+    Raises FrontendError, which begins with `what`, if the location is not a plain relative path, the file is not the
+    model's own, or does not have these bytes.
     """
     parts = plain_path(location, what)
     name = "/".join(parts)

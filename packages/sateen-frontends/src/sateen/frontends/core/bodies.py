@@ -1,4 +1,4 @@
-"""Graphs within a node: the branches of an If, the body of a loop. Each becomes a graph of its own, or part of that
+"""Graphs within a node: the branches of an If, the body of a loop. Each becomes a separate graph, or part of the graph
 around it."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from sateen.topi.operators import Operator
 
 @dataclass(frozen=True, slots=True)
 class Subgraph(Generic[P]):
-    """A graph within a node as its format has it. `names` are those of all values that it defines itself, `reads` of
-    all that its nodes and outputs read, `data` gives that of its constants."""
+    """A graph within a node, as in the file. `names` are the names of all values that it defines, `reads` those that
+    its nodes and outputs read, and `data` holds the data of its constants."""
 
     name: str
     inputs: tuple[str, ...]
@@ -91,14 +91,14 @@ class Bodies(Generic[P]):
     call: Call
 
     def open(self, graph: Subgraph[P]) -> Body[P]:
-        """A body of which nothing is read yet."""
+        """A body of which no node is read yet."""
         emitter = self.importer.emitter_of(graph.name or "body", graph.names, graph.outputs)
         return Body(graph, emitter, self.call.place.emitter, self.call.spans)
 
     def read(
         self, body: Body[P], given: Mapping[str, Operand], *, is_trial: bool = False, remedy: str = ""
     ) -> list[Operand] | None:
-        """The outputs of a body whose inputs are `given`; None behind a gap. A trial raises a gap instead. `remedy` is
+        """The outputs of a body whose inputs are `given`; None after a gap. A trial raises a gap instead. `remedy` says
         what else would help with a gap."""
         outer = self.call.place
         inside: Scope = ChainMap({})
@@ -119,11 +119,11 @@ class Bodies(Generic[P]):
         return self._read(body.graph, inside, place)
 
     def take(self, graph: Subgraph[P]) -> list[Operand] | None:
-        """The outputs of a branch whose nodes take the place of the node; None behind a gap."""
+        """The outputs of a branch whose nodes replace the node; None after a gap."""
         return self._read(graph, self.call.scope.new_child(), self.importer.inside(self.call, graph.outputs))
 
     def inline(self, graph: Subgraph[P], given: Mapping[str, Operand], name: str) -> list[Operand] | None:
-        """The outputs of a graph whose nodes stand beside the node, below `name`; None behind a gap."""
+        """The outputs of a graph whose nodes are put beside the node, with names below `name`; None after a gap."""
         prefix = f"{next((n for n in self.call.outputs if n), 'body')}/{name}"
         place = replace(self.importer.inside(self.call, ()), prefix=prefix)
         return self._read(graph, self.call.scope.new_child(dict(given)), place)
@@ -137,7 +137,7 @@ class Bodies(Generic[P]):
 
 
 def present(scope: Scope, name: str) -> Operand | Unknown:
-    """What a body gives under a name. Raises FrontendError where it gives nothing."""
+    """The result of a body under a name. Raises FrontendError if there is none."""
     operand = scope.get(name)
     if operand is None:
         raise FrontendError(f"the body computes no {name!r}")

@@ -1,6 +1,6 @@
 """If and loops of a model as operators whose bodies are graphs, and loops as the nodes of all their iterations.
 
-A format says what decides an If or a loop and which results are state; what holds for all is here.
+A format says what decides an If or a loop and which results are state; this file has the parts that all formats share.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def choice(
     otherwise: tuple[str, Body[Any], Sequence[Operand]],
     remedy: str,
 ) -> Sequence[Value]:
-    """An If whose condition is computed at run time, of two branches: what the format calls each, and its results.
+    """An If whose condition is computed at run time.
 
-    Raises UnsupportedError where their types differ; `remedy` is what helps then.
+    Of each branch, the format's name and the results are given. Raises UnsupportedError if their types differ; `remedy`
+    says what helps.
     """
     (one_name, one_body, one), (other_name, other_body, other) = then, otherwise
     for name, a, b in zip(one_body.graph.outputs, one, other, strict=True):
@@ -64,7 +65,7 @@ def open_loop(
     goes_on: Operand,
     states: Sequence[Operand],
 ) -> Sequence[Value]:
-    """A loop that ends where its body, or the limit, says so. `start` says whether there is a first iteration."""
+    """A loop that ends when its body or the limit says so. `start` says whether there is a first iteration."""
     results = [_as_scalar(body, goes_on), *states]
     captured = body.read_with(results)
     deciding = [_deciding(node, limit, "limit"), _deciding(node, start, "condition")]
@@ -72,7 +73,7 @@ def open_loop(
 
 
 def require_state(names: Sequence[str], initial: Sequence[Value], results: Sequence[Operand]) -> None:
-    """Raises UnsupportedError where iterations hand on values of other types than they take."""
+    """Raises UnsupportedError if iterations hand on values of other types than they take."""
     for name, before, after in zip(names, initial, results, strict=False):
         require_bound(open_dimensions_of(after), f"what iterations hand on as {name!r}")
         if type_of(after) != before.type:
@@ -112,7 +113,7 @@ def scalar(node: ModelNode, index: int) -> Value:
 
 
 def is_true(goes_on: Operand) -> bool:
-    """Whether it is known that there is a next iteration. Raises FrontendError for what is no condition."""
+    """Whether it is known that there is a next iteration. Raises FrontendError for a value that is no condition."""
     type_ = type_of(goes_on)
     if not type_.dtype.is_bool or any(extent != 1 for extent in type_.shape):
         raise FrontendError(f"expected one bool as the condition that the body computes, found {type_}")

@@ -1,4 +1,4 @@
-"""Cuts a network at values within it, so that what lies before or behind them is not read."""
+"""Cuts a network at inner values, so that the nodes before or after them are not read."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def part_of(
     gives: Callable[[P], Iterable[str]],
     bindings: Bindings,
 ) -> Part[P]:
-    """What the user wants of a network of nodes in order: all of it, or what the values at which it ends depend on, as
-    far as those at which it begins do not give it.
+    """The part of a network that the user wants, with nodes in order: all of it, or the nodes between the values at
+    which it begins and those at which it ends.
 
-    Raises FrontendError where the network has no value of a name, and where nothing depends on one at which it begins.
+    Raises FrontendError if the network has no value of a name, or if nothing depends on a value at which it begins.
     """
     if not bindings.inputs and not bindings.outputs:
         return Part(nodes, inputs, outputs)

@@ -1,4 +1,5 @@
-"""Makes graph nodes under the names of the model: its own values keep theirs, what we add takes names beside them."""
+"""Makes graph nodes under the names of the model: its own values keep their names, added values get names next to
+them."""
 
 from __future__ import annotations
 
@@ -18,29 +19,29 @@ from sateen.runtime.errors import ExecutionError, FrontendError
 from sateen.topi.operators import Operator
 
 EVALUATED_BYTES = 1 << 29
-"""The most bytes of data that importing makes: shapes, ranges and what is computed from them."""
+"""The most bytes of data that importing makes: shapes, ranges and values computed from them."""
 EVALUATED_POINTS = 1 << 26
 """The most evaluations of an expression (`work_of`) while importing: some seconds."""
 MOST_POINTS = 1 << 20
-"""The most of these for one value."""
+"""The most evaluations of an expression for one value."""
 
 
 @dataclass(slots=True)
 class Allowance:
-    """What may still be evaluated while a model is imported, and what was."""
+    """The remaining budget of evaluation while a model is imported, and the results so far."""
 
     bytes: int = field(default_factory=lambda: EVALUATED_BYTES)
     points: int = field(default_factory=lambda: EVALUATED_POINTS)
     results: dict[tuple[object, ...], list[Array] | None] = field(default_factory=dict)
-    """What small graphs gave, by what decides it: layers of a network repeat their shape arithmetic."""
+    """The results of small graphs, by a key: layers of a network repeat their shape arithmetic."""
 
 
 class Emitter:
     """A graph being built.
 
-    `reserved` are the names of the model's own values, `outputs` those that only the node that computes an output of
-    the model may take. No tensor takes more than `tensor_bytes`, nor do all constants together; `allowance` bounds what
-    is evaluated.
+    `reserved` are the names of the model's own values, `outputs` those reserved for the nodes that compute the outputs
+    of the model. No tensor takes more than `tensor_bytes`, nor do all constants together; `allowance` bounds
+    evaluation.
     """
 
     def __init__(
@@ -66,19 +67,19 @@ class Emitter:
         return self._builder.input(name, type_.dtype, type_.shape)
 
     def inner_input(self, name: str, type_: TensorType, decided_by: Callable[[], list[str]] = list) -> Value:
-        """An input of a graph within a node; `decided_by` tells the inputs of the model that it depends on."""
+        """An input of a graph within a node; `decided_by` names the inputs of the model that it depends on."""
         value = self.input(name, type_)
         self._inner_inputs[value] = decided_by
         return value
 
     def stand_in(self, name: str, type_: TensorType) -> Value:
-        """A value of this type for one that can't be computed, so that what reads it can be checked."""
+        """A value of this type in place of one that can't be computed, so that its readers can be checked."""
         value = self._builder.declare(Value(name, type_))
         self.mark_stand_in(value)
         return value
 
     def mark_stand_in(self, value: Value) -> None:
-        """Note that an input stands for what can't be computed."""
+        """Note that an input stands for a value that can't be computed."""
         self._stand_ins.add(value)
 
     def is_behind_gap(self, value: Value) -> bool:
@@ -86,7 +87,7 @@ class Emitter:
         return bool(self._stand_ins) and not self._stand_ins.isdisjoint(self._builder.part((value,)).inputs)
 
     def beside(self, name: str) -> str:
-        """`name`, or that with a number, so that it is no value of the model and none of ours."""
+        """`name`, perhaps with a number, so that no other value has it, neither the model's nor ours."""
         candidate = name
         while candidate in self._reserved or candidate in self._taken:
             self._taken[name] = self._taken.get(name, 0) + 1
@@ -95,8 +96,8 @@ class Emitter:
         return candidate
 
     def value(self, operand: Operand, name: str, own: bool = False) -> Value:
-        """A value of the graph. Data becomes a parameter, once, called `name` where that is the model's own name of it,
-        else a name beside it."""
+        """A value of the graph. Data becomes a parameter, once, called `name` if that is the model's own name of it,
+        otherwise a name next to it."""
         if isinstance(operand, Value):
             return operand
         if id(operand) not in self._parameters:
@@ -108,7 +109,7 @@ class Emitter:
         return self._parameters[id(operand)][1]
 
     def evaluated(self, data: Array) -> Array:
-        """The data, which importing has made. Raises FrontendError where there is too much of it in all."""
+        """The data, counted as made by importing. Raises FrontendError if the total is too large."""
         self._allowance.bytes -= data.nbytes
         if self._allowance.bytes < 0:
             raise FrontendError(f"expected to evaluate at most {EVALUATED_BYTES} bytes while importing, found more")
@@ -117,8 +118,8 @@ class Emitter:
     def known(self, values: Sequence[Value]) -> list[Array] | None:
         """The data of values that depend on constants alone, by the definitions of their operators.
 
-        None where they depend on more, and where that is work for the compiler. Raises FrontendError where there is no
-        result, as of an integer divided by zero.
+        None if they depend on more, or if that is work for the compiler. Raises FrontendError if there is no result, as
+        of an integer divided by zero.
         """
         part = self._builder.part(values)
         given = self.given(part)
@@ -136,7 +137,7 @@ class Emitter:
         return [found[value.name] for value in values]
 
     def given(self, part: Graph) -> Mapping[str, Array] | None:
-        """The data of the inputs of a part of the graph, by name; None where it has inputs of the network."""
+        """The data of the inputs of a part of the graph, by name; None if it has inputs of the network."""
         return None if part.inputs else {}
 
     def is_constant(self, value: Value) -> bool:
@@ -152,7 +153,7 @@ class Emitter:
     def add(
         self, op: Operator, inputs: Sequence[Value | None], names: Sequence[str], spans: tuple[NodeSpan, ...]
     ) -> tuple[Value, ...]:
-        """Apply an operator; its first outputs are called `names`. What has no elements is not computed."""
+        """Apply an operator; its first outputs are called `names`. Results without elements are not computed."""
         types = infer(op, inputs)
         for name, type_ in zip(names, types, strict=False):
             self._require_fit(name, type_)
@@ -165,7 +166,7 @@ class Emitter:
         return self._builder.add(Identity(), self.value(data, f"{name}.empty"), name=name, spans=spans)
 
     def _require_fit(self, name: str, type_: TensorType) -> None:
-        """Raises FrontendError for a tensor that no machine is meant to hold, which a small model can ask for."""
+        """Raises FrontendError for an excessively large tensor, which even a small model can request."""
         if type_.is_static and type_.bytes > self._tensor_bytes:
             raise FrontendError(
                 f"expected tensors of at most {self._tensor_bytes} bytes, {name!r} of type {type_} takes {type_.bytes}"
@@ -208,10 +209,9 @@ class Evaluation(Emitter):
 
 
 def _key(part: Graph, given: Mapping[str, Array]) -> tuple[object, ...]:
-    """What decides the values of a graph: its operators, how they are connected, and the data that they read.
+    """A key that determines the values of a graph: its operators, their connections, and the data that they read.
 
-    Operators that are equal may differ in how they are written (0.0 and -0.0); those with graphs in them are never
-    equal.
+    Equal operators may differ in their text (0.0 and -0.0); those with graphs in them are never equal.
     """
     places: dict[Value, int] = {}
     data: list[object] = []
@@ -228,7 +228,8 @@ def _key(part: Graph, given: Mapping[str, Array]) -> tuple[object, ...]:
 
 
 def _points_of(graph: Graph) -> float:
-    """The evaluations of an expression by which a graph is interpreted; infinite where values decide on iterations."""
+    """The number of evaluations of an expression that interpreting a graph takes; infinite if values decide the
+    iterations."""
     total = 0.0
     for node in graph.nodes:
         match node.op:

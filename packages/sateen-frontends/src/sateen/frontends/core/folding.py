@@ -1,8 +1,7 @@
 """Evaluates nodes whose inputs are known and small while importing: the arithmetic of shapes, indices and conditions.
 
-Exporters write `Reshape(x, Concat(Shape(x)[0], -1))` where a shape is meant. Such a node is converted into a graph of
-its own, which is evaluated by the definitions of the operators in it. Dimensions without a number are moved and put
-together by these as numbers are.
+Exporters write `Reshape(x, Concat(Shape(x)[0], -1))` where a shape is meant. Such a node is converted into a small
+graph, which is evaluated by the definitions of its operators. These move and combine open dimensions just like numbers.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
 LARGEST = 4096
-"""The most elements that a node reads or gives which is evaluated; more are work for the compiler."""
+"""The most elements that an evaluated node reads or gives; more are work for the compiler."""
 
 
 def converted(node: N, convert: Converter[N]) -> Sequence[Operand]:
-    """The outputs of a node: evaluated if its inputs are known and small, else operators of the graph."""
+    """The outputs of a node: evaluated if its inputs are known and small, otherwise operators of the graph."""
     found = evaluated(node, convert)
     return outputs_of(convert(node)) if found is None else found
 
 
 def evaluated(node: N, convert: Converter[N]) -> Sequence[Operand] | None:
-    """The outputs of a node whose inputs are known and small; None where it is one for the compiler.
+    """The outputs of a node whose inputs are known and small; None if the node is work for the compiler.
 
-    Raises what `convert` raises, FrontendError where the operators have no result, and UnsupportedError where they
-    would have to compute with dimensions that have no number.
+    Raises the errors of `convert`, FrontendError if the operators have no result, and UnsupportedError if they would
+    have to compute with open dimensions.
     """
     known = [operand for operand in node.inputs if operand is not None and not isinstance(operand, Value)]
     if node.is_computed or sum(operand.size for operand in known) > LARGEST:
@@ -55,10 +54,10 @@ def evaluated(node: N, convert: Converter[N]) -> Sequence[Operand] | None:
 
 
 def outputs_of(result: Operand | Sequence[Operand]) -> Sequence[Operand]:
-    """What a converter gives, as a sequence."""
+    """The outputs of a converter, as a sequence."""
     return [result] if isinstance(result, (Value, np.ndarray)) else result
 
 
 def _as_numbers(data: Array, dtype: DType) -> Array:
-    """Dimensions among which there are no Symbols any more, as numbers."""
+    """Dimensions without any Symbols, as numbers."""
     return data.astype(dtype.numpy) if data.dtype == object and not open_dimensions_of(data) else data

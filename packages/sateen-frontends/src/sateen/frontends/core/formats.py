@@ -1,4 +1,4 @@
-"""What files are that no reader takes, by their content, for errors, and what makes models of them that one does."""
+"""Recognises files that no reader takes by their content, for errors, and names programs that convert them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, Field, U
 from sateen.runtime import ARTIFACT_MAGIC
 
 HEAD_BYTES = 512
-"""The bytes of a file by which `format_of_head` knows it."""
+"""The number of bytes from which `format_of_head` recognises a file."""
 NO_FILE = "no regular file"
-"""What errors call pipes and devices, which keep a reader waiting or have no end."""
+"""The name in errors for pipes and devices, which could keep a reader waiting or have no end."""
 _MOST_FIELDS = 4096
-"""The most fields of a message that are looked at."""
+"""The most fields of a message to look at."""
 
 _TENSORFLOW = "; tf2onnx makes an ONNX model of it"
 _KERAS = '; Keras writes an ONNX model by model.export(FILE, format="onnx"), and tf2onnx makes one of older ones'
@@ -53,7 +53,7 @@ _ZIPPED = (
     ("config.json", f"a Keras model{_KERAS}"),
     (".onnx", "a zip archive with an ONNX model; unpack it"),
 )
-"""What a zip archive is, by how the name of its first file ends."""
+"""The kinds of zip archives, by the end of the name of their first file."""
 _DARKNET = struct.Struct("<iiiq4f")
 """Version (major, minor, revision), how many pictures it was trained on, and the first weights."""
 _FOLDERS = {
@@ -61,16 +61,16 @@ _FOLDERS = {
     "Manifest.json": "a folder with a CoreML package",
     "config.json": "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it",
 }
-"""What a folder is, by a file in it."""
+"""The kinds of folders, by a file in them."""
 
 
 def format_of_folder(path: Path) -> str:
-    """What a folder holds."""
+    """The kind of a folder."""
     return next((kind for name, kind in _FOLDERS.items() if (path / name).exists()), "a folder")
 
 
 def format_of_head(head: bytes) -> str:
-    """What a file is that begins so, and is no message of Protocol Buffers; '' where that can't be told."""
+    """The kind of a file with this beginning that is no message of Protocol Buffers; '' if unknown."""
     if not head:
         return "an empty file"
     for offset, start, name in _STARTS:
@@ -90,7 +90,7 @@ def format_of_head(head: bytes) -> str:
 
 
 def format_of(data: bytes) -> str:
-    """What bytes are that no reader takes; '' where that can't be told."""
+    """The kind of bytes that no reader takes; '' if unknown."""
     return format_of_head(data[:HEAD_BYTES]) or _message(data) or _text(data[:HEAD_BYTES])
 
 
@@ -106,14 +106,14 @@ def _is_darknet(head: bytes) -> bool:
 
 
 def _zipped(head: bytes) -> str:
-    """The name of the first file lies behind the header of 30 bytes, which tells its length at byte 26 (APPNOTE)."""
+    """The name of the first file follows the header of 30 bytes, which holds its length at byte 26 (APPNOTE)."""
     name = head[30 : 30 + int.from_bytes(head[26:28], "little")].decode("utf-8", "replace")
     kind = next((kind for end, kind in _ZIPPED if name.endswith(end)), "")
     return kind or f"a zip archive, as PyTorch and Keras write{_PYTORCH}"
 
 
 def _message(data: bytes) -> str:
-    """What a message of Protocol Buffers is of, by the fields that it has and ONNX's has not."""
+    """The format of a message of Protocol Buffers, by fields that ONNX does not have."""
     try:
         fields = _first_of_each(data, 0, len(data))
         first = fields.get(1)

@@ -1,7 +1,7 @@
 """Reads the nodes of a model in order: each becomes operators of a graph, or a gap.
 
-What can't be converted is a gap; the nodes behind it are looked up by their operators alone, so that one reading tells
-all gaps.
+A node that can't be converted is a gap; the nodes after it are looked up by their operators only, so that one reading
+finds all gaps.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from sateen.graph_ir.ops import Identity
 from sateen.runtime.errors import FrontendError, InferenceError, SateenError
 
 P = TypeVar("P")
-"""A node as a format writes it."""
+"""A node in the form of its format."""
 Results = Sequence[Operand | Unknown]
 Conversion = Callable[[Call], Results | None]
-"""Gives the outputs of a node; None where they can't be told behind a gap inside it."""
+"""Gives the outputs of a node; None if they are unknown because of a gap inside it."""
 
 
 class Importer(ABC, Generic[P]):
-    """One reading of a model. `declarations` are of the inputs that it reads, `names` are those of the model's own
-    values, `outputs` those that it gives."""
+    """One reading of a model. `declarations` are those of the inputs that it reads, `names` the names of the model's
+    own values, `outputs` the names of its results."""
 
     def __init__(
         self,
@@ -62,19 +62,20 @@ class Importer(ABC, Generic[P]):
 
     @abstractmethod
     def heading_of(self, node: P, place: Place) -> Heading:
-        """What every format says of a node. Raises FrontendError where it can't be read."""
+        """The parts of a node that every format has. Raises FrontendError if it can't be read."""
 
     @abstractmethod
     def conversion_of(self, node: P, heading: Heading) -> Conversion:
-        """How a node is converted, by its operator. Raises UnsupportedError where it can't be, whatever its inputs."""
+        """The conversion of a node, by its operator. Raises UnsupportedError if it can't be converted with any
+        inputs."""
 
     @abstractmethod
     def declaration(self, name: str) -> Declaration | None:
-        """What the model says of a value that it computes; None where it says nothing. Raises FrontendError for what is
-        no tensor."""
+        """The model's declaration of a value that it computes; None if there is none. Raises FrontendError for a value
+        that is no tensor."""
 
     def _begun(self, name: str, bindings: Bindings) -> Declaration:
-        """What is known of a value at which the network begins. Raises FrontendError where that is no type."""
+        """The declaration of a value at which the network begins. Raises FrontendError if it has no type."""
         declared = self.declaration(name)
         if declared is None or (declared.shape is None and name not in bindings.shapes):
             raise FrontendError(f"the network can't begin at {name!r}: the model does not say of what type it is")
@@ -85,7 +86,7 @@ class Importer(ABC, Generic[P]):
         return Emitter(graph, names, outputs, self.limits.tensor_bytes, self._allowance)
 
     def bind_inputs(self) -> None:
-        """Make each input of the model one of the graph, or the constant that is given for it."""
+        """Make each input of the model an input of the graph, or the constant that the user gives for it."""
         for name, type_ in self.inputs.items():
             if name not in self.constants:
                 self.scope[name] = self.emitter.input(name, type_)
@@ -94,15 +95,15 @@ class Importer(ABC, Generic[P]):
             self.scope[name] = constant_input(name, given, self.inputs[name])
 
     def define(self, scope: Scope, name: str, data: Array) -> None:
-        """Data of the model. Raises FrontendError where the user gives a constant of that name."""
+        """Define data of the model. Raises FrontendError if the user gives a constant of that name."""
         if scope is self.scope and name in self.constants:
             raise FrontendError(f"constant {name!r} has data in the model already")
         scope[name] = data
 
     def finish(self, opsets: Mapping[str, int]) -> tuple[Graph | None, Report]:
-        """The graph, None where there are gaps, and the report of these, which tells the versions of operator sets.
+        """The graph, None if there are gaps, and the report of these, with the versions of operator sets.
 
-        Raises FrontendError where an output has another element type than it declares.
+        Raises FrontendError if an output has another element type than it declares.
         """
         report = Report(self.model, opsets, dict(self._operators), tuple(self._gaps), self._unchecked)
         if self._gaps:
@@ -128,7 +129,7 @@ class Importer(ABC, Generic[P]):
         return self.emitter.add(Identity(), (value,), (name,), (NodeSpan(self.model, name, "Identity"),))[0]
 
     def read(self, nodes: Iterable[P], scope: Scope, place: Place) -> None:
-        """Convert nodes, each after those that it reads; what they give is in the scope then."""
+        """Convert nodes, each after those that it reads, and add their results to the scope."""
         for node in nodes:
             heading = self.heading_of(node, place)
             if place.depth:
@@ -145,7 +146,7 @@ class Importer(ABC, Generic[P]):
             raise FrontendError(f"expected at most {self.limits.expanded} nodes from functions, found more")
 
     def _results_of(self, node: P, heading: Heading, scope: Scope, place: Place) -> Results:
-        """The outputs of a node; of a gap, what the model declares of them."""
+        """The outputs of a node; after a gap, values of the types that the model declares."""
         try:
             results = self._converted(node, heading, scope, place)
         except SateenError as error:
@@ -177,7 +178,7 @@ class Importer(ABC, Generic[P]):
         return call.place.inside(call.outputs, results, call.spans, held)
 
     def require_depth(self, place: Place) -> None:
-        """Raises FrontendError where nothing may be nested in a node there."""
+        """Raises FrontendError if no graph may be nested in a node there."""
         if place.depth >= self.limits.nesting:
             raise FrontendError(f"expected functions and branches nested at most {self.limits.nesting} deep")
 
@@ -196,8 +197,8 @@ class Importer(ABC, Generic[P]):
         )
 
     def _stand_in(self, name: str, place: Place) -> Operand | Unknown:
-        """A value of the type that the model declares, so that what follows a gap can be checked. A type of dimensions
-        that are none of the inputs' would mean gaps of its own."""
+        """A value of the type that the model declares, so that the nodes after a gap can be checked. A type with
+        dimensions that no input has would cause further gaps."""
         try:
             declared = self.declaration(name)
         except FrontendError:
@@ -209,7 +210,7 @@ class Importer(ABC, Generic[P]):
 
 
 def _remedy(error: SateenError, heading: Heading, scope: Scope) -> str:
-    """What would help with a gap: types that don't fit may do so once the dimensions of inputs are known."""
+    """What would help with a gap: types that don't fit may fit once the dimensions of inputs are known."""
     if isinstance(error, UnsupportedError):
         return error.help
     if not isinstance(error, InferenceError):

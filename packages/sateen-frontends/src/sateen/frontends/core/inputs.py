@@ -1,4 +1,4 @@
-"""Inputs of a model: their types, as the file declares them, bound by what the user gives."""
+"""Inputs of a model: their declared types, bound by the user's shapes, dimensions and constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sateen.tensor_ir.ir import int_range
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a file says about an input; `shape` is None where it does not say how many dimensions there are."""
+    """A file's declaration of an input; `shape` is None if the number of dimensions is unknown."""
 
     name: str
     dtype: DType
@@ -32,8 +32,8 @@ class Bindings:
     """What a user gives with a model: shapes of inputs, extents of dimensions that the model names, and inputs that are
     constants, each an array or, for a scalar, a number.
 
-    `inputs` and `outputs` are values within the model at which the network is cut: it begins and ends there. Other
-    inputs of the model stay where the outputs need them.
+    `inputs` and `outputs` are inner values at which the network is cut: it begins and ends there. Other inputs of the
+    model stay if the outputs need them.
     """
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ def input_types(
 ) -> tuple[dict[str, TensorType], dict[str, int]]:
     """The type of each input, and all bound dimensions: `dims`, and those that `shapes` decide.
 
-    Raises FrontendError where a shape or dimension is of nothing in the model, or contradicts it.
+    Raises FrontendError if a shape or dimension does not exist in the model, or contradicts it.
     """
     require_known(shapes, [given.name for given in inputs], "shapes (--shape)", "inputs")
     declared: dict[str, TensorType] = {}
@@ -78,7 +78,7 @@ def bound(type_: TensorType, dims: Mapping[str, int]) -> TensorType:
 
 
 def _with_shape(given: Declaration, shape: Sequence[int], bindings: dict[str, int]) -> TensorType:
-    """The declared type with a given shape, whose extents bind the Symbols in their places."""
+    """The declared type with a given shape, whose extents bind the Symbols at their positions."""
     type_ = given.type
     if type_ is None:
         return TensorType.of(given.dtype, shape)
@@ -93,7 +93,7 @@ def _with_shape(given: Declaration, shape: Sequence[int], bindings: dict[str, in
 
 
 def require_known(given: Iterable[str], known: Collection[str], what: str, kind: str) -> None:
-    """Raises FrontendError for a name that the model does not have; it tells those that it has, and the closest."""
+    """Raises FrontendError for a name that the model does not have; the error lists the known names and the closest."""
     unknown = [name for name in given if name not in known]
     if unknown:
         there = f"the model's {kind} are {', '.join(map(repr, known))}" if known else f"the model has no {kind}"
@@ -101,7 +101,7 @@ def require_known(given: Iterable[str], known: Collection[str], what: str, kind:
 
 
 def constant_input(name: str, given: Array | float, type_: TensorType) -> Array:
-    """The data of an input that is a constant. Raises FrontendError where it is not of the input's type."""
+    """The data of an input that is a constant. Raises FrontendError if it does not have the input's type."""
     data = _data_of(name, given, type_.dtype)
     fits = len(data.shape) == type_.rank and all(
         not isinstance(d, int) or d == extent for d, extent in zip(type_.shape, data.shape, strict=True)
@@ -112,7 +112,8 @@ def constant_input(name: str, given: Array | float, type_: TensorType) -> Array:
 
 
 def _data_of(name: str, given: Array | float, dtype: DType) -> Array:
-    """What is given, as an array: a number of Python, which has no width, in the wanted type where that holds it."""
+    """The given value as an array. A Python number, which has no width, gets the wanted type if that can represent
+    it."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         return np.asarray(given)
     try:

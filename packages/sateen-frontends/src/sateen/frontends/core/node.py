@@ -1,4 +1,4 @@
-"""A node of a model as its converter sees it: inputs, attributes, and results to give."""
+"""The converter's view of a node of a model: inputs, attributes, and results to give."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ MOST_NAMED = 3
 class ModelNode(Attributes):
     """One node while it is converted.
 
-    `inputs` are operands, None where an optional input is absent; `outputs` are the names that the results take.
-    `how_to_fold` is what errors add about who computes constants in models of the format.
+    `inputs` are operands, None where an optional input is absent; `outputs` are the names of the results. `how_to_fold`
+    is added to errors; it says which program folds constants in models of the format.
     """
 
     how_to_fold: ClassVar[str] = ""
@@ -62,7 +62,7 @@ class ModelNode(Attributes):
         return node
 
     def input_name(self, index: int) -> str:
-        """What the format calls input `index`; by default what the model calls the value."""
+        """The format's name of input `index`; by default the model's name of the value."""
         return self.call.heading.inputs[index] if index < len(self.inputs) else str(index)
 
     def described(self, index: int) -> str:
@@ -76,7 +76,7 @@ class ModelNode(Attributes):
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def operand(self, index: int) -> Operand:
-        """Input `index`. Raises FrontendError where it is absent."""
+        """Input `index`. Raises FrontendError if it is absent."""
         if not self.has(index):
             raise FrontendError(f"expected {self.described(index)}, found none")
         operand = self.inputs[index]
@@ -106,7 +106,7 @@ class ModelNode(Attributes):
         return len(self.shape(index))
 
     def static_shape(self, index: int) -> tuple[int, ...]:
-        """The shape of an input all of whose dimensions are numbers."""
+        """The shape of an input, whose dimensions must all be numbers."""
         return static_extents(self.shape(index), self.described(index))
 
     def dtype(self, index: int) -> DType:
@@ -121,13 +121,13 @@ class ModelNode(Attributes):
         return not isinstance(operand, Value) or self._emitter.known((operand,)) is not None
 
     def constant(self, index: int) -> Array:
-        """The data of input `index`. Raises UnsupportedError where it is not known while importing."""
+        """The data of input `index`. Raises UnsupportedError if it is not known while importing."""
         data = self.data(index)
         require_bound(open_dimensions_of(data), self.described(index))
         return data
 
     def data(self, index: int) -> Array:
-        """As `constant`, but there may be Dimensions among the data, which is an array of objects then."""
+        """As `constant`, but the data may contain Dimensions; then it is an array of objects."""
         operand = self.operand(index)
         if isinstance(operand, Value):
             found = self._emitter.known((operand,))
@@ -137,14 +137,14 @@ class ModelNode(Attributes):
         return operand
 
     def scalar(self, index: int) -> Any:
-        """The one number that input `index` holds."""
+        """The single number in input `index`."""
         data = self.constant(index)
         if data.size != 1:
             raise FrontendError(f"expected one number as {self.input_name(index)}, found shape {list(data.shape)}")
         return data.reshape(()).item()
 
     def _undecided(self, index: int, value: Value) -> UnsupportedError:
-        """What is said of an input that must be known and is not."""
+        """The error about an input that must be known and is not."""
         what = f"{self.described(index)} must be known while compiling, but"
         if self._emitter.is_behind_gap(value):
             return BehindGapError(f"{what} a node computes it that can't be compiled")
@@ -160,7 +160,7 @@ class ModelNode(Attributes):
         return UnsupportedError(f"{what} {few}{more} decide{'s' * (len(names) == 1)} it", self.binding(index))
 
     def binding(self, *indices: int) -> str:
-        """What makes inputs known that inputs of the model decide; '' where these are not known."""
+        """How to bind the inputs of the model that decide these inputs; '' if those are unknown."""
         values = [operand for index in indices if isinstance(operand := self.inputs[index], Value)]
         names = list(dict.fromkeys(name for value in values for name in self._emitter.decided_by(value)))[:MOST_NAMED]
         if not names:
@@ -204,12 +204,12 @@ class ModelNode(Attributes):
         return self._emitter.value(data, f"{self._result_name}.{role}")
 
     def evaluated(self, data: Array) -> Array:
-        """Data that was made of known inputs. Raises FrontendError where there is too much of it in the model."""
+        """Data computed from known inputs. Raises FrontendError if the model has too much of it."""
         return self._emitter.evaluated(data)
 
     @property
     def _result_name(self) -> str:
-        """What names of ours begin with: the first output that has a name."""
+        """The beginning of added names: the first output that has a name."""
         return next((name for name in self.outputs if name), self.operator)
 
 

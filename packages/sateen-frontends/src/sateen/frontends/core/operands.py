@@ -1,4 +1,4 @@
-"""What names of a model stand for while it is read: values of the graph, and data that is known already."""
+"""The operands that names of a model stand for while it is read: values of the graph, and known data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import symbols_of
 
 Operand = Value | Array
-"""A value of the graph, or data known while importing; that of shapes may hold Dimensions, in an array of objects."""
+"""A value of the graph, or data known while importing; data of shapes may contain Dimensions, in an array of
+objects."""
 
 
 def type_of(operand: Operand) -> TensorType:
@@ -29,7 +30,7 @@ def open_dimensions_of(operand: Operand) -> tuple[str, ...]:
 
 
 def extents_array(extents: Sequence[Dim]) -> Array:
-    """Dimensions as data: int64, or objects where some are not known."""
+    """Dimensions as data: int64, or objects if some are open."""
     known = all(isinstance(extent, int) for extent in extents)
     result = np.empty(len(extents), np.int64 if known else object)
     result[:] = extents
@@ -37,7 +38,7 @@ def extents_array(extents: Sequence[Dim]) -> Array:
 
 
 def require_bound(names: Iterable[str], what: str) -> None:
-    """Raises UnsupportedError where there are names of symbols, on which something depends that has to be known."""
+    """Raises UnsupportedError if there are names of symbols, which decide a value that must be known."""
     listed = sorted(set(names))
     if listed:
         reason = f"{what} depends on dimensions without a number: {', '.join(listed)}"
@@ -45,7 +46,7 @@ def require_bound(names: Iterable[str], what: str) -> None:
 
 
 def binding_of(names: Iterable[str]) -> str:
-    """What to write to give symbols of these names their sizes; '' where there are none."""
+    """What to write to give symbols of these names their sizes; '' if there are none."""
     listed = sorted(set(names))
     binding = ", ".join(f"{name!r}: ..." for name in listed)
     options = " ".join(f"--dim {name}=..." for name in listed)
@@ -53,20 +54,20 @@ def binding_of(names: Iterable[str]) -> str:
 
 
 def static_extents(shape: Sequence[Dim], what: str) -> tuple[int, ...]:
-    """The dimensions, all of which are numbers. Raises UnsupportedError where one is not."""
+    """The dimensions as numbers. Raises UnsupportedError if one is open."""
     require_bound(symbols_of(*shape), what)
     return tuple(extent for extent in shape if isinstance(extent, int))
 
 
 def normal_axis(axis: int, rank: int) -> int:
-    """The axis counted from the front. Raises FrontendError where there is no such axis."""
+    """The axis counted from the front. Raises FrontendError if there is no such axis."""
     if not -rank <= axis < rank:
         raise FrontendError(f"expected an axis of {-rank} to {rank - 1}, found {axis}")
     return axis % rank
 
 
 def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, in order. Raises FrontendError where one is given twice."""
+    """Axes counted from the front, in order. Raises FrontendError if one is given twice."""
     result = sorted(normal_axis(axis, rank) for axis in axes)
     if len(set(result)) < len(result):
         raise FrontendError(f"expected each axis once, found {list(axes)}")

@@ -17,10 +17,10 @@ def in_order(
     gives: Callable[[P], Iterable[str]],
     what: Callable[[P], str],
 ) -> Sequence[P]:
-    """The nodes such that each comes after those whose results it reads, else in their own order.
+    """The nodes in an order in which each comes after those whose results it reads, and otherwise in the given order.
 
-    Formats ask for this order, but not every exporter keeps to it. Raises FrontendError for a cycle, with `what` a node
-    of it is.
+    Formats require this order, but not every exporter keeps it. Raises FrontendError for a cycle; `what` describes a
+    node of it.
     """
     makers = {name: index for index, node in enumerate(nodes) for name in gives(node) if name}
     needs = [{makers[name] for name in reads(node) if name in makers} for node in nodes]

@@ -1,4 +1,4 @@
-"""The one door to optional packages: imported where they are used, so that nothing else needs them."""
+"""The only way to optional packages: they are imported where they are used, so that nothing else needs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_installed(package: str) -> bool:
 
 
 def imported(module: str, missing: str) -> Any:
-    """A module of an optional package. Raises ArgumentError, which says `missing`, where it can't be imported."""
+    """A module of an optional package. Raises ArgumentError with the text `missing` if it can't be imported."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Others that run models of a format: engines to measure against, and judges of values to verify with."""
+"""Other programs that run models of a format: engines to measure against, and judges of values."""
 
 from __future__ import annotations
 
@@ -32,25 +32,24 @@ class Peer:
 
     @property
     def missing(self) -> str:
-        """What is said where its packages are not installed; '' where they are."""
+        """The message if its packages are not installed; '' if they are."""
         missing = [package for package in self.packages if not is_installed(package)]
         one = "is" if len(missing) == 1 else "are"
         return f"{' and '.join(missing)} {one} not installed: {self.install}" if missing else ""
 
     def require(self) -> None:
-        """Raises ArgumentError where its packages are not installed."""
+        """Raises ArgumentError if its packages are not installed."""
         if self.missing:
             raise ArgumentError(self.missing)
 
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """Those who run a model file apart from our compiler.
+    """Programs that run a model file without our compiler.
 
-    `by_name` start a judge on a model, with values within that it tells besides the outputs. `default` names the one
-    that is asked where the user names none, `value_names` are the values of a model that judges know, in order.
-    `in_double` gives values in float64, for inputs, and Σ|w||x| of those that sum products: the magnitude of their
-    terms.
+    `by_name` start a judge on a model, with inner values that it gives besides the outputs. `default` names the judge
+    to use if the user names none; `value_names` are the values of a model that judges know, in order. `in_double` gives
+    values in float64, for inputs, and Σ|w||x| of those that sum products: the magnitude of their terms.
     """
 
     by_name: Mapping[str, Callable[[Path, Sequence[str]], Run]]

@@ -1,4 +1,4 @@
-"""Where the nodes of a model stand: the graph that they become part of, and what names stand for there."""
+"""The place of a model's nodes: the graph that they become part of, and the meaning of names there."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from sateen.graph_ir.ir import NodeSpan
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What a gap, or a node behind one, would compute."""
+    """The result of a gap, or of a node after one."""
 
 
 UNKNOWN = Unknown()
 Scope = ChainMap[str, Operand | Unknown | None]
-"""What names stand for; None: an optional input of a function that its call leaves out."""
+"""The operands that names stand for; None: an optional input of a function that its call leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The graph that nodes become part of, and what holds them if not the main graph itself.
+    """The graph that nodes become part of, and the function or branch that contains them, if any.
 
-    `names` are what a branch or function calls its results and what the node that holds it calls them. `spans` are of
-    the node that they stand for where that is another one. A trial raises a gap, which is reported elsewhere. `remedy`
-    is what helps with all gaps there. `opsets` are the versions of the operator sets that hold there, in formats that
-    have such.
+    `names` maps the names of results in a branch or function to those of the node that contains it. `spans` are those
+    of another node that these nodes stand for. A trial raises a gap, which is reported elsewhere. `remedy` says what
+    helps with all gaps there. `opsets` are the versions of the operator sets there, in formats that have them.
     """
 
     emitter: Emitter
@@ -42,11 +41,11 @@ class Place:
 
     @property
     def is_inner(self) -> bool:
-        """Whether the nodes stand in a function body or a branch, whose names are not the model's."""
+        """Whether the nodes are in a function body or a branch, whose names are not the model's."""
         return bool(self.spans)
 
     def name_of(self, result: str) -> str:
-        """What a node's result is called in the graph."""
+        """The name of a node's result in the graph."""
         if result in self.names:
             return self.names[result]
         return self.emitter.beside(f"{self.prefix}/{result}") if result and self.is_inner else result
@@ -62,8 +61,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A node as every format has it: its name, its operator, and the names of what it reads and gives; '' stands for
-    what is absent. `domain` and `opset` say which set of operators it is of, in formats that have several."""
+    """The parts of a node that every format has: its name, its operator, and the names of its inputs and outputs; ''
+    stands for an absent one. `domain` and `opset` name its set of operators, in formats that have several."""
 
     name: str
     operator: str
@@ -79,7 +78,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A node whose inputs are known: what it reads, and what its results are called in the graph."""
+    """A node whose inputs are known: its operands, and the names of its results in the graph."""
 
     heading: Heading
     inputs: tuple[Operand | None, ...]

@@ -1,4 +1,4 @@
-"""What a reader of models is, and what it gives: a value per format, and a model per file."""
+"""Readers of models and their results: a `Reader` per format, and a `Model` per file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Model(ABC):
 
     @abstractmethod
     def declarations(self) -> Sequence[Declaration]:
-        """The inputs that have no data in the model. Raises FrontendError for what is no tensor."""
+        """The inputs that have no data in the model. Raises FrontendError for an input that is no tensor."""
 
     @abstractmethod
     def files_beside(self) -> Iterator[Path]:
@@ -28,12 +28,12 @@ class Model(ABC):
 
     @abstractmethod
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        """The graph of the model, None where it has gaps, and the report of these. Raises FrontendError where the model
-        is malformed. `operators` may have some of other packages."""
+        """The graph of the model, None if it has gaps, and the report of these. Raises FrontendError if the model is
+        malformed. `operators` may contain operators of other packages."""
 
 
 def network_of(model: Model, bindings: Bindings, operators: OpSet) -> tuple[Graph, dict[str, Array]]:
-    """The graph of a model and the data of its parameters by name. Raises FrontendError where it has gaps."""
+    """The graph of a model and the data of its parameters by name. Raises FrontendError if it has gaps."""
     graph, report = model.read(bindings, operators)
     if graph is None:
         raise FrontendError(str(report))
@@ -42,10 +42,11 @@ def network_of(model: Model, bindings: Bindings, operators: OpSet) -> tuple[Grap
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How models of a format are read.
+    """How to read models of a format.
 
-    `described` is what messages call such a model. `recognises` knows one by its content; `load` takes what it knows,
-    and raises FrontendError where that is damaged or beyond the limits. `peers` are other engines that run such models.
+    `described` is the name of such a model in messages. `recognises` says by content whether a file is one; `load`
+    reads it, and raises FrontendError if it is damaged or exceeds the limits. `peers` are other engines that run such
+    models.
     """
 
     described: str

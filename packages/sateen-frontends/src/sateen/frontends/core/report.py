@@ -1,4 +1,5 @@
-"""What of a model can't be compiled: every gap at once, as data for programs and as text for people."""
+"""The report of everything in a model that can't be compiled: all gaps at once, as data for programs and as text for
+people."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from sateen.runtime.display import counted, shortened
 from sateen.runtime.errors import FrontendError, printable
 
 MOST_KINDS, MOST_NODES, MOST_CHARACTERS = 8, 3, 160
-"""The most kinds of gaps, nodes of one kind, and characters of a reason or of types that the text of a report tells."""
+"""The most kinds of gaps, nodes of one kind, and characters of a reason or of types in the text of a report."""
 
 
 class UnsupportedError(FrontendError):
@@ -21,12 +22,12 @@ class UnsupportedError(FrontendError):
 
 
 class BehindGapError(UnsupportedError):
-    """A node that must know what one computes that can't be compiled."""
+    """A node that must know the result of a node that can't be compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A node that can't be compiled. `inputs` are the types that it reads, where they are known; `domain` and `opset`
+    """A node that can't be compiled. `inputs` are the types of its inputs, if they are known; `domain` and `opset`
     are '' and 0 in formats that have none."""
 
     node: str
@@ -44,9 +45,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How much of a model can be compiled. `opsets` are the versions of the operator sets that it names, if any.
-    `unchecked` counts nodes that read what a gap would compute: of these only the operator's name was looked
-    up."""
+    """The parts of a model that can't be compiled. `opsets` are the versions of the operator sets that it names, if
+    any. `unchecked` counts nodes that read the results of gaps; only the names of their operators were looked up."""
 
     model: str
     opsets: Mapping[str, int]
@@ -68,7 +68,7 @@ class Report:
 
     @property
     def head(self) -> str:
-        """What model it is about."""
+        """The line that names the model."""
         opsets = ", ".join(f"{printable(domain) or 'ai.onnx'} {version}" for domain, version in self.opsets.items())
         named = f", operator sets {opsets}" if opsets else ""
         return f"model {self.model!r}, {counted(self.nodes, 'node')}{named}"

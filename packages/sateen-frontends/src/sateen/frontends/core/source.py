@@ -1,4 +1,4 @@
-"""A model as it is given: a file, a folder or bytes, within limits. Nothing of it is run."""
+"""The source of a model: a file, a folder or bytes, within limits. None of it is run."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Limits:
     """What a model may ask of the machine that reads it."""
 
     model_bytes: int = 2**31 - 1
-    """Of the file; a protobuf message holds no more."""
+    """The most bytes of the file; a protobuf message can't have more."""
     nodes: int = 1_000_000
-    """Of all graphs."""
+    """The most nodes of all graphs."""
     expanded: int = 50_000
-    """Nodes that the calls of function bodies and branches come to; a few functions can call for any number."""
+    """The most nodes that calls of function bodies and branches expand to; a few functions can expand to any number."""
     nesting: int = 64
-    """Graphs within graphs, functions within functions."""
+    """The most levels of graphs within graphs and functions within functions."""
     tensor_bytes: int = 2**36
-    """Of all constants together."""
+    """The most bytes of all constants together."""
 
 
 LIMITS = Limits()
-"""The limits that hold where no others are given."""
+"""The default limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class Source:
 
     @property
     def place(self) -> str:
-        """What errors call it."""
+        """The name in errors."""
         return "the given bytes" if self.path is None else printable(str(self.path))
 
     @property
     def folder(self) -> Path | None:
-        """Where files beside the model may lie; None: nowhere."""
+        """The folder of files beside the model; None: there may be none."""
         return None if self.path is None else self.path.parent
 
     @property
@@ -53,15 +53,15 @@ class Source:
 
     @property
     def format(self) -> str:
-        """What it is, where that is known by its content; else ''."""
+        """Its kind, if the content shows it; otherwise ''."""
         if self.path is not None and self.is_folder:
             return format_of_folder(self.path)
         return format_of(self.data)
 
 
 def read_source(given: str | Path | bytes, limits: Limits, expected: str) -> Source:
-    """What is given, read. Raises FrontendError for a file that can't be read or exceeds a limit, and for what is
-    neither bytes nor a path; `expected` is what would do."""
+    """The source that a path or bytes give. Raises FrontendError for a file that can't be read or exceeds a limit, and
+    for a value that is neither bytes nor a path; `expected` names what would be accepted."""
     match given:
         case bytes():
             source = Source(given)

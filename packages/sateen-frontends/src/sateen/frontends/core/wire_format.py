@@ -14,7 +14,7 @@ _MOST_BYTES, _MOST_LENGTH_BYTES = 10, 5
 
 
 class UnusualError(Exception):
-    """Bytes that are no message, or one that is not read here."""
+    """Bytes that are no message, or a message with features that this reader does not support."""
 
 
 class CutShortError(UnusualError):
@@ -39,8 +39,8 @@ class Field:
 def fields_of(data: bytes, position: int, end: int, most: int) -> Iterator[Field]:
     """The fields of a message in bytes [position, end).
 
-    Raises UnusualError for what is none, for groups, and for more than `most` fields, CutShortError where a field goes
-    past the end.
+    Raises UnusualError for bytes that are no field, for groups, and for more than `most` fields; CutShortError if a
+    field goes past the end.
     """
     while position < end:
         most -= 1
@@ -66,7 +66,7 @@ def fields_of(data: bytes, position: int, end: int, most: int) -> Iterator[Field
 
 
 def read_varint(data: bytes, position: int, end: int, most: int) -> tuple[int, int]:
-    """A number of at most so many bytes, and where the next thing begins."""
+    """A number of at most the given number of bytes, and the position after it."""
     value = 0
     for count in range(min(most, end - position)):
         byte = data[position + count]

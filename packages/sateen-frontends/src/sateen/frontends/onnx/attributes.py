@@ -28,20 +28,21 @@ _LISTS = {
     AttributeProto.INT: AttributeProto.INTS,
     AttributeProto.STRING: AttributeProto.STRINGS,
 }
-"""A single one, as some exporters write it, stands for a list of one."""
+"""Types of lists by that of their elements: a single attribute, as some exporters write it, stands for a list of
+one."""
 
 _FLAGS = frozenset({
     "allowzero", "antialias", "broadcast", "ceil_mode", "count_include_pad", "detect_negative", "detect_positive",
     "exclude_outside", "exclusive", "fmod", "input_forget", "is_causal", "keepdims", "largest", "linear_before_reset",
     "noop_with_empty_axes", "reverse", "saturate", "select_last_index", "sorted", "transA", "transB", "upper",
 })  # fmt: skip
-"""Attributes that the standard describes for the values 0 and 1 only."""
+"""Attributes that the standard defines for the values 0 and 1 only."""
 _DATA = frozenset({"extrapolation_value", "max", "min", "value", "value_float"})
 """Attributes that are elements of a tensor or bounds of them, for which NaN and infinity have a meaning."""
 
 
 def checked_attributes(proto: onnx.NodeProto, schema: OpSchema, opset: int) -> dict[str, Any]:
-    """The values of all attributes, as the description of the operator says that they are, with its defaults.
+    """The values of all attributes, checked against the description of the operator, with its defaults.
 
     Raises FrontendError for one that the operator does not have, of another type, or given twice.
     """
@@ -88,7 +89,7 @@ def _attribute_value(attribute: AttributeProto) -> Any:
 
 
 def _check_value(name: str, value: Any) -> None:
-    """Raises FrontendError for a flag other than 0 and 1, and for NaN or infinity where no data is meant."""
+    """Raises FrontendError for a flag other than 0 and 1, and for NaN or infinity in an attribute that is no data."""
     if name in _FLAGS and value not in {0, 1}:
         raise FrontendError(f"expected 0 or 1 as attribute {name!r}, found {value}")
     if isinstance(value, float) and not isfinite(value) and name not in _DATA:

@@ -1,7 +1,7 @@
 """Operators of onnxruntime's own domain that its quantiser writes into every QOperator network, as functions of ONNX's.
 
-Each is what its description says (onnxruntime, docs/ContribOperators.md): the inputs dequantised, the operator in
-float32, the result quantised. QGemm, like QLinearMatMul, has its sums in integers.
+Each follows its description (onnxruntime, docs/ContribOperators.md): the inputs are dequantised, the operator runs in
+float32, and the result is quantised. QGemm, like QLinearMatMul, sums in integers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DOMAIN = "com.microsoft"
 LEAST_OF_CONCAT = 5
 """The fewest inputs: scale and zero point of the result; data, scale and zero point of a part."""
 _FLAGS = {"channels_last", "opset", "transA", "transB"}
-"""Attributes that are read here, all integers."""
+"""The attributes that are read here, all integers."""
 
 _BINARY = {"QLinearAdd": "Add", "QLinearMul": "Mul"}
 _WINDOW = {
@@ -39,9 +39,9 @@ _UNARY = {
 
 
 def contrib_function(node: onnx.NodeProto) -> onnx.FunctionProto | None:
-    """What a node of this domain means; None for an operator that is not among these.
+    """The function that a node of this domain means; None for another operator.
 
-    Raises UnsupportedError for a variant that the function is not, and an attribute that the operator does not have.
+    Raises UnsupportedError for a variant that the function does not cover, and for an unknown attribute.
     """
     operator, count = text(node.op_type, "an operator"), len(node.input)
     if count > MOST_ARGUMENTS:
@@ -104,7 +104,7 @@ def _unary(operator: str) -> onnx.FunctionProto:
 
 @cache
 def _concat(count: int) -> onnx.FunctionProto:
-    """Of scale and zero point of the result, then of each part its data, scale and zero point."""
+    """The inputs are scale and zero point of the result, then data, scale and zero point of each part."""
     parts = range((count - 2) // 3)
     inputs = ["Y_scale", "Y_zero_point", *(f"{name}{i}" for i in parts for name in ("X", "X_scale", "X_zero_point"))]
     return _function(

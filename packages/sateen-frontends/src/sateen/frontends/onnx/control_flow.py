@@ -1,7 +1,7 @@
 """If, Loop and Scan: those that are decided while the network runs become operators whose bodies are graphs.
 
-A Scan is a Loop whose body takes slices of what it scans. Where a body can't be compiled by itself, as when the number
-of the iteration decides shapes, a Loop of few iterations is unrolled.
+A Scan is a Loop whose body takes slices of what it scans. If a body can't be compiled by itself, for example because
+the number of the iteration decides shapes, a Loop of few iterations is unrolled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sateen.graph_ir.ops import NUMBER, Gather, Reshape, Slice, Subtract, Transp
 from sateen.runtime.errors import FrontendError
 
 UNLIMITED = (1 << 63) - 1
-"""The iterations that a Loop without a trip count may take."""
+"""The most iterations of a Loop without a trip count."""
 MOST_ITERATIONS = 1 << 32
 """The most iterations of a Loop that no condition ends."""
 
@@ -95,7 +95,7 @@ def choose(node: OnnxNode, graphs: GraphReader) -> Sequence[Operand] | None:
 
 
 def require_branch(node: OnnxNode, branch: onnx.GraphProto) -> None:
-    """Raises FrontendError where a graph is no branch of an If."""
+    """Raises FrontendError if a graph is no branch of an If."""
     if len(branch.output) != len(node.outputs) or branch.input:
         raise FrontendError(
             f"expected branches of no inputs and {len(node.outputs)} outputs, "
@@ -106,7 +106,7 @@ def require_branch(node: OnnxNode, branch: onnx.GraphProto) -> None:
 def loop(node: OnnxNode, graphs: GraphReader) -> Sequence[Operand] | None:
     """The outputs of a Loop; None behind a gap.
 
-    Iterations end where the body says so also without an input cond. The standard's page ignores what the body computes
+    Even without an input cond iterations end when the body says so. The standard's page ignores the body's condition
     then; onnxruntime does not, and models are made with it.
     """
     graph, states = node.attribute("body"), len(node.inputs) - 2
@@ -180,7 +180,7 @@ def _looped(
 
 
 def _unrolled(node: OnnxNode, graphs: GraphReader, most: int, refusal: UnsupportedError) -> Sequence[Operand] | None:
-    """As the nodes of all iterations. Raises `refusal` where an iteration can't be compiled so either."""
+    """As the nodes of all iterations. Raises `refusal` if an iteration can't be compiled this way either."""
     graph = node.attribute("body")
     number, condition, *names = (v.name for v in graph.input)
     states: list[Operand] = [node.operand(2 + i) for i in range(len(names))]
@@ -257,7 +257,7 @@ def scan(node: OnnxNode, graphs: GraphReader) -> Sequence[Operand] | None:
 
 
 def _per_value(node: OnnxNode, name: str, count: int) -> tuple[int, ...]:
-    """An attribute that says something of each scanned input or output, by default 0."""
+    """An attribute with a value for each scanned input or output, by default 0."""
     given = node.optional_integers(name)
     if given is not None and len(given) != count:
         raise FrontendError(f"expected {count} integers as {name}, found {list(given)}")
@@ -265,13 +265,13 @@ def _per_value(node: OnnxNode, name: str, count: int) -> tuple[int, ...]:
 
 
 def _reversed(type_: TensorType) -> Slice:
-    """Takes what lies along axis 0 in reverse order."""
+    """Reverses the order along axis 0."""
     first, *rest = type_.static_shape
     return Slice((first - 1, *[0] * len(rest)), (-1, *rest), (-1, *[1] * len(rest)))
 
 
 def _as_declared(body: Body[Any], declared: onnx.ValueInfoProto, number: Value) -> Value:
-    """The number of the iteration, with an axis where the body declares one."""
+    """The number of the iteration, with an axis if the body declares one."""
     rank = len(declared.type.tensor_type.shape.dim)
     return body.add(Reshape((1,) * rank), number) if rank else number
 

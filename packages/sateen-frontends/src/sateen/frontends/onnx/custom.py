@@ -1,4 +1,4 @@
-"""Nodes of operators that users bring, described to the importer as ONNX describes its own.
+"""Nodes of users' operators, described to the importer in the way of ONNX's own operators.
 
 A node of domain D and type T is the operator of name D.T; the standard domain is called ai.onnx. Attributes are the
 fields of the operator, inputs the parameters of its method `infer`.
@@ -29,17 +29,17 @@ _ATTRIBUTE_TYPES = {
     tuple[float, ...]: OpSchema.AttrType.FLOATS,
     tuple[str, ...]: OpSchema.AttrType.STRINGS,
 }
-"""By the annotation of a field."""
+"""The ONNX types of attributes, by the annotation of a field."""
 
 
 def operator_named(operators: OpSet, domain: str, operator: str) -> type[Operator] | None:
-    """The operator that a user brings for nodes of this domain and type."""
+    """The user's operator for nodes of this domain and type."""
     found = operators.ops.get(f"{domain or 'ai.onnx'}.{operator}")
     return found if found is not None and found.name is not None else None
 
 
 def schema_of_operator(operator: type[Operator]) -> OpSchema:
-    """The description of an operator. Raises FrontendError where it has an attribute that no ONNX node can give."""
+    """The description of an operator. Raises FrontendError if it has an attribute that ONNX can't express."""
     domain, _, name = operator.op_name().rpartition(".")
     kinds = get_type_hints(operator)
     inputs = [_input(i, p) for i, p in enumerate(parameters(operator).values())]
@@ -53,7 +53,7 @@ def schema_of_operator(operator: type[Operator]) -> OpSchema:
 
 
 def convert_custom(node: OnnxNode, operator: type[Operator]) -> Sequence[Value]:
-    """The outputs of a node. Raises FrontendError where it has more of them than the operator."""
+    """The outputs of a node. Raises FrontendError if it has more of them than the operator."""
     kinds = get_type_hints(operator)
     attributes = {a.name: _field_value(node.attribute(a.name), kinds[a.name], a.name) for a in node.proto.attribute}
     op = operator(**attributes)
@@ -65,7 +65,7 @@ def convert_custom(node: OnnxNode, operator: type[Operator]) -> Sequence[Value]:
 
 
 def _input(index: int, parameter: inspect.Parameter) -> OpSchema.FormalParameter:
-    """An input of any element type. Without a default it must be there, `*inputs` are any number."""
+    """An input of any element type. Without a default it is required; `*inputs` are any number."""
     options = OpSchema.FormalParameterOption
     if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
         return _formal(parameter.name, f"T{index}", options.Variadic)
@@ -78,7 +78,7 @@ def _formal(name: str, type_: str, option: OpSchema.FormalParameterOption) -> Op
 
 
 def _attribute(operator: type[Operator], field: Field[Any], kind: Any) -> OpSchema.Attribute | None:
-    """The attribute of a field; none for one of a kind that ONNX lacks, which keeps its default."""
+    """The attribute of a field; none for a type that ONNX lacks: the field keeps its default."""
     required = field.default is MISSING and field.default_factory is MISSING
     type_ = _ATTRIBUTE_TYPES.get(_without_none(kind))
     if type_ is not None:
@@ -89,7 +89,7 @@ def _attribute(operator: type[Operator], field: Field[Any], kind: Any) -> OpSche
 
 
 def _field_value(value: Any, kind: Any, name: str) -> object:
-    """The value of an attribute as the field of its name takes it."""
+    """The value of an attribute, converted for the field of its name."""
     kind = _without_none(kind)
     if kind is bool and value not in (0, 1):
         raise FrontendError(f"expected 0 or 1 as attribute {name!r}, found {value}")
@@ -97,7 +97,7 @@ def _field_value(value: Any, kind: Any, name: str) -> object:
 
 
 def _without_none(kind: Any) -> Any:
-    """What an optional annotation says beside None."""
+    """The type in an optional annotation, without None."""
     if get_origin(kind) not in (Union, UnionType):
         return kind
     others = [k for k in get_args(kind) if k is not NoneType]

@@ -1,4 +1,4 @@
-"""What a model declares of its values: element types and dimensions."""
+"""A model's declarations of its values: element types and dimensions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.types import MOST_DIMENSIONS
 
 _ANONYMOUS = frozenset({"", "?", "None", "-1"})
-"""Names that exporters give to dimensions which have nothing to do with each other."""
+"""Names that exporters give to unrelated dimensions."""
 _UNKNOWN = -1
-"""The extent that some exporters write for a dimension that is not known."""
+"""The extent that some exporters write for an unknown dimension."""
 
 
 def declaration_of(value: onnx.ValueInfoProto) -> Declaration:
     """The type of a tensor; dimensions without a name are Symbols called `value.axis`.
 
-    Raises FrontendError for what is no tensor of a known element type.
+    Raises FrontendError unless it is a tensor of a known element type.
     """
     name = text(value.name, "a value")
     kind = value.type.WhichOneof("value")

@@ -1,6 +1,6 @@
 """Networks in float64 by the evaluator of the onnx package: the judge where float32 itself is too coarse.
 
-A sigmoid of -15 or the variance of 640,000 elements, computed in float32, can be further off than what is allowed.
+In float32 a sigmoid of -15 or the variance of 640,000 elements can have errors above the tolerance.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SUMS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 """Operators whose result is a sum of products of inputs."""
 
 _FIRST_QUANTISATION = 19
-"""The operator set from which on the evaluator quantises in float64 itself."""
+"""The first operator set for which the evaluator itself quantises in float64."""
 
 _their_convolution: Any = op_conv.Conv._run
 _their_transposed_convolution: Any = op_conv_transpose.ConvTranspose._run
@@ -53,7 +53,8 @@ class ImageScaler(OpRun):
 
 
 class Conv(OpRun):
-    """The standard operator; in two dimensions a matrix product for each element of the window, faster than theirs."""
+    """The standard operator; in two dimensions a matrix product for each element of the window, which is faster than
+    the evaluator's."""
 
     def _run(self, x: Array, weight: Array, bias: Array | None = None, **attributes: Any) -> tuple[Array]:
         if x.ndim != 4 or attributes["auto_pad"] not in {"", "NOTSET", "VALID"}:
@@ -108,7 +109,7 @@ class QuantizeLinear(OpRun):
 
 
 class DequantizeLinear(OpRun):
-    """The standard operator up to opset 18, which the evaluator has from 19 on."""
+    """The standard operator up to opset 18; the evaluator itself has it from 19 on."""
 
     def _run(self, x: Array, scale: Array, zero: Array | None = None, axis: int = 1, **_: Any) -> tuple[Array]:
         offset = np.zeros(()) if zero is None else zero.astype(np.float64)
@@ -123,7 +124,7 @@ def _along(axis: int, numbers: Array, x: Array) -> Array:
 
 
 def outputs_in_double(path: Path, inputs: Mapping[str, Array], keep: Sequence[str] = ()) -> dict[str, Array]:
-    """The outputs of a model, and the values within that `keep` names, with all float32 data and work in float64."""
+    """The outputs of a model, and the inner values in `keep`, with all float32 data and arithmetic in float64."""
     return _evaluated(onnx.load(path), inputs, keep)
 
 

@@ -1,4 +1,4 @@
-"""Data of tensors that lies in a file beside the model."""
+"""Data of tensors in a file beside the model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sateen.runtime.errors import FrontendError
 
 
 def read_external_data(tensor: onnx.TensorProto, folder: Path | None, size: int) -> bytes:
-    """The `size` bytes of a tensor. Raises FrontendError where the location, offset or length is not safe and exact."""
+    """The `size` bytes of a tensor. Raises FrontendError if the location, offset or length is not safe and exact."""
     fields = {entry.key: entry.value for entry in tensor.external_data}
     what = f"tensor {tensor.name!r}: external data"
     if folder is None:
@@ -27,7 +27,7 @@ def read_external_data(tensor: onnx.TensorProto, folder: Path | None, size: int)
 
 
 def external_files(proto: onnx.ModelProto, folder: Path) -> Iterator[Path]:
-    """The files in a folder that tensors of a model lie in, as far as they are named as they must be."""
+    """The files in a folder that hold tensors of a model, as far as their names are valid."""
     locations: dict[str, None] = {}
     graphs = [proto.graph]
     nodes = [node for function in proto.functions for node in function.node]

@@ -1,4 +1,4 @@
-"""Function bodies: what an operator means in terms of others, from the model or from the standard."""
+"""Function bodies: the meaning of an operator in terms of others, from the model or from the standard."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NORMALIZATIONS = frozenset({"LayerNormalization", "RMSNormalization"})
 
 
 def standard_body(node: OnnxNode) -> onnx.FunctionProto | None:
-    """The body that ONNX gives for the operator, for these types and attributes; None where it gives none.
+    """The body that ONNX gives for the operator, for these types and attributes; None if there is none.
 
-    Raises FrontendError where the attribute `axis` is none of the first input, which bodies take for granted.
+    Raises FrontendError if the attribute `axis` is no axis of the first input, which bodies rely on.
     """
     schema: Any = node.schema  # onnx ships types without these members
     if node.operator in _NORMALIZATIONS:
@@ -74,7 +74,7 @@ def instantiated(function: onnx.FunctionProto, attributes: Mapping[str, onnx.Att
 
 
 def _substitute(node: onnx.NodeProto, values: Mapping[str, onnx.AttributeProto]) -> None:
-    """References to attributes become their values; one without a value is left out, as if it were not given."""
+    """References to attributes become their values; a reference without a value is left out."""
     resolved: list[onnx.AttributeProto] = []
     for attribute in node.attribute:
         if not attribute.ref_attr_name:

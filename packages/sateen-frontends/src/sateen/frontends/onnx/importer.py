@@ -1,7 +1,7 @@
-"""Makes a Graph and its parameters of an ONNX file, or a report of all that stands in the way.
+"""Makes a Graph and its parameters of an ONNX file, or a report of all gaps.
 
-A node is called where the model has a function of its name, else evaluated or converted, else replaced by the function
-body that the standard gives.
+If the model has a function of a node's name, it is called. Otherwise the node is evaluated or converted, or else
+replaced by the standard's function body.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from sateen.topi.operators import Operator
 
 
 def import_onnx(file: OnnxFile, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-    """The graph of a model, None where it has gaps, and the report of these. Raises FrontendError where it is
-    malformed. `operators` may have some of other packages, for nodes of their domain and type that are not ours."""
+    """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed.
+    `operators` may contain operators of other packages, for nodes of their domain and type that are not ours."""
     try:
         return OnnxImporter(file, bindings, operators).run()
     except FrontendError as error:
@@ -87,7 +87,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         return self.finish(self.opsets)
 
     def _data(self, graph: onnx.GraphProto, weights: Mapping[int, memoryview] = {}) -> dict[str, Array]:
-        """Data with a graph, or by position in `weights`; an input that has some is a constant."""
+        """Data of a graph, in the file or by position in `weights`; an input with data is a constant."""
         remaining = self.limits.tensor_bytes
         found = {}
         for index, tensor in enumerate(graph.initializer):
@@ -137,7 +137,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         return CONTROL_FLOW[node.op_type](self._node(node, schema, call), GraphReader(Bodies(self, call), self._data))
 
     def _standard(self, proto: onnx.NodeProto, schema: OpSchema, call: Call) -> Results:
-        """Evaluated or converted, else expanded to the body that the standard gives."""
+        """Evaluated or converted, otherwise expanded to the standard's body."""
         node = self._node(proto, schema, call)
         refusal = None
         if not node.domain and node.operator in CONVERTERS:
@@ -180,7 +180,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
 
 
 def _schema_of(heading: Heading) -> OpSchema:
-    """The description of an operator. Raises UnsupportedError where there is none, or nothing that it becomes."""
+    """The description of an operator. Raises UnsupportedError if there is none, or no conversion."""
     domain, opset, operator = heading.domain, heading.opset, heading.operator
     if not opset:
         raise UnsupportedError(f"the model imports no operator set {domain or 'ai.onnx'!r}", "export the model anew")

@@ -1,4 +1,4 @@
-"""Who judges the values of ONNX models: onnxruntime, and the evaluator of the onnx package, in float64 as well."""
+"""The judges of ONNX models' values: onnxruntime, and the evaluator of the onnx package, also in float64."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _onnxruntime(path: Path, keep: Sequence[str]) -> Run:
 
 
 def _default(path: Path) -> str:
-    """The evaluator knows operators that installed packages bring, onnxruntime does not."""
+    """The evaluator knows operators of installed packages, onnxruntime does not."""
     if ONNXRUNTIME.missing or has_brought_operators(load(path).proto):
         return "reference"
     return "onnxruntime"

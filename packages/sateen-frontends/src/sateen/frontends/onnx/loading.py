@@ -1,6 +1,6 @@
 """Loads an ONNX model as data: bytes within limits, parsed, names readable, nesting and number of nodes bounded.
 
-Nothing of a model is ever run. What is refused here, and why, is listed in docs/design/frontends.md.
+No code of a model ever runs. docs/design/frontends.md lists what is refused here, and why.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ EXPECTED = "an ONNX model"
 
 @dataclass(frozen=True, slots=True)
 class OnnxFile:
-    """A parsed model; its name can be printed. `folder` is where its external data may lie; None: nowhere."""
+    """A parsed model; its name can be printed. `folder` is the folder of its external data; None: there may be none."""
 
     proto: onnx.ModelProto
     name: str
     folder: Path | None
     limits: Limits
     weights: Mapping[int, memoryview] = field(default_factory=dict)
-    """Raw data of initialisers of the graph, by position, that the message itself is without."""
+    """Raw data of initialisers of the graph that was cut out of the message, by position."""
 
 
 def load(given: str | Path | bytes | onnx.ModelProto | Source, limits: Limits = LIMITS) -> OnnxFile:
-    """Read and parse a model. Raises FrontendError where it is no ONNX model or exceeds a limit."""
+    """Read and parse a model. Raises FrontendError if it is no ONNX model or exceeds a limit."""
     match given:
         case onnx.ModelProto():
             file = OnnxFile(given, _graph_name(given), None, limits)
@@ -79,7 +79,7 @@ def _found(source: Source) -> str:
 
 
 def text(value: str | bytes, what: str) -> str:
-    """A name as text: protobuf hands out bytes where a string is not UTF-8."""
+    """A name as text: protobuf gives bytes if a string is not UTF-8."""
     if isinstance(value, bytes):
         raise FrontendError(f"expected the name of {what} in UTF-8, found {value!r}")
     return value

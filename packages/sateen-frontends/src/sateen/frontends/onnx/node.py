@@ -1,4 +1,4 @@
-"""A node of a model as its converter sees it: inputs, attributes with the defaults of its operator set, and results."""
+"""The converter's view of a node: inputs, attributes with the defaults of its operator set, and results."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class OnnxNode(ModelNode):
         return None if value is None else self._decode(value)
 
     def setting(self, name: str, index: int) -> tuple[int, ...] | None:
-        """Integers that older operator sets give as attribute `name`, newer ones as input `index`; None if absent."""
+        """Integers that are attribute `name` in older operator sets and input `index` in newer ones; None if absent."""
         found = self.dimensions(name, index)
         return None if found is None else static_extents(found, self.described(index))
 
     def dimensions(self, name: str, index: int) -> tuple[Dim, ...] | None:
-        """As `setting`, but where the input holds Dimensions, these are among the result."""
+        """As `setting`, but the result may contain Dimensions if the input does."""
         if self.knows(name):
             value = self.attribute(name)
             return (int(value),) if isinstance(value, int) else self.optional_integers(name)
@@ -102,7 +102,7 @@ class OnnxNode(ModelNode):
                 raise FrontendError(f"expected {self.described(index)}, found none")
 
     def _check_types(self) -> None:
-        """Element types are those that the operator set allows, alike where it says so."""
+        """Checks that element types are allowed by the operator set, and equal where it says so."""
         first: dict[str, tuple[int, DType]] = {}
         for index, operand in enumerate(self.inputs):
             if operand is None:

@@ -1,6 +1,6 @@
 """Engines that run ONNX models: opponents in a comparison, judges in a verification.
 
-They compute in float32 where the model does. OpenVINO and ncnn would take 16 bits where a processor has them.
+They compute in float32 where the model does. By default OpenVINO and ncnn would use 16 bits if a processor has them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sateen.graph_ir.ir import Array
 from sateen.runtime import ArgumentError
 
 FILE = "network.onnx"
-"""The name of a file for peers, which know the format by its end."""
+"""The name of a file for peers, which recognise the format by its suffix."""
 LARGEST_MESSAGE = 2**31 - 2**20
 """The most bytes of data in a file of one protobuf message; more go to a file beside it."""
 
@@ -52,9 +52,9 @@ def write_for_peers(
 
 
 def onnxruntime(path: Path, threads: int = 0, keep: Sequence[str] = ()) -> Run:
-    """The model in onnxruntime on processors, with all its optimisations; `keep` adds values within to the outputs.
+    """The model in onnxruntime on processors, with all its optimisations; `keep` adds inner values to the outputs.
 
-    Raises ArgumentError where it is not installed or refuses the model.
+    Raises ArgumentError if it is not installed or refuses the model.
     """
     runtime = imported("onnxruntime", ONNXRUNTIME.missing)
     options = runtime.SessionOptions()
@@ -101,9 +101,8 @@ def _open_openvino(path: Path, threads: int, inputs: Mapping[str, Array]) -> Cal
 
 
 def _open_ncnn(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
-    """The network that pnnx makes of the model, with all of ncnn's methods but those of less than 32 bits.
-
-    ncnn has no batches: which axis of an input or output that is, 233 for none, pnnx tells in the program it writes.
+    """The network that pnnx makes of the model, with all of ncnn's methods except those of less than 32 bits. ncnn has
+    no batches: the program that pnnx writes says which axis of an input or output that is, 233 for none.
     """
     engine = imported("ncnn", NCNN.missing)
     parameters, weights, program = _converted(path)
@@ -136,7 +135,8 @@ def _open_ncnn(path: Path, threads: int, inputs: Mapping[str, Array]) -> Call:
 
 
 def _converted(path: Path) -> tuple[Path, Path, str]:
-    """What pnnx makes of a model, beside it, unless it is there: ncnn's two files, and a program that runs them."""
+    """The files that pnnx makes of a model, next to it, unless they exist: ncnn's two files, and a program that runs
+    them."""
     parameters, weights, program = (path.with_name(f"{path.stem}_ncnn.{kind}") for kind in ("param", "bin", "py"))
     if not program.exists():
         package = find_spec("pnnx")  # its module imports torch; the converter is a program beside it

@@ -76,5 +76,5 @@ def check_onnx(
     outputs: Sequence[str] = (),
     operators: OpSet = OPS,
 ) -> Report:
-    """What of a model can't be read as a graph, all at once. Raises FrontendError where it is malformed."""
+    """A report of everything in a model that can't be read as a graph. Raises FrontendError if it is malformed."""
     return import_onnx(load(source), Bindings(shapes, dims, constants, inputs, outputs), operators)[1]

@@ -1,4 +1,5 @@
-"""Knows an ONNX model by its content, whole or cut short: a message whose fields are those of a model, with a graph."""
+"""Recognises an ONNX model by its content, whole or cut short: a message with the fields of a model, including a
+graph."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from sateen.frontends.core.source import Source
 from sateen.frontends.core.wire_format import FIXED, LENGTH_DELIMITED, VARINT, CutShortError, UnusualError, fields_of
 
 _MOST_FIELDS, _MOST_GRAPH_FIELDS = 4096, 64
-"""The most fields of a model and of its graph that are looked at."""
+"""The most fields of a model and of its graph to look at."""
 
 
 def _wire_types(message: Descriptor) -> Mapping[int, int]:
@@ -57,7 +58,7 @@ def _is_graph(data: bytes, start: int, end: int) -> bool:
 
 
 def cut_short(data: bytes) -> str:
-    """What is said of an ONNX model that ends within its graph, or behind it within another field; '' of others."""
+    """The message about an ONNX model that ends within its graph, or within a later field; '' for other data."""
     has_graph = False
     try:
         for field in fields_of(data, 0, len(data), _MOST_FIELDS):

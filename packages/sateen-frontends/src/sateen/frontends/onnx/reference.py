@@ -1,5 +1,5 @@
-"""The evaluator of the onnx package as a judge, with what it lacks: large gathers, softmax before operator set 13, and
-operators that installed packages bring, as te defines them.
+"""The evaluator of the onnx package as a judge, completed with large gathers, softmax before operator set 13, and
+operators of installed packages, as te defines them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sateen.runtime.errors import FrontendError
 
 
 def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
-    """A function from inputs to outputs and the values within that `keep` names, computed node by node, slowly."""
+    """A function from inputs to outputs and the inner values in `keep`, computed node by node, slowly."""
     model = onnx.load(path)
     evaluator = ReferenceEvaluator(model, new_ops=operators_of(model))
     names = {*evaluator.output_names, *keep}
@@ -41,7 +41,7 @@ def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Ar
 
 
 def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
-    """What the evaluator lacks for a model's operator set, or computes for small tensors only."""
+    """The operators that the evaluator lacks for a model's operator set, or computes for small tensors only."""
     version = max((o.version for o in model.opset_import if o.domain in {"", "ai.onnx"}), default=1)
     known = installed_operators(OpSet.of())
     kinds = sorted({(node.domain, node.op_type) for node in model.graph.node})
@@ -54,13 +54,13 @@ def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
 
 
 def has_brought_operators(model: onnx.ModelProto) -> bool:
-    """Whether installed packages bring operators of a model, which other engines do not know."""
+    """Whether a model uses operators of installed packages, which other engines do not know."""
     known = installed_operators(OpSet.of())
     return any(operator_named(known, node.domain, node.op_type) for node in model.graph.node)
 
 
 class ByDefinition(OpRun):
-    """An operator that a package brings, evaluated in float64 as te defines it: as a network of its own."""
+    """An operator of a package, evaluated in float64 as te defines it, as a separate network."""
 
     known: OpSet
     op_domain: str
@@ -86,7 +86,7 @@ class ByDefinition(OpRun):
 
 
 class GatherElements(OpRun):
-    """The standard operator for any number of elements along the axis; the evaluator's own ends at 64."""
+    """The standard operator for any number of elements along the axis; the evaluator's own is limited to 64."""
 
     op_domain = ""
     op_schema = get_schema("GatherElements", 13)

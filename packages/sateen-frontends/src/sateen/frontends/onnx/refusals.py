@@ -1,4 +1,4 @@
-"""Standard operators that sateen lacks for a reason that holds whatever their inputs."""
+"""Standard operators that sateen lacks for a reason that does not depend on their inputs."""
 
 from __future__ import annotations
 

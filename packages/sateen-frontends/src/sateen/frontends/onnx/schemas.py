@@ -1,7 +1,7 @@
 """Which operators ONNX has, by operator set: their inputs, attributes, defaults and function bodies.
 
-The onnx package describes the operators of the standard. Beside these stand some experimental ones that exporters
-wrote before operator set 10 and that no longer have a description there.
+The onnx package describes the operators of the standard. In addition there are some experimental ones that exporters
+wrote before operator set 10 and that have no description there any more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _EXPERIMENTAL = {
 
 @lru_cache(maxsize=1024)
 def schema_of(operator: str, domain: str, opset: int) -> OpSchema | None:
-    """The description of an operator as of an operator set; None where there is none, or it was withdrawn."""
+    """The description of an operator in an operator set; None if there is none, or it was withdrawn."""
     try:
         schema = get_schema(operator, opset, domain)
     except SchemaError:
@@ -56,7 +56,7 @@ def schema_of(operator: str, domain: str, opset: int) -> OpSchema | None:
 
 
 def likely_meant(operator: str, domain: str, opset: int) -> str:
-    """What may be meant by a name that an operator set does not have; '' where nothing is like it."""
+    """A suggestion for a name that an operator set does not have; '' if nothing is similar."""
     versions = _versions().get(domain, {}).get(operator, [])
     if versions and min(versions) > opset:
         return f"there is one since operator set {min(versions)}"

@@ -1,4 +1,4 @@
-"""Checks that a model's graphs are well formed before anything is made of them.
+"""Checks that a model's graphs are well formed before they are used.
 
 Every name is defined once, no node depends on itself, graphs within nodes see the names around them, and each operator
 set that the model imports is one that the installed onnx package describes.
@@ -22,7 +22,7 @@ wrong (docs/design/abi.md)."""
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto], what: str) -> dict[str, int]:
-    """The version of each domain; the default domain is ''. Raises FrontendError for one above what is known."""
+    """The version of each domain; the default domain is ''. Raises FrontendError for an unknown newer one."""
     result: dict[str, int] = {}
     for entry in imports:
         domain = plain_domain(text(entry.domain, "an operator set"))
@@ -143,7 +143,7 @@ def nodes_in_order(nodes: Sequence[onnx.NodeProto], where: str) -> Sequence[onnx
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """The inputs of a graph that are no constants."""
+    """The inputs of a graph that are not constants."""
     constant = {tensor.name for tensor in graph.initializer}
     return [value for value in graph.input if value.name not in constant]
 

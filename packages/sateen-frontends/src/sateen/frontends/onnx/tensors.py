@@ -1,7 +1,7 @@
 """Element types and tensor data of ONNX as those of sateen.
 
-Data is taken only where it is exactly what the type and the dimensions ask for: one data field, its length right, every
-number within its type.
+Data is accepted only if it fits type and dimensions exactly: one data field of the right length, with every number
+within its type.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ DTYPES = {
     TensorProto.UINT64: "uint64",
     TensorProto.BOOL: "bool",
 }
-"""sateen's name of each ONNX element type that it has."""
+"""sateen's name of each supported ONNX element type."""
 
 ELEMENT_TYPES = {DType.of(name): code for code, name in DTYPES.items()}
 
 SCHEMA_NAMES = {DType.of(name): f"tensor({TensorProto.DataType.Name(code).lower()})" for code, name in DTYPES.items()}
-"""How operator schemas write the type of a tensor."""
+"""The notation of tensor types in operator schemas."""
 
 _FIELDS = {
     TensorProto.FLOAT: "float_data",
@@ -60,7 +60,7 @@ _BIT_PATTERNS = {
 
 
 def dtype_of(element_type: int, what: str) -> DType:
-    """sateen's element type. Raises FrontendError for one that it does not have."""
+    """sateen's element type. Raises FrontendError for an unsupported one."""
     if element_type not in DTYPES:
         known = TensorProto.DataType.items()
         name = next((name.lower() for name, code in known if code == element_type), str(element_type))
@@ -81,9 +81,9 @@ def tensor_bytes(tensor: TensorProto, what: str) -> int:
 
 
 def to_array(tensor: TensorProto, folder: Path | None, what: str, limit: int, raw: memoryview | None = None) -> Array:
-    """The data of a tensor, of its own element type; `raw` is raw data that the message is without.
+    """The data of a tensor, of its own element type; `raw` is raw data that was cut out of the message.
 
-    Raises FrontendError where it is not what the type asks for.
+    Raises FrontendError if it does not fit the type.
     """
     size = tensor_bytes(tensor, what)
     if size > limit:

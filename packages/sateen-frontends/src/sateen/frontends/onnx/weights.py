@@ -1,7 +1,6 @@
-"""Cuts the data of large initialisers out of a serialised model, so that it stays where the file was read to.
-
-protobuf would copy it twice, once as it parses and once when it is asked for. The rest of the model is for protobuf to
-judge: bytes in which anything is out of the ordinary are left as they are.
+"""Cuts the data of large initialisers out of a serialised model, so that it stays where it was read. protobuf would
+copy it twice, once during parsing and once on access. protobuf parses the rest of the model; bytes with anything
+unusual are left as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from onnx import GraphProto, ModelProto, TensorProto
 from sateen.frontends.core.wire_format import LENGTH_DELIMITED, Field, UnusualError, fields_of
 
 LEAST_MODEL_BYTES = 16 << 20
-"""The least bytes of a model from which data is cut out; smaller ones are parsed as fast."""
+"""The least bytes of a model from which data is cut out; smaller ones parse as fast without that."""
 LEAST_BYTES = 1 << 16
 """The least bytes of data that is cut out."""
 
@@ -22,7 +21,7 @@ _MOST_FIELDS, _MOST_TENSOR_FIELDS = 200_000, 64
 
 
 def cut_weights(data: bytes, least_bytes: int = LEAST_BYTES) -> tuple[bytes, dict[int, memoryview]]:
-    """A serialised model without the raw data of its graph's large initialisers, and that data by their positions."""
+    """A serialised model without the raw data of its graph's large initialisers, and that data by position."""
     try:
         graph = _only(fields_of(data, 0, len(data), _MOST_FIELDS), ModelProto.GRAPH_FIELD_NUMBER)
         pieces, weights = ([], {}) if graph is None else _without_weights(data, graph, least_bytes)
@@ -37,7 +36,7 @@ def cut_weights(data: bytes, least_bytes: int = LEAST_BYTES) -> tuple[bytes, dic
 def _without_weights(
     data: bytes, graph: Field, least_bytes: int
 ) -> tuple[list[bytes | memoryview], dict[int, memoryview]]:
-    """The content of a graph in pieces, and what was cut out of it."""
+    """The content of a graph in pieces, and the data cut out of it."""
     view, kept = memoryview(data), graph.content
     pieces: list[bytes | memoryview] = []
     weights: dict[int, memoryview] = {}
@@ -60,7 +59,7 @@ def _without_weights(
 
 
 def _only(fields: Iterator[Field], number: int) -> Field | None:
-    """The field of a number. Raises UnusualError where there are several, and for one without a length."""
+    """The field with a number. Raises UnusualError if there are several, or if it has no length."""
     found = None
     for field in fields:
         if field.number == number:

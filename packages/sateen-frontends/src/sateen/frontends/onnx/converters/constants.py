@@ -1,4 +1,4 @@
-"""Operators that give data whatever the values of their inputs."""
+"""Operators that give the same data for any values of their inputs."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _SPELLING = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 
 def einsum(node: OnnxNode) -> Operand:
-    """Operands are joined from the left; what no other operand and not the result names is summed before.
+    """Operands are joined from the left; a label that neither another operand nor the result has is summed before.
 
     The axes that `...` stands for are labelled by numbers from the last one on.
     """
@@ -76,7 +76,7 @@ class _Named:
 
 
 def _contradiction(label: str, one: Dim, other: Dim) -> FrontendError:
-    """What is said of a label that stands for two extents. Raises UnsupportedError where sizes may make them one."""
+    """The error about a label that stands for two extents. Raises UnsupportedError if sizes may make them equal."""
     require_bound(symbols_of(one, other), f"label {label!r}, which stands for extents {one} and {other},")
     return FrontendError(f"label {label!r} stands for extents {one} and {other}")
 
@@ -91,7 +91,7 @@ class _Product:
         return self.node.step(op, *values)
 
     def named(self, value: Value, term: list[str], extents: dict[str, Dim]) -> _Named:
-        """An operand under its labels; of axes with one label only the diagonal is left."""
+        """An operand with its labels; of axes with the same label only the diagonal is left."""
         labels = tuple(term)
         while len(set(labels)) < len(labels):
             label = next(one for one in labels if labels.count(one) > 1)

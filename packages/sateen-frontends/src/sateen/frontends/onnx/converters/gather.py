@@ -68,7 +68,7 @@ def _tensor_scatter(node: OnnxNode) -> Operand:
 
 
 def _compress(node: OnnxNode) -> Operand:
-    """The slices for which a known condition holds, which may be shorter than the axis."""
+    """The slices for which a known condition holds; the condition may be shorter than the axis."""
     chosen = np.flatnonzero(node.constant(1))
     given = node.attribute("axis")
     data = node.value(0)
@@ -82,7 +82,7 @@ def _compress(node: OnnxNode) -> Operand:
 
 
 def _non_zero(node: OnnxNode) -> Operand:
-    """The places of what is not zero, an axis a row; how many there are must be known."""
+    """The indices of nonzero elements, one row per axis; their number must be known."""
     return node.evaluated(np.array(np.nonzero(np.atleast_1d(node.constant(0))), np.int64))
 
 

@@ -41,7 +41,7 @@ def _dequantize(node: OnnxNode) -> Operand:
 
 
 def _quantize(node: OnnxNode) -> Operand:
-    """x / scale to the nearest integer, ties to even, + zero point, limited to what the type holds."""
+    """x / scale to the nearest integer, ties to even, + zero point, limited to the range of the type."""
     target = node.dtype(2) if node.has(2) else _type_named(node, "output_dtype", DType.of("uint8"))
     if node.dtype(0) != node.dtype(1) or _type_named(node, "precision", node.dtype(1)) != node.dtype(1):
         raise UnsupportedError("division in another type than that of input and scale is not supported")
@@ -52,12 +52,12 @@ def _quantize(node: OnnxNode) -> Operand:
 
 
 def _factors(node: OnnxNode) -> list[Value]:
-    """Data, scale and, where there is one, zero point."""
+    """Data, scale and, if there is one, zero point."""
     return [node.value(index) for index in (0, 1, 2) if node.has(index)]
 
 
 def _parts(node: OnnxNode) -> tuple[int, int]:
-    """The axis that scales and zero points go along, and of how many indices each is; 0, 0: one is for all."""
+    """The axis of scales and zero points, and the number of indices that share each; 0, 0: one is for all."""
     data = node.static_shape(0)
     for index in (1, 2):
         if node.has(index) and not _is_single(node, index):
@@ -126,7 +126,8 @@ def _centred_image(node: OnnxNode, index: int, zero_index: int) -> Value:
 
 
 def _centred_weight(node: OnnxNode, index: int, zero_index: int) -> Value:
-    """A weight of bytes less its zero point, one for all or one per output channel: as it is where that is 0."""
+    """A weight of bytes less its zero point, one for all or one per output channel; the weight as it is if that is
+    0."""
     weight = node.value(index)
     if not node.has(zero_index) or _is_zero(node, zero_index):
         return weight
@@ -149,7 +150,7 @@ def _by_channel(node: OnnxNode, index: int, inner: int) -> Value:
 def _centred(node: OnnxNode, index: int, zero_index: int, *, rows: bool) -> Value:
     """A matrix of integers less its zero point, one for all or one per row (per column).
 
-    As int32; the right one stays as it is where its zero point is 0.
+    As int32; the right one stays as it is if its zero point is 0.
     """
     if node.rank(index) < 2:
         raise UnsupportedError("vectors are not supported")

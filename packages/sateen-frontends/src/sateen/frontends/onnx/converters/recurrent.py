@@ -25,7 +25,7 @@ _PARAMETERS = {
     "Tanh": 0,
     "ThresholdedRelu": 1,
 }
-"""How many of alpha and beta an activation takes."""
+"""The number of values (alpha, beta) that an activation takes."""
 
 _NAMES = {name.lower(): name for name in _PARAMETERS}
 

@@ -31,7 +31,7 @@ def _reduction(make: Callable[[tuple[int, ...], bool], Operator]) -> Converter:
 
 
 def _reduced_axes(node: OnnxNode) -> tuple[int, ...]:
-    """The axes of a reduction: all where none are given, unless it says that this means none."""
+    """The axes of a reduction: all if none are given, unless an attribute says that this means none."""
     rank = node.rank(0)
     given = node.setting("axes", 1)
     if given:

@@ -20,7 +20,8 @@ LARGEST_SCALE = 1 << 24
 """The integer up to which float32 holds all integers."""
 
 MOST_PARTS = 64
-"""Of a scale that multiplies an open dimension; the product with another, such as 1.3, is rounded before it is cut."""
+"""The largest denominator of a scale that multiplies an open dimension; the product with another, such as 1.3, is
+rounded before it is cut."""
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic"}
 
@@ -58,7 +59,7 @@ def _resize(node: OnnxNode) -> Operand:
 
 
 def _numbers(node: OnnxNode, index: int) -> tuple[Any, ...] | None:
-    """What an optional input holds; exporters write absence as an empty tensor, too."""
+    """The numbers of an optional input; some exporters write an absent one as an empty tensor."""
     if not node.has(index):
         return None
     data = node.data(index)
@@ -101,7 +102,7 @@ def _per_axis(values: tuple[Any, ...], axes: tuple[int, ...], rank: int, other: 
 def _factors_of_sizes(
     node: OnnxNode, sizes: tuple[Any, ...], axes: tuple[int, ...], shape: tuple[Dim, ...]
 ) -> tuple[tuple[float, ...], tuple[Dim, ...]]:
-    """Scales, none where they are the ratios of open dimensions, and sizes of each axis; keep_aspect_ratio_policy makes
+    """Scales (None if they are the ratios of open dimensions) and sizes of each axis; keep_aspect_ratio_policy makes
     the scales of the resized axes one."""
     policy = node.text("keep_aspect_ratio_policy") if node.knows("keep_aspect_ratio_policy") else "stretch"
     if 0 in shape:

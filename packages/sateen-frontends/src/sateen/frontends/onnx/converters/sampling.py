@@ -1,4 +1,4 @@
-"""Operators that read data between its elements, and those that put windows back to where they came from."""
+"""Operators that read data between its elements, and those that put windows back to their places."""
 
 from __future__ import annotations
 

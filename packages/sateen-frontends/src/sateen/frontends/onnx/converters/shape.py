@@ -28,7 +28,7 @@ from sateen.topi.dimensions import divided, least, listed, may_be_at_least, prod
 from sateen.topi.types import MOST_DIMENSIONS
 
 FARTHEST = (1 << 31) - 1
-"""A start or end of a slice that means the end of an axis whose extent is not known, and the longest step there."""
+"""A start or end of a slice that means the end of an axis of unknown extent, and the longest step there."""
 
 
 def _reshape_to(node: OnnxNode, extents: tuple[Dim, ...]) -> Operand:
@@ -113,7 +113,7 @@ def _transpose(node: OnnxNode) -> Operand:
 
 
 def _concat(node: OnnxNode) -> Operand:
-    """The axis is 1 where opset 1 to 3 leave it out."""
+    """The axis is 1 if a model of opset 1 to 3 leaves it out."""
     axis = normal_axis(1 if node.attribute("axis") is None else node.integer("axis"), node.rank(0))
     return node.result(ops.Concat(axis=axis), *node.values())
 
@@ -177,9 +177,9 @@ def _resolved_slice(node: OnnxNode) -> tuple[list[Dim], list[Dim], list[int]]:
 
 
 def _clamped(place: Dim, extent: Dim, step: int, is_end: bool = False) -> Dim:
-    """A start or end of a slice, counted from the end where it is negative, within the places of the axis.
+    """A start or end of a slice, counted from the end if negative, limited to the axis.
 
-    Raises InferenceError where the sizes decide whether it is within.
+    Raises InferenceError if the sizes decide whether it is within.
     """
     low, high = (0, extent) if step > 0 else (-1 if is_end or extent == 0 else 0, extent - 1)
     if isinstance(place, int) and not isinstance(extent, int) and abs(place) >= FARTHEST:
@@ -236,7 +236,7 @@ def _pad(node: OnnxNode) -> Operand:
 
 
 def _padded_with(node: OnnxNode, op: ops.Pad) -> Operand:
-    """Data padded with a number that is computed at run time, which goes to where a padded mask of ones has zeros."""
+    """Data padded with a number that is computed at run time, which goes where a padded mask of ones has zeros."""
     ones = node.step(ops.BroadcastTo(shape=node.shape(0)), node.literal(1, DType.of("uint8")))
     inside = node.step(Cast(dtype=DType.of("bool")), node.step(op, ones))
     value = node.value(2) if not node.rank(2) else node.step(ops.Reshape(shape=()), node.value(2))
@@ -333,8 +333,8 @@ def _range(node: OnnxNode) -> Operand:
 
 
 def _range_to_dimension(node: OnnxNode) -> Operand:
-    """Integers up to a limit that is open, which are sums of as many deltas. Raises InferenceError where sizes decide
-    whether there are any."""
+    """Integers up to an open limit, as cumulative sums of deltas. Raises InferenceError if sizes decide whether there
+    are any."""
     start, delta = node.scalar(0), node.scalar(2)
     room = node.data(1).reshape(()).item() - start
     if delta < 1 or room < 0:

@@ -52,7 +52,8 @@ def _transformed(node: OnnxNode, data: Value, length: int, inverse: bool, onesid
 
 
 def _matrix(count: int, parts: int, length: int, inverse: bool, onesided: bool) -> Array:
-    """What a transform makes of `count` numbers: rows are their parts, one or two each, columns those of the result."""
+    """The matrix of a transform of `count` numbers: rows are their parts, one or two each, columns those of the
+    result."""
     units = np.eye(count)
     basis = units.astype(complex) if parts == 1 else np.stack([units, 1j * units], axis=1).reshape(-1, count)
     if inverse and onesided:

@@ -50,7 +50,7 @@ class Window:
 
 
 def _window(node: OnnxNode, kernel: tuple[int, ...]) -> Window:
-    """The window with `kernel`, its pads as given or all zero where auto_pad decides them."""
+    """The window with `kernel`, and pads as given, or all zero if auto_pad decides them."""
     rank = len(kernel)
     strides = node.optional_integers("strides") or (1,) * rank
     dilations = node.optional_integers("dilations") or (1,) * rank
@@ -102,7 +102,7 @@ def _pads(node: OnnxNode, window: Window) -> tuple[int, ...]:
 
 
 def _strides(node: OnnxNode, window: Window, pads: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides no longer than the padded data: a longer one leads to no further window, and positions would overflow."""
+    """Strides limited to the padded data: a longer one gives no further window, and positions would overflow."""
     spatial, rank = node.shape(0)[2:], len(window.kernel)
     return tuple(
         min(stride, extent + pads[i] + pads[rank + i]) if isinstance(extent, int) and extent > 0 else stride
@@ -119,7 +119,7 @@ def _kernel_of_weight(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
 
 
 def convolution(node: OnnxNode, weight: int = 1) -> Conv:
-    """The convolution of input 0 with the weight that is input `weight`, as the attributes have it."""
+    """The convolution of input 0 with the weight in input `weight`, with the node's attributes."""
     window = _window(node, _kernel_of_weight(node, weight))
     pads = _pads(node, window)
     return Conv(
@@ -132,7 +132,7 @@ def _conv(node: OnnxNode) -> Operand:
 
 
 def _conv_transpose(node: OnnxNode) -> Operand:
-    """output_shape, or SAME (extent * stride), decide the pads; what is odd of them lies at the end for SAME_UPPER only
+    """output_shape, or SAME (extent * stride), decide the pads; an odd pad goes to the end for SAME_UPPER only
     (ONNX ConvTranspose). An output_shape beyond the last window is filled at the end."""
     window = _window(node, _kernel_of_weight(node))
     rank = len(window.kernel)
@@ -179,7 +179,7 @@ def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[i
 
 
 def _max_pool(node: OnnxNode) -> Operand | tuple[Operand, ...]:
-    """The second output are positions, as if all of the data were one row."""
+    """The second output holds positions, as if all of the data were one row."""
     window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)
     op = MaxPool(
@@ -219,13 +219,13 @@ def _lp_pool(node: OnnxNode) -> Operand:
 
 
 def _widened_sizes(node: OnnxNode, data: Value) -> Value:
-    """|x| in float32 where x has 16 bits, as powers of it leave its range."""
+    """|x| in float32 if x has 16 bits, since its powers may leave the range."""
     size, dtype = node.step(Abs(), data), data.type.dtype
     return node.step(Cast(dtype=DType.of("float32")), size) if dtype.bits == 16 else size
 
 
 def _narrowed(node: OnnxNode, op: Operator, *operands: Value) -> Operand:
-    """The node's result: that of `op`, in the type of the node's input."""
+    """The node's result: the result of `op`, in the type of the node's input."""
     wanted = node.dtype(0)
     if operands[0].type.dtype == wanted:
         return node.result(op, *operands)
@@ -233,7 +233,7 @@ def _narrowed(node: OnnxNode, op: Operator, *operands: Value) -> Operand:
 
 
 def _widened(pads: tuple[int, ...], window: Window, spatial: tuple[int, ...]) -> tuple[int, ...]:
-    """Pads with what a last window of ceil_mode reaches beyond them."""
+    """Pads, enlarged by the part of a last window of ceil_mode that exceeds them."""
     rank, shape = len(spatial), TopiWindow(window.kernel, window.strides, pads, window.dilations)
     ends = [
         max(pads[rank + d], (count - 1) * window.strides[d] + window.reaches[d] - pads[d] - spatial[d])
@@ -260,7 +260,7 @@ def _global_lp_pool(node: OnnxNode) -> Operand:
 
 
 def _average_pool(node: OnnxNode) -> Operand:
-    """Padding counts where count_include_pad says so, as of opset 7."""
+    """Padding counts if count_include_pad says so, as of opset 7."""
     window = _window(node, node.integers("kernel_shape"))
     pads = _pads(node, window)
     op = AveragePool(
