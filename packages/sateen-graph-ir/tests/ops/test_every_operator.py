@@ -21,6 +21,7 @@ from sateen.graph_ir.evaluate.by_definition import evaluate_op
 from sateen.graph_ir.ir import Dim, Symbol, TensorType, why_different
 from sateen.graph_ir.ops import (
     ConvertLayout,
+    CopyTo,
     Fused,
     broadcast,
     control,
@@ -193,6 +194,7 @@ CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     (control.Loop(STEP, 3, 1), (f(3),)),
     (control.While(UNTIL), (i(5, 6), np.array(True), f(3))),
     (ConvertLayout(), (f(*IMAGE),)),
+    (CopyTo("cpu"), (f(*IMAGE),)),
     (Fused(GROW), (f(3),)),
 ]
 """Operators and arguments."""

@@ -19,6 +19,7 @@ from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Observer, Pipeline, default_pipeline, nothing_known, run_pipeline
 from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.graph_ir.passes.lift_parameters import lift_parameters
+from sateen.graph_ir.passes.require_host import require_host
 from sateen.graph_ir.passes.require_sizes import require_sizes
 from sateen.graph_ir.passes.use_lowerings import use_lowerings
 from sateen.graph_ir.tune import Records
@@ -70,7 +71,7 @@ def lowered(
     denormals: str = "keep",
 ) -> LoweredNetwork:
     """What `build` does before it generates code: the passes, then `lower_network`; its options mean the same."""
-    first = (partial(bind_dims, dims=dims), require_sizes)
+    first = (partial(bind_dims, dims=dims), require_sizes, require_host)
     known = nothing_known if records is None else records.best(target)
     passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
     last = partial(use_lowerings, operators=operators, kind=target.kind)

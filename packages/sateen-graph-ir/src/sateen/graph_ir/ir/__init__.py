@@ -1,7 +1,7 @@
 """Graphs: values, nodes, their builder and rewriter, their text, and what holds of each."""
 
 from sateen.graph_ir.ir.builder import GraphBuilder
-from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer, note_node
+from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, infer, note_node
 from sateen.graph_ir.ir.op_set import OpSet
 from sateen.graph_ir.ir.parser import parse_graph
 from sateen.graph_ir.ir.problem import Problem, parse_problem
@@ -20,6 +20,7 @@ from sateen.graph_ir.ir.user_lowerings import ByFunction, Lowering
 from sateen.graph_ir.ir.verifier import verify_graph
 
 __all__ = [
+    "HOST",
     "Array",
     "ByFunction",
     "Dim",

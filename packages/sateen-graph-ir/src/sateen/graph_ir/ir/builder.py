@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer_at
+from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, device_of, infer_at
 from sateen.graph_ir.ir.types import TensorType
+from sateen.runtime.device import Device
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.topi.methods import Method
@@ -53,8 +54,9 @@ class GraphBuilder:
         for v in (*graph.inputs, *graph.parameters, *(o for node in graph.nodes for o in node.outputs)):
             self.unique(v.name)
 
-    def input(self, name: str, dtype: DType | str, shape: Sequence[Any]) -> Value:
-        return self.declare(Value(self.unique(name), TensorType.of(dtype, shape)))
+    def input(self, name: str, dtype: DType | str, shape: Sequence[Any], device: Device | str = HOST) -> Value:
+        """An input in memory of a device."""
+        return self.declare(Value(self.unique(name), TensorType.of(dtype, shape), Device.of(device)))
 
     def declare(self, value: Value) -> Value:
         """Take an existing value as an input."""
@@ -62,16 +64,16 @@ class GraphBuilder:
         self._given.add(value)
         return value
 
-    def parameter(self, name: str, data: Array) -> Value:
-        """A constant."""
+    def parameter(self, name: str, data: Array, device: Device | str = HOST) -> Value:
+        """A constant in memory of a device."""
         array = np.ascontiguousarray(data) if data.ndim else data
-        value = Value(self.unique(name), TensorType.of(DType.of(array.dtype), array.shape))
+        value = Value(self.unique(name), TensorType.of(DType.of(array.dtype), array.shape), Device.of(device))
         self._parameters[value] = array
         return value
 
-    def typed_parameter(self, name: str, type_: TensorType, data: Array) -> Value:
+    def typed_parameter(self, name: str, type_: TensorType, data: Array, device: Device = HOST) -> Value:
         """A constant whose data lies in memory as a layout says."""
-        value = Value(self.unique(name), type_)
+        value = Value(self.unique(name), type_, device)
         self._parameters[value] = data
         return value
 
@@ -106,7 +108,8 @@ class GraphBuilder:
                 self._require_own(v, f"input {i} of {op.op_name()}")
         types = infer_at(op, inputs, spans)
         given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
-        outputs = tuple(Value(self.unique(n), t) for n, t in zip(given, types, strict=True))
+        device = device_of(op, inputs)
+        outputs = tuple(Value(self.unique(n), t, device) for n, t in zip(given, types, strict=True))
         return self.append(Node(op.canonical(), tuple(inputs), outputs, spans, method)).outputs
 
     def keep_parameter(self, value: Value, data: Array) -> None:
@@ -165,8 +168,8 @@ class GraphBuilder:
         self._require_own(output, "alias")
         if input_ not in self._inputs:
             raise ArgumentError(f"alias: expected an input of the graph, found {_described(input_)}")
-        if output.type != input_.type:
-            raise InferenceError(f"alias: {output} is {output.type}, but {input_} is {input_.type}")
+        if (output.type, output.device) != (input_.type, input_.device):
+            raise InferenceError(f"alias: {output} is {output.declared}, but {input_} is {input_.declared}")
         holder = next((o for o, i in self._aliases.items() if i is input_ and o is not output), None)
         if holder is not None:
             raise InferenceError(f"alias: expected an input for each output, found {input_} for {holder} and {output}")

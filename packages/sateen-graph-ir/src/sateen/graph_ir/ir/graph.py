@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sateen.graph_ir.ir.types import TensorType
+from sateen.runtime.device import Device, cpu
 from sateen.runtime.display import counted, html_table, named, shortened, size
 from sateen.tensor_ir import Machine
 from sateen.topi import operators
@@ -24,20 +25,28 @@ from sateen.topi.schedules import Computation
 from sateen.topi.types import View
 
 Array = np.ndarray[Any, Any]
+HOST = cpu()
+"""The device whose code calls the network."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """A tensor in a graph. Identity is the object; names are unique within a graph."""
+    """A tensor in a graph, in memory of a device. Identity is the object; names are unique within a graph."""
 
     name: str
     type: TensorType
+    device: Device = HOST
+
+    @property
+    def declared(self) -> str:
+        """Its type, and its device where that is not the host: `float32[1, 3] on opencl(0)`."""
+        return str(self.type) if self.device == HOST else f"{self.type} on {self.device}"
 
     def __str__(self) -> str:
         return f"%{self.name}"
 
     def __repr__(self) -> str:
-        return f"Value({shortened(str(self))}: {self.type})"
+        return f"Value({shortened(str(self))}: {self.declared})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +176,19 @@ def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[
         error.add_note(f"in {span}")
     for v in inputs:
         if v is not None:
-            error.add_note(f"  {v}: {v.type}")
+            error.add_note(f"  {v}: {v.declared}")
+
+
+def device_of(op: Operator, inputs: Iterable[Value | None]) -> Device:
+    """The device of what an operator makes of values. Raises InferenceError where they are not where it needs them."""
+    return op.output_device([v.device for v in inputs if v is not None])
 
 
 def infer_at(op: Operator, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]) -> tuple[TensorType, ...]:
     try:
-        return infer(op, inputs)
+        types = infer(op, inputs)
+        device_of(op, inputs)
+        return types
     except Exception as error:
         note_node(error, inputs, spans)
         raise

@@ -13,10 +13,11 @@ from typing import Any, NoReturn, TypeVar, get_type_hints
 
 import numpy as np
 
-from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer
+from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, device_of, infer
 from sateen.graph_ir.ir.op_set import OpSet
 from sateen.graph_ir.ir.text import WORD
 from sateen.graph_ir.ir.types import Dim, Dimension, TensorType
+from sateen.runtime.device import Device
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, ExpressionError, SateenError
 from sateen.tensor_ir.ir import ParseError
@@ -119,6 +120,7 @@ class _Line:
 
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_DEVICE = re.compile(r"\w+(?:\(\d+\))?")
 _NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"-?(?:inf\b|\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.]))")
 _OPEN_DIMENSION = re.compile(r"-?(?:\?|[0-9]+ ?(?:[*+]|//|- ))|-\(")
@@ -222,12 +224,13 @@ class _Body:
             block.expect("graph")
             attributes[name] = self.parser.graph(block)
         op = _make(line, start, op_class, attributes)
-        types = [t for _, t in declared]
+        types = [t for _, t, _ in declared]
         if None in types:
             types = list(_infer(line, op, inputs))
             if len(types) != len(declared):
                 line.fail(f"{len(types)} outputs of {op.op_name()}", line.indent)
-        outputs = tuple(Value(n, t) for (n, _), t in zip(declared, types, strict=True) if t is not None)
+        placed = device_of(op, inputs) if None in (d for _, _, d in declared) else HOST
+        outputs = tuple(Value(n, t, d or placed) for (n, _, d), t in zip(declared, types, strict=True) if t is not None)
         self.values.update((v.name, v) for v in outputs)
         self.nodes.append(Node(op, tuple(inputs), outputs, spans, method))
 
@@ -244,12 +247,25 @@ class _Body:
     def declaration(self, line: _Line) -> Value:
         name = self.new_name(line)
         line.expect(":")
-        value = self.values[name] = Value(name, tensor_type(line))
+        value = self.values[name] = Value(name, tensor_type(line), self.device(line) or HOST)
         return value
 
-    def result(self, line: _Line) -> tuple[str, TensorType | None]:
+    def result(self, line: _Line) -> tuple[str, TensorType | None, Device | None]:
         name = self.new_name(line)
-        return name, tensor_type(line) if line.accept(":") else None
+        if not line.accept(":"):
+            return name, None, None
+        return name, tensor_type(line), self.device(line) or HOST
+
+    def device(self, line: _Line) -> Device | None:
+        """What follows `on`, such as opencl(0)."""
+        if not line.accept("on"):
+            return None
+        start = line.position
+        text = line.take(_DEVICE) or ""
+        try:
+            return Device.of(text)
+        except ArgumentError:
+            line.fail("a device such as opencl(0)", start)
 
     def known(self, line: _Line) -> Value:
         start = line.position

@@ -50,7 +50,7 @@ class GraphRewriter:
             for a, b in zip(inputs, node.inputs, strict=True)
         )
         types = tuple(o.type for o in node.outputs) if same else infer_at(node.op, inputs, node.spans)
-        outputs = tuple(o if o.type == t else Value(o.name, t) for o, t in zip(node.outputs, types, strict=True))
+        outputs = tuple(o if o.type == t else replace(o, type=t) for o, t in zip(node.outputs, types, strict=True))
         self.put(node, inputs, outputs)
 
     def insert(
@@ -147,7 +147,7 @@ class GraphRewriter:
 
 
 def _renamed(graph: Graph, names: Mapping[Value, str]) -> Graph:
-    new = {v: Value(name, v.type) for v, name in names.items()}
+    new = {v: replace(v, name=name) for v, name in names.items()}
     nodes = tuple(
         replace(n, inputs=tuple(v and new.get(v, v) for v in n.inputs), outputs=tuple(new.get(v, v) for v in n.outputs))
         if not new.keys().isdisjoint((*n.inputs, *n.outputs))

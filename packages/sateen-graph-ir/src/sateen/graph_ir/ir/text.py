@@ -133,7 +133,7 @@ class _Printer:
             yield f"{inner}alias {self.name(output)} = {self.name(input_)}"
 
     def declare(self, value: Value) -> str:
-        return f"{self.name(value)}: {value.type}"
+        return f"{self.name(value)}: {value.declared}"
 
     def node(self, node: Node) -> str:
         inputs = ["none" if v is None else self.name(v) for v in node.inputs]

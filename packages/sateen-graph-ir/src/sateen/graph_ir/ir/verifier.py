@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.ir.graph import Graph, Node, Value, infer, note_node
+from sateen.graph_ir.ir.graph import Graph, Node, Value, device_of, infer, note_node
 from sateen.graph_ir.ir.text import subgraphs
 from sateen.runtime.errors import InferenceError
 
@@ -46,10 +46,11 @@ def verify_graph(graph: Graph) -> None:
     if len(set(graph.aliases.values())) < len(graph.aliases):
         raise InferenceError(f"graph {graph.name!r}: expected an input for each output in aliases, found one twice")
     for output, input_ in graph.aliases.items():
-        if output not in graph.outputs or input_ not in graph.inputs or output.type != input_.type:
+        is_pair = output in graph.outputs and input_ in graph.inputs
+        if not is_pair or (output.type, output.device) != (input_.type, input_.device):
             raise InferenceError(
-                f"alias: expected an output and an input of one type, found {output}: {output.type} "
-                f"and {input_}: {input_.type}"
+                f"alias: expected an output and an input of one type, found {output}: {output.declared} "
+                f"and {input_}: {input_.declared}"
             )
 
 
@@ -58,12 +59,14 @@ def _verify_node(node: Node, known: set[Value]) -> None:
     for v in node.inputs:
         if v is not None:
             _require_known(v, known, f"input of {name}")
-    types = infer(node.op, node.inputs)
+    types, device = infer(node.op, node.inputs), device_of(node.op, node.inputs)
     if len(types) != len(node.outputs):
         raise InferenceError(f"{name}: expected {len(types)} outputs, found {len(node.outputs)}")
     for v, t in zip(node.outputs, types, strict=True):
         if (v.type.dtype, v.type.shape) != (t.dtype, t.shape) or t.layout not in (None, v.type.layout):
             raise InferenceError(f"{name}: {v} is {v.type}, inferred {t}")
+        if v.device != device:
+            raise InferenceError(f"{name}: {v} is on {v.device}, inferred {device}")
 
 
 def _require_known(value: Value, known: set[Value], role: str) -> None:

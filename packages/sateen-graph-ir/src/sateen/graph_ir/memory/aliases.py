@@ -25,7 +25,7 @@ def copy_early_outputs(graph: Graph, overwritable: Mapping[Node, Sequence[Value]
         return graph
     names = GraphBuilder()
     names.reserve(graph)
-    beside = {v: Value(names.unique(v.name), v.type) for v in early}
+    beside = {v: replace(v, name=names.unique(v.name)) for v in early}
     nodes = [
         replace(
             node,

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.ir import Graph, Node, Value
+from sateen.graph_ir.ir import HOST, Graph, Node, Value
 from sateen.graph_ir.memory.views import View, find_views, place_of
 from sateen.graph_ir.ops import Control
+from sateen.runtime import Device
 from sateen.runtime.display import size
 from sateen.tensor_ir.targets import WIDEST_VECTOR
 
@@ -39,16 +40,28 @@ class MemoryPlan:
     workspace: Mapping[Value, int]
     scratch: Mapping[Node, tuple[int, ...]]
     """In the workspace: where each piece of storage begins that a node needs while it runs."""
-    workspace_bytes: int
+    workspaces: Mapping[Device, int]
+    """The bytes of the workspace on each device."""
     parameters: Mapping[Value, int]
-    parameter_bytes: int
+    parameter_blocks: Mapping[Device, int]
+    """The bytes of the block of parameters on each device."""
     views: Mapping[Value, View]
     free: frozenset[Node]
     """Nodes with nothing to do: their values lie where they are needed."""
     bodies: Mapping[Graph, MemoryPlan]
     """Of the bodies of control nodes. Their workspace is the first piece of the node's storage."""
     least_bytes: int
-    """The most bytes that live at one time: what no plan can go below."""
+    """The most bytes that live at one time, on all devices: what no plan can go below."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The bytes of the workspace on the host."""
+        return self.workspaces.get(HOST, 0)
+
+    @property
+    def parameter_bytes(self) -> int:
+        """The bytes of the parameters on the host."""
+        return self.parameter_blocks.get(HOST, 0)
 
     def __repr__(self) -> str:
         return f"MemoryPlan(workspace {size(self.workspace_bytes)}, parameters {size(self.parameter_bytes)})"
@@ -93,41 +106,56 @@ def plan_memory(
     `scratch` is the bytes that nodes need while they run. Control nodes, whose bodies are planned with them, need what
     these take, and memory for each value that iterations hand on. A node's output may lie in the memory of an
     `overwritable` input that is as large; it does so if nothing else needs that memory any more. What lives at the
-    same time does not overlap otherwise.
+    same time does not overlap otherwise. Each device has its own memory.
     """
     found = find_views(graph)
     views = dict(found.views)
     _overwrite(graph, overwritable or {}, views)
     values = _blocks(graph, views)
+    devices = {block: root.device for root, block in values.items()}
     bodies: dict[Graph, MemoryPlan] = {}
     storage = dict(scratch or {})
     for node in graph.nodes:
         if isinstance(node.op, Control):
             plans = {body: plan_memory(body, scratch, overwritable) for body in node.op.bodies}
-            storage[node] = (max(p.workspace_bytes for p in plans.values()), *(v.type.bytes for v in node.op.state))
+            device = _device_of(node)
+            inside = max(p.workspaces.get(device, 0) for p in plans.values())
+            storage[node] = (inside, *(v.type.bytes for v in node.op.state))
             bodies.update(plans)
     pieces = {
         node: tuple(_Block((_Part(0, _aligned(size), position, position),)) for size in storage.get(node, ()))
         for position, node in enumerate(graph.nodes)
     }
-    blocks = [*values.values(), *(block for own in pieces.values() for block in own)]
-    places = _place(blocks)
+    devices |= {block: _device_of(node) for node, own in pieces.items() for block in own}
+    places: dict[_Block, int] = {}
+    workspaces, least = {}, 0
+    for device in dict.fromkeys(devices.values()):
+        blocks = [block for block in devices if devices[block] == device]
+        found_places = _place(blocks)
+        places |= found_places
+        workspaces[device] = _end(found_places)
+        least += _most_alive(blocks)
     parameters: dict[Value, int] = {}
-    end = 0
+    ends: dict[Device, int] = {}
     for value in graph.parameters:
-        parameters[value] = end
-        end += _aligned(value.type.bytes)
+        parameters[value] = ends.get(value.device, 0)
+        ends[value.device] = parameters[value] + _aligned(value.type.bytes)
     return MemoryPlan(
         {v: places[block] for v, block in values.items()},
         {node: tuple(places[block] for block in own) for node, own in pieces.items() if own},
-        _end(places),
+        workspaces,
         parameters,
-        end,
+        ends,
         {v: place_of(v, views) for v in views},
         found.free,
         bodies,
-        _most_alive(blocks),
+        least,
     )
+
+
+def _device_of(node: Node) -> Device:
+    """Where a node's storage lies: with its outputs."""
+    return node.outputs[0].device
 
 
 def _aligned(size: int) -> int:
@@ -153,7 +181,7 @@ def _overwrite(graph: Graph, overwritable: Mapping[Node, Sequence[Value]], views
             readers = [place_of(u, views).source for u in node.inputs if u is not None].count(root)
             if output in views or not is_whole or not outside.isdisjoint((root, output)) or readers > 1:
                 continue
-            if last[root] is node:
+            if last[root] is node and root.device == output.device:
                 views[output] = View(root, 0)
                 last[root] = last[output]
 

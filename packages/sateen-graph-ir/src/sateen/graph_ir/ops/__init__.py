@@ -88,6 +88,7 @@ from sateen.graph_ir.ops.norm import (
     LayerNormalization,
     LpNormalization,
 )
+from sateen.graph_ir.ops.placement import CopyTo
 from sateen.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
 from sateen.graph_ir.ops.quantize import Dequantize, Quantize
 from sateen.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
@@ -166,6 +167,7 @@ __all__ = [
     "Conv",
     "ConvTranspose",
     "ConvertLayout",
+    "CopyTo",
     "Cos",
     "Cosh",
     "CumProd",

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import Graph, GraphBuilder, Node, TensorType, Value
 from sateen.graph_ir.ops.element_wise import Identity
+from sateen.runtime import Device
 from sateen.topi.operators import Operator, require
 
 
@@ -24,6 +25,9 @@ class Fused(Operator):
             inputs == expected, self, f"body takes {', '.join(map(str, expected))}, found {', '.join(map(str, inputs))}"
         )
         return tuple(v.type for v in self.body.outputs)
+
+    def output_device(self, inputs: Sequence[Device]) -> Device:
+        return self.body.outputs[0].device
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return self.body.operations()

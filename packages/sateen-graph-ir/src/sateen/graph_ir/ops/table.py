@@ -20,6 +20,7 @@ from sateen.graph_ir.ops import (
 )
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.ops.layout import ConvertLayout
+from sateen.graph_ir.ops.placement import CopyTo
 
 OPS = OpSet.of(
     *element_wise.OPS,
@@ -38,6 +39,7 @@ OPS = OpSet.of(
     *quantize.OPS,
     *control.OPS,
     ConvertLayout,
+    CopyTo,
     Fused,
 )
 """Every operator that ships, by name."""

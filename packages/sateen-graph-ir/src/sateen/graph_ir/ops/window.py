@@ -25,7 +25,7 @@ class Windowed(Operator):
     def canonical(self) -> Self:
         """Attributes of neutral numbers alone are empty.
 
-            conv(%x, %w) {strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1)}  =>  conv(%x, %w) {pads=(1, 1, 1, 1)}
+        conv(%x, %w) {strides=(1, 1), pads=(1, 1, 1, 1), dilations=(1, 1)}  =>  conv(%x, %w) {pads=(1, 1, 1, 1)}
         """
         spelt = {name: () for name, value in self.attributes().items() if _is_neutral(name, value)}
         return replace(self, **spelt) if spelt else self  # type: ignore[type-var]

@@ -37,7 +37,7 @@ def _bound_graph(graph: Graph, dims: Mapping[str, int]) -> Graph:
 
 def _bound_value(value: Value, dims: Mapping[str, int]) -> Value:
     type_ = value.type.bind(dims)
-    return value if type_ == value.type else Value(value.name, type_)
+    return value if type_ == value.type else replace(value, type=type_)
 
 
 def _bound_node(node: Node, dims: Mapping[str, int]) -> Node:

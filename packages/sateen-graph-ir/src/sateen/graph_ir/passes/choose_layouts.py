@@ -70,7 +70,7 @@ class _Rewriter:
         if layout is None:
             return value
         name = self.rewriter.builder.unique(value.name) if value in self.graph.outputs else value.name
-        return Value(name, in_layout(value.type, layout))
+        return Value(name, in_layout(value.type, layout), value.device)
 
     def in_layout(self, value: Value, layout: Layout | None) -> Value:
         """The value, converted where its layout is another."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sateen.graph_ir.ir import Graph, GraphBuilder, Node, Value
+from sateen.graph_ir.ir import Graph, GraphBuilder, Node
 from sateen.graph_ir.ops import Identity
 
 
@@ -21,7 +21,7 @@ def copy_outputs(graph: Graph) -> Graph:
         return graph
     names = GraphBuilder()
     names.reserve(graph)
-    copies = {v: Value(names.unique(v.name), replace(v.type, layout=None)) for v in given}
+    copies = {v: replace(v, name=names.unique(v.name), type=replace(v.type, layout=None)) for v in given}
     nodes = tuple(Node(Identity(), (v,), (copy,)) for v, copy in copies.items())
     return replace(
         graph,

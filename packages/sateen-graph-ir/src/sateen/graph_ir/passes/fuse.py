@@ -132,6 +132,8 @@ def _why_apart(
         return f"read {len(consumers)} times"
     first = consumers[0]
     name = first.op.op_name()
+    if any(v.device != value.device for v in (*first.outputs, *before.nodes[-1].inputs) if v is not None):
+        return "copied from device to device"
     if computed[first].kind > Kind.INJECTIVE:
         return f"{name} begins a kernel"
     if len(before.nodes[-1].outputs) != 1:

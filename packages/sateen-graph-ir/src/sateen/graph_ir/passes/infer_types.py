@@ -62,4 +62,4 @@ def _with_inputs(op: Operator, operands: Sequence[Value | None]) -> Operator:
 
 def _retyped(value: Value, inferred: TensorType) -> Value:
     type_ = inferred if inferred.layout is not None else replace(inferred, layout=value.type.layout)
-    return value if value.type == type_ else Value(value.name, type_)
+    return value if value.type == type_ else replace(value, type=type_)

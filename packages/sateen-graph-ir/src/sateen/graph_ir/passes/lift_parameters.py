@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sateen.graph_ir.ir import Array, Graph, GraphBuilder, Node, TensorType, Value
 from sateen.graph_ir.ops import Control
+from sateen.runtime import Device
 
 
 def lift_parameters(graph: Graph) -> Graph:
@@ -22,12 +23,14 @@ def lift_parameters(graph: Graph) -> Graph:
     names = GraphBuilder()
     names.reserve(graph)
     parameters = dict(graph.parameters)
-    known: dict[tuple[int, TensorType], Value] = {(id(data), v.type): v for v, data in parameters.items()}
+    known: dict[tuple[int, TensorType, Device], Value] = {
+        (id(data), v.type, v.device): v for v, data in parameters.items()
+    }
 
     def lifted(value: Value, data: Array) -> Value:
-        key = id(data), value.type
+        key = id(data), value.type, value.device
         if key not in known:
-            known[key] = Value(names.unique(value.name), value.type)
+            known[key] = replace(value, name=names.unique(value.name))
             parameters[known[key]] = data
         return known[key]
 
@@ -51,7 +54,7 @@ def _capturing(op: Control, values: list[Value]) -> Callable[[Graph], Graph]:
     def change(body: Graph) -> Graph:
         names = GraphBuilder()
         names.reserve(body)
-        added = [v if v in body.parameters else Value(names.unique(v.name), v.type) for v in values]
+        added = [v if v in body.parameters else replace(v, name=names.unique(v.name)) for v in values]
         return replace(op.with_captures(body, (*op.captures(body), *added)), parameters={})
 
     return change

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.memory import View, find_pieces, find_views, views_of
@@ -39,7 +40,7 @@ def _separated(node: Node, pieces: Sequence[View | None], rewriter: GraphRewrite
     inputs: list[Value | None] = []
     for v, piece in zip(rewriter.values(node.inputs), pieces, strict=True):
         if v is not None and piece is None:
-            copy = Value(rewriter.builder.unique(v.name), v.type)
+            copy = replace(v, name=rewriter.builder.unique(v.name))
             rewriter.builder.append(Node(Identity(), (v,), (copy,), node.spans))
             inputs.append(copy)
         else:

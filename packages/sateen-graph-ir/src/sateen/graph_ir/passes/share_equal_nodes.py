@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sateen.graph_ir.ir import Array, Graph, GraphRewriter, TensorType, Value
+from sateen.runtime import Device
 from sateen.topi.operators import Operator
 
 
@@ -34,10 +35,10 @@ def share_equal_nodes(graph: Graph) -> Graph:
 
 def _equal_parameters(graph: Graph) -> dict[Value, Value]:
     """For each parameter that an earlier one equals, bit by bit, that one."""
-    alike: dict[tuple[TensorType, bytes], list[Value]] = {}
+    alike: dict[tuple[TensorType, Device, bytes], list[Value]] = {}
     result = {}
     for v, data in graph.parameters.items():
-        earlier = alike.setdefault((v.type, data.flat[:16].tobytes()), [])
+        earlier = alike.setdefault((v.type, v.device, data.flat[:16].tobytes()), [])
         equal = next((e for e in earlier if np.array_equal(_bits(graph.parameters[e]), _bits(data))), None)
         if equal is None:
             earlier.append(v)

@@ -16,6 +16,7 @@ from sateen.graph_ir.ops import (
     Clip,
     Concat,
     Conv,
+    CopyTo,
     Dequantize,
     Divide,
     Identity,
@@ -42,8 +43,9 @@ def simplify(graph: Graph) -> Graph:
         %a = transpose(%x) {permutation=(0, 2, 3, 1)}; %b = transpose(%a) {permutation=(0, 3, 1, 2)}; %y = relu(%b)
         =>  %y = relu(%x)
 
-    - nodes that give their input: identity, cast, reshape, broadcast_to to the same type, transpose, slice, pad, tile
-      and concat that do nothing, + 0, - 0, * 1, / 1 (the sign of a zero may differ: docs/semantics.md)
+    - nodes that give their input: identity, cast, reshape, broadcast_to to the same type, copy_to its device,
+      transpose, slice, pad, tile and concat that do nothing, + 0, - 0, * 1, / 1 (the sign of a zero may differ:
+      docs/semantics.md)
     - powers of 1, 2, 3 and 0.5 become products and square roots (of which that of -inf is NaN: docs/semantics.md)
     - two of a kind become one: transposes, reshapes, slices, clips and relus, concats along one axis
     - a transpose that moves axes of size 1 only is a reshape
@@ -84,6 +86,10 @@ def _inserted(
 
 def _same_type(_rewriter: GraphRewriter, node: Node) -> Value | None:
     return _data(node) if _data(node).type == node.outputs[0].type else None
+
+
+def _same_device(_rewriter: GraphRewriter, node: Node) -> Value | None:
+    return _data(node) if _data(node).device == node.outputs[0].device else None
 
 
 def _reshape(rewriter: GraphRewriter, node: Node) -> Value | None:
@@ -272,6 +278,7 @@ def _sum(own: tuple[int, ...], added: tuple[int, ...]) -> tuple[int, ...]:
 _RULES: dict[type[Operator], Rule] = {
     Identity: _same_type,
     Cast: _same_type,
+    CopyTo: _same_device,
     BroadcastTo: _same_type,
     Tile: _same_type,
     Reshape: _reshape,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from sateen.runtime.device import Device, cpu
 from sateen.runtime.errors import InferenceError
 from sateen.tensor_ir import Machine
 from sateen.topi.methods import Candidate, Method
@@ -98,6 +99,16 @@ class Operator:
     def infer(self, *inputs: Any, **_: Any) -> tuple[TensorType, ...]:
         """The types of the outputs, for row-major types of the inputs. Raises InferenceError where those don't fit."""
         raise AssertionError(f"{type(self).__name__} gives no inference")
+
+    def output_device(self, inputs: Sequence[Device]) -> Device:
+        """The device of the outputs, given those of the present inputs: by default theirs, without any the host.
+
+        Raises InferenceError for inputs on several devices.
+        """
+        found = dict.fromkeys(inputs)
+        places = ", ".join(map(str, found))
+        require(len(found) <= 1, self, f"expected inputs on one device, found {places}; copy_to moves them")
+        return next(iter(found), cpu())
 
     def compute(self, *inputs: Any, **_: Any) -> Computation:
         """The computation over views of the inputs; keyword `outputs` is the types of the outputs, whose layouts it
