@@ -8,7 +8,7 @@ import pytest
 from sateen.graph_ir.compile import build, lower_network
 from sateen.graph_ir.ir import Array, Graph, GraphBuilder, Node, Value
 from sateen.graph_ir.judge import interpret
-from sateen.graph_ir.memory import MemoryPlan, View, plan_memory
+from sateen.graph_ir.memory import Location, MemoryPlan, plan_memory
 from sateen.graph_ir.memory import plan as memory
 from sateen.graph_ir.ops import Add, Concat, Exp, MatMul, Relu, Reshape, Sigmoid, Slice, Split
 from sateen.graph_ir.passes.separate_concat_inputs import separate_concat_inputs
@@ -80,7 +80,7 @@ class Simulation:
         return np.arange(self.count - int(np.prod(shape)), self.count).reshape(shape)
 
     def memory(self, value: Value) -> Array:
-        view = self.plan.views.get(value, View(value, 0))
+        view = self.plan.views.get(value, Location(value, 0))
         first = view.offset // 4
         if view.source not in self.outside:
             first += self.plan.workspace[view.source] // 4
@@ -106,8 +106,8 @@ class Simulation:
         assert all(map(self.is_intact, inputs)), f"inputs of {node.op}"
         for v in node.outputs:
             self.write(v, self.fresh(v))
-        overwritten = {self.plan.views.get(v, View(v, 0)) for v in node.outputs}
-        others = [v for v in inputs if self.plan.views.get(v, View(v, 0)) not in overwritten]
+        overwritten = {self.plan.views.get(v, Location(v, 0)) for v in node.outputs}
+        others = [v for v in inputs if self.plan.views.get(v, Location(v, 0)) not in overwritten]
         for offset in self.plan.scratch.get(node, ()):
             self.workspace[offset // 4 : offset // 4 + scratch // 4] = -2
         assert all(map(self.is_intact, (*others, *node.outputs))), f"outputs of {node.op}"
@@ -170,7 +170,7 @@ def test_a_dense_block_is_computed_in_place() -> None:
     graph = builder.finish()
     plan = plan_memory(graph)
     assert plan.free == {node for node in graph.nodes if isinstance(node.op, Concat | Slice)}
-    assert [plan.views[v] for v in (first, *parts)] == [View(value, 512 * i) for i in range(4)]
+    assert [plan.views[v] for v in (first, *parts)] == [Location(value, 512 * i) for i in range(4)]
     assert plan.workspace == {value: 0}
     assert plan.workspace_bytes == plan.least_bytes == 4 * 512
 
@@ -190,7 +190,7 @@ def test_an_output_takes_the_place_of_an_input_that_nothing_else_needs() -> None
     overwritable = {node: [v for v in node.inputs if v is not None] for node in graph.nodes}
     assert plan_memory(graph).workspace_bytes == 2 * 256
     plan = plan_memory(graph, overwritable=overwritable)
-    assert plan.views == {b: View(a, 0), c: View(a, 0)}, "the network's input and output keep their own memory"
+    assert plan.views == {b: Location(a, 0), c: Location(a, 0)}, "the network's input and output keep their own memory"
     assert plan.workspace_bytes == plan.least_bytes == 256
 
 
@@ -215,7 +215,7 @@ def test_an_input_that_lies_in_the_memory_of_another_one_keeps_its_place() -> No
     alike = Node(product.op, product.inputs, (Value("c", a.type),))
     last = Node(Relu(), alike.outputs, (Value("y", a.type),))
     graph = Graph("shared", graph.inputs, {}, (graph.nodes[0], view, alike, last), last.outputs)
-    assert plan_memory(graph, {}, {alike: [a]}).views == {turned: View(a, 0)}
+    assert plan_memory(graph, {}, {alike: [a]}).views == {turned: Location(a, 0)}
     alone = Node(Relu(), (turned,), alike.outputs)
     graph = Graph("alone", graph.inputs, {}, (graph.nodes[0], view, alone, last), last.outputs)
     assert alike.outputs[0] in plan_memory(graph, {}, {alone: [turned]}).views

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Graph, Node, TensorType, Value
-from sateen.graph_ir.memory import MemoryPlan, View
+from sateen.graph_ir.memory import Location, MemoryPlan
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir import (
     INT64,
@@ -100,7 +100,7 @@ class _Writer:
         """A statement per node of a graph with something to do. `given` is where inputs, parameters and outputs lie."""
 
         def place(v: Value) -> Place:
-            view = plan.views.get(v, View(v, 0))
+            view = plan.views.get(v, Location(v, 0))
             offset = view.offset if view.source in given else view.offset + plan.workspace[view.source]
             buffer, start = given.get(view.source, workspace)
             return buffer, start + offset

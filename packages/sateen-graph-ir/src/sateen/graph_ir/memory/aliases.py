@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sateen.graph_ir.ir import Graph, GraphBuilder, Node, Value
-from sateen.graph_ir.memory.views import Views, find_views, place_of
+from sateen.graph_ir.memory.views import Views, find_views, location_of
 from sateen.graph_ir.ops import copying
 
 
@@ -46,7 +46,7 @@ def _is_last(
     """Whether nothing reads the input when its memory is written for the output."""
 
     def lies_in(value: Value | None, source: Value) -> bool:
-        return value is not None and place_of(value, views.views).source is source
+        return value is not None and location_of(value, views.views).source is source
 
     is_written = False
     for node in graph.nodes:

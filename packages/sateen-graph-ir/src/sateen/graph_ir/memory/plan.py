@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sateen.graph_ir.ir import HOST, Graph, Node, Value
-from sateen.graph_ir.memory.views import View, find_views, place_of
+from sateen.graph_ir.memory.views import Location, find_views, location_of
 from sateen.graph_ir.ops import Control
 from sateen.runtime import Device
 from sateen.runtime.display import size
@@ -45,7 +45,7 @@ class MemoryPlan:
     parameters: Mapping[Value, int]
     parameter_blocks: Mapping[Device, int]
     """The bytes of the block of parameters on each device."""
-    views: Mapping[Value, View]
+    views: Mapping[Value, Location]
     free: frozenset[Node]
     """Nodes with nothing to do: their values lie where they are needed."""
     bodies: Mapping[Graph, MemoryPlan]
@@ -146,7 +146,7 @@ def plan_memory(
         workspaces,
         parameters,
         ends,
-        {v: place_of(v, views) for v in views},
+        {v: location_of(v, views) for v in views},
         found.free,
         bodies,
         least,
@@ -167,26 +167,26 @@ def _outside(graph: Graph) -> set[Value]:
     return {*graph.inputs, *graph.parameters, *graph.outputs}
 
 
-def _overwrite(graph: Graph, overwritable: Mapping[Node, Sequence[Value]], views: dict[Value, View]) -> None:
+def _overwrite(graph: Graph, overwritable: Mapping[Node, Sequence[Value]], views: dict[Value, Location]) -> None:
     """Let outputs take the place of inputs: where both fill their memory, and the input's is not needed any more."""
     outside = _outside(graph)
     last: dict[Value, Node] = {}
     for node in graph.nodes:
-        last.update((place_of(v, views).source, node) for v in (*node.inputs, *node.outputs) if v is not None)
+        last.update((location_of(v, views).source, node) for v in (*node.inputs, *node.outputs) if v is not None)
     for node in graph.nodes:
         for v in overwritable.get(node, ()):
             (output,) = node.outputs
-            root = place_of(v, views).source
+            root = location_of(v, views).source
             is_whole = root.type.bytes == v.type.bytes == output.type.bytes
-            readers = [place_of(u, views).source for u in node.inputs if u is not None].count(root)
+            readers = [location_of(u, views).source for u in node.inputs if u is not None].count(root)
             if output in views or not is_whole or not outside.isdisjoint((root, output)) or readers > 1:
                 continue
             if last[root] is node and root.device == output.device:
-                views[output] = View(root, 0)
+                views[output] = Location(root, 0)
                 last[root] = last[output]
 
 
-def _blocks(graph: Graph, views: Mapping[Value, View]) -> dict[Value, _Block]:
+def _blocks(graph: Graph, views: Mapping[Value, Location]) -> dict[Value, _Block]:
     """The memory of the values that are no views. A part of it is needed as long as any value that lies there."""
     outside = _outside(graph)
     lives: dict[Value, tuple[int, int]] = {}
@@ -197,10 +197,10 @@ def _blocks(graph: Graph, views: Mapping[Value, View]) -> dict[Value, _Block]:
                 lives[v] = (first, position)
     inside: dict[Value, list[_Part]] = {}
     for v, (first, last) in lives.items():
-        place = place_of(v, views)
-        if place.source not in outside:
-            part = _Part(place.offset, place.offset + max(v.type.bytes, 1), first, last)
-            inside.setdefault(place.source, []).append(part)
+        location = location_of(v, views)
+        if location.source not in outside:
+            part = _Part(location.offset, location.offset + max(v.type.bytes, 1), first, last)
+            inside.setdefault(location.source, []).append(part)
     return {root: _Block(tuple(_divided(parts, root.type.bytes))) for root, parts in inside.items()}
 
 

@@ -10,7 +10,7 @@ from sateen.graph_ir.ops import Fused
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Location:
     """The memory of `source` from a byte on."""
 
     source: Value
@@ -21,7 +21,7 @@ class View:
 class Views:
     """The values that lie in another's memory, and the nodes that have nothing to do therefore."""
 
-    views: Mapping[Value, View]
+    views: Mapping[Value, Location]
     parts: frozenset[Node]
     """Those whose outputs are parts of an input."""
     concatenations: frozenset[Node]
@@ -38,7 +38,7 @@ def find_views(graph: Graph) -> Views:
     A value has one place: what two concatenations take lies in the first one's output. Inputs, parameters and outputs
     of the graph lie in memory of their own. Requires: static types.
     """
-    views: dict[Value, View] = {}
+    views: dict[Value, Location] = {}
     parts: set[Node] = set()
     concatenations: set[Node] = set()
     for node in graph.nodes:
@@ -46,7 +46,7 @@ def find_views(graph: Graph) -> Views:
         if offsets is not None and not any(v in graph.outputs for v in node.outputs):
             source = node.inputs[0]
             assert source is not None
-            views.update((v, View(source, offset)) for v, offset in zip(node.outputs, offsets, strict=True))
+            views.update((v, Location(source, offset)) for v, offset in zip(node.outputs, offsets, strict=True))
             parts.add(node)
             continue
         pieces = find_pieces(node, graph, views)
@@ -56,16 +56,16 @@ def find_views(graph: Graph) -> Views:
     return Views(views, frozenset(parts), frozenset(concatenations))
 
 
-def place_of(value: Value, views: Mapping[Value, View]) -> View:
+def location_of(value: Value, views: Mapping[Value, Location]) -> Location:
     """Where a value lies in the end: in memory of a value that is no view."""
     offset = 0
     while value in views:
         offset += views[value].offset
         value = views[value].source
-    return View(value, offset)
+    return Location(value, offset)
 
 
-def find_pieces(node: Node, graph: Graph, views: Mapping[Value, View]) -> list[View | None]:
+def find_pieces(node: Node, graph: Graph, views: Mapping[Value, Location]) -> list[Location | None]:
     """For each input of a concatenation the value whose memory it is, and the byte at which that can lie in the output;
     None for what has its place already. Empty for other nodes, and where an input would not lie in one piece."""
     first, *others = _nodes_of(node)
@@ -75,19 +75,19 @@ def find_pieces(node: Node, graph: Graph, views: Mapping[Value, View]) -> list[V
         return []
     outer = dict(zip(node.op.body.inputs, node.inputs, strict=True)) if isinstance(node.op, Fused) else {}
     taken = {*graph.inputs, *graph.parameters, *graph.outputs}
-    pieces: list[View | None] = []
+    pieces: list[Location | None] = []
     for v, offset in zip(first.inputs, offsets, strict=True):
         assert v is not None
-        place = place_of(outer.get(v) or v, views)
-        is_whole = place.offset == 0 and place.source.type.bytes == v.type.bytes
-        pieces.append(View(place.source, offset) if is_whole and place.source not in taken else None)
-        taken.add(place.source)
+        location = location_of(outer.get(v) or v, views)
+        is_whole = location.offset == 0 and location.source.type.bytes == v.type.bytes
+        pieces.append(Location(location.source, offset) if is_whole and location.source not in taken else None)
+        taken.add(location.source)
     return pieces
 
 
-def views_of(node: Node, pieces: Sequence[View | None]) -> dict[Value, View]:
+def views_of(node: Node, pieces: Sequence[Location | None]) -> dict[Value, Location]:
     """The views that a concatenation makes of its pieces."""
-    return {piece.source: View(node.outputs[0], piece.offset) for piece in pieces if piece is not None}
+    return {piece.source: Location(node.outputs[0], piece.offset) for piece in pieces if piece is not None}
 
 
 def _nodes_of(node: Node) -> tuple[Node, ...]:

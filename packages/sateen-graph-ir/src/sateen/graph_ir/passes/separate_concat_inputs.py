@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sateen.graph_ir.ir import Graph, GraphRewriter, Node, Value
-from sateen.graph_ir.memory import View, find_pieces, find_views, views_of
+from sateen.graph_ir.memory import Location, find_pieces, find_views, views_of
 from sateen.graph_ir.ops import Identity
 
 
@@ -35,7 +35,7 @@ def separate_concat_inputs(graph: Graph) -> Graph:
     return rewriter.finish()
 
 
-def _separated(node: Node, pieces: Sequence[View | None], rewriter: GraphRewriter) -> tuple[Value | None, ...]:
+def _separated(node: Node, pieces: Sequence[Location | None], rewriter: GraphRewriter) -> tuple[Value | None, ...]:
     """The inputs of a node, copied where they are no pieces."""
     inputs: list[Value | None] = []
     for v, piece in zip(rewriter.values(node.inputs), pieces, strict=True):
