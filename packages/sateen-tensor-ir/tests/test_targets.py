@@ -9,10 +9,12 @@ from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.codegen.llvm import machine_code
 from sateen.tensor_ir.targets import (
     ARCHITECTURES,
+    SERIAL_ELEMENTS,
     WIDEST_VECTOR,
     System,
     architecture_named,
     features_of,
+    least_registers,
     with_features,
 )
 
@@ -166,3 +168,9 @@ def test_sums_have_as_many_accumulators_as_hide_the_latency_of_an_addition(text,
 def test_no_vector_is_wider_than_the_widest():
     assert WIDEST_VECTOR == 64
     assert all(vectors.bytes <= WIDEST_VECTOR for a in ARCHITECTURES.values() for vectors in a.vectors)
+
+
+def test_what_is_written_before_a_machine_is_known_suits_all():
+    assert [least_registers(vector) for vector in (4, 16, 32, 64)] == [14, 14, 16, 32]
+    processors = [cpu for a in ARCHITECTURES.values() for cpu in (*a.levels, *a.cpus.values())]
+    assert max(cpu.rates.serial_elements for cpu in processors) == SERIAL_ELEMENTS

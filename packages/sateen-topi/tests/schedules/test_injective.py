@@ -1,5 +1,7 @@
 """The schedule of injective groups: contiguous axes are one, transposed ones go in squares."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,16 @@ def test_large_outputs_are_shared_among_threads():
 def test_degenerate_shapes(extents):
     x = placeholder(extents, "float32", "x")
     loops(element_wise.unary(x, element_wise.relu, "relu"), [x])
+
+
+@pytest.mark.parametrize(
+    ("serial_elements", "cores", "parallel"), [(1 << 20, 4, []), (64, 4, ["[0, 24):"]), (64, 1, ["[0, 4):"])]
+)
+def test_what_is_worth_threads_and_shared_evenly_is_the_machines(serial_elements, cores, parallel):
+    machine = replace(MACHINE, cores=cores, rates=replace(MACHINE.rates, serial_elements=serial_elements))
+    x, y = placeholder((4, 6, 5, 7), "float32", "x"), placeholder((4, 6, 1, 7), "float32", "y")
+    result = broadcast((x, y), lambda a, b: a + b, "add").view.tensor
+    schedule = te.create_schedule(result)
+    schedule_injective(schedule, result, machine)
+    lines = str(lower(schedule, [x.tensor, y.tensor, result])).splitlines()
+    assert [line.split(" in ")[1] for line in lines if line.strip().startswith("parallel ")] == parallel

@@ -24,7 +24,7 @@ from sateen.topi.schedules import Computation
 from sateen.topi.types import View, takes_weight
 
 UNPACKED_SLOWDOWN = 1.1
-"""Of a product whose right operand is packed while running."""
+"""A product takes so many times its estimate where its right operand is packed while running."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,20 @@ from sateen.tensor_ir.targets.relocation import Linking
 from sateen.tensor_ir.targets.system import System
 from sateen.tensor_ir.targets.table import (
     ARCHITECTURES,
+    SERIAL_ELEMENTS,
     WIDEST_VECTOR,
     architecture_named,
     architecture_of,
     cpu_of,
     features_of,
+    least_registers,
     with_features,
 )
 
 __all__ = [
     "ARCHITECTURES",
     "CPU",
+    "SERIAL_ELEMENTS",
     "WIDEST_VECTOR",
     "AbiLayout",
     "Architecture",
@@ -34,5 +37,6 @@ __all__ = [
     "architecture_of",
     "cpu_of",
     "features_of",
+    "least_registers",
     "with_features",
 ]

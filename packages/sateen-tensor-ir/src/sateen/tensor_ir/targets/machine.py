@@ -52,6 +52,11 @@ class Machine:
         in_flight = self.rates.addition_latency * self.rates.multiply_add_bytes / self.vector_bytes
         return 1 << (max(1, ceil(in_flight)) - 1).bit_length()
 
+    @property
+    def even_iterations(self) -> int:
+        """Iterations of a parallel loop that are enough for threads to share it evenly."""
+        return 4 * self.cores
+
     def lanes(self, dtype: DType | str = _FLOAT32) -> int:
         """Elements of a type in one vector register."""
         return max(1, self.vector_bytes // DType.of(dtype).bytes)

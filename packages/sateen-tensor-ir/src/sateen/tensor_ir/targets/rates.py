@@ -53,6 +53,8 @@ class Rates:
     """The part of the traffic from memory that arithmetic does not hide, for data that are read in order."""
     reread: float
     """Cycles to read data that were just written, in proportion to those of writing them."""
+    serial_elements: int
+    """Elements that a loop moves while threads begin and end together: a shorter one is not shared by them."""
     own_part: float
     """The part of a cache of its own that data keep which a core reads again and again."""
     common_part: float
@@ -84,6 +86,7 @@ ZEN_4 = Rates(
     exposed=0.5,
     streamed=0.25,
     reread=0.3,
+    serial_elements=1 << 14,
     own_part=0.5,
     common_part=0.25,
     overflow=1.5,

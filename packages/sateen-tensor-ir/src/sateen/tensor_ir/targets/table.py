@@ -22,6 +22,17 @@ ARCHITECTURES = {a.name: a for a in (X86_64, AARCH64, ARM, RISCV64, RISCV32, WAS
 WIDEST_VECTOR = max(vectors.bytes for a in ARCHITECTURES.values() for vectors in a.vectors)
 """Bytes of the widest vector of any of them, which is a line of a cache too."""
 
+SERIAL_ELEMENTS = max(
+    cpu.rates.serial_elements for a in ARCHITECTURES.values() for cpu in (*a.levels, *a.cpus.values())
+)
+"""Elements that are worth sharing among the threads of any of them, for what is written before a machine is known."""
+
+
+def least_registers(vector_bytes: int) -> int:
+    """The vector registers of any of them that has vectors of so many bytes."""
+    vectors = (v for a in ARCHITECTURES.values() for v in a.vectors if v.bytes >= vector_bytes)
+    return min(v.registers for v in vectors)
+
 
 def architecture_named(triple: str) -> Architecture:
     """The architecture of a triple. Raises TargetError for one that no code is made for."""

@@ -141,7 +141,7 @@ def group_normalization(x: View, scale: View, bias: View, groups: int, epsilon: 
         lanes = machine.lanes(kind)
         _, lane = stage.split(last, min(lanes, extent_of(last.extent)), tail="partition")
         stage.vectorize(lane)
-        place = share_among_threads(stage, [b, group], elements(host) * 4)
+        place = share_among_threads(stage, [b, group], elements(host) * 4, machine)
         rows.schedule_statistics(s, stage, place, machine)
 
     return Computation((View(result, x.shape, Layout.row_major(x.ndim)),), on_cpu(schedule))
@@ -189,7 +189,7 @@ def blocked_instance_normalization(x: View, scale: View, bias: View, epsilon: fl
         stage = s[host]
         b, cb, *_, lane = stage.axes
         stage.vectorize(lane)
-        place = share_among_threads(stage, [b, cb], elements(host) * 4)
+        place = share_among_threads(stage, [b, cb], elements(host) * 4, machine)
         for view in (sums, mean, squares, inverse):
             part = s[view.tensor]
             part.set_scope("register")
@@ -249,7 +249,7 @@ def local_response_normalization(x: View, size: int, alpha: float, beta: float, 
         lanes = min(machine.lanes(kind), extent_of(last.extent))
         outer, lane = stage.split(last, lanes, tail="partition")
         stage.vectorize(lane)
-        place = share_among_threads(stage, [*loops, outer], elements(host) * size)
+        place = share_among_threads(stage, [*loops, outer], elements(host) * size, machine)
         s[tile].compute_at(stage, place)
         *data, lane = s[tile].axes
         s[tile].reorder(*s[tile].op.reduce_axis, *data, lane)

@@ -15,7 +15,7 @@ from sateen.topi.computations.arguments import (
     require_one_of,
     require_views,
 )
-from sateen.topi.schedules import SERIAL_ELEMENTS, Computation, accumulator_type, loops, vector_of
+from sateen.topi.schedules import Computation, accumulator_type, loop_kind, loops, vector_of
 from sateen.topi.types import Layout, View
 
 
@@ -36,7 +36,7 @@ def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: 
         source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
         row = inner[-1] if inner else 1
         scope = "register" if row <= lanes else "local"
-        with loops(ib, (*x.shape[:axis], *inner[:-1]), kind=_kind(x)) as around:
+        with loops(ib, (*x.shape[:axis], *inner[:-1]), kind=loop_kind(prod(x.shape))) as around:
             before, between = around[:axis], around[axis:]
             total = ib.allocate(state, (max(row, 1),), scope, "total")
             with loops(ib, (row,), lanes) as column:
@@ -73,7 +73,7 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
     def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
         ib = ir_builder.create()
         source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
-        with ib.for_range(0, prod(around), "row", _kind(x)) as row:
+        with ib.for_range(0, prod(around), "row", loop_kind(prod(x.shape))) as row:
             index = _unraveled(row, around)
 
             def at(place: Any) -> tuple[Any, ...]:
@@ -97,11 +97,6 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
 
     outputs = te.extern([shape, shape], [x.tensor], body, name="top_k", dtype=[x.dtype, "int64"])
     return Computation(tuple(View(t, shape, Layout.row_major(x.ndim)) for t in outputs))
-
-
-def _kind(x: View) -> str:
-    """The kind of a loop over independent rows of x."""
-    return "parallel" if prod(x.shape) >= SERIAL_ELEMENTS else "serial"
 
 
 def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:

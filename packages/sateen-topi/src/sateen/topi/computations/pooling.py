@@ -21,7 +21,6 @@ from sateen.topi.computations.arguments import (
 )
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import (
-    SERIAL_ELEMENTS,
     Computation,
     accumulator_type,
     balanced,
@@ -31,6 +30,7 @@ from sateen.topi.schedules import (
     host_of,
     in_registers,
     largest_divisor,
+    loop_kind,
     loops,
     on_cpu,
     reduce_in_vectors,
@@ -41,9 +41,9 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Layout, View
 
 COLUMNS = 8
-"""Columns that are computed together, so that the chains of their reductions overlap."""
+"""Columns are computed together in such numbers, so that the chains of their reductions overlap on any machine."""
 UNROLLED_TAPS = 16
-"""Kernel columns, or rows times columns, that are written out."""
+"""A kernel with at most so many columns, or rows times columns, is written out; longer ones stay loops."""
 
 
 def max_pool(data: View, window: Window, ceil_mode: bool = False, layout: Layout | None = None) -> Computation:
@@ -65,7 +65,7 @@ def max_pool_indices(data: View, window: Window, ceil_mode: bool = False, column
     def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
         ib = ir_builder.create()
         source, values, places = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0]), ib.buffer_ptr(outs[1])
-        parallel = "parallel" if prod(shape) * prod(window.kernel) >= SERIAL_ELEMENTS else "serial"
+        parallel = loop_kind(prod(shape) * prod(window.kernel))
         with loops(ib, shape, kind=parallel) as index:
             found = ib.allocate("int64", (1,), "register", "found")
             best = ib.allocate(data.dtype, (1,), "register", "best")
@@ -201,7 +201,7 @@ class _Plan:
             stage.pragma(outer[-1], "partition")
         register_tile(stage, *inner)
         work = elements(self.master) * prod(self.window.kernel)
-        s[tile].compute_at(stage, share_among_threads(stage, loops, work))
+        s[tile].compute_at(stage, share_among_threads(stage, loops, work, machine))
         part = s[tile]
         *data, last = part.axes
         terms = list(part.op.reduce_axis)
@@ -248,7 +248,7 @@ def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computat
         work = elements(master) * prod(spatial)
         b, channel, *rest = stage.axes
         if layout.is_row_major:
-            place = share_among_threads(stage, [b, channel], work)
+            place = share_among_threads(stage, [b, channel], work, machine)
             for axis in rest:
                 stage.unroll(axis)
             if data.layout.is_row_major:
@@ -261,7 +261,7 @@ def global_pool(data: View, kind: str, layout: Layout | None = None) -> Computat
         vo, lane = stage.split(last, min(lanes, extent_of(last.extent)))
         stage.reorder(b, co, vo, ci, *ones, lane)
         register_tile(stage, ci, *ones, lane)
-        s[tile].compute_at(stage, share_among_threads(stage, [b, co, vo], work))
+        s[tile].compute_at(stage, share_among_threads(stage, [b, co, vo], work, machine))
         part = s[tile]
         *channels, last = part.axes
         part.reorder(*part.op.reduce_axis, *channels, last)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import Buffer, Expr, Scope, Stmt
+from sateen.tensor_ir.targets import least_registers
 from sateen.tensor_ir.te import ir_builder
 from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations import element_wise
@@ -25,12 +26,12 @@ from sateen.topi.computations.arguments import (
     require_views,
 )
 from sateen.topi.schedules import (
-    SERIAL_ELEMENTS,
     Computation,
     balanced,
     elements,
     extent_of,
     largest_divisor,
+    loop_kind,
     loops,
     register_tile,
     share_among_threads,
@@ -39,11 +40,10 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Block, Layout, View
 
 VECTORS = 4
-"""Vectors of gates in a panel of weights, which are accumulated at once."""
-LONG_VECTOR = 64
-"""Bytes of vectors of which processors have 32 registers, enough for tiles of LONG_ROWS; others have 16 at least."""
-LONG_ROWS, SHORT_ROWS = 6, 3
-"""Sequences of the batch in a register tile: rows · VECTORS sums, VECTORS weights and a state fit the registers."""
+"""A panel of weights has so many vectors of gates, which are summed together."""
+LEAST_ROWS = 3
+"""A register tile has at least so many sequences of the batch, even where the registers can't hold weights beside their
+sums: with fewer, loads take longer than multiply-adds."""
 
 Function = Callable[[Expr], Expr]
 
@@ -226,7 +226,8 @@ class _Layer:
         stage.reorder(d, go, ro, ri, gv, lane)
         register_tile(stage, ri, gv, lane)
         features = self.inputs.x.shape[-1]
-        s[tile].compute_at(stage, share_among_threads(stage, [d, go, ro], elements(host) * max(1, features // 8)))
+        work = elements(host) * max(1, features // 8)
+        s[tile].compute_at(stage, share_among_threads(stage, [d, go, ro], work, machine))
         part = s[tile]
         d, row, g = part.axes
         ko, ku = part.split(part.op.reduce_axis[0], largest_divisor(features, 4))
@@ -329,10 +330,10 @@ class _Step:
         """
         ib, batch = self.ib, self.layer.batch
         low, high = first // self.panel, -(-end // self.panel)
-        most = LONG_ROWS if self._lanes * self.hidden.dtype.bytes >= LONG_VECTOR else SHORT_ROWS
-        rows = balanced(batch, most)
+        registers = least_registers(self._lanes * self.hidden.dtype.bytes)
+        rows = balanced(batch, max(LEAST_ROWS, (registers - 1 - VECTORS) // VECTORS))
         work = batch * (end - first) * self.size // 8
-        with ib.for_range(low, high, "panel", "parallel" if work >= SERIAL_ELEMENTS else "serial") as panel:
+        with ib.for_range(low, high, "panel", loop_kind(work)) as panel:
             with ib.for_range(0, batch // rows, "bo") as tile:
                 self._tile(panel, tile * rows, rows, state)
             if batch % rows:

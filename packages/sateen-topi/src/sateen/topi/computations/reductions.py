@@ -25,8 +25,6 @@ from sateen.topi.computations.arguments import (
 from sateen.topi.computations.broadcast import divide
 from sateen.topi.computations.element_wise import absolute, is_unsigned
 from sateen.topi.schedules import (
-    ENOUGH_ITERATIONS,
-    SERIAL_ELEMENTS,
     Computation,
     accumulator_type,
     balanced,
@@ -241,18 +239,17 @@ class _Step:
     def work(self) -> int:
         return self.terms * elements(self.view.tensor)
 
-    @property
-    def _is_long(self) -> bool:
+    def _is_long(self, machine: Machine) -> bool:
         """Whether there is work for several threads, but too few results to share it by them."""
-        few = elements(self.view.tensor) < ENOUGH_ITERATIONS and len(self.view.tensor.op.outputs) == 1
-        return few and self.work >= ENOUGH_ITERATIONS * SERIAL_ELEMENTS
+        few = elements(self.view.tensor) < machine.even_iterations and len(self.view.tensor.op.outputs) == 1
+        return few and self.work >= machine.even_iterations * machine.rates.serial_elements
 
     def schedule(self, s: te.Schedule, host: te.Tensor, machine: Machine) -> None:
         """In registers at the loops of the host, which is the result or reads it element for element."""
         tensor = self.view.tensor
         if self.work == 0:
             return
-        if self._is_long:
+        if self._is_long(machine):
             tensor = host = self._cut(s, machine)
         if self.along_memory:
             self._along(s, tensor, host, machine)
@@ -265,7 +262,7 @@ class _Step:
         stage = s[tensor]
         whole = stage.fuse(*stage.op.reduce_axis)
         step = machine.lanes(tensor.dtype) * machine.accumulators
-        size = -(-self.terms // (ENOUGH_ITERATIONS * step)) * step
+        size = -(-self.terms // (machine.even_iterations * step)) * step
         part, _ = stage.split(whole, size)
         partial: te.Tensor = s.rfactor(tensor, part)
         return partial
@@ -273,7 +270,7 @@ class _Step:
     def _along(self, s: te.Schedule, tensor: te.Tensor, host: te.Tensor, machine: Machine) -> None:
         tile = in_registers(s, tensor, host)
         stage = s[host]
-        place = share_among_threads(stage, stage.axes, self.work)
+        place = share_among_threads(stage, stage.axes, self.work, machine)
         reduce_in_vectors(s, tile, machine.lanes(tensor.dtype), stage, place, machine.accumulators)
 
     def _across(self, s: te.Schedule, tensor: te.Tensor, host: te.Tensor, machine: Machine) -> None:
@@ -295,7 +292,7 @@ class _Step:
         inner += stage.split(columns, lanes)
         stage.reorder(*loops, *inner)
         register_tile(stage, *inner)
-        registers.compute_at(stage, share_among_threads(stage, loops, self.work))
+        registers.compute_at(stage, share_among_threads(stage, loops, self.work, machine))
         data = list(registers.axes)
         data[column : column + 1] = registers.split(data[column], lanes)
         data.append(data.pop(column + 1))

@@ -217,7 +217,7 @@ def _schedule_pass(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, machin
     *loops, last = stage.axes
     outer, lane = stage.split(last, min(machine.lanes(reduction.dtype), extent_of(last.extent)), tail="partition")
     stage.vectorize(lane)
-    s[tile].compute_at(stage, share_among_threads(stage, [*loops, outer], elements(host) * 4))
+    s[tile].compute_at(stage, share_among_threads(stage, [*loops, outer], elements(host) * 4, machine))
     part = s[tile]
     *data, lane = part.axes
     (tap,) = part.op.reduce_axis

@@ -25,7 +25,7 @@ from sateen.topi.computations.arguments import (
     require_window,
 )
 from sateen.topi.computations.windows import Window
-from sateen.topi.schedules import SERIAL_ELEMENTS, Computation, accumulator_type
+from sateen.topi.schedules import Computation, accumulator_type, loop_kind
 from sateen.topi.types import Layout, View, compute
 
 SAMPLING_MODES = ("nearest", "linear", "cubic")
@@ -197,7 +197,7 @@ def roi_align(
         ib = ir_builder.create()
         source, regions, image = (ib.buffer_ptr(b) for b in ins)
         result = ib.buffer_ptr(outs[0])
-        parallel = "parallel" if prod(result_shape) >= SERIAL_ELEMENTS // 16 else "serial"
+        parallel = loop_kind(prod(result_shape) * 16)
         with ib.for_range(0, count * channels, "row", parallel) as row:
             r, c = ib.let("r", row // channels), ib.let("c", row % channels)
             n = ib.let("n", te.minimum(te.maximum(image[r].astype("index"), 0), images - 1))

@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
-"""Of an operator in a layout that it is only defined for."""
+"""An operator takes so many times its estimate in a layout for which it has a definition, but no schedule."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Computations with their schedules, and what schedules of many operators are made from."""
 
 from sateen.topi.schedules.computation import Computation, ScheduleFunction, ScheduleTable, on_cpu
-from sateen.topi.schedules.extern_loops import loops, vector_of
-from sateen.topi.schedules.injective import ENOUGH_ITERATIONS, INJECTIVE, SERIAL_ELEMENTS, schedule_injective
+from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of
+from sateen.topi.schedules.injective import INJECTIVE, schedule_injective
 from sateen.topi.schedules.kind import Kind, kind_of
 from sateen.topi.schedules.register_tiles import (
     Tile,
@@ -25,9 +25,7 @@ from sateen.topi.schedules.register_tiles import (
 from sateen.topi.schedules.rows import Rows, flattened, unflattened
 
 __all__ = [
-    "ENOUGH_ITERATIONS",
     "INJECTIVE",
-    "SERIAL_ELEMENTS",
     "Computation",
     "Kind",
     "Rows",
@@ -43,6 +41,7 @@ __all__ = [
     "in_registers",
     "kind_of",
     "largest_divisor",
+    "loop_kind",
     "loops",
     "on_cpu",
     "owns_its_memory",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from sateen.tensor_ir.targets import WIDEST_VECTOR
+from sateen.tensor_ir.targets import SERIAL_ELEMENTS, WIDEST_VECTOR
 from sateen.tensor_ir.te import Expr
 from sateen.tensor_ir.te.ir_builder import IRBuilder
 from sateen.topi.types import View
@@ -14,6 +14,11 @@ from sateen.topi.types import View
 def vector_of(x: View) -> int:
     """Elements that a vector loop of an extern body moves at once; code generators cut them into registers."""
     return WIDEST_VECTOR // x.dtype.bytes
+
+
+def loop_kind(work: int) -> str:
+    """How an extern body runs a loop of independent iterations that go through so many elements together."""
+    return "parallel" if work >= SERIAL_ELEMENTS else "serial"
 
 
 @contextmanager

@@ -29,11 +29,6 @@ from sateen.tensor_ir.ir import (
 from sateen.tensor_ir.lowering import Inliner
 from sateen.tensor_ir.te.tensor import Operation
 
-SERIAL_ELEMENTS = 1 << 14
-"""Below this many elements a loop isn't worth the launch of a parallel region."""
-ENOUGH_ITERATIONS = 16
-"""A parallel loop this long is shared evenly enough."""
-
 
 def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
     """Vectorize along memory, share the outer loops among threads where there is enough work."""
@@ -53,8 +48,8 @@ def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> N
     if not partner and _extent(column) >= lanes:
         _, inner[0] = stage.split(column, factor=lanes, tail="partition")
     stage.vectorize(inner[-1])
-    if prod(map(_extent, axes)) >= SERIAL_ELEMENTS:
-        _parallelize(stage, [leaf for leaf in stage.leaves if not is_among(leaf, inner)])
+    if prod(map(_extent, axes)) >= machine.rates.serial_elements:
+        _parallelize(stage, [leaf for leaf in stage.leaves if not is_among(leaf, inner)], machine)
 
 
 INJECTIVE = {DeviceKind.CPU: schedule_injective}
@@ -78,13 +73,13 @@ def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> 
     return [rows, columns]
 
 
-def _parallelize(stage: te.Stage, loops: Sequence[IterVar]) -> None:
+def _parallelize(stage: te.Stage, loops: Sequence[IterVar], machine: Machine) -> None:
     """Share the outermost loop among threads, fused with the next ones while it is short."""
     if not loops:
         return
     outer, *rest = loops
     for loop in rest:
-        if _extent(outer) >= ENOUGH_ITERATIONS or stage.pragmas.get(loop):
+        if _extent(outer) >= machine.even_iterations or stage.pragmas.get(loop):
             break
         outer = stage.fuse(outer, loop)
     stage.parallel(outer)

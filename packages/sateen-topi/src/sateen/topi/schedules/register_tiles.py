@@ -15,13 +15,13 @@ from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import Call, Const, Expr, IterVar, Read, is_const, walk
 from sateen.tensor_ir.te.tensor import reads
-from sateen.topi.schedules.injective import ENOUGH_ITERATIONS, SERIAL_ELEMENTS, schedule_injective
+from sateen.topi.schedules.injective import schedule_injective
 from sateen.topi.types import FLOAT32
 
 FEW_ITERATIONS = 4
-"""A shorter loop stays serial where the loop inside of it can be parallel."""
+"""A loop of fewer iterations stays serial where the loop inside of it can be parallel."""
 LONGEST_CHAIN = 128
-"""Terms that a long reduction in vectors adds to an accumulator before it starts a new one."""
+"""A long reduction in vectors adds so many terms to an accumulator before it starts a new one, to bound its error."""
 
 
 def accumulator_type(dtype: DType) -> DType:
@@ -176,7 +176,7 @@ def largest_divisor(extent: int, most: int) -> int:
     return max(d for d in range(1, max(1, min(extent, most)) + 1) if extent % d == 0)
 
 
-def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int) -> IterVar:
+def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int, machine: Machine) -> IterVar:
     """Run outer loops in parallel where the work, counted in elements touched, is worth a launch.
 
     `loops` are adjacent, outermost first; as many of them are fused as give threads enough iterations. A loop that is
@@ -184,9 +184,9 @@ def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int) ->
     which to compute stages.
     """
     outer, *rest = loops
-    if work < SERIAL_ELEMENTS:
+    if work < machine.rates.serial_elements:
         return loops[-1]
-    while rest and extent_of(outer.extent) < ENOUGH_ITERATIONS:
+    while rest and extent_of(outer.extent) < machine.even_iterations:
         inner = rest[0]
         if stage.pragmas.get(inner) or stage.pragmas.get(outer):
             if extent_of(outer.extent) >= FEW_ITERATIONS:

@@ -114,7 +114,7 @@ class Rows:
             column, lane = stage.split(stage.fuse(*inner), min(lanes, self.inner), tail="partition")
             stage.reorder(*loops, column, r, lane)
             stage.vectorize(lane)
-            place = share_among_threads(stage, [*loops, column], work)
+            place = share_among_threads(stage, [*loops, column], work, machine)
         else:
             if not loops:
                 one, r = stage.split(r, self.length)
@@ -123,7 +123,7 @@ class Rows:
             ro, lane = stage.split(r, min(lanes, self.length), tail="partition")
             stage.reorder(*loops, ro, *ones, lane)
             stage.vectorize(lane)
-            place = share_among_threads(stage, loops, work)
+            place = share_among_threads(stage, loops, work, machine)
         self.schedule_statistics(s, stage, place, machine)
 
     def schedule_statistics(self, s: te.Schedule, host: te.Stage, place: IterVar, machine: Machine) -> None:

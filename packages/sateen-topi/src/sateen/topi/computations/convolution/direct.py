@@ -29,7 +29,7 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Layout, View
 
 UNROLLED_TERMS = 400
-"""Multiply-adds that an innermost loop holds at most: more don't run faster, but fill the instruction cache."""
+"""An innermost loop holds at most so many multiply-adds: more don't run faster, but fill any instruction cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Plan:
         if self.source.pads_columns:
             stage.pragma(xo, "partition")
         stage.reorder(n, obo, *spatial, *rows, xi, obi, oi)
-        place = share_among_threads(stage, [n, obo, *spatial], self.work)
+        place = share_among_threads(stage, [n, obo, *spatial], self.work, machine)
         tile.place(stage, place, [*rows, xi, obi, oi], lanes)
         self._reduce(tile.part, columns * vectors)
 
@@ -185,7 +185,7 @@ class Plan:
         xv, lane = stage.split(xi, lanes)
         stage.reorder(n, oo, *spatial[:-1], xo, oi, xv, lane)
         register_tile(stage, oi, xv, lane)
-        place = share_among_threads(stage, [n, oo, *spatial[:-1], xo], self.work)
+        place = share_among_threads(stage, [n, oo, *spatial[:-1], xo], self.work, machine)
         s[tile].compute_at(stage, place)
         inner = s[tile]
         n, o, *spatial = inner.axes

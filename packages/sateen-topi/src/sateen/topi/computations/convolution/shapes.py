@@ -9,7 +9,7 @@ from sateen.topi.computations.windows import Window
 from sateen.topi.types import Layout
 
 MOST_VECTORS = 8
-"""Of output channels in a register tile."""
+"""A register tile has at most so many vectors of output channels: wider ones leave no registers for positions."""
 
 
 @dataclass(frozen=True, slots=True)

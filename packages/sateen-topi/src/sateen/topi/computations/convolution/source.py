@@ -12,9 +12,9 @@ from sateen.topi.schedules import elements, extent_of, share_among_threads
 from sateen.topi.types import View
 
 COLUMN_MULTIPLE = WIDEST_VECTOR // 2
-"""No vector of elements is longer: rows of a row-major input's copy that are longer come in multiples of this."""
+"""Longer rows of a row-major input's copy come in multiples of so many elements: no vector has more."""
 UNROLLED_TAPS = 16
-"""Kernel columns that are written out so that each one's padding is decided while compiling."""
+"""Up to so many kernel columns are written out, so that the padding of each is decided while compiling."""
 
 
 def reads_padding(window: Window, spatial: Sequence[int], output: Sequence[int]) -> bool:
@@ -82,7 +82,7 @@ class Source:
         outer, lane = stage.split(column, min(columns, machine.lanes(self.data.dtype)), tail="partition")
         stage.pragma(outer, "partition")
         stage.vectorize(lane)
-        share_among_threads(stage, rows, elements(self.copy))
+        share_among_threads(stage, rows, elements(self.copy), machine)
 
     def read(self, n: Expr, c: Expr, position: Sequence[Expr], kernel: Sequence[IterVar]) -> tuple[Expr, Expr]:
         """The input under kernel element `kernel` at an output position, and whether it is there."""

@@ -190,7 +190,7 @@ class _Blocked(_Transposed):
         stage = s[host]
         if self.layout.is_row_major:
             *loops, last = stage.axes
-            s[tile].compute_at(stage, share_among_threads(stage, [*loops, last], self.work))
+            s[tile].compute_at(stage, share_among_threads(stage, [*loops, last], self.work, machine))
             return
         n, ob, *spatial, oi = stage.axes
         lanes = self.layout.block_of(1)
@@ -205,7 +205,7 @@ class _Blocked(_Transposed):
         loops = [n, obo, *spatial[:-1], xo]
         stage.reorder(*loops, xi, obi, oi)
         register_tile(stage, xi, obi, oi)
-        s[tile].compute_at(stage, share_among_threads(stage, loops, self.work))
+        s[tile].compute_at(stage, share_among_threads(stage, loops, self.work, machine))
         self._reduce(s[tile], columns * vectors)
 
     def _reduce(self, stage: te.Stage, accumulators: int) -> None:
@@ -285,7 +285,7 @@ class _Planar(_Transposed):
         loops = [n, oo, *spatial, phase, qo]
         stage.reorder(*loops, oi, qv, lane)
         register_tile(stage, oi, qv, lane)
-        s[tile].compute_at(stage, share_among_threads(stage, loops, self.work))
+        s[tile].compute_at(stage, share_among_threads(stage, loops, self.work, machine))
         part = s[tile]
         n, o, *spatial, phase, q = part.axes
         qv, lane = part.split(q, lanes)

@@ -46,9 +46,9 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Block, Layout, View
 
 LEAST_BLOCK = 8
-"""Tiles that a part of a row has at least."""
+"""A part of a row has at least so many tiles, to bound the methods that are compared."""
 MOST_BLOCK = 256
-"""Tiles that a block of rows has at most."""
+"""A block of rows has at most so many tiles, to bound the methods that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,11 +296,11 @@ class _Winograd:
         place = None
         if (rows, columns) == (self.down, self.across):
             stage.fuse(yb, xb)
-            share_among_threads(stage, [og], work)
+            share_among_threads(stage, [og], work, machine)
         else:
-            place = (stage, share_among_threads(stage, [b, yb, xb], work))
+            place = (stage, share_among_threads(stage, [b, yb, xb], work, machine))
         self._schedule_products(s, machine, stage, og, rows * columns)
-        self._schedule_input(s, place, columns, work)
+        self._schedule_input(s, machine, place, columns, work)
 
     @property
     def vectors(self) -> int:
@@ -322,7 +322,9 @@ class _Winograd:
         s[tile].reorder(i, j, co, cs, cu, t, ob, oi)
         register_tile(s[tile], cu, t, ob, oi)
 
-    def _schedule_input(self, s: te.Schedule, place: tuple[te.Stage, IterVar] | None, columns: int, work: int) -> None:
+    def _schedule_input(
+        self, s: te.Schedule, machine: Machine, place: tuple[te.Stage, IterVar] | None, columns: int, work: int
+    ) -> None:
         """At a place in the nest of blocks, or as a nest of its own; a strip of padded input serves a row of tiles."""
         tile = s.cache_write(self.transformed, "register")
         stage = s[self.transformed]
@@ -331,7 +333,7 @@ class _Winograd:
         row, tx = stage.split(t, columns)
         stage.reorder(cb, row, tx, i, j, ci)
         if place is None:
-            row = share_among_threads(stage, [cb, row], work)
+            row = share_among_threads(stage, [cb, row], work, machine)
         else:
             stage.compute_at(*place)
         register_tile(stage, j, ci)

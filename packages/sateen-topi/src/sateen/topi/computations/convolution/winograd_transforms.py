@@ -26,7 +26,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 KERNEL = 3
 LARGE_WEIGHT_BYTES = 8 << 20
-"""Of a transformed weight that threads make together."""
+"""A transformed weight of at least so many bytes is made by several threads of the compiler."""
 
 ROUNDING = 2.0**-24
 """The largest error of one operation of float32, in proportion to its result."""

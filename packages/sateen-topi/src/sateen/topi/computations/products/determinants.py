@@ -7,7 +7,7 @@ from math import prod
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import ir_builder
 from sateen.topi.computations.arguments import require, require_floats, require_rank, require_views
-from sateen.topi.schedules import SERIAL_ELEMENTS, Computation, accumulator_type, unflattened
+from sateen.topi.schedules import Computation, accumulator_type, loop_kind, unflattened
 from sateen.topi.types import Layout, View
 
 
@@ -23,7 +23,7 @@ def determinant(data: View) -> Computation:
     def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
         ib = ir_builder.create()
         source, result = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
-        parallel = "parallel" if prod(batch) * n**3 >= SERIAL_ELEMENTS else "serial"
+        parallel = loop_kind(prod(batch) * n**3)
         with ib.for_range(0, prod(batch), "matrix", parallel) as matrix:
             place = unflattened(matrix, batch)
             a = ib.allocate(kind, (n, n), name="a")

@@ -10,6 +10,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import IterVar
+from sateen.tensor_ir.targets import WIDEST_VECTOR
 from sateen.topi.computations.arguments import require_numbers, require_views, require_weight
 from sateen.topi.computations.broadcast import broadcast_shape
 from sateen.topi.schedules import (
@@ -32,10 +33,10 @@ from sateen.topi.schedules import (
 )
 from sateen.topi.types import Block, Layout, View, compute
 
-PANEL_WIDTH = 32
-"""Columns of a panel of the right operand where it is packed while running."""
+PANEL_WIDTH = WIDEST_VECTOR // 2
+"""A panel that is packed while running has so many columns: whole vectors of float32 on any machine."""
 PANEL_ROWS = 16
-"""With at least this many rows on the left each element of the right operand is used often enough to be packed."""
+"""The right operand is packed where the left one has at least so many rows, which use each of its elements."""
 
 
 def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
@@ -139,7 +140,7 @@ class _Right:
             return self.b(*place, k, column).astype(self.kind)
         return self.panels(*place, column // self.width, k, column % self.width)
 
-    def schedule(self, s: te.Schedule, rows: int, lanes: int) -> bool:
+    def schedule(self, s: te.Schedule, rows: int, lanes: int, machine: Machine) -> bool:
         """Place the panels, if there are any. Returns whether what is read has whole panels."""
         if self.panels is None:
             return self.is_packed
@@ -149,7 +150,7 @@ class _Right:
         stage = s[self.panels]
         *outer, _, column = stage.axes
         register_tile(stage, *stage.split(column, min(lanes, self.width)))
-        share_among_threads(stage, outer, elements(self.panels))
+        share_among_threads(stage, outer, elements(self.panels), machine)
         return True
 
 
@@ -176,7 +177,7 @@ class _Plan:
             return
         lanes = gcd(machine.lanes(self.master.dtype), self.right.width)
         width = lanes * self._vectors(lanes, machine.vector_registers)
-        whole = self.right.schedule(s, self.rows, lanes)
+        whole = self.right.schedule(s, self.rows, lanes, machine)
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]
@@ -191,10 +192,10 @@ class _Plan:
         work = elements(self.master) * max(1, self.terms // 8)
         block = self._block(host, machine)
         if block is None:
-            s[tile].compute_at(stage, share_among_threads(stage, loops, work))
+            s[tile].compute_at(stage, share_among_threads(stage, loops, work, machine))
             self._reduce(s[tile], None, lanes, whole)
         else:
-            share_among_threads(stage, loops[:-1], work)
+            share_among_threads(stage, loops[:-1], work, machine)
             s[tile].compute_at(stage, io)
             stage.reorder(self._reduce(s[tile], block, lanes, whole), io)
 
@@ -216,7 +217,7 @@ class _Plan:
 
         None: all of them.
         """
-        most = machine.l2_bytes // 2 // (self.right.width * self.master.dtype.bytes)
+        most = int(machine.l2_bytes * machine.rates.own_part) // (self.right.width * self.master.dtype.bytes)
         block = largest_divisor(self.terms, min(most, 512))
         keeps = not self.flat and self.master.dtype == host.dtype and owns_its_memory(host, self.master)
         return block if keeps and self.terms > most and block >= 128 else None
@@ -240,5 +241,5 @@ class _Plan:
         io, ii = stage.split(i, largest_divisor(self.rows, 4))
         stage.unroll(ii)
         stage.unroll(j)
-        place = share_among_threads(stage, [*batch, io], self.rows * self.terms)
+        place = share_among_threads(stage, [*batch, io], self.rows * self.terms, machine)
         reduce_in_vectors(s, tile, machine.lanes(self.master.dtype), stage, place, accumulators=2)

@@ -48,13 +48,15 @@ RESULT = ((1, 1, 0, 0, 0, 0, 0), (1, 0, 1, 0, 1, 1, 0), (1, 0, 0, -1, 0, 1, 1), 
 """What each block of the result takes of the products."""
 
 UNROLLED_TERMS = 4
+"""A step of the reduction writes out so many terms; half of the depth is a multiple of it."""
 VECTORS = (3, 4, 2, 1)
-"""Per row of a register tile: the first that divides the columns and leaves registers for LEAST_ROWS."""
+"""A row of a register tile has the first of these numbers of vectors that divides the columns and leaves registers for
+LEAST_ROWS."""
 LEAST_ROWS = 3
-"""With fewer rows in a tile, loads take longer than multiply-adds."""
+"""A register tile has at least so many rows: with fewer, loads take longer than multiply-adds."""
 
 WORTHWHILE = 2.0
-"""How much is to be saved for each cycle that is spent."""
+"""A product is cut in blocks where it saves at least so many cycles for each that its sums take."""
 
 
 def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
@@ -179,7 +181,7 @@ class _Strassen:
         panel, j = stage.split(j, width)
         vector, lane = stage.split(j, lanes)
         stage.reorder(panel, batch, i, which_row, which_column, vector, lane)
-        share_among_threads(stage, [panel], elements(self.products) * self.half_depth // 8)
+        share_among_threads(stage, [panel], elements(self.products) * self.half_depth // 8, machine)
         tile.place(stage, i, [which_row, which_column, vector, lane], lanes)
         *data, j = tile.part.axes
         terms, *_ = tile.part.op.reduce_axis
