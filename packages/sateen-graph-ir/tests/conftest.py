@@ -12,7 +12,7 @@ from sateen.graph_ir.ops import OPS
 from sateen.graph_ir.passes import Pass
 from sateen.tensor_ir import Machine, build, te
 from sateen.tensor_ir.interpret import evaluate
-from sateen.topi.operators import Operator, compute, infer
+from sateen.topi.operators import Operator, computation_of, types_of
 from sateen.topi.types import Layout, pack, placeholder, unpack
 
 
@@ -93,7 +93,7 @@ def _check_op(op: Operator, inputs: Sequence[Array], expected: Sequence[Array], 
     `blocked` is a layout for every input of its rank and the first one's shape, if the operator takes it.
     """
     given = [TensorType.of(str(a.dtype), a.shape) for a in inputs]
-    types = infer(op, given)
+    types = types_of(op, given)
     assert [(t.dtype.numpy, t.shape) for t in types] == [(e.dtype, e.shape) for e in expected]
     builder = GraphBuilder("one")
     operands = [builder.input(f"x{i}", t.dtype, t.shape) for i, t in enumerate(given)]
@@ -118,7 +118,7 @@ def _check_values(
     expected: Sequence[Array],
 ) -> None:
     views = [placeholder(t.static_shape, t.dtype, f"x{i}", t.memory_layout) for i, t in enumerate(given)]
-    computation = compute(op, views, types)
+    computation = computation_of(op, views, types)
     assert [(v.dtype, v.shape, v.layout) for v in computation.outputs] == [
         (t.dtype, t.static_shape, t.memory_layout) for t in types
     ]

@@ -25,25 +25,25 @@ from sateen.graph_ir.ops import (
     Fused,
     broadcast,
     control,
-    conv,
+    convolution,
     element_wise,
-    gather,
-    matmul,
-    norm,
-    pool,
-    quantize,
+    gather_scatter,
+    normalization,
+    pooling,
+    products,
+    quantization,
     recurrent,
-    reduce,
-    resize,
+    reductions,
+    resizing,
     sampling,
     shape,
-    softmax,
+    softmaxes,
 )
 from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.runtime import Artifact, DType, InferenceError, Target, load
 from sateen.tensor_ir import Machine, lower, te
 from sateen.tensor_ir.interpret import evaluate
-from sateen.topi.operators import compute, infer
+from sateen.topi.operators import computation_of, types_of
 from sateen.topi.types import Layout, pack, placeholder, unpack
 
 Array = np.ndarray[Any, Any]
@@ -108,8 +108,9 @@ BINARY = (
     broadcast.GreaterEqual,
 )  # fmt: skip
 REDUCE = (
-    reduce.ReduceSum, reduce.ReduceMean, reduce.ReduceMax, reduce.ReduceMin, reduce.ReduceProd, reduce.ReduceSumSquare,
-    reduce.ReduceL1, reduce.ReduceL2, reduce.ReduceLogSum, reduce.ReduceLogSumExp,
+    reductions.ReduceSum, reductions.ReduceMean, reductions.ReduceMax, reductions.ReduceMin,
+    reductions.ReduceProd, reductions.ReduceSumSquare,
+    reductions.ReduceL1, reductions.ReduceL2, reductions.ReduceLogSum, reductions.ReduceLogSumExp,
 )  # fmt: skip
 THREE = {"strides": (2, 1), "pads": (1, 0, 1, 1)}
 
@@ -118,8 +119,8 @@ CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     *((op(), (p(*IMAGE), p(8, 1, 7))) for op in BINARY),
     *((op(axes=(1, 3)), (p(*IMAGE),)) for op in REDUCE),
     (element_wise.Cast(DType.of("int16")), (f(*IMAGE) * 9,)),
-    (quantize.Quantize(DType.of("int8")), (f(*IMAGE), p(8), np.arange(-4, 4).astype(np.int8))),
-    (quantize.Dequantize(axis=1), (f(*IMAGE).astype(np.int8), p(8))),
+    (quantization.Quantize(DType.of("int8")), (f(*IMAGE), p(8), np.arange(-4, 4).astype(np.int8))),
+    (quantization.Dequantize(axis=1), (f(*IMAGE).astype(np.int8), p(8))),
     (element_wise.BitCast(DType.of("int32")), (f(*IMAGE),)),
     (element_wise.Clip(-0.5, 0.5), (f(*IMAGE),)),
     (element_wise.LeakyRelu(0.2), (f(*IMAGE),)),
@@ -141,11 +142,11 @@ CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     (broadcast.BitwiseXor(), (i(-9, 9, 3, 17), i(-9, 9, 17))),
     (broadcast.BitShift("right"), (i(0, 99, 3, 17), i(0, 5, 17))),
     (broadcast.Where(), (b(5, 1), f(5, 17), f())),
-    (reduce.ArgMax(1), (f(*IMAGE),)),
-    (reduce.ArgMin(2, select_last_index=True), (f(*IMAGE),)),
-    (reduce.CumSum(1, reverse=True), (f(3, 9, 5),)),
-    (reduce.CumProd(2, exclusive=True), (p(3, 9, 5),)),
-    (reduce.TopK(3, 1), (f(3, 9, 5),)),
+    (reductions.ArgMax(1), (f(*IMAGE),)),
+    (reductions.ArgMin(2, select_last_index=True), (f(*IMAGE),)),
+    (reductions.CumSum(1, reverse=True), (f(3, 9, 5),)),
+    (reductions.CumProd(2, exclusive=True), (p(3, 9, 5),)),
+    (reductions.TopK(3, 1), (f(3, 9, 5),)),
     (shape.Reshape((5, 27)), (f(3, 9, 5),)),
     (shape.Transpose((0, 2, 3, 1)), (f(*IMAGE),)),
     (shape.Concat(1), (f(*IMAGE), f(2, 4, 5, 7))),
@@ -158,32 +159,32 @@ CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     (shape.SpaceToDepth(2), (f(1, 3, 4, 6),)),
     (shape.Trilu(False, 1), (f(3, 9, 5),)),
     (shape.OneHot(5, 1), (i(-3, 5, 7), f(2))),
-    (gather.Gather(1), (f(3, 9, 5), i(-9, 9, 2, 3))),
-    (gather.GatherElements(1), (f(3, 9, 5), i(-9, 9, 3, 4, 5))),
-    (gather.GatherND(1), (f(3, 9, 5), i(-5, 5, 3, 4, 2))),
-    (gather.ScatterElements(1, "add"), (f(3, 9, 5), i(-9, 9, 3, 4, 5), f(3, 4, 5))),
-    (gather.ScatterND("max"), (f(3, 9, 5), i(-3, 3, 4, 1), f(4, 9, 5))),
-    (gather.TensorScatter(1), (f(3, 9, 5), f(3, 2, 5), i(0, 8, 3))),
-    (conv.Conv(pads=(1, 1, 1, 1)), (f(1, 8, 5, 9), f(8, 8, 3, 3), f(8))),
-    (conv.ConvTranspose(strides=(2, 2)), (f(1, 8, 3, 4), f(8, 8, 3, 3), f(8))),
-    (conv.WinogradConv(2), (f(1, 8, 6, 6), f(8, 8, 4, 4) / 9)),
-    (matmul.Det(), (f(2, 4, 4),)),
-    (matmul.MatMul(), (f(2, 5, 9), f(9, 17))),
-    (matmul.StrassenMatMul(), (f(1, 4, 8), f(7, 4, 8))),
-    (pool.AveragePool((3, 3), **THREE), (f(*IMAGE),)),
-    (pool.MaxPool((3, 3), **THREE), (f(*IMAGE),)),
-    (pool.MaxPoolIndices((3, 3), **THREE), (f(*IMAGE),)),
-    (pool.GlobalAveragePool(), (f(*IMAGE),)),
-    (pool.GlobalMaxPool(), (f(*IMAGE),)),
-    (norm.BatchNormalization(), (f(*IMAGE), f(8), f(8), f(8), p(8))),
-    (norm.InstanceNormalization(), (f(*IMAGE), f(8), f(8))),
-    (norm.GroupNormalization(2), (f(*IMAGE), f(8), f(8))),
-    (norm.LayerNormalization(2), (f(3, 9, 5), f(5), f(5))),
-    (norm.LRN(3, 0.1), (f(*IMAGE),)),
-    (norm.LpNormalization(1), (f(3, 9, 5),)),
-    (softmax.Softmax(2), (f(3, 9, 5),)),
-    (softmax.LogSoftmax(1), (f(3, 9, 5),)),
-    (resize.Resize((2, 8, 9, 7), "linear"), (f(*IMAGE),)),
+    (gather_scatter.Gather(1), (f(3, 9, 5), i(-9, 9, 2, 3))),
+    (gather_scatter.GatherElements(1), (f(3, 9, 5), i(-9, 9, 3, 4, 5))),
+    (gather_scatter.GatherND(1), (f(3, 9, 5), i(-5, 5, 3, 4, 2))),
+    (gather_scatter.ScatterElements(1, "add"), (f(3, 9, 5), i(-9, 9, 3, 4, 5), f(3, 4, 5))),
+    (gather_scatter.ScatterND("max"), (f(3, 9, 5), i(-3, 3, 4, 1), f(4, 9, 5))),
+    (gather_scatter.TensorScatter(1), (f(3, 9, 5), f(3, 2, 5), i(0, 8, 3))),
+    (convolution.Conv(pads=(1, 1, 1, 1)), (f(1, 8, 5, 9), f(8, 8, 3, 3), f(8))),
+    (convolution.ConvTranspose(strides=(2, 2)), (f(1, 8, 3, 4), f(8, 8, 3, 3), f(8))),
+    (convolution.WinogradConv(2), (f(1, 8, 6, 6), f(8, 8, 4, 4) / 9)),
+    (products.Det(), (f(2, 4, 4),)),
+    (products.MatMul(), (f(2, 5, 9), f(9, 17))),
+    (products.StrassenMatMul(), (f(1, 4, 8), f(7, 4, 8))),
+    (pooling.AveragePool((3, 3), **THREE), (f(*IMAGE),)),
+    (pooling.MaxPool((3, 3), **THREE), (f(*IMAGE),)),
+    (pooling.MaxPoolIndices((3, 3), **THREE), (f(*IMAGE),)),
+    (pooling.GlobalAveragePool(), (f(*IMAGE),)),
+    (pooling.GlobalMaxPool(), (f(*IMAGE),)),
+    (normalization.BatchNormalization(), (f(*IMAGE), f(8), f(8), f(8), p(8))),
+    (normalization.InstanceNormalization(), (f(*IMAGE), f(8), f(8))),
+    (normalization.GroupNormalization(2), (f(*IMAGE), f(8), f(8))),
+    (normalization.LayerNormalization(2), (f(3, 9, 5), f(5), f(5))),
+    (normalization.LRN(3, 0.1), (f(*IMAGE),)),
+    (normalization.LpNormalization(1), (f(3, 9, 5),)),
+    (softmaxes.Softmax(2), (f(3, 9, 5),)),
+    (softmaxes.LogSoftmax(1), (f(3, 9, 5),)),
+    (resizing.Resize((2, 8, 9, 7), "linear"), (f(*IMAGE),)),
     (recurrent.RNN(3), (f(4, 2, 5), f(1, 3, 5), f(1, 3, 3), f(1, 6))),
     (recurrent.GRU(3), (f(4, 2, 5), f(1, 9, 5), f(1, 9, 3), f(1, 18))),
     (recurrent.LSTM(3), (f(4, 2, 5), f(1, 12, 5), f(1, 12, 3), f(1, 24))),
@@ -203,7 +204,7 @@ COMPUTED = [(op, arrays) for op, arrays in CASES if not isinstance(op, (control.
 """Those that have a computation of their own; the others run graphs, or nothing."""
 
 
-def types_of(arrays: tuple[Array, ...]) -> list[TensorType]:
+def types_of_arrays(arrays: tuple[Array, ...]) -> list[TensorType]:
     return [TensorType.of(str(a.dtype), a.shape) for a in arrays]
 
 
@@ -211,7 +212,7 @@ def network(cases: list[tuple[Operator, tuple[Array, ...]]]) -> tuple[Graph, dic
     """All cases beside each other, and their arguments."""
     builder, given = GraphBuilder("operators"), {}
     for op, arrays in cases:
-        inputs = [builder.input(f"{op.op_name()}_in", t.dtype, t.shape) for t in types_of(arrays)]
+        inputs = [builder.input(f"{op.op_name()}_in", t.dtype, t.shape) for t in types_of_arrays(arrays)]
         given.update((v.name, a) for v, a in zip(inputs, arrays, strict=True))
         builder.output(*builder.add_all(op, *inputs))
     return builder.finish(), given
@@ -241,7 +242,7 @@ def test_inference_agrees_with_the_definition_and_text_keeps_the_operator(op, ar
 
 
 OF_KNOWN_SIZES = (
-    conv.WinogradConv, matmul.StrassenMatMul, control.If, control.Loop, control.While, Fused,
+    convolution.WinogradConv, products.StrassenMatMul, control.If, control.Loop, control.While, Fused,
 )  # fmt: skip
 """Operators that take no open dimensions: those that passes make once sizes are known, and those whose bodies, here,
 take inputs of known sizes."""
@@ -277,7 +278,7 @@ def test_inference_then_binding_is_binding_then_inference(op, arrays):
         builder = GraphBuilder("opened")
         inputs = [
             builder.input(f"x{n}", t.dtype, [dimensions.get(d, d) for d in t.shape])
-            for n, t in enumerate(types_of(arrays))
+            for n, t in enumerate(types_of_arrays(arrays))
         ]
         try:
             outputs = builder.add_all(replace(op, **changed), *inputs)
@@ -301,14 +302,14 @@ def test_what_inference_accepts_can_be_lowered(op, arrays):
     """With elements of every type: a check that says yes is kept by the compiler."""
     machine = Machine.of(X86)
     for dtype in TYPES:
-        given = types_of(arrays)
+        given = types_of_arrays(arrays)
         changed = [replace(t, dtype=DType.of(dtype)) if t.dtype == given[0].dtype else t for t in given]
         try:
-            types = infer(op, changed)
+            types = types_of(op, changed)
         except InferenceError:
             continue
         views = [placeholder(t.static_shape, t.dtype, f"x{n}") for n, t in enumerate(changed)]
-        computation = compute(op, views, types)
+        computation = computation_of(op, views, types)
         assert [(v.dtype, v.shape) for v in computation.outputs] == [(t.dtype, t.static_shape) for t in types]
         tensors = [v.tensor for v in computation.outputs]
         schedule = te.create_schedule(tensors)
@@ -318,8 +319,8 @@ def test_what_inference_accepts_can_be_lowered(op, arrays):
 
 @pytest.mark.parametrize(("op", "arrays"), COMPUTED, ids=[op.op_name() for op, _ in COMPUTED])
 def test_each_layout_that_an_operator_declares_gives_the_same(op, arrays, of_lanes):
-    given = types_of(arrays)
-    types = infer(op, given)
+    given = types_of_arrays(arrays)
+    types = types_of(op, given)
     operands, results = (tuple(Value(f"{n}", t) for n, t in enumerate(listed)) for listed in (given, types))
     expected = evaluate_op(Node(op, operands, results), arrays)
     blocked = [replace(t, layout=Layout.blocked(t.rank, 1, LANES)) if t.rank > 2 else t for t in given]
@@ -328,7 +329,7 @@ def test_each_layout_that_an_operator_declares_gives_the_same(op, arrays, of_lan
             taken = [replace(t, layout=layout) for t, layout in zip(given, choice.inputs, strict=True)]
             gives = [replace(t, layout=layout) for t, layout in zip(types, choice.outputs, strict=True)]
             views = [placeholder(t.static_shape, t.dtype, f"x{n}", t.memory_layout) for n, t in enumerate(taken)]
-            computation = compute(op, views, gives)
+            computation = computation_of(op, views, gives)
             assert [v.layout for v in computation.outputs] == [t.memory_layout for t in gives]
             packed = {
                 v.tensor: pack(a, t.memory_layout) if a.ndim else a

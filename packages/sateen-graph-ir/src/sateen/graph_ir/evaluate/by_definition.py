@@ -33,7 +33,7 @@ def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
     ]
     types = [replace(v.type, layout=None) for v in node.outputs]
     try:
-        computation = operators.compute(node.op, views, types, node.method)
+        computation = operators.computation_of(node.op, views, types, node.method)
         arrays = {v.tensor: a for v, a in zip(views, inputs, strict=True) if v is not None and a is not None}
         results = evaluate([v.tensor for v in computation.outputs], arrays)
     except Exception as error:

@@ -89,7 +89,7 @@ class Node:
 
     def computation(self, inputs: Sequence[View | None]) -> Computation:
         """What it computes of views of its inputs, as its method says, its outputs in the layouts of their types."""
-        return operators.compute(self.op, inputs, self.output_types, self.method)
+        return operators.computation_of(self.op, inputs, self.output_types, self.method)
 
     def layouts(self, inputs: Sequence[TensorType], machine: Machine) -> Iterable[LayoutChoice]:
         """The layouts in which it can run, best first, for inputs in the layouts that they have."""
@@ -167,7 +167,7 @@ class Graph:
 
 def infer(op: Operator, inputs: Sequence[Value | None]) -> tuple[TensorType, ...]:
     """Output types of an operator on values. Absent inputs are None; trailing ones may be left out."""
-    return operators.infer(op, [None if v is None else v.type for v in inputs])
+    return operators.types_of(op, [None if v is None else v.type for v in inputs])
 
 
 def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:

@@ -37,7 +37,7 @@ class Problem:
     @property
     def outputs(self) -> tuple[TensorType, ...]:
         """The types of the results."""
-        return operators.infer(self.op, self.inputs)
+        return operators.types_of(self.op, self.inputs)
 
     def candidates(self, machine: Machine) -> Sequence[Candidate]:
         """The methods on a machine, best first by estimate; none where there is no choice."""

@@ -48,7 +48,7 @@ def problem_kernel(problem: Problem, method: Method | None, machine: Machine) ->
     given = list(problem.inputs)
     for position, preparation in substitution.prepared.items():
         given[position] = _prepared(given[position], preparation)
-    node = _node(substitution, given, operators.infer(substitution.operator, given))
+    node = _node(substitution, given, operators.types_of(substitution.operator, given))
     choice = next(iter(node.layouts(node.input_types, machine)))
     layouts = iter(choice.inputs)
     laid = [None if t is None else replace(t, layout=next(layouts)) for t in given]

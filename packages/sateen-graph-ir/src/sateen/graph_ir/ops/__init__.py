@@ -26,7 +26,7 @@ from sateen.graph_ir.ops.broadcast import (
     Xor,
 )
 from sateen.graph_ir.ops.control import CONDITION, NUMBER, Control, If, Loop, While
-from sateen.graph_ir.ops.conv import Conv, ConvTranspose, WinogradConv
+from sateen.graph_ir.ops.convolution import Conv, ConvTranspose, WinogradConv
 from sateen.graph_ir.ops.element_wise import (
     Abs,
     Acos,
@@ -77,10 +77,16 @@ from sateen.graph_ir.ops.element_wise import (
 )
 from sateen.graph_ir.ops.entry_points import installed_operators
 from sateen.graph_ir.ops.fused import Fused, copying
-from sateen.graph_ir.ops.gather import Gather, GatherElements, GatherND, ScatterElements, ScatterND, TensorScatter
-from sateen.graph_ir.ops.layout import ConvertLayout
-from sateen.graph_ir.ops.matmul import Det, MatMul, StrassenMatMul
-from sateen.graph_ir.ops.norm import (
+from sateen.graph_ir.ops.gather_scatter import (
+    Gather,
+    GatherElements,
+    GatherND,
+    ScatterElements,
+    ScatterND,
+    TensorScatter,
+)
+from sateen.graph_ir.ops.layout_conversion import ConvertLayout
+from sateen.graph_ir.ops.normalization import (
     LRN,
     BatchNormalization,
     GroupNormalization,
@@ -89,10 +95,11 @@ from sateen.graph_ir.ops.norm import (
     LpNormalization,
 )
 from sateen.graph_ir.ops.placement import CopyTo
-from sateen.graph_ir.ops.pool import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
-from sateen.graph_ir.ops.quantize import Dequantize, Quantize
+from sateen.graph_ir.ops.pooling import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
+from sateen.graph_ir.ops.products import Det, MatMul, StrassenMatMul
+from sateen.graph_ir.ops.quantization import Dequantize, Quantize
 from sateen.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
-from sateen.graph_ir.ops.reduce import (
+from sateen.graph_ir.ops.reductions import (
     ArgMax,
     ArgMin,
     CumProd,
@@ -109,7 +116,7 @@ from sateen.graph_ir.ops.reduce import (
     ReduceSumSquare,
     TopK,
 )
-from sateen.graph_ir.ops.resize import Resize
+from sateen.graph_ir.ops.resizing import Resize
 from sateen.graph_ir.ops.sampling import DeformableColumns, GridSample, RoiAlign
 from sateen.graph_ir.ops.shape import (
     BroadcastTo,
@@ -125,7 +132,7 @@ from sateen.graph_ir.ops.shape import (
     Transpose,
     Trilu,
 )
-from sateen.graph_ir.ops.softmax import LogSoftmax, Softmax
+from sateen.graph_ir.ops.softmaxes import LogSoftmax, Softmax
 from sateen.graph_ir.ops.table import OPS
 
 __all__ = [

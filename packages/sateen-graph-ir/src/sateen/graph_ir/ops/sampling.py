@@ -8,7 +8,7 @@ from math import prod
 
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
-from sateen.graph_ir.ops.window import Windowed, window_of
+from sateen.graph_ir.ops.windows import Windowed, window_of
 from sateen.topi.computations import sampling
 from sateen.topi.dimensions import listed, may_be_at_least
 from sateen.topi.operators import Operator, require

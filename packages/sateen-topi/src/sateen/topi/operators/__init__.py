@@ -1,7 +1,7 @@
 """What an operator is: the class that all are made from, and the border at which they are called."""
 
 from sateen.topi.operators.attributes import is_of, kind_text
-from sateen.topi.operators.border import compute, infer, parameters, place_of, require_class
+from sateen.topi.operators.border import computation_of, parameters, place_of, require_class, types_of
 from sateen.topi.operators.operator import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
     LayoutChoice,
@@ -19,12 +19,12 @@ __all__ = [
     "Preparation",
     "Substitution",
     "Transposed",
-    "compute",
-    "infer",
+    "computation_of",
     "is_of",
     "kind_text",
     "parameters",
     "place_of",
     "require",
     "require_class",
+    "types_of",
 ]

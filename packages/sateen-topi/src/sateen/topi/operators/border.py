@@ -45,7 +45,7 @@ def place_of(op: type[Operator]) -> str:
     return f"{op.__module__}.{op.__qualname__}"
 
 
-def infer(op: Operator, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
+def types_of(op: Operator, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """The types of the outputs of an operator.
 
     Raises InferenceError where it takes other inputs, or gives no tuple of row-major types.
@@ -67,7 +67,7 @@ def _is_type(found: object, op: Operator) -> bool:
     return isinstance(found, TensorType) and (found.layout is None or op.minds_layouts)
 
 
-def compute(
+def computation_of(
     op: Operator, inputs: Sequence[View | None], outputs: Sequence[TensorType], method: Method | None = None
 ) -> Computation:
     """The computation of an operator over views, by a method if one was chosen.

@@ -5,7 +5,7 @@ from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of
 from sateen.topi.schedules.injective import INJECTIVE, schedule_injective
 from sateen.topi.schedules.kind import Kind, kind_of
 from sateen.topi.schedules.register_tiles import (
-    Tile,
+    ReductionTile,
     accumulator_type,
     balanced,
     elements,
@@ -28,10 +28,10 @@ __all__ = [
     "INJECTIVE",
     "Computation",
     "Kind",
+    "ReductionTile",
     "Rows",
     "ScheduleFunction",
     "ScheduleTable",
-    "Tile",
     "accumulator_type",
     "balanced",
     "elements",

@@ -71,7 +71,7 @@ def in_registers(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> te.Te
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tile:
+class ReductionTile:
     """A reduction in registers that its host reads, for a host that may compute a costly function of it.
 
     Written out for each vector of a tile, such an epilogue would fill the instruction cache and the registers. The tile
@@ -82,13 +82,13 @@ class Tile:
     buffer: te.Stage | None
 
     @staticmethod
-    def of(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> Tile:
+    def of(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> ReductionTile:
         if host is reduction or not _calls_functions(reduction, host):
-            return Tile(s[in_registers(s, reduction, host)], None)
+            return ReductionTile(s[in_registers(s, reduction, host)], None)
         in_registers(s, reduction, host)
         part = s.cache_write(reduction, "register")
         s[reduction].set_scope("local")
-        return Tile(s[part], s[reduction])
+        return ReductionTile(s[part], s[reduction])
 
     def place(self, host: te.Stage, loop: IterVar, inner: Sequence[IterVar], lanes: int) -> None:
         """Compute at a loop of the host, which has the loops `inner` over the tile; the last of them is vectorized."""

@@ -24,8 +24,8 @@ from sateen.topi.computations.arguments import (
     require_window,
 )
 from sateen.topi.computations.convolution.direct import Direct, Plan
+from sateen.topi.computations.convolution.input import ConvolutionInput, is_wide
 from sateen.topi.computations.convolution.shapes import OperandLayouts
-from sateen.topi.computations.convolution.source import Source, is_wide
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import Computation, accumulator_type, on_cpu
 from sateen.topi.types import INT32, Block, Layout, View
@@ -101,7 +101,7 @@ def conv(
     axes = [te.reduce_axis(k, f"k{d}") for d, k in enumerate(window.kernel)]
     channel = te.reduce_axis(per_group, "c") if per_group > 1 else None
     planar = layout.is_row_major
-    source = Source(data, window, shape[2:], copied=planar or is_wide(window, spatial, shape[2:]))
+    source = ConvolutionInput(data, window, shape[2:], copied=planar or is_wide(window, spatial, shape[2:]))
 
     def element(*physical: Expr) -> Expr:
         b, o, *position = layout.logical_index(physical)

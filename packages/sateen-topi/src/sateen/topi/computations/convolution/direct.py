@@ -9,13 +9,13 @@ from math import gcd, prod
 
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.ir import IterVar
+from sateen.topi.computations.convolution.input import ConvolutionInput, reads_padding
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, panels
-from sateen.topi.computations.convolution.source import Source, reads_padding
 from sateen.topi.computations.windows import Window
 from sateen.topi.cost import bytes_per_cycle, mean_cycles, tiles_cycles
 from sateen.topi.methods import Candidate, Method
 from sateen.topi.schedules import (
-    Tile,
+    ReductionTile,
     balanced,
     elements,
     extent_of,
@@ -88,7 +88,7 @@ class Plan:
     groups: int
     weight: View
     layout: Layout
-    source: Source
+    source: ConvolutionInput
     method: Direct | None
 
     @property
@@ -109,7 +109,7 @@ class Plan:
         """
         self.source.schedule(s, machine)
         host = host_of(s, self.result, output, machine)
-        tile = Tile.of(s, self.master, host)
+        tile = ReductionTile.of(s, self.master, host)
         stage = s[host]
         n, ob, *spatial, oi = stage.axes
         *_, width, _ = shape_of(host)

@@ -23,7 +23,7 @@ from sateen.tensor_ir.ir import Expr, IterVar
 from sateen.topi.computations.arguments import require, require_rank, require_same_type, require_shape, require_views
 from sateen.topi.schedules import (
     Computation,
-    Tile,
+    ReductionTile,
     elements,
     flattened,
     host_of,
@@ -172,7 +172,7 @@ class _Strassen:
             schedule_injective(s, output, machine)
             return
         host = host_of(s, self.result, output, machine)
-        tile = Tile.of(s, self.blocks, host)
+        tile = ReductionTile.of(s, self.blocks, host)
         stage = s[host]
         batch, *rows, j = stage.axes
         i = stage.fuse(*rows) if len(rows) > 1 else rows[0]

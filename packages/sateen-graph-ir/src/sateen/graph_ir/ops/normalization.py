@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sateen.graph_ir.ir import TensorType
-from sateen.graph_ir.ops.softmax import infer_along_axis
+from sateen.graph_ir.ops.softmaxes import infer_along_axis
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import normalization
 from sateen.topi.operators import LayoutChoice, Operator, require

@@ -33,7 +33,7 @@ def _whole_vectors(columns: int) -> int:
     return min(1 << (columns - 1).bit_length(), -(-columns // COLUMN_MULTIPLE) * COLUMN_MULTIPLE)
 
 
-class Source:
+class ConvolutionInput:
     """The input as the reduction reads it: in place, or as a copy with its padding.
 
     In the copy, elements that are a stride apart are neighbours: its last dimensions are [x % stride, x // stride].

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import NUMBERS
-from sateen.graph_ir.ops.window import Windowed, output_dims, require_spatial, window_of
+from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import pooling
 from sateen.topi.operators import LayoutChoice, Operator, require

@@ -9,7 +9,7 @@ from math import prod
 from typing import ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
-from sateen.graph_ir.ops.window import Windowed, output_dims, require_spatial, window_of
+from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import convolution
 from sateen.topi.computations.convolution import (
