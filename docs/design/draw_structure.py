@@ -4,7 +4,8 @@
 
 A room is a folder of a package. Files in the package's own folder make one more box. An arrow goes from the room that
 imports to the room that it takes from. It is thicker for more imports. It is red where imports go past a face of
-another package: into a file that is not the `__init__` of a room. It is dashed where it closes a circle of rooms.
+another package: into a file that is not the `__init__` of a room, where that lists names. It is dashed where it closes
+a circle of rooms.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ STYLE = """
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A file of a package: its name without `sateen.`, whether it is an `__init__`, its lines, what it imports."""
+    """A file of a package: its name without `sateen.`, whether others may take from it, its lines, what it imports."""
 
     name: str
     is_face: bool
@@ -106,15 +107,23 @@ def read_modules(checkout: Path) -> dict[str, Module]:
                 files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     if not files:
         raise FileNotFoundError(f"expected packages/*/src/sateen with Python files, found none in {checkout}")
-    return {name: _module(name, file, files.keys()) for name, file in files.items()}
+    listed = {name for name, file in files.items() if _lists_names(file)}
+    return {name: _module(name, file, files.keys(), listed) for name, file in files.items()}
 
 
-def _module(name: str, file: Path, known: Collection[str]) -> Module:
+def _lists_names(file: Path) -> bool:
+    """Whether a file is an `__init__` with names for others."""
+    return file.stem == "__init__" and bool(list(_imported(ast.parse(file.read_text(encoding="utf-8")))))
+
+
+def _module(name: str, file: Path, known: Collection[str], listed: Collection[str]) -> Module:
+    """A file that is itself a face: an `__init__`, or a file of a room whose `__init__` lists nothing."""
     text = file.read_text(encoding="utf-8")
     package, *folders = name.split(".") if file.stem == "__init__" else name.split(".")[:-1]
     room = Room(package, folders[0] if folders else "" if file.stem == "__init__" else LOOSE)
     taken = {_longest_known(target, known) for target in _imported(ast.parse(text))}
-    return Module(name, file.stem == "__init__", room, text.count("\n"), frozenset(taken - {"", name}))
+    is_face = file.stem == "__init__" or (bool(folders) and name.rpartition(".")[0] not in listed)
+    return Module(name, is_face, room, text.count("\n"), frozenset(taken - {"", name}))
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:
