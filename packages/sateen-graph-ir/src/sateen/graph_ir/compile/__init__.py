@@ -1,4 +1,4 @@
-"""From a graph to an artifact: `build`, and its steps for those who look at one alone."""
+"""From a graph to an artifact: `build`, and its single steps."""
 
 from sateen.graph_ir.compile.driver import build, lowered, network_target
 from sateen.graph_ir.compile.lowered_network import LoweredNetwork, lower_network

@@ -51,7 +51,7 @@ EXPORTS = (
     *PARAMETER_SYMBOLS,
 )
 LONGEST_SONAME = 128
-"""Of a library, without its ending."""
+"""The most characters in the name of a library, without its suffix."""
 
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
@@ -70,7 +70,8 @@ def lowered(
     timed: bool = False,
     denormals: str = "keep",
 ) -> LoweredNetwork:
-    """What `build` does before it generates code: the passes, then `lower_network`; its options mean the same."""
+    """The part of `build` before code generation: the passes, then `lower_network`. The options are those of
+    `build`."""
     first = (partial(bind_dims, dims=dims), require_sizes, require_host)
     known = nothing_known if records is None else records.best(target)
     passes = default_pipeline(target, numerics, known) if pipeline is None else pipeline
@@ -112,17 +113,18 @@ def build(
 ) -> Artifact:
     """Compile a graph into an artifact.
 
-    `params` gives data by name, to inputs of the graph, which become constants, and to parameters in place of theirs.
-    `dims` gives sizes to the symbols of its types (bind_dims); none may stay open. `numerics` are strict, default or
-    fast: whether each sum stays as it is, Winograd's method may rearrange those of a tile, or Strassen's those of a
-    whole matrix (docs/semantics.md 4.8). `denormals` flush lets the network take subnormal numbers for zeros (4.10).
-    `records` are measurements to choose convolutions by; the artifact's options name their digest, and other numerics
-    and denormals than default and keep. `pipeline` replaces the passes that optimise the graph, `operators` has
-    lowerings in place of ours (OpSet.with_lowering), `observer` is told each pass. `timed` makes the network write a
-    clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels beside each other, `cache` keeps
-    their object code; neither changes the result. Raises InferenceError, LoweringError, CodegenError, LinkError, each
-    telling the node, TargetError for a kind of target other than llvm, and ArgumentError for what is no graph with
-    outputs, `params` of another type, other `denormals`, and records beside a pipeline.
+    `params` gives data by name: inputs of the graph with data become constants, and parameters get this data in place
+    of theirs. `dims` gives sizes to the symbols of its types (bind_dims); none may stay open. `numerics` are strict,
+    default or fast: whether each sum stays as it is, Winograd's method may rearrange those of a tile, or Strassen's
+    those of a whole matrix (docs/semantics.md 4.8). `denormals` flush lets the network treat subnormal numbers as zeros
+    (4.10). `records` are measurements for the choice of methods; the artifact's options contain their digest, and
+    numerics and denormals unless these are default and keep. `pipeline` replaces the passes that optimise the graph,
+    `operators` may have lowerings in place of ours (OpSet.with_lowering), `observer` gets a record of each pass.
+    `timed` makes the network write a clock after each of its steps, for `runtime.time_steps`. `workers` compile kernels
+    in parallel, `cache` keeps their object code; neither changes the result. Raises InferenceError, LoweringError,
+    CodegenError, LinkError, each of which names the node; TargetError for a kind of target other than llvm; and
+    ArgumentError for anything but a graph with outputs, `params` of another type, unknown `denormals`, and records
+    together with a pipeline.
     """
     if denormals not in DENORMALS:
         raise ArgumentError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")
@@ -171,7 +173,7 @@ def build(
 def _required(graph: object) -> Graph:
     """The graph, which has outputs and is well formed.
 
-    Raises ArgumentError for anything else, and what verify_graph raises.
+    Raises ArgumentError for anything else, and the errors of verify_graph.
     """
     if isinstance(graph, (str, bytes, PathLike)):
         raise ArgumentError("build: expected a graph, found a path; read it first: graph, params = from_onnx(path)")
@@ -194,7 +196,7 @@ def _parameter(name: str, type_: TensorType, is_output: bool) -> Parameter:
 
 
 def _soname(name: str) -> str:
-    """The name of the library of a graph, whose own may be of any length and hold anything."""
+    """The name of the library of a graph, whose own name may have any length and any characters."""
     return f"{re.sub(r'[^A-Za-z0-9._+-]', '_', name)[:LONGEST_SONAME]}.so"
 
 

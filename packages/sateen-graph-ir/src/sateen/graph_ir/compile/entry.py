@@ -1,7 +1,7 @@
 """The entry of a network: a host function that runs its kernels in order over planned memory.
 
 Control nodes become its branches and loops. A value that decides is copied into a variable of the entry first. Values
-that iterations hand on lie where the node's outputs do: each iteration computes the next ones beside, then copies them.
+that iterations hand on are in the node's outputs: each iteration computes the next ones separately, then copies them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sateen.tensor_ir.ir import (
 UINT8 = DType.of("uint8")
 
 Place = tuple[Buffer, Expr | int]
-"""A buffer, and the byte in it at which a value begins."""
+"""A buffer, and the byte offset of a value in it."""
 
 
 def build_entry(
@@ -52,10 +52,10 @@ def build_entry(
 ) -> Function:
     """`name`(inputs…, outputs…, parameters, workspace): parameters and workspace are blocks of bytes, aligned to 64.
 
-    `kernels` names what computes a node, bodies of control nodes included, `copies` what copies a value. With `timed`,
-    a vector of int64 comes before the parameters: the processor's clock at the start and after each step. The kernels
-    run in the entry's mode: with `denormals` flush they may take subnormal numbers for zeros. Outputs and inputs of
-    `graph.aliases` may share memory.
+    `kernels` names the kernel of each node, including those in bodies of control nodes, and `copies` the kernel that
+    copies a value. With `timed`, a vector of int64 comes before the parameters: the processor's clock at the start and
+    after each step. The kernels run in the entry's mode: with `denormals` flush they may treat subnormal numbers as
+    zeros. Outputs and inputs of `graph.aliases` may share memory.
     """
     outside: dict[Value, Buffer] = {}
     for v in (*graph.inputs, *graph.outputs):
@@ -97,7 +97,8 @@ class _Writer:
     copies: Mapping[TensorType, str]
 
     def steps(self, graph: Graph, plan: MemoryPlan, given: Mapping[Value, Place], workspace: Place) -> list[Stmt]:
-        """A statement per node of a graph with something to do. `given` is where inputs, parameters and outputs lie."""
+        """A statement for each node of a graph that has something to do. `given` holds the places of inputs, parameters
+        and outputs."""
 
         def place(v: Value) -> Place:
             view = plan.views.get(v, Location(v, 0))

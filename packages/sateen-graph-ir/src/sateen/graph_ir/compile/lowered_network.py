@@ -21,7 +21,7 @@ from sateen.tensor_ir.ir import Function, digest, verify
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoweredNetwork:
-    """A network as functions of loop IR: one per distinct group, and the entry that calls them."""
+    """A network as functions of loop IR: one function per distinct group, and the entry that calls them."""
 
     graph: Graph
     plan: MemoryPlan
@@ -44,8 +44,8 @@ def lower_network(
 ) -> LoweredNetwork:
     """Fuse, lower every distinct group of an optimised graph and of bodies in it once, and plan memory.
 
-    `begin` is told each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the
-    entry writes a clock after each step, with `denormals` flush it may take subnormal numbers for zeros.
+    `begin` gets each kernel as soon as it is lowered, and the first fused node that it computes. With `timed` the entry
+    writes a clock after each step, with `denormals` flush it may treat subnormal numbers as zeros.
     """
     fused = fuse(lift_parameters(copy_outputs(graph)))
     machine = Machine.of(target)
@@ -82,12 +82,12 @@ def lower_network(
 
 
 def _overwritable(kernels: Mapping[Node, LoweredGroup]) -> dict[Node, list[Value]]:
-    """The inputs of each node in whose memory its output may lie."""
+    """The inputs of each node whose memory its output may use."""
     return {node: [v for i in kernel.overwritable if (v := node.inputs[i])] for node, kernel in kernels.items()}
 
 
 def _nodes_to_run(graph: Graph) -> Iterator[Node]:
-    """The nodes with something to do, those of bodies behind the node that has them."""
+    """The nodes that have something to do; nodes of bodies come after the node that has them."""
     free = find_views(graph).free
     for node in graph.nodes:
         if node not in free:

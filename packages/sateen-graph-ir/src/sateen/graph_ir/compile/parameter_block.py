@@ -1,4 +1,4 @@
-"""All parameters of a network in the memory that its plan gives them."""
+"""All parameters of a network at the places of its memory plan."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from sateen.runtime.fork_safe import ForkSafeLock
 from sateen.runtime.threads import Threads
 
 CHUNK_BYTES = 4 << 20
-"""What a thread makes at a time: caches hold its part while it is packed."""
+"""The bytes that a thread packs at a time, few enough to stay in caches."""
 
 
 class ParameterBlock:
-    """Content of an artifact: arrays at places that do not overlap, zeros between them.
+    """Content of an artifact: arrays at places that do not overlap, with zeros between them.
 
-    Arrays may be views in any order of axes, as weights are before they are packed, and packed each time a part is
-    made; the whole is made once, and the arrays are given up then. Until then they are kept, with all that they are
-    views of.
+    Arrays may be views in any order of axes, like weights before packing. They are packed each time a part is read. The
+    whole is made once; until then the arrays are kept, with the data that they are views of.
     """
 
     def __init__(self, size: int, places: Sequence[tuple[int, Array]]) -> None:
-        """`places` tells the byte at which each array begins, a multiple of its elements' size."""
+        """`places` holds the byte offset of each array, a multiple of its elements' size."""
         ordered = sorted(places, key=lambda entry: entry[0])
         self._size = size
         self._starts = [start for start, _ in ordered]
@@ -95,10 +94,10 @@ def _copy(array: Array, start: int, place: Array) -> None:
 
 
 def pack_parameters(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ()) -> ParameterBlock:
-    """The parameters of a graph where the plan has them.
+    """The parameters of a graph at the places of the plan.
 
-    They are packed when they are needed, but for those in the memory of arrays that were `given` and that others may
-    still write to: these are packed now.
+    They are packed on demand, except those in the memory of `given` arrays that others may still write to: these are
+    packed at once.
     """
     changing = {id(owner) for owner in map(_owner, given) if not _is_of_bytes(owner)}
 
@@ -111,7 +110,7 @@ def pack_parameters(graph: Graph, plan: MemoryPlan, given: Iterable[Array] = ())
 
 
 def _owner(array: Array) -> Array:
-    """The array that a view is of."""
+    """The array that owns the memory of a view."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

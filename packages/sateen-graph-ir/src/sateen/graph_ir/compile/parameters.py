@@ -1,4 +1,4 @@
-"""Data that users give to a graph: inputs become constants, parameters take other data."""
+"""Users' data for a graph: inputs become constants, parameters get other data."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from sateen.runtime import ArgumentError
 
 
 def bind_parameters(graph: Graph, params: Mapping[str, Any]) -> Graph:
-    """Inputs that `params` names, as constants, and parameters that it names with its data.
+    """The graph, in which inputs in `params` are constants and parameters in it have its data.
 
-    Raises ArgumentError for data of another type, for a name that is neither's, and for an input whose memory an output
-    may have.
+    Raises ArgumentError for data of another type, for an unknown name, and for an input whose memory an output may use.
     """
     if not isinstance(params, Mapping):
         raise ArgumentError(f"params: expected a mapping from names to arrays, found {type(params).__name__}")

@@ -1,4 +1,4 @@
-"""What each step of a compiled network computes, for those who measure or read it."""
+"""The steps of a compiled network, for measurements and reports."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from sateen.runtime import Step
 
 
 def steps_of(graph: Graph, free: Collection[Node], kernels: Mapping[Node, str]) -> tuple[Step, ...]:
-    """The steps of a fused graph in order. `free` nodes take none; `kernels` names what the others call."""
+    """The steps of a fused graph in order. `free` nodes have none; `kernels` names the kernels of the others."""
     return tuple(step_of(node, kernels.get(node, node.op.op_name())) for node in graph.nodes if node not in free)
 
 
 def step_of(node: Node, kernel: str) -> Step:
-    """The step that a node of a fused graph becomes. Where it has no name in the user's model, its values have."""
+    """The step of a node of a fused graph. If the node has no name in the user's model, the step has the names of its
+    values."""
     inner = node.op.body.nodes if isinstance(node.op, Fused) else (node,)
     values = dict.fromkeys(v for v in (*node.inputs, *node.outputs) if v is not None)
     return Step(

@@ -1,10 +1,10 @@
-"""Where the boxes of a drawing lie: in layers, what is read above what reads it, with few crossings and straight edges.
+"""The places of boxes in a drawing: in layers, each box above its readers, with few crossings and straight edges.
 
 The method of Sugiyama, Tagawa and Toda, Methods for Visual Understanding of Hierarchical System Structures (1981):
 layers by longest path, orders within them by barycentres, then places near the mean of their neighbours: those of a
 layer that keep its order with the least Σ weight·(x - mean)², by pooling adjacent violators (Barlow and others,
-Statistical Inference under Order Restrictions, 1972). An edge across layers passes through a spot in each. All of it
-takes time in proportion to boxes and layers crossed, but for sorting.
+Statistical Inference under Order Restrictions, 1972). An edge across layers passes through a spot in each. Except for
+sorting, all of it takes time in proportion to boxes and crossed layers.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 SIDE_GAP = 22.0
-"""Between boxes of a layer."""
+"""Pixels between boxes of a layer."""
 LAYER_GAP = 24.0
-"""Between layers, where edges go straight down; more where they go sideways."""
+"""Pixels between layers if edges go straight down; there are more if they go sideways."""
 LARGEST_LAYER_GAP = 64.0
 _PASSING_WIDTH = 10.0
 _ORDER_SWEEPS = 6
 _PLACE_SWEEPS = 12
 _LOOSE = 0.01
-"""The weight of what gives way to boxes."""
+"""The weight of spots that give way to boxes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Edges from one box to those that read the same value of it."""
+    """Edges from one box to the boxes that read the same value of it."""
 
     source: int
     targets: tuple[int, ...]
@@ -35,7 +35,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """The centre of each box, the top and bottom of each layer, and of each link where it passes through layers."""
+    """The centre of each box, the top and bottom of each layer, and the points where each link passes through
+    layers."""
 
     centres: tuple[float, ...]
     layers: tuple[int, ...]
@@ -47,7 +48,8 @@ class Arrangement:
 
 @dataclass(slots=True, eq=False)
 class _Spot:
-    """A box in its layer, or where an edge passes through. Neighbours come with the weight of keeping them straight."""
+    """A box in its layer, or a point where an edge passes through. Each neighbour has a weight for a straight edge to
+    it."""
 
     width: float
     passes: bool
@@ -57,9 +59,9 @@ class _Spot:
 
 
 def layers_of(count: int, links: Sequence[Link]) -> list[int]:
-    """The layer of each box: below all that it reads; what reads nothing is just above its first reader.
+    """The layer of each box: below all boxes that it reads; a box that reads nothing is just above its first reader.
 
-    Boxes are numbered, and links ordered, so that what is read comes before what reads it.
+    Boxes are numbered, and links ordered, so that each box comes before its readers.
     """
     layers = [0] * count
     readers: dict[int, list[int]] = {}
@@ -126,7 +128,7 @@ def _connect(upper: _Spot, lower: _Spot) -> None:
 
 
 def _order(rows: Sequence[list[_Spot]]) -> None:
-    """Sort each layer by where its neighbours are, downwards and upwards in turns."""
+    """Sort each layer by the places of its neighbours, downwards and upwards in turns."""
     for row in rows:
         _pack(row)
     for sweep in range(_ORDER_SWEEPS):
@@ -144,7 +146,7 @@ def _pack(row: Sequence[_Spot]) -> None:
 
 
 def _place(rows: Sequence[list[_Spot]]) -> None:
-    """Move each spot to the mean of its neighbours, as far as the order allows; at last straighten what passes by."""
+    """Move each spot to the mean of its neighbours, as far as the order allows; finally straighten passing edges."""
     for sweep in range(_PLACE_SWEEPS):
         for row in reversed(rows) if sweep % 2 else rows:
             _settle(row, [spot.below if sweep % 2 else spot.above for spot in row])
@@ -158,7 +160,8 @@ def _place(rows: Sequence[list[_Spot]]) -> None:
 
 
 def _followed(spot: _Spot) -> tuple[_Spot, float]:
-    """What a spot is to lie below: what alone leads there, or itself. Boxes push aside what passes."""
+    """The spot that should be straight above: the only one that leads here, or the spot itself. Boxes push aside
+    passing edges."""
     if spot.passes:
         return _passing(spot, spot.above), _LOOSE
     strong = [above for above, weight in spot.above if weight >= 1]
@@ -167,12 +170,12 @@ def _followed(spot: _Spot) -> tuple[_Spot, float]:
 
 
 def _passing(spot: _Spot, neighbours: Sequence[tuple[_Spot, float]]) -> _Spot:
-    """The spot through which the same edges pass in the next layer, or itself where they end."""
+    """The spot through which the same edges pass in the next layer, or the spot itself if they end."""
     return next((other for other, _ in neighbours if other.passes), spot)
 
 
 def _settle(row: Sequence[_Spot], neighbours: Sequence[Sequence[tuple[_Spot, float]]]) -> None:
-    """The places nearest to the means of neighbours at which spots of this order keep their distance."""
+    """The places nearest to the means of neighbours at which spots in this order keep their distance."""
     if not row:
         return
     offsets = [0.0]

@@ -1,4 +1,4 @@
-"""Drawings of graphs: SVG with a box per operator, edges with the types of values, and a frame around what is fused.
+"""Drawings of graphs: SVG with a box per operator, edges with the types of values, and a frame around fused nodes.
 
     inputs, operators and outputs are boxes; parameters are told in the boxes that read them
     a fused node is a frame that holds its operators, in order
@@ -20,9 +20,9 @@ from sateen.runtime.display import counted, shortened
 from sateen.topi.operators import Operator
 
 LONGEST_EDGE = 24
-"""Layers; beyond, the reader names the value in place of an edge to it."""
+"""The most layers that an edge crosses; a reader further below names the value instead."""
 MOST_CAPTIONS = 3
-"""Of one box, side by side."""
+"""The most captions of one box, side by side."""
 
 _MARGIN = 20
 _HEADER = 34
@@ -90,27 +90,28 @@ class _Row:
 
 @dataclass(slots=True)
 class _Box:
-    """What is placed as one: a row, or a frame with several under a title. From here go the edges of `values`."""
+    """A unit of the arrangement: a row, or a frame with several rows under a title. The edges of `values` begin
+    here."""
 
     rows: Sequence[_Row]
     title: str = ""
     framed: bool = False
     joined: Sequence[bool] = ()
-    """Of each row but the last, whether the next one reads it."""
+    """For each row except the last, whether the next one reads it."""
     values: list[Value] = field(default_factory=list)
     cut: list[Value] = field(default_factory=list)
-    """Values from far above, named in place of an edge."""
+    """Values from far above, which are named in place of an edge."""
 
     @property
     def captions(self) -> list[str]:
-        """What is written below, one for each value."""
+        """The captions below, one for each value."""
         if len(self.values) > MOST_CAPTIONS:
             return [*[""] * (len(self.values) // 2), f"{len(self.values)} values", *[""] * (len(self.values) - 1)]
         return [shortened(str(v.type), _MOST_DETAIL) for v in self.values]
 
     @property
     def port_gap(self) -> float:
-        """Between the beginnings of edges."""
+        """Pixels between the beginnings of edges."""
         if len(self.values) > MOST_CAPTIONS:
             return 12.0
         return max((len(c) for c in self.captions), default=0) * _SMALL_CHARACTER + 10
@@ -127,7 +128,7 @@ class _Box:
 
     @property
     def size(self) -> tuple[float, float]:
-        """All that the box takes, what is written above and below it too."""
+        """The width and height of the box, including the text above and below it."""
         captions = self.port_gap * len(self.values)
         above = max((len(_far(v)) for v in self.cut), default=0) * _SMALL_CHARACTER
         height = self.head + self.frame_height + (_CAPTION if self.values else 0)
@@ -135,14 +136,15 @@ class _Box:
 
     @property
     def head(self) -> float:
-        """The height of what is written above."""
+        """The height of the text above."""
         return 12.0 * len(self.cut)
 
 
 def draw(graph: Graph, kernels: Mapping[Node, str] | None = None) -> str:
-    """A graph as SVG. `kernels` names what nodes of a compiled graph call; nodes without one have nothing to do there.
+    """A graph as SVG. `kernels` names the kernels of nodes of a compiled graph; nodes without a kernel have nothing to
+    do.
 
-    Takes time and text in proportion to the graph. Bodies of control flow are told, not drawn.
+    Time and text are in proportion to the graph. Bodies of control flow are named, not drawn.
     """
     boxes, links, values = _boxes(graph, kernels)
     layers = layers_of(len(boxes), links)
@@ -170,7 +172,7 @@ def draw(graph: Graph, kernels: Mapping[Node, str] | None = None) -> str:
 
 
 def _near(boxes: Sequence[_Box], links: Sequence[Link], values: Sequence[Value], layers: Sequence[int]) -> list[Link]:
-    """The edges that are drawn. What is too far below a value names it, in place of an edge."""
+    """The edges to draw. A reader too far below a value names it in place of an edge."""
     near: list[Link] = []
     for link, value in zip(links, values, strict=True):
         last = layers[link.source] + LONGEST_EDGE
@@ -185,7 +187,7 @@ def _near(boxes: Sequence[_Box], links: Sequence[Link], values: Sequence[Value],
 
 
 def _boxes(graph: Graph, kernels: Mapping[Node, str] | None) -> tuple[list[_Box], list[Link], list[Value]]:
-    """The boxes of a graph, what is read before what reads it, and the links between them with their values."""
+    """The boxes of a graph, each before its readers, and the links between them with their values."""
     boxes: list[_Box] = []
     source: dict[Value, int] = {}
     targets: dict[Value, list[int]] = {}
@@ -242,7 +244,7 @@ def _row(node: Node, constants: Collection[Value], *, is_idle: bool) -> _Row:
 
 
 def _is_product(node: Node) -> bool:
-    """Whether arithmetic takes the time of an operator: where types are open, whether it could."""
+    """Whether arithmetic dominates the time of an operator; with open types, whether it could."""
     if all(t.is_static for t in (*node.input_types, *(v.type for v in node.outputs))):
         return node.operations() > 0
     return type(node.op).operations is not Operator.operations
@@ -315,9 +317,9 @@ def _edges(boxes: Sequence[_Box], links: Sequence[Link], placed: Arrangement) ->
 
 
 def _curve(x: float, y: float, to_x: float, to_y: float, end: float) -> str:
-    """From a place to another in the next layer, and straight down to an end.
+    """A curve to a place in the next layer, and straight down to an end.
 
-    No part has length 0, as its arrow would have no direction.
+    No part has length 0, since its arrow would have no direction.
     """
     if round(x) == round(to_x):
         return f"V{end:.0f}"
@@ -329,7 +331,8 @@ def _curve(x: float, y: float, to_x: float, to_y: float, end: float) -> str:
 def _ports(
     boxes: Sequence[_Box], links: Sequence[Link], placed: Arrangement
 ) -> tuple[dict[int, float], dict[tuple[int, int], float]]:
-    """Where each link leaves its source, by its caption, and enters each target, sorted by where it comes from."""
+    """The points where each link leaves its source, by its caption, and enters each target, sorted by the source's
+    place."""
     leaving: dict[int, list[int]] = {}
     entering: dict[int, list[tuple[float, int]]] = {}
     for number, (link, passing) in enumerate(zip(links, placed.passings, strict=True)):

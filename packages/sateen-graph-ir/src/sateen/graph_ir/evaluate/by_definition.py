@@ -1,7 +1,7 @@
 """The graph interpreter: the judge of passes. Every node is evaluated from the definition of its operator.
 
 Values are row-major whatever their layout, sums are in float64, and each value is rounded to its element type. An array
-of objects stands for integers that are not known yet, such as dimensions without a number (`te_oracle`).
+of objects stands for integers that are not known yet, such as open dimensions (`te_oracle`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def evaluate_op(node: Node, inputs: Sequence[Array | None]) -> list[Array]:
 
 
 def round_to(array: Array, dtype: DType) -> Array:
-    """The array in an element type; values beyond its range become infinite, numbers that are not known stay."""
+    """The array in an element type; values beyond its range become infinite, unknown numbers stay."""
     if array.dtype == object:
         return array
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,8 +1,8 @@
 """Evaluation of nodes while compiling: constants that passes fold.
 
-What only moves elements of large parameters becomes a view of them, so that they are copied once, into their place in
-the artifact. Small work is done by the definition of its operator, large work by a kernel that is compiled for this
-machine.
+Operators that only move elements of large parameters give views of them, so that these are copied only once, into their
+place in the artifact. Small work is done by the definition of its operator, large work by a kernel that is compiled for
+this machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sateen.tensor_ir.te.tensor import Tensor
 from sateen.topi.types import placeholder, rearranged, unpack
 
 MOST_POINTS = 1 << 14
-"""Up to here evaluating a definition is faster than compiling a kernel."""
+"""The most evaluations of an expression for which evaluating a definition is faster than compiling a kernel."""
 
 
 class NativeEvaluator:
@@ -34,7 +34,8 @@ class NativeEvaluator:
         self._kernels: dict[GroupKey, CompiledModule] = {}
 
     def evaluate(self, node: Node, inputs: Sequence[Array | None]) -> list[Array]:
-        """The outputs of a node as their layouts keep them in memory, for inputs as theirs do. They may be views."""
+        """The outputs of a node in the memory order of their layouts, for inputs in the order of theirs. They may be
+        views."""
         if isinstance(node.op, ConvertLayout | Transpose):
             (data,) = inputs
             (source,), (target,) = node.input_types, node.outputs
@@ -66,7 +67,7 @@ class NativeEvaluator:
 
 
 def work_of(node: Node) -> int:
-    """The points at which evaluating a node by its definition evaluates an expression."""
+    """The number of evaluations of an expression that evaluating a node by its definition takes."""
     views = [
         None if v is None else placeholder(v.type.static_shape, v.type.dtype, v.name, v.type.memory_layout)
         for v in node.inputs

@@ -1,4 +1,4 @@
-"""Graphs: values, nodes, their builder and rewriter, their text, and what holds of each."""
+"""Graphs: values, nodes, their builder and rewriter, their text, and their verifier."""
 
 from sateen.graph_ir.ir.builder import GraphBuilder
 from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, infer, note_node

@@ -1,4 +1,4 @@
-"""Makes graphs node by node, with what a user may get wrong refused as it is written."""
+"""Makes graphs node by node, and refuses users' mistakes where they are written."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GraphBuilder:
                 return candidate
 
     def reserve(self, graph: Graph) -> None:
-        """Give no name that a value of the graph has."""
+        """Reserve the names of a graph's values."""
         for v in (*graph.inputs, *graph.parameters, *(o for node in graph.nodes for o in node.outputs)):
             self.unique(v.name)
 
@@ -72,7 +72,7 @@ class GraphBuilder:
         return value
 
     def typed_parameter(self, name: str, type_: TensorType, data: Array, device: Device = HOST) -> Value:
-        """A constant whose data lies in memory as a layout says."""
+        """A constant whose data is in the memory order of a layout."""
         value = Value(self.unique(name), type_, device)
         self._parameters[value] = data
         return value
@@ -99,8 +99,8 @@ class GraphBuilder:
     ) -> tuple[Value, ...]:
         """Apply an operator, of which the node has the canonical form; a value per output.
 
-        Raises InferenceError, telling the node, where inputs don't fit, and ArgumentError for what is no operator and
-        for inputs that are no values of this graph.
+        Raises InferenceError with the node if inputs don't fit, and ArgumentError if `op` is no operator or an input is
+        no value of this graph.
         """
         _require_operator(op)
         for i, v in enumerate(inputs):
@@ -121,7 +121,7 @@ class GraphBuilder:
         return self._parameters.get(value)
 
     def producer(self, value: Value) -> Node | None:
-        """The node that computes a value; None for an input, a constant, and what is not of this graph."""
+        """The node that computes a value; None for an input, a constant, and a value of another graph."""
         return self._producers.get(value)
 
     def append(self, node: Node) -> Node:
@@ -131,7 +131,7 @@ class GraphBuilder:
         return node
 
     def part(self, outputs: Sequence[Value]) -> Graph:
-        """The graph of what some values depend on, as far as it is built."""
+        """The part of the graph so far that some values depend on."""
         reached: set[Node] = set()
         leaves: set[Value] = set()
         pending = list(outputs)
@@ -152,7 +152,7 @@ class GraphBuilder:
         )
 
     def output(self, *values: Value) -> None:
-        """Give values to the caller, each once. Raises ArgumentError for one that is an output already, or none of
+        """Give values to the caller, each once. Raises ArgumentError for a value that is an output already or not of
         this graph."""
         for v in values:
             self._require_own(v, "output")
@@ -163,8 +163,8 @@ class GraphBuilder:
             self._outputs.append(v)
 
     def alias(self, output: Value, input_: Value) -> None:
-        """Let an output reuse the memory of an input. Raises InferenceError where their types differ, or the memory is
-        another output's already, and ArgumentError for what is no input or no value of this graph."""
+        """Let an output reuse the memory of an input. Raises InferenceError if their types differ or another output
+        uses the memory already, and ArgumentError for a value that is no input or not of this graph."""
         self._require_own(output, "alias")
         if input_ not in self._inputs:
             raise ArgumentError(f"alias: expected an input of the graph, found {_described(input_)}")
@@ -176,7 +176,7 @@ class GraphBuilder:
         self._aliases[output] = input_
 
     def _require_own(self, value: object, role: str) -> None:
-        """Raise ArgumentError for what is no value that this builder made or was given."""
+        """Raise ArgumentError unless this builder made or was given the value."""
         if isinstance(value, Value):
             if value in self._producers or value in self._parameters or value in self._given:
                 return
@@ -198,7 +198,7 @@ class GraphBuilder:
 
 
 def _require_operator(op: object) -> None:
-    """Raise ArgumentError for what is no operator, and for one that no set of operators would take."""
+    """Raise ArgumentError unless it is an operator that a set of operators would take."""
     if isinstance(op, type) and issubclass(op, Operator):
         raise ArgumentError(
             f"add: expected an operator such as {op.__name__}(), found the class {op.__name__}; call it with its "
@@ -210,7 +210,7 @@ def _require_operator(op: object) -> None:
 
 
 def _described(value: object) -> str:
-    """What was found in the place of a value, and what to do."""
+    """The object found in place of a value, and a hint what to do."""
     if isinstance(value, Value):
         return str(value)
     if isinstance(value, (np.ndarray, int, float)):

@@ -51,7 +51,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpan:
-    """Where a node came from: the user's model, the node's name there and its operator."""
+    """The origin of a node: the user's model, and the node's name and operator there."""
 
     model: str
     node: str
@@ -71,7 +71,7 @@ class Node:
     outputs: tuple[Value, ...]
     spans: tuple[NodeSpan, ...] = ()
     method: Method | None = None
-    """How it is computed, where that was chosen."""
+    """The chosen method of computing it, if any."""
 
     def __repr__(self) -> str:
         outputs = named([f"{v}: {v.type}" for v in self.outputs])
@@ -88,17 +88,17 @@ class Node:
         return tuple(v.type for v in self.outputs)
 
     def computation(self, inputs: Sequence[View | None]) -> Computation:
-        """What it computes of views of its inputs, as its method says, its outputs in the layouts of their types."""
+        """Its computation on views of its inputs, by its method, with outputs in the layouts of their types."""
         return operators.computation_of(self.op, inputs, self.output_types, self.method)
 
     def layouts(self, inputs: Sequence[TensorType], machine: Machine) -> Iterable[LayoutChoice]:
-        """The layouts in which it can run, best first, for inputs in the layouts that they have."""
+        """The layouts in which it can run, best first, for the present layouts of its inputs."""
         if self.method is None:
             return self.op.layouts(inputs, self.output_types, machine)
         return self.op.layouts_by(self.method, inputs, self.output_types, machine)
 
     def operations(self) -> int:
-        """Floating-point operations of the definition (`Operator.operations`). Requires static types."""
+        """The number of floating-point operations by definition (`Operator.operations`). Requires static types."""
         return self.op.operations(self.input_types, self.output_types)
 
 
@@ -144,11 +144,11 @@ class Graph:
 
     @property
     def parameter_bytes(self) -> int:
-        """The memory of all parameters."""
+        """The bytes of all parameters."""
         return sum(data.nbytes for data in self.parameters.values())
 
     def operations(self) -> int:
-        """Floating-point operations of all nodes (`Operator.operations`). Requires static types."""
+        """The number of floating-point operations of all nodes (`Operator.operations`). Requires static types."""
         return sum(node.operations() for node in self.nodes)
 
     def producers(self) -> dict[Value, Node]:
@@ -171,7 +171,7 @@ def infer(op: Operator, inputs: Sequence[Value | None]) -> tuple[TensorType, ...
 
 
 def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[NodeSpan]) -> None:
-    """Add to an error the node that it is about: where it came from, and its inputs."""
+    """Add the node to its error: its origin and its inputs."""
     for span in spans:
         error.add_note(f"in {span}")
     for v in inputs:

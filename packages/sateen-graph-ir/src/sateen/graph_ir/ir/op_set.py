@@ -1,4 +1,4 @@
-"""Sets of operators: what readers of text and of models know by name, and how users change what some compute."""
+"""Sets of operators: readers of text and of models look operators up by name, and users replace computations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpSet:
     def with_ops(self, *ops: type[Operator]) -> OpSet:
         """This set and more operators: classes of ours, or of any package (sateen.topi.Operator).
 
-        Raises ArgumentError for what is no operator, and for a name that another one has.
+        Raises ArgumentError for anything but an operator, and for a name that another one has.
         """
         known = dict(self.ops)
         for op in ops:
@@ -41,10 +41,10 @@ class OpSet:
     def with_lowering(self, op: type[Operator], kind: str, function: Lowering) -> OpSet:
         """This set, where `function` computes an operator on targets of a kind such as "llvm".
 
-        It gets the operator, views of the inputs and the types of the `outputs`, as `Operator.compute` does. It gives
-        a computation of the same values, or None where the operator's own is to stay. A later function for the same
-        operator and kind replaces an earlier one. Raises ArgumentError for an operator that is not of this set and
-        TargetError for an unknown kind.
+        It gets the operator, views of the inputs and the types of the `outputs`, as `Operator.compute` does. It gives a
+        computation of the same values, or None to keep the operator's own. A later function for the same operator and
+        kind replaces an earlier one. Raises ArgumentError for an operator outside this set and TargetError for an
+        unknown kind.
         """
         name = require_class(op)
         if self.ops.get(name) is not op:

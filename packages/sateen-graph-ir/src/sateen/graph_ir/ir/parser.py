@@ -1,6 +1,6 @@
 """Reads the text form of graphs: `parse_graph(str(graph), OPS)` has the structure of `graph`.
 
-The type of a node's output may be left out, it is then inferred. A line that begins with `#` is a comment.
+The type of a node's output may be left out; then it is inferred. A line that begins with `#` is a comment.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ NO_DATA: Mapping[str, Array] = {}
 def parse_graph(text: str, ops: OpSet, data: Mapping[str, Array] = NO_DATA) -> Graph:
     """The graph of this text, whose operators are among `ops`; `data` gives large parameters by their digest.
 
-    Raises ParseError with line and column, what was expected and what was found, and InferenceError where a type that
-    the text leaves out has no inference.
+    Raises ParseError with line and column, what was expected and what was found, and InferenceError if a type that the
+    text leaves out can't be inferred.
     """
     parser = _Parser(text, ops, data)
     line = parser.next("a graph")
@@ -79,7 +79,7 @@ class _Line:
             self.position += 1
 
     def take(self, pattern: re.Pattern[str]) -> str | None:
-        """The text that the pattern matches here, which is then consumed."""
+        """Consumes and returns the text that the pattern matches here."""
         found = pattern.match(self.text, self.position)
         if found is None or not found[0]:
             return None
@@ -88,7 +88,7 @@ class _Line:
         return found[0]
 
     def accept(self, mark: str) -> bool:
-        """Whether the next token is this one, which is then consumed."""
+        """Whether the next token is this one; if so, consumes it."""
         token = _TOKEN.match(self.text, self.position)
         if token is None or token[0] != mark:
             return False
@@ -105,7 +105,7 @@ class _Line:
             self.fail("the end of the line")
 
     def word(self, expected: str) -> str:
-        """A name, as it is or quoted."""
+        """A plain or quoted name."""
         start = self.position
         quoted = self.take(_STRING)
         if quoted is not None:
@@ -124,7 +124,7 @@ _DEVICE = re.compile(r"\w+(?:\(\d+\))?")
 _NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"-?(?:inf\b|\d+(?:\.\d*)?(?:e[+-]?\d+)?(?![\w.]))")
 _OPEN_DIMENSION = re.compile(r"-?(?:\?|[0-9]+ ?(?:[*+]|//|- ))|-\(")
-"""How the value of an attribute begins that is a dimension with symbols, parentheses aside."""
+"""The beginning of an attribute's value that is a dimension with symbols, without parentheses."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}\b")
 _LAYOUT = re.compile(r"\w+")
 _METHOD = re.compile(r"\w+\([^()]*\)")
@@ -342,7 +342,7 @@ def _dimension(line: _Line) -> Dim:
 
 
 def _group(line: _Line) -> Dimension | None:
-    """The dimension that begins with a parenthesis here; None where a tuple does."""
+    """The dimension in parentheses that begins here; None if a tuple begins here."""
     try:
         dimension, end = read_dimension(line.text, line.position)
     except DimensionTextError:
@@ -446,7 +446,7 @@ def _method(line: _Line, op_class: type[Operator]) -> Method:
 
 
 def _attribute_name(line: _Line, op_class: type[Operator], found: Mapping[str, object]) -> str:
-    """The name of an attribute that is not among those found before."""
+    """The name of an attribute, which must not be repeated."""
     start = line.position
     name = line.take(_NAME)
     left = [f.name for f in _fields(op_class) if f.name not in found]

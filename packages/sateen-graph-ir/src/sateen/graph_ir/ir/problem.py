@@ -1,4 +1,4 @@
-"""Problems that can be solved in several ways: an operator on inputs of known types, the key of what is measured."""
+"""Problems that can be solved in several ways: an operator on inputs of known types. Measurements have them as keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sateen.topi.types import TensorType
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An operator and the row-major types of its inputs, None where one is absent."""
+    """An operator and the row-major types of its inputs, None for an absent one."""
 
     op: Operator
     inputs: tuple[TensorType | None, ...]
@@ -30,7 +30,7 @@ class Problem:
 
     @staticmethod
     def of(node: Node) -> Problem:
-        """The problem that a node solves, in whatever layouts."""
+        """The problem that a node solves, in any layouts."""
         types = (None if v is None else v.type for v in node.inputs)
         return Problem(node.op, tuple(None if t is None else replace(t, layout=None) for t in types))
 
@@ -40,7 +40,7 @@ class Problem:
         return operators.types_of(self.op, self.inputs)
 
     def candidates(self, machine: Machine) -> Sequence[Candidate]:
-        """The methods on a machine, best first by estimate; none where there is no choice."""
+        """The methods on a machine, best first by estimate; none if there is no choice."""
         if not self.op.methods:
             return ()
         return self.op.candidates(self.inputs, self.outputs, machine)
@@ -51,7 +51,8 @@ class Problem:
 
 
 def parse_problem(text: str, operators: OpSet) -> Problem:
-    """What `str` writes so. Raises ArgumentError for other text, and for types that the operator does not take."""
+    """The problem that `str` writes as this text. Raises ArgumentError for other text, and for types that the operator
+    does not take."""
     try:
         problem = Problem(*parse_application(text, operators))
         known = all(t is None or (t.is_static and t.layout is None) for t in problem.inputs)

@@ -14,7 +14,7 @@ from sateen.topi.operators import Operator
 class GraphRewriter:
     """Copies a graph while changing it: walk the nodes, `keep`, `replace` or `insert`, then `finish`.
 
-    `value(v)` is what stands for a value of the old graph in the new one.
+    `value(v)` is the value in the new graph that stands for `v` of the old one.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -39,7 +39,7 @@ class GraphRewriter:
         return tuple(None if v is None else self._values[v] for v in inputs)
 
     def keep(self, node: Node) -> None:
-        """The node as it is, over the new values; its types are inferred anew if those of its inputs changed."""
+        """The node as it is, on the new values; its types are inferred again if those of its inputs changed."""
         inputs = self.values(node.inputs)
         if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
             self.builder.append(node)
@@ -61,14 +61,14 @@ class GraphRewriter:
         spans: tuple[NodeSpan, ...] = (),
         method: Method | None = None,
     ) -> Value:
-        """A new node of one output over values of the new graph."""
+        """A new node with one output, on values of the new graph."""
         self.changed = True
         return self.builder.add(op, *inputs, name=name, spans=spans, method=method)
 
     def insert_all(
         self, op: Operator, *inputs: Value | None, names: Sequence[str] = (), spans: tuple[NodeSpan, ...] = ()
     ) -> tuple[Value, ...]:
-        """A new node over values of the new graph; a value per output."""
+        """A new node on values of the new graph; gives a value per output."""
         self.changed = True
         return self.builder.add_all(op, *inputs, names=names, spans=spans)
 
@@ -78,7 +78,7 @@ class GraphRewriter:
         return self.builder.parameter(name, data)
 
     def put(self, node: Node, inputs: tuple[Value | None, ...], outputs: tuple[Value, ...]) -> None:
-        """The node over other values of the new graph, giving other ones."""
+        """The node with other inputs and outputs, values of the new graph."""
         self.changed = True
         self.builder.append(replace(node, inputs=inputs, outputs=outputs))
         self._bind(node.outputs, outputs)
@@ -86,7 +86,7 @@ class GraphRewriter:
     def replace(self, node: Node, *values: Value) -> None:
         """Drop the node; new values stand for its outputs.
 
-        An output of the graph is a value of its own, computed by a node: where one of `values` can't become that, the
+        An output of the graph must be a separate value that a node computes: if one of `values` can't become that, the
         node stays.
         """
         taken = {self._values[v] for v in self.graph.outputs if v in self._values}
@@ -108,7 +108,7 @@ class GraphRewriter:
         return None if v is None else self.builder.producer(v)
 
     def is_shared(self, v: Value) -> bool:
-        """Whether a value of the new graph stands for what has several readers, or is read and an output."""
+        """Whether a value of the new graph stands for values with several readers, or is both read and an output."""
         return self._reads.get(v, 0) > 1
 
     def fold(self, node: Node, data: Sequence[Array]) -> None:

@@ -1,4 +1,4 @@
-"""Structural equality of graphs: whether two graphs compute the same in the same way."""
+"""Structural equality of graphs: whether two graphs compute the same values in the same way."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sateen.graph_ir.ir.text import canonical_text, format_graph
 
 
 def structural_equal(a: Graph, b: Graph, *, names: bool = False) -> bool:
-    """Whether two graphs differ in names and spans at most; with `names` not even in those."""
+    """Whether two graphs are equal except for names and spans; with `names`, whether names and spans are equal, too."""
     return why_different(a, b, names=names) is None
 
 
 def why_different(a: Graph, b: Graph, *, names: bool = False) -> str | None:
-    """The first line that differs, as `line 3: … against …` in the names of the graphs; None where none does."""
+    """The first line that differs, as `line 3: … against …` in the names of the graphs; None if no line differs."""
     own = [format_graph(g).splitlines() for g in (a, b)]
     compared = own if names else [canonical_text(g).splitlines() for g in (a, b)]
     for number, (x, y) in enumerate(zip_longest(*compared)):
@@ -26,5 +26,5 @@ def why_different(a: Graph, b: Graph, *, names: bool = False) -> str | None:
 
 
 def structural_key(graph: Graph) -> str:
-    """A SHA-256, equal for graphs that are structurally equal: it does not depend on names and spans."""
+    """A SHA-256 that is equal for structurally equal graphs: it does not depend on names and spans."""
     return hashlib.sha256(canonical_text(graph).encode()).hexdigest()

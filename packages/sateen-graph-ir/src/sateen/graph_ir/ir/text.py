@@ -7,10 +7,9 @@
       %y: float32[1, 64, 112, 112]@aBcd16b = conv(%x, %w, none) {strides=(2, 2)}  # conv1 (Conv) of net.onnx
       output %y
 
-Attributes are those that differ from their defaults; `by direct(rows=1, columns=14, vectors=2)` is the method that
-was chosen. A graph that is an attribute follows its node as an indented
-block. What follows `#` are the spans of a node. A parameter of more than a few elements is told by the SHA-256 of its
-data; `large_parameters` gives the data that a text leaves out.
+Attributes with their default values are left out; `by direct(rows=1, columns=14, vectors=2)` is the chosen method. A
+graph that is an attribute follows its node as an indented block. The spans of a node follow `#`. A parameter of more
+than a few elements appears as the SHA-256 of its data; `large_parameters` gives the data that a text leaves out.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from sateen.topi.operators import Operator
 from sateen.topi.types import Layout
 
 WORD = re.compile(r"[\w./-]+(?::+[\w./-]+)*")
-"""A name that is written as it is; any other is written as a JSON string."""
+"""A name that is written plainly; any other is written as a JSON string."""
 MOST_INLINE_ELEMENTS = 16
 
 
 def format_graph(graph: Graph) -> str:
-    """The text of a graph, without a line end behind the last line."""
+    """The text of a graph, without a line end after the last line."""
     return "\n".join(_Printer(named, spans=True).lines(graph, ""))
 
 
 def canonical_text(graph: Graph) -> str:
-    """The text of a graph with its values numbered and without its name and spans: what the graph computes."""
+    """The text of a graph with numbered values, without its name and spans: only what the graph computes."""
     numbers: dict[Value, str] = {}
     printer = _Printer(lambda v: f"%{numbers.setdefault(v, str(len(numbers)))}", spans=False)
     return "\n".join(["graph", *list(printer.lines(graph, ""))[1:]])
@@ -68,7 +67,7 @@ def large_parameters(graph: Graph) -> dict[str, Array]:
 
 
 def digest(data: Array) -> str:
-    """What stands for the data of a parameter."""
+    """The text that stands for the data of a parameter."""
     return f"sha256:{hashlib.sha256(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data).hexdigest()}"
 
 
@@ -78,7 +77,7 @@ def subgraphs(op: Operator) -> dict[str, Graph]:
 
 
 def word(text: str) -> str:
-    """A name: as it is, or quoted."""
+    """A name, plain or quoted."""
     return text if WORD.fullmatch(text) else json.dumps(text)
 
 
@@ -87,7 +86,7 @@ def named(value: Value) -> str:
 
 
 def format_attribute(value: object) -> str:
-    """The text of an attribute's value. Raises ArgumentError where it has none."""
+    """The text of an attribute's value. Raises ArgumentError if it has none."""
     match value:
         case None:
             return "none"
@@ -149,7 +148,7 @@ def _span(span: NodeSpan) -> str:
 
 
 def _inline(dtype: DType, data: Array) -> str | None:
-    """The elements as text, where they are few and reading them back gives the same bits."""
+    """The elements as text, if they are few and parsing them gives the same bits."""
     if data.size > MOST_INLINE_ELEMENTS:
         return None
     flat = data.reshape(-1)

@@ -1,4 +1,4 @@
-"""Types of values in a graph: those that operators are written with."""
+"""Types of values in a graph: the types of topi."""
 
 from sateen.topi.dimensions import Dim, Dimension, Symbol
 from sateen.topi.types import TensorType

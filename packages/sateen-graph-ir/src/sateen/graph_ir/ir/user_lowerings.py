@@ -1,4 +1,4 @@
-"""Operators computed by functions of users."""
+"""Operators that functions of users compute."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sateen.topi.schedules import Computation
 from sateen.topi.types import TensorType, View
 
 Lowering = Callable[..., Computation | None]
-"""function(op, *inputs, outputs=types): the computation of an operator in place of its own, which None keeps."""
+"""function(op, *inputs, outputs=types): the computation of an operator in place of its own; None keeps its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByFunction(Method):
-    """Computed by a function of a user, or, where that gives None, by the method that was chosen before.
+    """The method of a node that a function of a user computes, or, if that gives None, the method chosen before.
 
-    It has no text form: the node means the same. Outputs are never parts of inputs' memory: what a user computes is
-    computed.
+    It has no text form, since the node's meaning is the same. Outputs are never parts of inputs' memory, so that the
+    user's function always runs.
     """
 
     function: Lowering
     otherwise: Method | None
 
     def __post_init__(self) -> None:
-        """Its fields are no numbers."""
+        """Skips the check of methods, since the fields are no numbers."""
 
     def compute(self, op: Computable, inputs: Sequence[View | None], outputs: Sequence[TensorType]) -> Computation:
         computation = self.function(op, *inputs, outputs=outputs)

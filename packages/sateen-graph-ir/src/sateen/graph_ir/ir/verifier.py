@@ -1,4 +1,4 @@
-"""Whether a graph is well formed: what holds of every graph, and is checked behind every pass."""
+"""The verifier of graphs: the rules that hold for every graph, checked after every pass."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from sateen.runtime.errors import InferenceError
 
 
 def verify_graph(graph: Graph) -> None:
-    """Raise InferenceError where a graph is malformed.
+    """Raise InferenceError if a graph is malformed.
 
     Names are unique and values defined once, before their use; the type of each output is the one that its operator
-    infers, in any layout; parameters have the data that their types say; each output is given once; aliases are outputs
-    and inputs of one type, each once.
+    infers, in any layout; parameters have data of their types; each output occurs once; aliases are outputs and inputs
+    of one type, each once.
     """
     names: set[str] = set()
     known: set[Value] = set()

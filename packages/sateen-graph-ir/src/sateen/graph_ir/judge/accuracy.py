@@ -1,7 +1,8 @@
-"""How far a result is from a reference: beside its largest element, beside those around each, and beside its terms.
+"""The error of a result against a reference, relative to its largest element, to the elements around each, and to its
+terms.
 
-The first tells whether an answer is right, the second whether what is small in it is: a token among others, a corner of
-a picture. The third is what a sum of products can be held to whatever its terms cancel.
+The first shows whether a result is right, the second whether its small parts are right: a token among others, a corner
+of a picture. The third bounds the error of a sum of products even if its terms cancel.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from sateen.graph_ir.ir import Array
 from sateen.runtime.dtype import DType
 
 REACH = 8
-"""Rows and columns of a picture that a tile of Winograd's method has at most."""
+"""The most rows and columns of a picture in a tile of Winograd's method."""
 LEAST_ROW = 2.0**-24
-"""Of the largest element of all: what the largest of a row or tile counts as at least; below is rounding of sums."""
+"""The largest element of a row or tile counts as at least this part of the largest of all; smaller ones are rounding
+errors of sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,8 @@ class Difference:
     """max|y - r| / max|r| of a result y and a reference r, and the largest |y - r| over the largest |r| near it.
 
     Near an element are those of its row, which is the last axis, or, with spatial axes [N, C, …], those of all channels
-    within 8 positions. Both are infinite where shapes or element types differ, where NaN or an infinity stands in other
-    places, and where integers are not equal.
+    within 8 positions. Both are infinite if shapes or element types differ, if NaN or an infinity is in other places,
+    or if integers are not equal.
     """
 
     overall: float
@@ -38,12 +40,12 @@ class Difference:
         return max(self.overall, self.local)
 
     def is_within(self, other: Difference, times: float) -> bool:
-        """Whether neither is more than so many times the other's."""
+        """Whether neither is more than the given number of times the other's."""
         return self.overall <= times * other.overall and self.local <= times * other.local
 
 
 def difference(found: Array, expected: Array) -> Difference:
-    """How far a result is from a reference of the same shape and type."""
+    """The difference of a result from a reference of the same shape and type."""
     if found.shape != expected.shape or found.dtype != expected.dtype:
         return Difference(inf, inf)
     if not DType.of(found.dtype).is_float:
@@ -62,7 +64,7 @@ def difference(found: Array, expected: Array) -> Difference:
 
 
 def element_difference(found: Array, exact: Array, magnitude: Array) -> float:
-    """The largest |y - r| over Σ|w||x|, the `magnitude` of the terms of a sum of products; 0 where y and r are equal.
+    """The largest |y - r| over Σ|w||x|, the `magnitude` of the terms of a sum of products; 0 if y and r are equal.
 
     Elements whose reference or magnitude is not finite do not count.
     """

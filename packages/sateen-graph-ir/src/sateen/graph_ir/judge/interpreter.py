@@ -14,7 +14,7 @@ from sateen.runtime.errors import ArgumentError
 def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The outputs of a graph by name, for inputs by name, whose shapes give the symbolic dimensions.
 
-    Raises ArgumentError for inputs that are missing, unknown or of another type than the graph says.
+    Raises ArgumentError for inputs that are missing, unknown or of another type than in the graph.
     """
     dims = _check(graph, inputs)
     if dims:

@@ -1,4 +1,4 @@
-"""Object code of a network's kernels: kept from before, made by worker processes, or made here."""
+"""Object code of a network's kernels: from the cache, from worker processes, or compiled here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from sateen.tensor_ir.ir import Function
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Begun:
-    """A kernel under way: the group that it computes, its key if it is to be kept, and what waits for its code."""
+    """A kernel being compiled: the group that it computes, its key if it is to be cached, and the future of its
+    code."""
 
     node: Node
     key: str
@@ -25,9 +26,9 @@ class _Begun:
 
 
 class KernelCompiler:
-    """Compiles kernels in the order in which they begin; workers are at them while the caller lowers others.
+    """Compiles kernels in the order in which they begin; workers compile while the caller lowers others.
 
-    Only the network's entry calls them, with arguments that it has planned, so that they check none.
+    Only the network's entry calls the kernels, with arguments that it has planned, so they check none.
     Neither `workers` nor `cache` changes the result.
     """
 
@@ -38,7 +39,7 @@ class KernelCompiler:
         self._begun: list[_Begun] = []
 
     def begin(self, function: Function, node: Node) -> None:
-        """Start on the kernel of a fused node."""
+        """Start to compile the kernel of a fused node."""
         key = ""
         if self._cache is not None:
             key = cache_key([function], self._target, internal=True)
@@ -53,7 +54,7 @@ class KernelCompiler:
         self._begun.append(_Begun(node, key, code))
 
     def finish(self) -> list[bytes]:
-        """The code of all kernels. Raises CodegenError for one that can't be compiled, telling its nodes and types."""
+        """The code of all kernels. Raises CodegenError with nodes and types for one that can't be compiled."""
         return [self._finished(begun).code for begun in self._begun]
 
     def _finished(self, begun: _Begun) -> ObjectCode:

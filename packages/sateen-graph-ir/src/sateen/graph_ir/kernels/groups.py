@@ -1,4 +1,4 @@
-"""Fused groups to functions of loop IR: a tensor computation, the schedule of the group's master, lowering."""
+"""Fused groups become functions of loop IR: a tensor computation, the schedule of the group's master, lowering."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ GroupKey = tuple[str, tuple[tuple[Operator, Method | None], ...]]
 
 
 def group_key(body: Graph) -> GroupKey:
-    """What groups that become one kernel have in common: their text, and what of users it does not tell wholly.
+    """The key that groups with one kernel share: their text, and users' operators and functions, which text does not
+    determine.
 
-    Two packages may give operators of theirs one name, and functions have none.
+    Two packages may use one name for different operators, and functions have no name.
     """
     of_users = (n for n in body.nodes if n.op.name is not None or isinstance(n.method, ByFunction))
     return canonical_text(body), tuple((n.op, n.method) for n in of_users)
@@ -28,17 +29,17 @@ def group_key(body: Graph) -> GroupKey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoweredGroup:
-    """A function over the inputs of a group, its outputs, and storage that its caller lends it."""
+    """A function over the inputs of a group, its outputs, and storage that its caller provides."""
 
     function: Function
     scratch: tuple[int, ...]
     """The bytes of each piece of storage."""
     overwritable: tuple[int, ...]
-    """The inputs, by position, in whose memory the output may lie."""
+    """The positions of the inputs whose memory the output may use."""
 
 
 def lower_kernel(node: Node, name: str, machine: Machine) -> LoweredGroup:
-    """The kernel of a fused node, for a caller that plans memory. An error tells the group, as in `lower_group`."""
+    """The kernel of a fused node, for a caller that plans memory. Errors name the group, as in `lower_group`."""
     function, outputs = _lower_noting(node, name, machine)
     overwritable: tuple[int, ...] = ()
     if all(tensor.op.body for tensor in outputs):
@@ -50,7 +51,7 @@ def lower_kernel(node: Node, name: str, machine: Machine) -> LoweredGroup:
 def lower_group(node: Node, name: str, machine: Machine) -> Function:
     """A fused node as a function over its inputs, then its outputs.
 
-    An error tells the nodes of the group, where they came from, and their types.
+    Errors name the nodes of the group, their origins and their types.
     """
     return _lower_noting(node, name, machine)[0]
 
@@ -65,7 +66,7 @@ def _lower_noting(node: Node, name: str, machine: Machine) -> tuple[Function, li
 
 
 def note_group(error: Exception, node: Node) -> None:
-    """Add to an error the group that it is about: where its nodes came from, its inputs and outputs."""
+    """Add the group to its error: the origins of its nodes, its inputs and outputs."""
     assert isinstance(node.op, Fused)
     note_node(error, (*node.op.body.inputs, *node.op.body.outputs), node.spans)
 

@@ -1,4 +1,4 @@
-"""A problem solved by a kernel of its own, in the layouts that its node has within a network."""
+"""A problem solved by a separate kernel, in the layouts of its node within a network."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class ProblemKernel:
     outputs: tuple[TensorType, ...]
 
     def arguments(self, inputs: Sequence[Array]) -> list[Array]:
-        """The inputs of a problem that are present, row-major, as the function takes them."""
+        """The function's arguments for the present inputs of a problem, which are row-major."""
         forms = [self.prepared[i].function(a) if i in self.prepared else a for i, a in enumerate(inputs)]
         return [pack(a, t.memory_layout) for a, t in zip(forms, self.inputs, strict=True)]
 
     def results(self, outputs: Sequence[Array]) -> list[Array]:
-        """What the function wrote, row-major."""
+        """The results of the function, row-major."""
         return [unpack(a, t.static_shape, t.memory_layout) for a, t in zip(outputs, self.outputs, strict=True)]
 
 
 def problem_kernel(problem: Problem, method: Method | None, machine: Machine) -> ProblemKernel:
-    """The kernel that solves a problem by a method; without one, as suits the shapes."""
+    """The kernel that solves a problem by a method; without a method, as the operator chooses by the shapes."""
     substitution = None if method is None else problem.op.substitute(method)
     if substitution is None:
         substitution = Substitution(problem.op, method, {})

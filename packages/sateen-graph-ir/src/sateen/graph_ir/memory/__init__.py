@@ -1,4 +1,4 @@
-"""Where values lie: which lie in others, which may overwrite others, and a plan of bytes for the rest."""
+"""The places of values: which are parts of others, which may overwrite others, and a plan of bytes for the rest."""
 
 from sateen.graph_ir.memory.aliases import copy_early_outputs
 from sateen.graph_ir.memory.overwriting import allow_overwriting

@@ -1,4 +1,4 @@
-"""Outputs that may have the memory of an input: nothing may read the input once the output is written."""
+"""Outputs that may use the memory of an input: nothing may read the input once the output is written."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sateen.graph_ir.ops import copying
 
 
 def copy_early_outputs(graph: Graph, overwritable: Mapping[Node, Sequence[Value]]) -> Graph:
-    """Compute aliased outputs beside, and copy them at the end, where their input is still to be read.
+    """Compute aliased outputs separately and copy them at the end, if their input is still read later.
 
         input %x; alias %y = %x; %y = reverse(%x); %z = relu(%x)
         =>  input %x; alias %y = %x; %y.1 = reverse(%x); %z = relu(%x); %y = copy(%y.1)
 
-    `overwritable` are the inputs of a node in whose memory its output may lie: such an output stays where its node is
-    the last one to read the input. Requires: a fused graph.
+    `overwritable` are the inputs of a node whose memory its output may use: such an output stays if its node is the
+    last one to read the input. Requires: a fused graph.
     """
     views = find_views(graph)
     early = [o for o, i in graph.aliases.items() if not _is_last(graph, o, i, overwritable, views)]
@@ -43,7 +43,7 @@ def copy_early_outputs(graph: Graph, overwritable: Mapping[Node, Sequence[Value]
 def _is_last(
     graph: Graph, output: Value, input_: Value, overwritable: Mapping[Node, Sequence[Value]], views: Views
 ) -> bool:
-    """Whether nothing reads the input when its memory is written for the output."""
+    """Whether no node reads the input after the output is written to its memory."""
 
     def lies_in(value: Value | None, source: Value) -> bool:
         return value is not None and location_of(value, views.views).source is source

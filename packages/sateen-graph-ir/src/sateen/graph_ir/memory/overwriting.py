@@ -25,10 +25,10 @@ from sateen.tensor_ir.ir import (
 
 
 def allow_overwriting(function: Function) -> tuple[Function, tuple[int, ...]]:
-    """The function, told that its output may lie in the memory of some inputs (`aliased`), and these, by position.
+    """The function, marked that its output may use the memory of some inputs (`aliased`), and the positions of these.
 
-    Requires: each element of the outputs is stored. Where there are no more stores than elements, each is stored once.
-    An input whose elements are as large may then be overwritten if each of its elements is read only for the store of
+    Requires: each element of the outputs is stored. If there are no more stores than elements, each is stored once. An
+    input with elements of the same size may then be overwritten if each of its elements is read only for the store of
     the output's element at the same place: the store waits for the read, and nothing reads the element afterwards.
     """
     output, *others = function.outputs
@@ -42,13 +42,13 @@ def allow_overwriting(function: Function) -> tuple[Function, tuple[int, ...]]:
 
 
 def _most_stores(function: Function, buffer: Buffer) -> float:
-    """How often elements of a buffer are stored at most."""
+    """The most stores to elements of a buffer."""
     writers = ((s, times) for s, times in _executions(function.body) if buffer in written_by(s))
     return sum(times if isinstance(s, Store) else inf for s, times in writers)
 
 
 def _executions(s: Stmt, times: float = 1) -> Iterator[tuple[Stmt, float]]:
-    """Each statement, and how often it runs at most."""
+    """Each statement, and the most times that it runs."""
     yield s, times
     if isinstance(s, For):
         times = times * int(s.extent.value) if isinstance(s.extent, Const) else inf

@@ -1,9 +1,10 @@
-"""Memory of a network: where each intermediate value is in the workspace, each parameter in the parameter block.
+"""The memory plan of a network: the place of each intermediate value in the workspace and of each parameter in the
+parameter block.
 
 Offsets are assigned by the greedy rule of Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference
-(2020), section 5: blocks in order of falling size, each at the lowest place that is free while it lives. Where that
-takes more than lives at one time, blocks that ended highest go first and the rule is tried again. Of very many blocks
-that live together the last ones lie above all that lives with them, holes or not.
+(2020), section 5: blocks in order of decreasing size, each at the lowest place that is free during its life. If that
+takes more bytes than live at one time, blocks that ended highest go first and the rule is tried again. If very many
+blocks live together, the last ones are placed above all blocks that live with them, even if there are holes.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from sateen.runtime.display import size
 from sateen.tensor_ir.targets import WIDEST_VECTOR
 
 ALIGNMENT = WIDEST_VECTOR
-"""Of every block, in bytes: a cache line, and the widest vector."""
+"""The alignment of every block in bytes: a cache line, and the widest vector."""
 MOST_TRIES = 16
-"""More gained nothing on the networks that we measure."""
+"""The most tries; more gained nothing on the measured networks."""
 MOST_PAIRS = 4_000_000
-"""Of parts of blocks, compared in all tries but the first."""
+"""The most pairs of parts of blocks compared in all tries after the first."""
 MOST_COMPARED = 400_000_000
-"""Pairs of parts, compared in one try to find places: a few seconds."""
+"""The most pairs of parts compared in one try: a few seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Byte offsets. A value of `views` lies in the memory of another, which is no view."""
+    """Byte offsets. A value in `views` is in the memory of another, which is no view."""
 
     workspace: Mapping[Value, int]
     scratch: Mapping[Node, tuple[int, ...]]
-    """In the workspace: where each piece of storage begins that a node needs while it runs."""
+    """The offsets in the workspace of each piece of storage that a node needs while it runs."""
     workspaces: Mapping[Device, int]
     """The bytes of the workspace on each device."""
     parameters: Mapping[Value, int]
@@ -47,9 +48,9 @@ class MemoryPlan:
     """The bytes of the block of parameters on each device."""
     views: Mapping[Value, Location]
     free: frozenset[Node]
-    """Nodes with nothing to do: their values lie where they are needed."""
+    """Nodes with nothing to do: their values are already in the right places."""
     bodies: Mapping[Graph, MemoryPlan]
-    """Of the bodies of control nodes. Their workspace is the first piece of the node's storage."""
+    """The plans of control nodes' bodies. Their workspace is the first piece of the node's storage."""
     least_bytes: int
     """The most bytes that live at one time, on all devices: what no plan can go below."""
 
@@ -69,7 +70,7 @@ class MemoryPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Bytes [start, end) of a block, which are needed from the first to the last of these nodes, by position."""
+    """Bytes [start, end) of a block, and the positions of the first and last nodes that need them."""
 
     start: int
     end: int
@@ -79,7 +80,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Block:
-    """Memory in one piece, whose parts are not all needed from the same node on."""
+    """Contiguous memory, whose parts may live from different nodes on."""
 
     parts: tuple[_Part, ...]
 
@@ -103,10 +104,10 @@ def plan_memory(
 ) -> MemoryPlan:
     """Place the values of a graph that are neither given to it nor its outputs, and the storage of its nodes.
 
-    `scratch` is the bytes that nodes need while they run. Control nodes, whose bodies are planned with them, need what
-    these take, and memory for each value that iterations hand on. A node's output may lie in the memory of an
-    `overwritable` input that is as large; it does so if nothing else needs that memory any more. What lives at the
-    same time does not overlap otherwise. Each device has its own memory.
+    `scratch` is the bytes that nodes need while they run. Control nodes are planned with their bodies; they need the
+    bodies' memory, and memory for each value that iterations hand on. A node's output may use the memory of an
+    `overwritable` input of the same size; it does so if nothing else needs that memory any more. Otherwise values that
+    live at the same time do not overlap. Each device has its own memory.
     """
     found = find_views(graph)
     views = dict(found.views)
@@ -163,12 +164,12 @@ def _aligned(size: int) -> int:
 
 
 def _outside(graph: Graph) -> set[Value]:
-    """What has memory of its own."""
+    """The values outside the workspace."""
     return {*graph.inputs, *graph.parameters, *graph.outputs}
 
 
 def _overwrite(graph: Graph, overwritable: Mapping[Node, Sequence[Value]], views: dict[Value, Location]) -> None:
-    """Let outputs take the place of inputs: where both fill their memory, and the input's is not needed any more."""
+    """Let outputs take the place of inputs if both fill their memory and the input's is not needed any more."""
     outside = _outside(graph)
     last: dict[Value, Node] = {}
     for node in graph.nodes:
@@ -187,7 +188,7 @@ def _overwrite(graph: Graph, overwritable: Mapping[Node, Sequence[Value]], views
 
 
 def _blocks(graph: Graph, views: Mapping[Value, Location]) -> dict[Value, _Block]:
-    """The memory of the values that are no views. A part of it is needed as long as any value that lies there."""
+    """The memory of the values that are no views. A part of it lives as long as any value in it."""
     outside = _outside(graph)
     lives: dict[Value, tuple[int, int]] = {}
     for position, node in enumerate(graph.nodes):
@@ -205,7 +206,7 @@ def _blocks(graph: Graph, views: Mapping[Value, Location]) -> dict[Value, _Block
 
 
 def _divided(parts: Sequence[_Part], size: int) -> Iterator[_Part]:
-    """Parts that overlap as parts that do not, up to a multiple of the alignment."""
+    """Overlapping parts, divided into parts that do not overlap, at multiples of the alignment."""
     ends = {0, _aligned(size), *(part.start for part in parts), *(part.end for part in parts if part.end < size)}
     for start, end in pairwise(sorted(ends)):
         here = [part for part in parts if part.start <= start < part.end]
@@ -214,7 +215,8 @@ def _divided(parts: Sequence[_Part], size: int) -> Iterator[_Part]:
 
 
 def _place(blocks: Sequence[_Block]) -> dict[_Block, int]:
-    """An offset for each block: the best of several tries. Each gives way to what ended highest in the one before."""
+    """An offset for each block: the best of several tries. Each try begins with the blocks that ended highest in the
+    one before."""
     order = sorted(blocks, key=lambda b: (-b.size, b.first, b.last))
     least, best, total = _most_alive(blocks), dict[_Block, int](), inf
     parts = sum(len(block.parts) for block in blocks)
@@ -240,7 +242,7 @@ def _end(places: Mapping[_Block, int]) -> int:
 
 
 class _Occupied:
-    """The parts that have a place: their bytes in the workspace, and the nodes from which and to which they live."""
+    """The parts that have a place: their bytes in the workspace, and the first and last nodes of their lives."""
 
     def __init__(self, capacity: int, positions: int) -> None:
         self._count = 0
@@ -262,7 +264,7 @@ class _Occupied:
     def lowest_place(self, block: _Block) -> int:
         """The lowest offset at which no part of a block overlaps one that is here while both live.
 
-        After MOST_COMPARED pairs of parts, one above all that live with it.
+        After MOST_COMPARED pairs of parts, an offset above all that live with it.
         """
         self._compared += self._count * len(block.parts)
         if self._compared > MOST_COMPARED:

@@ -1,4 +1,4 @@
-"""Storage that a kernel needs while it runs, given by its caller."""
+"""Storage that a kernel needs while it runs and its caller provides."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sateen.tensor_ir.lowering import is_on_stack
 
 
 def hoist_scratch(function: Function) -> tuple[Function, tuple[int, ...]]:
-    """Make large storage of constant size a parameter, behind the others; give the bytes of each.
+    """Make large storage of constant size a parameter, after the others; give the bytes of each.
 
         function f(x: float32[8], y: out float32[8]):          function f(x: float32[8], y: out float32[8],
           allocate t: float32[4096]:                  =>                  t: out float32[4096]):
             …                                                    …
 
-    What fits on the stack stays. So does storage inside a parallel loop: each thread needs its own, and only the host
-    knows how many there are.
+    Storage that fits on the stack stays. So does storage inside a parallel loop: each thread needs its own, and only
+    the host knows the number of threads.
     """
     hoisting = _Hoisting()
     body = hoisting.rewrite(function.body)

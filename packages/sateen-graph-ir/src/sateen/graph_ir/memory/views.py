@@ -1,4 +1,4 @@
-"""Values that lie in the memory of others, so that reshapes, splits and concatenations cost nothing."""
+"""Values in the memory of others, so that reshapes, splits and concatenations cost nothing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Location:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Views:
-    """The values that lie in another's memory, and the nodes that have nothing to do therefore."""
+    """The values in another's memory, and the nodes that therefore have nothing to do."""
 
     views: Mapping[Value, Location]
     parts: frozenset[Node]
-    """Those whose outputs are parts of an input."""
+    """The nodes whose outputs are parts of an input."""
     concatenations: frozenset[Node]
-    """Those whose inputs are computed where they lie in the output."""
+    """The nodes whose inputs are computed at their places in the output."""
 
     @property
     def free(self) -> frozenset[Node]:
@@ -33,10 +33,10 @@ class Views:
 
 
 def find_views(graph: Graph) -> Views:
-    """The values of a graph that lie in the memory of others.
+    """The values of a graph that are in the memory of others.
 
-    A value has one place: what two concatenations take lies in the first one's output. Inputs, parameters and outputs
-    of the graph lie in memory of their own. Requires: static types.
+    A value has only one place: an input of two concatenations is in the first one's output. Inputs, parameters and
+    outputs of the graph have separate memory. Requires: static types.
     """
     views: dict[Value, Location] = {}
     parts: set[Node] = set()
@@ -57,7 +57,7 @@ def find_views(graph: Graph) -> Views:
 
 
 def location_of(value: Value, views: Mapping[Value, Location]) -> Location:
-    """Where a value lies in the end: in memory of a value that is no view."""
+    """The final place of a value: in the memory of a value that is no view."""
     offset = 0
     while value in views:
         offset += views[value].offset
@@ -66,8 +66,8 @@ def location_of(value: Value, views: Mapping[Value, Location]) -> Location:
 
 
 def find_pieces(node: Node, graph: Graph, views: Mapping[Value, Location]) -> list[Location | None]:
-    """For each input of a concatenation the value whose memory it is, and the byte at which that can lie in the output;
-    None for what has its place already. Empty for other nodes, and where an input would not lie in one piece."""
+    """For each input of a concatenation the value that owns its memory, and its byte offset in the output; None for an
+    input that has its place already. Empty for other nodes, and if an input would not be contiguous."""
     first, *others = _nodes_of(node)
     computed = others or isinstance(first.method, ByFunction)
     offsets = None if computed else first.op.parts_of_output(first.input_types, first.output_types)
@@ -95,7 +95,7 @@ def _nodes_of(node: Node) -> tuple[Node, ...]:
 
 
 def _parts_of_input(node: Node) -> Sequence[int] | None:
-    """The byte of the first input at which each output begins, through all nodes of a group."""
+    """The byte offset of each output in the first input, through all nodes of a group."""
     offsets = [0]
     for inner in _nodes_of(node):
         of_user = isinstance(inner.method, ByFunction)

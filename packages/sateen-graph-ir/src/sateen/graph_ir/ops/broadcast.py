@@ -1,6 +1,6 @@
 """Operators of two and more inputs that broadcast by NumPy's rules.
 
-A class gives its function of scalar expressions, `element`; all else follows.
+A class gives its function of scalar expressions, `element`; everything else follows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sateen.topi.types import Layout, View
 
 
 def broadcast_types(op: Operator, *inputs: TensorType) -> tuple[Dim, ...]:
-    """The common shape of the inputs. Raises InferenceError where there is none."""
+    """The common shape of the inputs. Raises InferenceError if there is none."""
     try:
         return broadcast.broadcast_shape(*(x.shape for x in inputs))
     except ArgumentError as error:
@@ -29,7 +29,7 @@ def broadcast_types(op: Operator, *inputs: TensorType) -> tuple[Dim, ...]:
 
 
 class Broadcast(Operator):
-    """An element-wise operator of several inputs: operands of the output's shape share its layout, any there is."""
+    """An element-wise operator of several inputs: operands of the output's shape share its layout, which may be any."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
-"""Control flow: operators that run graphs, their bodies, as values decide while the network runs.
+"""Control flow: operators that run graphs, their bodies, depending on values at run time.
 
-A node's inputs are those that only decide, then those that its bodies read; a body's inputs are the number of the
-iteration, where there are iterations, then those. First come values that iterations hand on, then captured ones.
+A node's inputs are those that only decide, then those that its bodies read. A body's inputs are the number of the
+iteration, if there are iterations, then those that it reads: first values that iterations hand on, then captured ones.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ Run = Callable[[Graph, Sequence[Array]], list[Array]]
 """The outputs of a body for its inputs."""
 CONDITION = TensorType.of("bool", ())
 NUMBER = TensorType.of("int64", ())
-"""Of an iteration, from 0, and of how many there are at most."""
+"""The type of the number of an iteration, from 0, and of the most iterations."""
 
 
 class Control(Operator):
     """Base of operators with bodies.
 
-    Each output of a body is computed by a node of the body, and by none twice: it is written where the control node's
-    own output lies. Values go in and come out in the layouts that the bodies' inputs and outputs have.
+    Each output of a body is computed by a node of the body, and no value is an output twice, since it is written
+    directly to the control node's output. Values go in and come out in the layouts of the bodies' inputs and outputs.
     """
 
     __slots__ = ()
     minds_layouts: ClassVar[bool] = True
     deciding: ClassVar[int] = 0
-    """How many inputs of the node no body reads."""
+    """The number of the node's inputs that no body reads."""
     counted: ClassVar[int] = 0
-    """How many inputs of a body are no inputs of the node: the number of the iteration."""
+    """The number of a body's inputs that are no inputs of the node: the number of the iteration."""
 
     @property
     def bodies(self) -> tuple[Graph, ...]:
@@ -48,13 +48,13 @@ class Control(Operator):
         return ()
 
     def map_bodies(self, function: Callable[[Graph], Graph]) -> Self:
-        """The operator with other bodies; itself where `function` changes none."""
+        """The operator with other bodies; itself if `function` changes none."""
         bodies = subgraphs(self)
         changed: dict[str, Graph] = {n: new for n, b in bodies.items() if (new := function(b)) is not b}
         return replace(self, **changed) if changed else self  # type: ignore[type-var]
 
     def copied(self, inputs: Sequence[Value | None]) -> list[TensorType]:
-        """The types of the inputs that are copied: those that only decide, and those that iterations hand on."""
+        """The types of the copied inputs: those that only decide, and those that iterations hand on."""
         return [v.type for v in inputs[: self.deciding + len(self.state)] if v is not None]
 
     def captures(self, body: Graph) -> tuple[Value, ...]:
@@ -77,7 +77,7 @@ class Control(Operator):
         yield LayoutChoice((*[None] * self.deciding, *read), (None,) * len(outputs))
 
     def _require_inputs(self, inputs: Sequence[TensorType]) -> None:
-        """Raise InferenceError where a body takes other inputs, or gives outputs that are not its own."""
+        """Raise InferenceError if a body takes other inputs, or gives outputs that it does not compute."""
         for name, body in subgraphs(self).items():
             expected = [v.type for v in body.inputs]
             given = [*[NUMBER] * self.counted, *inputs[self.deciding :]]
@@ -91,7 +91,7 @@ class Control(Operator):
             require(row_major, self, f"{name} must give row-major outputs, found {_listed(types)}")
 
     def _require_state(self, given: Sequence[TensorType]) -> None:
-        """Raise InferenceError where an iteration hands on other types than it is given."""
+        """Raise InferenceError if an iteration hands on other types than it gets."""
         before, after = list(given[: len(self.state)]), [v.type for v in self.state]
         require(before == after, self, f"iterations are given {_listed(before)}, but hand on {_listed(after)}")
 
@@ -116,7 +116,7 @@ class If(Control):
         return run(self.then_branch if condition else self.else_branch, captured)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Those of the branch that has more."""
+        """The operations of the branch that has more."""
         return max(branch.operations() for branch in self.bodies)
 
 
@@ -203,7 +203,7 @@ class While(Control):
         return state
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Those of one iteration: how many there are is known at run time only."""
+        """The operations of one iteration: the number of iterations is known only at run time."""
         return self.body.operations()
 
 

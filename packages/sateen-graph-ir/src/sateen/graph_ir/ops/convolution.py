@@ -209,8 +209,8 @@ class ConvTranspose(Windowed):
 class WinogradConv(Windowed):
     """A 3x3 convolution in tiles of `tile` x `tile` outputs, which pass choose_methods makes of Conv.
 
-    Inputs: data [N, C, H, W], weight [O, C, k, k] (convolution.winograd_weight), bias [O] or none. `pool`
-    gives the maxima of squares of so many rows and columns, without those that fill no square.
+    Inputs: data [N, C, H, W], weight [O, C, k, k] (convolution.winograd_weight), bias [O] or none. With `pool` it gives
+    the maxima of squares of that many rows and columns; incomplete squares are left out.
     """
 
     methods: ClassVar[tuple[type[Method], ...]] = (Blocks,)
@@ -281,7 +281,7 @@ class WinogradConv(Windowed):
         yield LayoutChoice((None,) * len(inputs), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Those of the direct method, so that methods compare; this one takes fewer."""
+        """The operations of the direct method, so that methods are comparable; this one takes fewer."""
         positions = prod(self._window().output(inputs[0].static_shape[2:]))
         return 2 * inputs[0].static_shape[0] * positions * prod(inputs[1].static_shape[:2]) * 3 * 3
 

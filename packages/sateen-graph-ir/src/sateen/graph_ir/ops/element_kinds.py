@@ -13,18 +13,18 @@ from sateen.topi.operators import Operator, require
 
 @dataclass(frozen=True, slots=True)
 class ElementKind:
-    """A set of element types and what messages call it."""
+    """A set of element types and its name in messages."""
 
     text: str
     holds: Callable[[DType], bool]
 
     def check(self, op: Operator, name: str, type_: TensorType) -> None:
-        """Raise InferenceError where the operand `name` is of another kind."""
+        """Raise InferenceError if the operand `name` is of another kind."""
         require(self.holds(type_.dtype), op, f"{name} expects {self.text}, found {type_.dtype}")
 
 
 def require_literal(op: Operator, name: str, value: float, dtype: DType) -> None:
-    """Raise InferenceError where elements of an integer type can't have the value of an attribute."""
+    """Raise InferenceError if elements of an integer type can't have the value of an attribute."""
     if dtype.is_int:
         least, most = int_range(dtype)
         fits = value == value // 1 and least <= value <= most

@@ -1,6 +1,6 @@
 """Element-wise operators of one input.
 
-A class gives its function of a scalar expression, `element`; all else follows.
+A class gives its function of a scalar expression, `element`; everything else follows.
 """
 
 from __future__ import annotations

@@ -10,15 +10,16 @@ from sateen.runtime.errors import ArgumentError
 from sateen.topi.operators import Operator
 
 GROUP = "sateen.operators"
-"""Of the entry points by which packages offer operators: subclasses of sateen.topi.Operator, or tuples of them."""
+"""The group of entry points through which packages offer operators: subclasses of sateen.topi.Operator, or tuples of
+them."""
 
 
 def installed_operators(operators: OpSet = OPS) -> OpSet:
-    """A set of operators and those of all installed packages (entry points `sateen.operators`).
+    """A set of operators extended with those of all installed packages (entry points `sateen.operators`).
 
-    Imports these packages, so their code runs: nothing but a call of this function does that, no model and no text.
-    Raises ArgumentError, telling the package, where one can't be imported, offers something else, or offers an operator
-    of a name that is taken.
+    Imports these packages, so their code runs. Only a call of this function does that, never a model or a text. Raises
+    ArgumentError with the package's name if one can't be imported, offers something else, or offers an operator whose
+    name is taken.
     """
     for entry_point in sorted(entry_points(group=GROUP)):
         try:

@@ -16,7 +16,7 @@ from sateen.topi.types import View
 
 
 def _require_elements(op: Operator, data: TensorType, axes: Sequence[int], result: TensorType) -> None:
-    """Raise InferenceError where an element of the result would come from an axis without elements."""
+    """Raise InferenceError if an element of the result would come from an axis without elements."""
     empty = any(data.shape[axis] == 0 for axis in axes) and 0 not in result.shape
     require(not empty, op, f"data {data} has no elements to choose from")
 
@@ -60,7 +60,7 @@ class GatherElements(Operator):
 
 
 def _require_within(op: Operator, data: TensorType, indices: TensorType, axis: int) -> None:
-    """Raise InferenceError where `indices` reaches further than data along another axis than `axis`."""
+    """Raise InferenceError if `indices` reaches further than data along another axis than `axis`."""
     require(data.rank == indices.rank, op, f"data {data} and indices {indices} expect as many axes")
     for d, (extent, reach) in enumerate(zip(data.shape, indices.shape, strict=True)):
         fits = d == axis or may_be_at_least(extent - reach, 0)
@@ -93,7 +93,7 @@ class GatherND(Operator):
 
 
 def _depth(op: Operator, indices: TensorType, most: int) -> int:
-    """How many axes an index of the last axis of `indices` goes through."""
+    """The number of axes that an index in the last axis of `indices` selects in."""
     require(indices.rank >= 1, op, f"indices expect at least one axis, found {indices}")
     depth = indices.shape[-1]
     known = isinstance(depth, int) and 1 <= depth <= most
@@ -154,10 +154,11 @@ class ScatterND(Scatter):
 
 @dataclass(frozen=True, slots=True)
 class TensorScatter(Operator):
-    """A cache with updates written one behind the other along an axis (ONNX TensorScatter).
+    """A cache with consecutive updates written along an axis (ONNX TensorScatter).
 
-    Inputs: cache, update of the same extents but along `axis`, perhaps starts [batch], where the first update goes.
-    With `circular`, writing goes on at the begin of the axis after its end; else what is beyond is left out.
+    Inputs: cache, update of the same extents except along `axis`, perhaps starts [batch], the positions of the first
+    updates. With `circular`, writing continues at the beginning of the axis after its end; otherwise updates beyond the
+    end are left out.
     """
 
     axis: int = 1

@@ -15,7 +15,7 @@ from sateen.topi.types import Layout, View
 
 
 def _require_channels(op: Operator, data: TensorType, named: dict[str, TensorType]) -> None:
-    """Each named input is a vector over the channels of data."""
+    """Raise InferenceError unless each named input is a vector over the channels of data."""
     require(data.rank >= 2, op, f"expects data [N, C, …], found {data}")
     require(data.dtype.is_float, op, f"expects floating-point data, found {data.dtype}")
     for name, found in named.items():

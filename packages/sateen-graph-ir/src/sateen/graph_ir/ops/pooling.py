@@ -106,7 +106,8 @@ class AveragePool(Windowed, ChannelWise):
 
 
 def _require_small_pads(op: Operator, pads: Sequence[int], kernel: Sequence[int], dilations: Sequence[int]) -> None:
-    """A window that lies on padding as a whole has no maximum and no average."""
+    """Raise InferenceError for pads so large that a window would cover only padding, where it has no maximum and no
+    average."""
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     require(
         all(p < reach[i % len(reach)] for i, p in enumerate(pads)), op,

@@ -55,7 +55,7 @@ class MatMul(Operator):
         return tuple(y if x == 1 else x for x, y in zip(left, right, strict=True))
 
     def compute(self, a: View, b: View, *, outputs: Sequence[TensorType], method: Packed | None = None) -> Computation:
-        """A panel of the right operand tells the method."""
+        """The panels of the right operand follow from the method."""
         return products.matmul(a, b, outputs[0].memory_layout)
 
     def candidates(
@@ -118,7 +118,7 @@ class StrassenMatMul(Operator):
     def compute(
         self, a: View, weight: View, *, outputs: Sequence[TensorType], method: Packed | None = None
     ) -> Computation:
-        """A panel of the weight tells the method."""
+        """The panels of the weight follow from the method."""
         return products.strassen_matmul(a, weight)
 
     def layouts(
@@ -135,7 +135,7 @@ class StrassenMatMul(Operator):
         yield LayoutChoice((None, None), (None,), ELEMENT_BY_ELEMENT_SLOWDOWN)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Those of the definition, so that methods compare; this one takes fewer."""
+        """The operations of the definition, so that methods are comparable; this one takes fewer."""
         return 2 * prod(outputs[0].static_shape) * inputs[0].static_shape[-1]
 
 

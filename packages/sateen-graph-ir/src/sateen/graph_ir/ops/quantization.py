@@ -18,7 +18,7 @@ from sateen.topi.types import View
 def _require_factors(
     op: Operator, data: TensorType, factors: dict[str, TensorType | None], axis: int, block: int
 ) -> None:
-    """Each has one element, or one for each index of the axis, or block of indices."""
+    """Raise InferenceError unless each has one element, or one for each index of the axis or block of indices."""
     require(block >= 0, op, f"block expects 0 or more, found {block}")
     for name, found in factors.items():
         if found is None or found.shape in ((), (1,)):

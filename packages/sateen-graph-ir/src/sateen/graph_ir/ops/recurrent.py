@@ -26,7 +26,7 @@ class Recurrent(Operator):
     each possibly absent, bias [direction, 2·gates·hidden], lengths [batch], initial states [direction, batch, hidden].
 
     `activations` has the names of one direction after the other, empty for the usual ones; `alphas` and `betas` belong
-    to them, where there are any. `clip` limits what activations are applied to.
+    to those that take them. `clip` limits the arguments of activations.
     """
 
     gates: ClassVar[int]
@@ -76,7 +76,7 @@ class Recurrent(Operator):
             require(a in recurrent.ACTIVATIONS, self, f"expects activations of {known}, found {a!r}")
 
     def settings(self) -> recurrent.Settings:
-        """The attributes as the computation takes them."""
+        """The attributes in the form that the computation takes."""
         backwards = DIRECTIONS[self.direction]
         count = len(self.usual)
         names = self.activations or self.usual * len(backwards)
@@ -93,7 +93,7 @@ class Recurrent(Operator):
         yield LayoutChoice((None, packed, packed, *[None] * (len(inputs) - 3)), (None,) * len(outputs))
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Those of the products with weight and recurrence at each time."""
+        """The operations of the products with weight and recurrence at each time step."""
         x, weight, recurrence, *_ = inputs
         time, batch, _ = x.static_shape
         return 2 * time * batch * (prod(weight.static_shape) + prod(recurrence.static_shape))

@@ -1,4 +1,4 @@
-"""Reductions along axes, where extrema are, running sums, the largest elements."""
+"""Reductions along axes, positions of extrema, running sums, the largest elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sateen.topi.types import View
 
 
 def _spatial_layouts(axes: Sequence[int], keepdims: bool, inputs: Sequence[TensorType]) -> Iterable[LayoutChoice]:
-    """The layout of the input where no blocked axis is reduced; the result keeps it if it keeps the axes."""
+    """The layout of the input if no blocked axis is reduced; the result keeps it if it keeps the axes."""
     layout = inputs[0].layout
     if layout is not None and all(layout.block_of(axis) == 1 for axis in axes):
         yield LayoutChoice((layout,), (layout if keepdims else None,))
@@ -159,7 +159,8 @@ class ReduceLogSumExp(Reduce):
 
 @dataclass(frozen=True, slots=True)
 class ArgExtremum(Operator):
-    """Where along an axis an extremum is (int64): the first of equal ones, or the last. NaN is taken for it."""
+    """The position of an extremum along an axis (int64): the first of equal ones, or the last. NaN counts as the
+    extremum."""
 
     largest: ClassVar[bool]
     axis: int = 0
@@ -186,21 +187,22 @@ class ArgExtremum(Operator):
 
 @dataclass(frozen=True, slots=True)
 class ArgMax(ArgExtremum):
-    """Where the largest element is."""
+    """The position of the largest element."""
 
     largest = True
 
 
 @dataclass(frozen=True, slots=True)
 class ArgMin(ArgExtremum):
-    """Where the smallest element is."""
+    """The position of the smallest element."""
 
     largest = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cumulative(Operator):
-    """What the elements up to each one along an axis give; without itself if `exclusive`, backwards if `reverse`."""
+    """For each element the combination of those up to it along an axis; without itself if `exclusive`, backwards if
+    `reverse`."""
 
     kind: ClassVar[str]
     axis: int = 0
@@ -234,7 +236,7 @@ class CumProd(Cumulative):
 class TopK(Operator):
     """The k largest (or smallest) elements along an axis and their places (int64); of equal ones the first comes first.
 
-    `sorted` asks for them in order; they are so in any case.
+    `sorted` requests them in order, which they always are.
     """
 
     k: int = 1

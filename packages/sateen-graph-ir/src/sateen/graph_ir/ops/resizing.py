@@ -14,7 +14,7 @@ from sateen.topi.schedules import Computation
 from sateen.topi.types import View
 
 LARGEST = 1 << 15
-"""Of an extent: the positions along an axis are tables that are made while compiling."""
+"""The largest extent: the positions along an axis are tables that are made at compile time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Resize(Operator):
         return resizing.resize(data, self._axes(data.shape), how, outputs[0].memory_layout)
 
     def _axes(self, shape: Sequence[int]) -> list[resizing.AxisResize]:
-        """The axes of data that change, or of which a part is taken."""
+        """The axes of data that are resized or cut."""
         rank, sizes = len(shape), numbers(self.sizes)
         scales = self.scales or tuple(after / before for before, after in zip(shape, sizes, strict=True))
         crops = self.coordinate_transformation == "tf_crop_and_resize"

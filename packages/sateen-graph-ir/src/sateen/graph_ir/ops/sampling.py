@@ -21,7 +21,7 @@ def _require_one_of(op: Operator, name: str, value: str, known: Sequence[str]) -
 
 
 def _require_elements(op: Operator, data: TensorType) -> None:
-    """Raise InferenceError where data [N, C, …] has no positions to sample."""
+    """Raise InferenceError if data [N, C, …] has no positions to sample."""
     filled = all(may_be_at_least(extent, 1) for extent in data.shape[2:])
     require(filled, op, f"expects data with elements, found {data}")
 
@@ -56,7 +56,7 @@ class GridSample(Operator):
 
 @dataclass(frozen=True, slots=True)
 class DeformableColumns(Windowed):
-    """What the kernel of a deformable convolution lies on: [N, C, kernel…, output…] (ONNX DeformConv).
+    """The elements under the kernel of a deformable convolution: [N, C, kernel…, output…] (ONNX DeformConv).
 
     Inputs: data [N, C, H, W], offset [N, 2·groups·kernel, output…], perhaps mask [N, groups·kernel, output…].
     """

@@ -25,7 +25,7 @@ def require_axis(op: Operator, axis: int, rank: int) -> None:
 
 
 def require_extents(op: Operator, name: str, values: Sequence[Dim]) -> None:
-    """Raise InferenceError where a value is below 0 for all sizes."""
+    """Raise InferenceError if a value is below 0 for all sizes."""
     fits = all(may_be_at_least(value, 0) for value in values)
     require(fits, op, f"{name} expects extents of at least 0, found {listed(values)}")
 
@@ -36,14 +36,14 @@ def require_per_axis(op: Operator, name: str, values: Sequence[object], rank: in
 
 
 def untransposed(values: Sequence[V], permutation: Sequence[int]) -> tuple[V, ...]:
-    """Values for the axes of a transpose, as values for the axes of what it transposes."""
+    """Values for the axes of a transpose, reordered for the axes of its input."""
     by_axis = dict(zip(permutation, values, strict=True))
     return tuple(by_axis[axis] for axis in range(len(permutation)))
 
 
 @dataclass(frozen=True, slots=True)
 class Reshape(Operator):
-    """The elements of data in row-major order, under another shape of as many."""
+    """The elements of data in row-major order, in another shape with as many elements."""
 
     shape: tuple[Dim, ...] = ()
 
@@ -132,7 +132,7 @@ class Concat(Operator):
 
 
 def _pieces(whole: TensorType, pieces: Sequence[TensorType], axis: int) -> Sequence[int] | None:
-    """Where pieces of a tensor along an axis begin in its memory."""
+    """The byte offsets of pieces of a tensor along an axis."""
     offsets: list[int] = []
     start = 0
     for piece in pieces:
@@ -145,7 +145,7 @@ def _pieces(whole: TensorType, pieces: Sequence[TensorType], axis: int) -> Seque
 
 
 def _byte_of(whole: TensorType, part: TensorType, starts: Sequence[int]) -> int | None:
-    """Where a box of a tensor begins in its memory, if the box lies there as its own type says."""
+    """The byte offset of a box of a tensor, if the box is in memory in the order of its own type."""
     if part.layout != whole.layout:
         return None
     offset = whole.memory_layout.offset_of(whole.static_shape, starts, part.static_shape)
@@ -234,7 +234,7 @@ class Slice(Operator):
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        """The layout of data where axes in blocks are taken whole."""
+        """The layout of data if blocked axes are taken whole."""
         layout = inputs[0].layout
         cut = [d for d, (a, b) in enumerate(zip(inputs[0].shape, outputs[0].shape, strict=True)) if a != b]
         if layout is not None and all(layout.block_of(d) == 1 for d in cut) and not any(s < 0 for s in self.steps):
@@ -244,7 +244,7 @@ class Slice(Operator):
 
 @dataclass(frozen=True, slots=True)
 class Pad(Operator):
-    """Data with elements added before and after each axis, or taken away where `pads` (all begins, then all ends) is
+    """Data with elements added before and after each axis, or removed where `pads` (all begins, then all ends) is
     negative. `mode`: constant (`value`), edge, reflect, wrap."""
 
     mode: str = "constant"
@@ -284,7 +284,7 @@ class Pad(Operator):
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        """The layout of data where axes in blocks are not padded."""
+        """The layout of data if blocked axes are not padded."""
         layout, before, after = inputs[0].layout, *self._ends()
         padded = [axis for axis in range(inputs[0].rank) if before[axis] or after[axis]]
         if layout is not None and all(layout.block_of(axis) == 1 for axis in padded):

@@ -13,7 +13,7 @@ from sateen.topi.types import View
 
 
 def infer_along_axis(op: Operator, data: TensorType, axis: int) -> tuple[TensorType, ...]:
-    """The data's own type. Raises InferenceError where it is no floating-point data with that axis."""
+    """The data's own type. Raises InferenceError unless it is floating-point data with that axis."""
     require(data.dtype.is_float, op, f"expects floating-point data, found {data.dtype}")
     require(0 <= axis < data.rank, op, f"expects an axis in [0, {data.rank}), found {axis}")
     return (TensorType(data.dtype, data.shape),)

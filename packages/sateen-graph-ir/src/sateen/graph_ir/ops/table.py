@@ -1,4 +1,4 @@
-"""The set of all operators that ship."""
+"""The set of all operators of sateen."""
 
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import (
@@ -42,4 +42,4 @@ OPS = OpSet.of(
     CopyTo,
     Fused,
 )
-"""Every operator that ships, by name."""
+"""Every operator of sateen, by name."""

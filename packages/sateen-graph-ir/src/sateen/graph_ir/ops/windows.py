@@ -12,7 +12,7 @@ from sateen.topi.dimensions import may_be_at_least
 from sateen.topi.operators import Operator, require
 
 LARGEST = 1 << 24
-"""Of a window's numbers: positions computed from them stay far from the end of int64."""
+"""The largest number in a window's attributes: positions computed from them stay far from the limits of int64."""
 NEUTRAL = {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}
 """What an empty attribute stands for: so many of this number as the window has axes, or ends of axes."""
 
@@ -38,9 +38,9 @@ def _is_neutral(name: str, value: object) -> bool:
 def window_of(
     op: Operator, kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
 ) -> Window:
-    """The window of an operator's attributes; empty ones stand for strides and dilations of 1 and no padding.
+    """The window of an operator's attributes; empty ones mean strides and dilations of 1 and no padding.
 
-    Raises InferenceError where their numbers differ or a value makes no sense.
+    Raises InferenceError if their lengths differ or a value is invalid.
     """
     rank = len(kernel)
     window = Window(
@@ -59,7 +59,7 @@ def window_of(
 
 
 def output_dims(op: Operator, window: Window, data: TensorType, ceil_mode: bool = False) -> tuple[Dim, ...]:
-    """Spatial dimensions of the output. Raises InferenceError where the window is larger than the padded data."""
+    """Spatial dimensions of the output. Raises InferenceError if the window is larger than the padded data."""
     result = window.output(data.shape[2:], ceil_mode)
     for d, count in enumerate(result):
         require(
@@ -71,7 +71,7 @@ def output_dims(op: Operator, window: Window, data: TensorType, ceil_mode: bool 
 
 
 def require_spatial(op: Operator, data: TensorType, rank: int | None = None) -> int:
-    """The number of spatial dimensions of data [N, C, …]. Raises InferenceError where there are none or not `rank`."""
+    """The number of spatial dimensions of data [N, C, …]. Raises InferenceError if there are none or not `rank`."""
     found = data.rank - 2
     require(found >= 1, op, f"expects data [N, C, …] of rank 3 or more, found rank {data.rank}")
     require(rank is None or found == rank, op, f"expects data with {rank} spatial dimensions, found {found}")

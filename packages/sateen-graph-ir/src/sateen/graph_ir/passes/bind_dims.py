@@ -13,13 +13,13 @@ from sateen.topi.dimensions import bind
 
 
 def bind_dims(graph: Graph, dims: Mapping[str, int]) -> Graph:
-    """Replace symbols in types and attributes by sizes, and infer all types anew.
+    """Replace symbols in types and attributes by sizes, and infer all types again.
 
         input %x: float32[?n, 3]; %y: float32[?n*3] = reshape(%x) {shape=(?n*3,)}          with dims = {"n": 8}
         =>  input %x: float32[8, 3]; %y: float32[24] = reshape(%x) {shape=(24,)}
 
-    Symbols that `dims` does not name stay. Raises InferenceError for a size that is not one or more, and where a node
-    does not take the sizes.
+    Symbols that `dims` does not name stay. Raises InferenceError for a size below one, and if a node does not take the
+    sizes.
     """
     wrong = [f"{name} = {size!r}" for name, size in dims.items() if isinstance(size, bool) or not size >= 1]
     if wrong:
@@ -49,7 +49,7 @@ def _bound_node(node: Node, dims: Mapping[str, int]) -> Node:
 
 
 def _bound_attribute(value: object, dims: Mapping[str, int]) -> object:
-    """The value of an attribute with sizes in its dimensions, itself where it has none of these symbols."""
+    """The value of an attribute with sizes in its dimensions; itself if it has none of these symbols."""
     match value:
         case Dimension():
             found: object = bind(value, dims)

@@ -9,7 +9,7 @@ from sateen.tensor_ir import Machine
 from sateen.topi.types import Layout
 
 CLEARLY = 0.99
-"""Of the greedy choice's estimate, what is better than that."""
+"""An estimate below this part of the greedy choice's counts as clearly better."""
 
 
 def choose_layouts(graph: Graph, machine: Machine) -> Graph:
@@ -21,14 +21,13 @@ def choose_layouts(graph: Graph, machine: Machine) -> Graph:
             %y.1: float32[1, 64, 8, 8]@aBcd16b = relu(%a)
             %y: float32[1, 64, 8, 8] = convert_layout(%y.1)
 
-    By dynamic programming over nodes and edges, first to last, then back: what a value costs in a layout is what its
-    node and the node's inputs cost in the best layouts for that, shared equally among readers. That is exact for trees.
-    A graph is none, and the estimate does not know what will be fused; so the result is taken only where it is clearly
-    better than the greedy one, in which each node takes the first of its choices for what its inputs are in by then.
-    Axes lie in their order but where transposes that leave them elsewhere take less. A value is converted once for each
-    layout that it is needed in, always from the one that its node gives, so that no conversion undoes another.
-    Requires: row-major values of static types.
-    Guarantees: inputs and outputs of the graph are row-major.
+    By dynamic programming over nodes and edges, first to last, then back: the cost of a value in a layout is the cost
+    of its node and the node's inputs in the best layouts for that, shared equally among readers. That is exact for
+    trees. A graph is no tree, and the estimate does not know what will be fused. So the result is taken only if it is
+    clearly better than the greedy choice, in which each node takes its first choice for the layouts of its inputs. Axes
+    stay in their order, except where transposes that move them cost less. A value is converted once for each layout in
+    which it is needed, always from the layout that its node gives, so that no conversion undoes another. Requires:
+    row-major values of static types. Guarantees: inputs and outputs of the graph are row-major.
     """
     costs = Costs(graph, machine)
     first, ordered = greedy(graph, machine, in_order=True), least(graph, costs, in_order=True)
@@ -66,14 +65,14 @@ class _Rewriter:
             self.rewriter.put(node, inputs, outputs)
 
     def output(self, value: Value, layout: Layout | None) -> Value:
-        """A value in a layout. The name of an output of the graph is left for what is row-major."""
+        """A value in a layout. The name of a graph's output is left for the row-major value."""
         if layout is None:
             return value
         name = self.rewriter.builder.unique(value.name) if value in self.graph.outputs else value.name
         return Value(name, in_layout(value.type, layout), value.device)
 
     def in_layout(self, value: Value, layout: Layout | None) -> Value:
-        """The value, converted where its layout is another."""
+        """The value, converted if it has another layout."""
         if value.type.layout == layout:
             return value
         key = value, layout

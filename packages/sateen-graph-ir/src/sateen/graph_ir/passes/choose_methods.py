@@ -11,28 +11,29 @@ from sateen.topi.methods import NUMERICS, Method
 from sateen.topi.operators import Operator, Substitution
 
 MOST_LOSS = 1e-5
-"""Of Σ|w| times the largest input that an element depends on: what it may lose by a method (semantics 4.8)."""
+"""The most that an element may lose by a method, as a part of Σ|w| times the largest input that it depends on
+(semantics 4.8)."""
 
 Known = Callable[[Problem], Sequence[Method]]
 """The methods of a problem that were measured, fastest first."""
 
 
 def nothing_known(problem: Problem) -> Sequence[Method]:  # noqa: ARG001  # the signature is that of Known
-    """Where nothing was measured."""
+    """Gives no methods: nothing was measured."""
     return ()
 
 
 def choose_methods(graph: Graph, machine: Machine, *, numerics: str = "default", known: Known = nothing_known) -> Graph:
-    """Give each node for which there is a choice the method that is known or else estimated to be fastest.
+    """Give each node with a choice the method that is known or, if none is, estimated to be fastest.
 
         parameter %w: float32[64, 64, 3, 3]; %y = conv(%x, %w, %b) {pads=(1, 1, 1, 1)}; %z = mat_mul(%a, %c)
         =>  parameter %w.1: float32[64, 64, 8, 8]
             %y = winograd_conv(%x, %w.1, %b) {tile=6, pads=(1, 1, 1, 1)} by blocks(rows=1, columns=10, vectors=2)
             %z = mat_mul(%a, %c) by packed(vectors=3)
 
-    A method that takes a constant in another form puts another operator in the place of the node's own. It takes
-    constants of which it loses no more than MOST_LOSS, and `numerics` that allow it. Methods that are known and no
-    candidates of the problem do not count. Requires: static types. Runs before choose_layouts.
+    A method that takes a constant in another form replaces the node's operator by another one. It is used only if it
+    loses no more than MOST_LOSS with the constant and `numerics` allow it. Known methods that are no candidates of the
+    problem do not count. Requires: static types. Runs before choose_layouts.
     """
     rewriter = GraphRewriter(graph)
     prepared: dict[tuple[Value, Operator], Value] = {}
@@ -71,7 +72,7 @@ def chosen_method(
 def _allowed(
     op: Operator, methods: Sequence[Method], constants: Sequence[Array | None], numerics: str
 ) -> Iterator[Method]:
-    """The methods that numerics allow, and that lose no more of their constants than is allowed."""
+    """The methods that numerics allow and that lose no more than allowed with their constants."""
     losses: dict[Operator, float] = {}
     for method in methods:
         if NUMERICS.index(method.numerics) > NUMERICS.index(numerics):
@@ -86,7 +87,7 @@ def _allowed(
 
 
 def _loss(way: Substitution, constants: Sequence[Array | None]) -> float:
-    """What an element loses by a way; infinite where what it prepares is no constant."""
+    """The loss of an element by a method; infinite if the input to prepare is no constant."""
     losses = [0.0]
     for position, preparation in way.prepared.items():
         data = constants[position]
@@ -101,7 +102,7 @@ def _prepared(
     position: int,
     prepared: dict[tuple[Value, Operator], Value],
 ) -> Value:
-    """The parameter that a constant becomes; one for all nodes of equal operators that read it."""
+    """The parameter for a prepared constant, shared by all nodes of equal operators that read it."""
     data = rewriter.constant(value)
     assert value is not None
     assert data is not None

@@ -9,7 +9,7 @@ from sateen.graph_ir.ops import Identity
 
 
 def copy_outputs(graph: Graph) -> Graph:
-    """Copy the outputs that are inputs or parameters, as what the caller gets lies in memory of its own.
+    """Copy the outputs that are inputs or parameters, since the caller's outputs have separate memory.
 
         input %x: float32[2]; output %x
         =>  input %x: float32[2]; %x.1 = identity(%x); output %x.1

@@ -1,4 +1,4 @@
-"""Evaluate what depends on parameters only."""
+"""Evaluate nodes that depend on parameters only."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from sateen.graph_ir.ir import Array, Graph, GraphRewriter, Node, Value
 from sateen.graph_ir.ops import Control
 
 MOST_GROWTH = 1 << 16
-"""Bytes by which a result may exceed the least from which it can be made."""
+"""The bytes by which a result may exceed the smallest values from which it can be computed."""
 MOST_TIMES = 16
-"""All results of folding take at most so many times the memory of the parameters."""
+"""All results of folding take at most this many times the memory of the parameters."""
 MOST_BYTES = 1 << 26
-"""More than that, for models of few parameters."""
+"""The bytes that all results may take in addition, for models of few parameters."""
 MOST_POINTS_PER_BYTE = 64
 """Evaluations of an expression (`work_of`) per byte of parameters and of `MOST_BYTES`: some seconds."""
 
 Worth = Callable[[int, int], bool]
-"""Whether results of so many bytes are better kept than made, at run time, from so many others."""
+"""Whether results of so many bytes are better stored than computed at run time from so many other bytes."""
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """Replace nodes on parameters by their results, but for those that would make the model much larger.
+    """Replace nodes on parameters by their results, except those that would make the model much larger.
 
         parameter %w: float32[2] = [1.0, -1.0]; %r: float32[2] = relu(%w); %y = add(%x, %r)
         =>  parameter %r: float32[2] = [1.0, 0.0]; %y = add(%x, %r)
@@ -37,9 +37,8 @@ def fold_constants(graph: Graph) -> Graph:
 def fold_where(graph: Graph, is_worth: Worth) -> Graph:
     """Replace pure nodes of static types that depend on parameters only, and are worth it, by their results.
 
-    What is not worth it stays, though it may be evaluated on the way to what is. Whatever a model asks for, all that is
-    evaluated is bounded by a multiple of its parameters, and so is the work.
-    Control flow stays: how long it takes is known at run time only.
+    Other nodes stay, but may be evaluated on the way to those. For any model, the memory and the work of evaluation are
+    bounded by a multiple of its parameters. Control flow stays, since its duration is known only at run time.
     """
     given = _bytes(graph.parameters)
     room, points = MOST_TIMES * given + MOST_BYTES, MOST_POINTS_PER_BYTE * (given + MOST_BYTES)
@@ -76,9 +75,9 @@ def _sources(graph: Graph, most: int) -> dict[Node, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What becomes of nodes: those to evaluate, in order; those whose results become parameters; those that stay.
+    """The decision about nodes: those to evaluate, in order; those whose results become parameters; those that stay.
 
-    The others are read by none that stays.
+    No node that stays reads any of the others.
     """
 
     evaluated: Sequence[Node]
@@ -107,7 +106,8 @@ def _choose(graph: Graph, sources: Mapping[Node, int], is_worth: Worth) -> _Choi
 
 
 def _affordable(nodes: Iterable[Node], room: int, points: int) -> list[Node]:
-    """Those whose results fit into so many bytes together, in so many points; not what reads a result that does not."""
+    """The nodes whose results together fit into so many bytes and evaluations, without readers of a result that does
+    not."""
     affordable = []
     missing: set[Value | None] = set()
     for node in nodes:
@@ -121,7 +121,7 @@ def _affordable(nodes: Iterable[Node], room: int, points: int) -> list[Node]:
 
 
 def _evaluate(choice: _Choice, parameters: Mapping[Value, Array]) -> dict[Value, Array]:
-    """The results that become parameters; what lies between is dropped behind its last reader."""
+    """The results that become parameters; values between are dropped after their last reader."""
     data = dict(parameters)
     kept = {*parameters, *(v for node in choice.folded for v in node.outputs)}
     readers = Counter(v for node in choice.evaluated for v in {*node.inputs} if v is not None)

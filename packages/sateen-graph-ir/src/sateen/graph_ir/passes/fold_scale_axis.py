@@ -21,10 +21,10 @@ def fold_scale_axis(graph: Graph) -> Graph:
         %m = multiply(%x, %scale); %y = conv(%m, %w)
         =>  %y = conv(%x, %w_scaled)
 
-    A factor also moves up through a relu where it is positive, and through an addition of a constant; a term in front
-    of a convolution folds into its bias where there is no padding. A value that has other readers stays as it is.
-    Computed in float64, rounded once; where a folded weight would overflow, nothing is folded. The nodes and weights
-    that are no longer read stay: remove_dead_nodes takes those.
+    A factor also moves up through a relu if it is positive, and through an addition of a constant; a term before a
+    convolution folds into its bias if there is no padding. A value that has other readers stays as it is. Computed in
+    float64, rounded once; if a folded weight would overflow, nothing is folded. Nodes and weights that are no longer
+    read stay until remove_dead_nodes.
     """
     return _Folder(graph).run()
 
@@ -53,7 +53,7 @@ class _Folder:
         return self.rewriter.finish()
 
     def folded(self, node: Node) -> Value | None:
-        """What stands for the only output of a node, if something folds."""
+        """The value that stands for the only output of a node, if something folds."""
         here = replace(node, inputs=self.rewriter.values(node.inputs))
         match node.op:
             case Conv() | ConvTranspose() | MatMul():
@@ -64,7 +64,7 @@ class _Folder:
         return None
 
     def affine_of(self, node: Node | None) -> _Affine | None:
-        """The node, over values of the new graph, as data with one constant factor or term."""
+        """The node, on values of the new graph, as data with one constant factor or term."""
         if node is None or not isinstance(node.op, (Multiply, Divide, Add, Subtract)):
             return None
         a, b = node.inputs
@@ -142,7 +142,7 @@ class _Folder:
     # Constants in front of an operator.
 
     def fold_before(self, node: Node) -> Value | None:
-        """The node over the data of an affine node, with changed weight and bias."""
+        """The node on the data of an affine node, with changed weight and bias."""
         result = None
         while (folded := self.scale_inputs(node)) is not None:
             result = folded
@@ -181,7 +181,7 @@ class _Folder:
         return self.rewriter.insert(node.op, *inputs, name=node.outputs[0].name, spans=spans)
 
     def parameter(self, node: Node, position: int, data: Array) -> Value | None:
-        """A parameter in place of an input of a node, in its element type; None where that type can't hold it."""
+        """A parameter in place of an input of a node, in its element type; None if that type can't represent it."""
         old = node.inputs[position] if position < len(node.inputs) else None
         with np.errstate(over="ignore"):
             array = data.astype(node.outputs[0].type.dtype.numpy)
@@ -191,7 +191,7 @@ class _Folder:
 
 
 def _per_channel(constant: Array | None, rank: int, axis: int, channels: object) -> Array | None:
-    """A constant that varies along one axis at most, as a vector of that axis; None where it varies along others."""
+    """A constant that varies along at most one axis, as a vector of that axis; None if it varies along others."""
     if constant is None or not isinstance(channels, int):
         return None
     shape = (1,) * (rank - constant.ndim) + constant.shape
@@ -221,7 +221,8 @@ def _scale_inputs(op: Operator, weight: Array, factor: Array) -> Array:
 
 
 def _response(op: Conv, weight: Array, data: Array) -> Array:
-    """What a convolution without padding gives for data that is constant per channel: one value per output channel."""
+    """The result of a convolution without padding for data that is constant per channel: one value per output
+    channel."""
     sums = weight.astype(np.float64).sum(axis=tuple(range(2, weight.ndim)))
     split = sums.reshape(op.groups, -1, sums.shape[1])
     response: Array = np.einsum("goi,gi->go", split, data.reshape(op.groups, -1))

@@ -12,7 +12,7 @@ from sateen.topi.schedules import Computation, Kind, kind_of, reads_in_place
 from sateen.topi.types import View, placeholder
 
 MOST_NODES = 64
-"""Nodes of a group at most, each counted as often as it is inlined; larger ones gain nothing and compile slowly."""
+"""The most nodes of a group, each counted as often as it is inlined; larger groups gain nothing and compile slowly."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,16 +34,17 @@ def fuse(graph: Graph) -> Graph:
         %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b)
         =>  %c = fused(%x, %w, %bias) { %a = conv(%x, %w); %b = add(%a, %bias); %c = relu(%b) }
 
-    A group joins the one that holds all readers of its result. Injective nodes join each other; behind a master, whose
-    schedule the group takes, only nodes that map its elements one to one. A concatenation whose inputs can be computed
-    where they lie in its output (`find_views`) stays alone, as do nodes that are `fused` already. Requires: static
+    A group joins the one that holds all readers of its result. Injective nodes join each other; after a master, whose
+    schedule the group takes, only nodes that map its elements one to one join. A concatenation whose inputs can be
+    computed directly in its output (`find_views`) stays alone, as do nodes that are already `fused`. Requires: static
     types. Guarantees: every node of the result is `fused` or runs bodies that are fused so, in topological order.
     """
     return _rebuild(graph, _gather(graph)[0])
 
 
 def separations(graph: Graph) -> dict[Value, str]:
-    """The values that the groups of `fuse` keep in memory, and why no reader is in the group that gives them."""
+    """The values that the groups of `fuse` keep in memory, and the reason why no reader is in the group that gives
+    them."""
     groups, reasons = _gather(graph)
     given = {v for group in groups.values() for v in group.nodes[-1].outputs}
     return {v: "output of the network" if v in graph.outputs else reasons.get(v, "no reader") for v in given}
@@ -90,14 +91,14 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Computed:
-    """What a node computes, from placeholders of its inputs."""
+    """The computation of a node, from placeholders of its inputs."""
 
     computation: Computation
     kind: Kind
     operands: Sequence[View | None]
 
     def maps_one_to_one(self, position: int) -> bool:
-        """Whether each element needs of an operand only the one at its own place."""
+        """Whether each element reads of an operand only the element at its own place."""
         operand = self.operands[position]
         return operand is None or reads_in_place(self.computation.view.tensor, operand.tensor)
 
@@ -116,7 +117,7 @@ def compute_node(node: Node) -> Computed:
 
 
 def _why_free(producer: Node, reader: Node, concatenations: Collection[Node]) -> str:
-    """Why a value is kept for the sake of a node that needs no kernel of its own; '' where it is for none."""
+    """The reason why a value is kept for a node that needs no kernel; '' if there is no such node."""
     if isinstance(producer.op, (Control, Fused)):
         return f"given by {producer.op.op_name()}"
     if producer in concatenations:
@@ -127,7 +128,7 @@ def _why_free(producer: Node, reader: Node, concatenations: Collection[Node]) ->
 def _why_apart(
     value: Value, consumers: Sequence[Node], before: _Group, group: _Group, computed: Mapping[Node, Computed]
 ) -> str:
-    """Why the group that gives `value` can't go in front of one whose nodes read it; '' where it can."""
+    """The reason why the group that gives `value` can't join a group that reads it; '' if it can."""
     if any(node not in group.nodes for node in consumers):
         return f"read {len(consumers)} times"
     first = consumers[0]
@@ -159,7 +160,7 @@ def _why_apart(
 
 
 def _inlined(nodes: Sequence[Node], master: Node | None) -> int:
-    """How many nodes are computed when each reader inlines what it reads; the master's result is kept."""
+    """The number of computed nodes if each reader inlines its operands; the master's result is kept."""
     times: dict[Value, int] = {}
     total = 0
     for node in reversed(nodes):

@@ -11,18 +11,18 @@ from sateen.topi.operators import Operator
 
 
 def infer_types(graph: Graph) -> Graph:
-    """Give every value the type that its operator infers; layouts that were chosen stay.
+    """Give every value the type that its operator infers; chosen layouts stay.
 
         input %x: float32[8, 3]; %y: float32[?n, 3] = relu(%x)
         =>  input %x: float32[8, 3]; %y: float32[8, 3] = relu(%x)
 
-    Guarantees that types agree with inference. Raises InferenceError, telling the node, where inputs don't fit.
+    Guarantees that types agree with inference. Raises InferenceError with the node if inputs don't fit.
     """
     return with_inputs(graph, graph.inputs)
 
 
 def with_inputs(graph: Graph, inputs: Sequence[Value]) -> Graph:
-    """The graph over other inputs, with its types inferred anew; itself where nothing changes."""
+    """The graph with other inputs, with its types inferred again; itself if nothing changes."""
     new: dict[Value, Value] = {**dict(zip(graph.inputs, inputs, strict=True)), **{v: v for v in graph.parameters}}
     nodes = []
     for node in graph.nodes:

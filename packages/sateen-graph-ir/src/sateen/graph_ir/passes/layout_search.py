@@ -1,4 +1,4 @@
-"""The layouts in which the nodes of a graph take the least time, conversions included, by an estimate."""
+"""The layouts in which the nodes of a graph take the least estimated time, conversions included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Choices = Mapping[Node, LayoutChoice]
 
 
 def _layouts(node: Node, layouts: Sequence[Layout | None], machine: Machine, in_order: bool) -> Iterable[LayoutChoice]:
-    """The choices of a node whose inputs have some layouts, best first; perhaps of those that give axes in order."""
+    """The choices of a node whose inputs have some layouts, best first; perhaps only those that keep axes in order."""
     present = [v for v in node.inputs if v is not None]
     types = [in_layout(v.type, layout) for v, layout in zip(present, layouts, strict=True)]
     choices = node.layouts(types, machine)
@@ -27,7 +27,7 @@ def in_layout(given: TensorType, layout: Layout | None) -> TensorType:
 
 
 def greedy(graph: Graph, machine: Machine, *, in_order: bool) -> Choices:
-    """The first choice of each node for what its inputs are in by then."""
+    """The first choice of each node for the layouts of its inputs."""
     found: dict[Node, LayoutChoice] = {}
     given: dict[Value, Layout | None] = {}
     for node in graph.nodes:
@@ -46,7 +46,7 @@ class Costs:
     machine: Machine
 
     def node(self, node: Node, choice: LayoutChoice) -> float:
-        """Of an operator: its arithmetic, or the bytes that it moves."""
+        """The cost of an operator: its arithmetic, or the bytes that it moves."""
         types = [v.type for v in node.inputs if v is not None]
         results = [v.type for v in node.outputs]
         moved = sum(_bytes(v) for v in node.outputs)
@@ -56,13 +56,13 @@ class Costs:
         return work * choice.slowdown
 
     def conversion(self, value: Value, given: Layout | None, needed: Layout | None) -> float:
-        """Of bringing a value from one layout into another; parameters are converted beforehand."""
+        """The cost of converting a value from one layout to another; parameters are converted at compile time."""
         if given == needed or value in self.graph.parameters:
             return 0.0
         return 2 * _bytes(value) / self.machine.rates.moved + self.machine.rates.conversion_cycles
 
     def total(self, choices: Choices) -> float:
-        """Of the whole graph."""
+        """The cost of the whole graph."""
         given = {v: layout for n, c in choices.items() for v, layout in zip(n.outputs, c.outputs, strict=True)}
         needed: dict[tuple[Value, Layout | None], None] = {(v, None): None for v in self.graph.outputs}
         for node, choice in choices.items():
@@ -81,7 +81,7 @@ def _needs(node: Node, choice: LayoutChoice) -> Iterable[tuple[Value, Layout | N
 
 
 def least(graph: Graph, costs: Costs, *, in_order: bool) -> Choices:
-    """Choices by dynamic programming: what ways cost from first to last, then what is best from last to first."""
+    """Choices by dynamic programming: costs from first to last, then the best choices from last to first."""
     ways = _ways(graph, costs, in_order)
     found: dict[Node, LayoutChoice] = {}
     needed: dict[Value, dict[Layout | None, None]] = {v: {None: None} for v in graph.outputs}
@@ -98,7 +98,7 @@ def least(graph: Graph, costs: Costs, *, in_order: bool) -> Choices:
 
 
 def _ways(graph: Graph, costs: Costs, in_order: bool) -> dict[Node, dict[LayoutChoice, float]]:
-    """What each choice of a node costs, with its share of what its inputs cost in the best layouts for it."""
+    """The cost of each choice of a node, with its share of its inputs' costs in the best layouts for it."""
     readers = {v: len(nodes) for v, nodes in graph.consumers().items()}
     row_major: dict[Layout | None, float] = {None: 0.0}
     ways: dict[Node, dict[LayoutChoice, float]] = {}

@@ -11,14 +11,14 @@ from sateen.runtime import Device
 
 
 def lift_parameters(graph: Graph) -> Graph:
-    """Let control nodes capture what are parameters of their bodies, so that one block of memory holds all parameters.
+    """Let control nodes capture the parameters of their bodies, so that one block of memory holds all parameters.
 
         %y = loop(%x) {count=3, carried=1}
           body = input %i; input %s; parameter %p: float32[2] = [1.0, 0.0]; %t = add(%s, %p); output %t
         =>  parameter %p: float32[2] = [1.0, 0.0]; %y = loop(%x, %p) {count=3, carried=1}
               body = input %i; input %s; input %p: float32[2]; %t = add(%s, %p); output %t
 
-    Bodies that hold the same data in the same layout share a parameter. Guarantees: bodies have no parameters.
+    Bodies with the same data in the same layout share a parameter. Guarantees: bodies have no parameters.
     """
     names = GraphBuilder()
     names.reserve(graph)

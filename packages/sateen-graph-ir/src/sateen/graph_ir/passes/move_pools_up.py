@@ -1,4 +1,4 @@
-"""Average before 1x1 convolutions, not behind them."""
+"""Average before 1x1 convolutions, not after them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sateen.graph_ir.ops import AveragePool, Conv
 
 
 def move_pools_up(graph: Graph) -> Graph:
-    """Let a pool that averages what a 1x1 convolution gives average the convolution's input instead.
+    """Let a pool that averages the result of a 1x1 convolution average the convolution's input instead.
 
         %a = conv(%x, %w); %y = average_pool(%a) {kernel=(2, 2), strides=(2, 2)}
         =>  %p = average_pool(%x) {kernel=(2, 2), strides=(2, 2)}; %y = conv(%p, %w)
 
-    Both are linear, so they commute, up to rounding, where the weights of a window add up to one: padding does not
-    count. Only where the pool has fewer elements to give than to take, and nothing else reads the convolution.
-    Requires: static types.
+    Both are linear, so they commute, up to rounding, if the weights of a window add up to one: padding does not count.
+    Done only if the pool gives fewer elements than it takes, and nothing else reads the convolution. Requires: static
+    types.
     """
     rewriter = GraphRewriter(graph)
     consumers = graph.consumers()

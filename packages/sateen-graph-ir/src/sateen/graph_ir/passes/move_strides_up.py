@@ -1,4 +1,4 @@
-"""Compute only what strided 1x1 convolutions read."""
+"""Compute only the elements that strided 1x1 convolutions read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def move_strides_up(graph: Graph) -> Graph:
         =>  %a = conv(%x, %v) {strides=(2, 2)}; %r.1 = slice(%r) {steps=(1, 1, 2, 2)}; %s = add(%a, %r.1)
             %y = conv(%s, %w)
 
-    All readers of a value have to skip the same elements. Requires: static types. Guarantees: the same values.
+    All readers of a value must skip the same elements. Requires: static types. Guarantees: the same values.
     """
     skipped = _skipped(graph)
     if not skipped:
@@ -56,7 +56,7 @@ def _skipped(graph: Graph) -> dict[Value, Strides]:
 
 
 def _movable(graph: Graph) -> set[Node]:
-    """Convolutions, and element-wise nodes that read one, directly or through others."""
+    """Convolutions, and element-wise nodes that read a convolution, directly or through others."""
     movable: set[Node] = set()
     producers = graph.producers()
     for node in graph.nodes:
@@ -101,7 +101,7 @@ def _is_pointwise(node: Node, op: Conv) -> bool:
 def _convolved(
     rewriter: GraphRewriter, node: Node, op: Conv, own: Strides | None, skipped: Mapping[Value, Strides]
 ) -> Value:
-    """A convolution that gives every own-th element, of an input that may have lost some already."""
+    """A convolution that gives every `own`-th element, of an input that may have lost some already."""
     data = node.inputs[0]
     assert data is not None
     rank = data.type.rank - 2
@@ -114,7 +114,7 @@ def _convolved(
 def _part(
     rewriter: GraphRewriter, v: Value | None, output: Value, own: Strides, skipped: Mapping[Value, Strides]
 ) -> Value | None:
-    """An operand of an element-wise node of which only every own-th element is computed."""
+    """An operand of an element-wise node of which only every `own`-th element is computed."""
     (found,) = rewriter.values([v])
     if v is None or found is None or v in skipped or v.type.shape != output.type.shape:
         return found

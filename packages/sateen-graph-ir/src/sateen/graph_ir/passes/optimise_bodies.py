@@ -13,15 +13,16 @@ from sateen.graph_ir.passes.runner import Pipeline, run_pipeline
 
 
 def optimise_bodies(graph: Graph, before: Pipeline, after: Pipeline) -> Graph:
-    """Run a pipeline, in which this pass stands between `before` and `after`, over the bodies of control nodes.
+    """Run a pipeline, in which this pass is between `before` and `after`, on the bodies of control nodes.
 
         parameter %w: float32[2] = [1.0, -1.0]; %y = loop(%x, %w) {count=3, carried=1}
           body = input %i; input %s; input %v; %p = relu(%v); %t = add(%s, %p); output %t
         =>  parameter %w: float32[2] = [1.0, -1.0]; %y = loop(%x) {count=3, carried=1}
               body = input %i; input %s; parameter %p = [1.0, 0.0]; %t = add(%s, %p); output %t
 
-    Parameters that a node captures become parameters of its bodies first, so that what depends on them only is
-    evaluated. Captured values that no body reads then are dropped: remove_dead_nodes takes what computes them.
+    Parameters that a node captures become parameters of its bodies first, so that nodes that depend only on them are
+    evaluated. Captured values that no body reads any more are dropped; remove_dead_nodes removes the nodes that compute
+    them.
     """
     passes: Pipeline = (*before, partial(optimise_bodies, before=before, after=after), *after)
     nodes = tuple(_optimised(node, graph.parameters, passes) for node in graph.nodes)

@@ -29,7 +29,7 @@ from sateen.topi.methods import NUMERICS
 def default_pipeline(target: Target, numerics: str = "default", known: Known = nothing_known) -> Pipeline:
     """The passes that `build` runs before fusion.
 
-    `known` tells the methods that were measured (Records.best). Raises ArgumentError for other numerics.
+    `known` gives the measured methods (Records.best). Raises ArgumentError for unknown numerics.
     """
     machine = Machine.of(target)
     before: Pipeline = (
@@ -47,7 +47,7 @@ def default_pipeline(target: Target, numerics: str = "default", known: Known = n
 
 
 def preparation(numerics: str = "default") -> Pipeline:
-    """Those of them that run before methods are chosen, in bodies of control nodes, too."""
+    """The passes that run before the choice of methods, also in bodies of control nodes."""
     before = _before_methods(numerics)
     return (*before, partial(optimise_bodies, before=before, after=()))
 

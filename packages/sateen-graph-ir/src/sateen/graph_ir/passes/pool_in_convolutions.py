@@ -1,4 +1,4 @@
-"""Take the maxima of a convolution where its tiles are."""
+"""Compute the maxima of a pool in the tiles of its convolution."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sateen.topi.operators import Operator
 
 
 def pool_in_convolutions(graph: Graph) -> Graph:
-    """Let convolutions in square tiles give the maxima of squares that a pool behind them takes.
+    """Let convolutions in square tiles give the maxima of squares of a pool that follows.
 
         %a = winograd_conv(%x, %w) {tile=4}; %b = relu(%a); %y = max_pool(%b) {kernel=(2, 2), strides=(2, 2)}
         =>  %a = winograd_conv(%x, %w) {tile=4, pool=2}; %y = relu(%a)
 
-    Functions that never decrease may lie between: the maximum of what they give is what they give of the maximum. The
-    convolution's own result is not written to memory then. Only where nothing else reads the values between, and tiles
-    consist of whole squares. Requires: static types; runs behind choose_methods. Guarantees: the same values.
+    Functions that never decrease may come between: the maximum of their results is their result for the maximum. The
+    convolution's own result is then never written to memory. Done only if nothing else reads the values between, and
+    tiles consist of whole squares. Requires: static types; runs after choose_methods. Guarantees: the same values.
     """
     rewriter = GraphRewriter(graph)
     producers, consumers = graph.producers(), graph.consumers()
@@ -59,7 +59,7 @@ def _never_decreases(op: Operator) -> bool:
 
 
 def _pooled(convolution: Node, pool: Node) -> WinogradConv | None:
-    """The operator that computes both, if there is one: the pool takes squares, one beside the other."""
+    """The operator that computes both, if there is one: the pool takes adjacent squares."""
     match convolution.op, pool.op:
         case WinogradConv(pool=1) as op, MaxPool(kernel=(side, other)) as maxima:
             plain = maxima.strides == maxima.kernel and not any(maxima.pads) and all(d == 1 for d in maxima.dilations)

@@ -1,4 +1,4 @@
-"""Bring parameters into the form in which kernels read them."""
+"""Store parameters in the form that kernels read."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from sateen.graph_ir.ir import Graph
 from sateen.graph_ir.passes.fold_constants import fold_where
 
 MOST_GROWTH = 16
-"""A result larger than what it is made from by more than this factor is cheaper to make than to read."""
+"""A result larger than its inputs by more than this factor is cheaper to compute than to read."""
 LEAST_SOURCE = 64
-"""Bytes that are as cheap to keep as none."""
+"""Inputs smaller than this many bytes count as this many."""
 
 
 def precompute_parameters(graph: Graph) -> Graph:
-    """Evaluate what depends on parameters only: conversions of layout and transforms of weights that passes inserted.
+    """Evaluate nodes that depend on parameters only: conversions of layout and transforms of weights that passes
+    inserted.
 
         parameter %w: float32[64, 3, 7, 7]; %p: float32[64, 3, 7, 7]@Abcd16a = convert_layout(%w) {layout=@Abcd16a}
         =>  parameter %p: float32[64, 3, 7, 7]@Abcd16a
 
-    Runs after choose_layouts. Nodes whose results are far larger than what they are made from stay, as do those that
-    compute an output of the graph.
+    Runs after choose_layouts. Nodes whose results are far larger than their inputs stay, as do those that compute an
+    output of the graph.
     """
     return fold_where(graph, lambda result, source: result <= MOST_GROWTH * max(source, LEAST_SOURCE))

@@ -1,4 +1,4 @@
-"""Remove what no output needs."""
+"""Remove nodes that no output needs."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from sateen.topi.dimensions import symbols_of
 
 
 def require_sizes(graph: Graph) -> Graph:
-    """The graph itself, where every dimension of its values is a number, as layouts, schedules and memory need it.
+    """The graph itself, if every dimension of its values is a number, as layouts, schedules and memory need it.
 
-    Raises InferenceError where one is open, which tells the symbols of all inputs and how to give their sizes.
+    Otherwise raises InferenceError, which names the symbols of all inputs and says how to give their sizes.
     """
     for v in (*graph.inputs, *(v for node in graph.nodes for v in node.outputs)):
         if not v.type.is_static:

@@ -1,6 +1,6 @@
 """Runs passes over a graph in order: timed, observed, verified.
 
-A pipeline is a tuple of passes, functions from graph to graph; who wants another one makes another tuple.
+A pipeline is a tuple of passes, functions from graph to graph.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pipeline = tuple[Pass, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassRun:
-    """What one pass did. `after is before` where it changed nothing."""
+    """The run of one pass. `after is before` if it changed nothing."""
 
     name: str
     before: Graph
@@ -34,7 +34,7 @@ Observer = Callable[[PassRun], None]
 def run_pipeline(
     graph: Graph, passes: Iterable[Pass], observer: Observer | None = None, *, verify: bool = True
 ) -> Graph:
-    """The graph after all passes. An error tells the pass; with `verify` each result is verified.
+    """The graph after all passes. An error names the pass; with `verify` each result is verified.
 
     Raises InferenceError for a pass that returns no graph.
     """
@@ -59,7 +59,7 @@ def run_pipeline(
 
 
 def _require_same_interface(before: Graph, after: Graph) -> None:
-    """Raise InferenceError where inputs have other names, or there are more or fewer outputs."""
+    """Raise InferenceError if inputs have other names, or the number of outputs differs."""
     names, found = ([v.name for v in graph.inputs] for graph in (before, after))
     if names != found:
         expected, given = (", ".join(f"%{name}" for name in listed) or "none" for listed in (names, found))

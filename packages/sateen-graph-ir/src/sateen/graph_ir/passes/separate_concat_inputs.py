@@ -1,4 +1,4 @@
-"""Give concatenations inputs that can be computed where they lie in the output."""
+"""Give concatenations inputs that can be computed directly in the output."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sateen.graph_ir.ops import Identity
 
 
 def separate_concat_inputs(graph: Graph) -> Graph:
-    """Copy the inputs of concatenations that lie elsewhere, where the others then need no copy.
+    """Copy the inputs of concatenations that have another place, if the other inputs then need no copy.
 
         input %x: float32[1, 2]; %a = relu(%b); %y = concat(%x, %a) {axis=1}
         =>  %a = relu(%b); %x.1 = identity(%x); %y = concat(%x.1, %a) {axis=1}
 
-    Only where no more bytes are copied than not. Runs after choose_layouts. Requires: static types.
+    Done only if at most half of the bytes are copied. Runs after choose_layouts. Requires: static types.
     """
     rewriter = GraphRewriter(graph)
     found = find_views(graph)
@@ -36,7 +36,7 @@ def separate_concat_inputs(graph: Graph) -> Graph:
 
 
 def _separated(node: Node, pieces: Sequence[Location | None], rewriter: GraphRewriter) -> tuple[Value | None, ...]:
-    """The inputs of a node, copied where they are no pieces."""
+    """The inputs of a node, copied if they are no pieces."""
     inputs: list[Value | None] = []
     for v, piece in zip(rewriter.values(node.inputs), pieces, strict=True):
         if v is not None and piece is None:

@@ -1,4 +1,4 @@
-"""Compute what is equal once."""
+"""Compute equal nodes once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def share_equal_nodes(graph: Graph) -> Graph:
         %a = relu(%x); %b = relu(%x); %c = add(%a, %b)
         =>  %a = relu(%x); %c = add(%a, %a)
 
-    Nodes that are not pure stay, as do the parameters that nothing reads any more: remove_dead_nodes takes those.
-    An output of the graph keeps a name of its own: its node is never the one that goes.
+    Nodes that are not pure stay. Parameters that nothing reads any more stay until remove_dead_nodes. An output of the
+    graph keeps its own name, so its node is never the one that is removed.
     """
     rewriter = GraphRewriter(graph)
     first = _equal_parameters(graph)
@@ -34,7 +34,7 @@ def share_equal_nodes(graph: Graph) -> Graph:
 
 
 def _equal_parameters(graph: Graph) -> dict[Value, Value]:
-    """For each parameter that an earlier one equals, bit by bit, that one."""
+    """For each parameter that is equal to an earlier one bit by bit, the earlier one."""
     alike: dict[tuple[TensorType, Device, bytes], list[Value]] = {}
     result = {}
     for v, data in graph.parameters.items():

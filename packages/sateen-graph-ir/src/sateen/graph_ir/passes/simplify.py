@@ -52,7 +52,7 @@ def simplify(graph: Graph) -> Graph:
     - zero points that are zeros are left out
     - zeros that a pad puts around the data of a convolution become its own, as for an average pool that counts them
 
-    Nodes that are no longer read stay: remove_dead_nodes takes those.
+    Nodes that are no longer read stay until remove_dead_nodes.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
@@ -67,7 +67,7 @@ def simplify(graph: Graph) -> Graph:
 
 
 Rule = Callable[[GraphRewriter, Node], Value | None]
-"""What stands for the output of a node over values of the new graph, if there is anything simpler."""
+"""Gives a simpler value of the new graph for the output of a node, if there is one."""
 
 
 def _data(node: Node) -> Value:
@@ -148,7 +148,7 @@ def _pad(_rewriter: GraphRewriter, node: Node) -> Value | None:
 
 
 def _concat(rewriter: GraphRewriter, node: Node) -> Value | None:
-    """concat(concat(a, b), c) is concat(a, b, c) along one axis, where nothing else reads the inner one."""
+    """concat(concat(a, b), c) is concat(a, b, c) along one axis, if nothing else reads the inner one."""
     if len(node.inputs) == 1:
         return _data(node)
     parts: list[Value] = []
@@ -202,7 +202,7 @@ def _power(rewriter: GraphRewriter, node: Node) -> Value | None:
 
 
 def _clip(rewriter: GraphRewriter, node: Node) -> Value | None:
-    """Limits compose: clip(clip(x, a, b), c, d) is clip(x, max(a, c), min(b, d)) where that is not empty."""
+    """Limits compose: clip(clip(x, a, b), c, d) is clip(x, max(a, c), min(b, d)) if that is not empty."""
     limits = _limits(node.op)
     before = rewriter.producer(_data(node))
     earlier = None if before is None else _limits(before.op)
@@ -255,7 +255,7 @@ def _average_pool(rewriter: GraphRewriter, node: Node) -> Value | None:
 
 
 def _zeros_around(rewriter: GraphRewriter, node: Node) -> tuple[Node | None, tuple[int, ...]]:
-    """A pad in front of a node that puts zeros around the spatial axes alone, and how many, as (begin…, end…)."""
+    """A pad before a node that puts zeros around the spatial axes only, and their numbers, as (begin…, end…)."""
     before = rewriter.producer(_data(node))
     if before is None or not isinstance(before.op, Pad):
         return None, ()

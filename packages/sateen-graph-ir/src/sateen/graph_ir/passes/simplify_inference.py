@@ -1,4 +1,4 @@
-"""Take apart what is simple once a network only infers."""
+"""Simplify operators that are simpler at inference than in training."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def simplify_inference(graph: Graph) -> Graph:
         =>  %n = multiply(%x, %y_scale); %y = add(%n, %y_shift)
             where y_scale = scale / sqrt(variance + epsilon), y_shift = bias - mean * y_scale, both [C, 1, …]
 
-    Computed in float64, rounded once. A normalisation stays where one of these numbers is not finite, as infinities
-    would cancel that do not in its definition.
+    Computed in float64, rounded once. A normalisation stays if one of these numbers is not finite, since infinities
+    could cancel that do not cancel in its definition.
     """
     rewriter = GraphRewriter(graph)
     for node in graph.nodes:
@@ -35,7 +35,7 @@ def simplify_inference(graph: Graph) -> Graph:
 
 
 def _affine(rewriter: GraphRewriter, node: Node, epsilon: float) -> Value | None:
-    """The normalised input, where the statistics are constant and their factor and shift finite."""
+    """The normalised input, if the statistics are constant and their factor and shift finite."""
     data, *statistics = rewriter.values(node.inputs)
     constants = [rewriter.constant(v) for v in statistics]
     scale, bias, mean, variance = (None if c is None else c.astype(np.float64) for c in constants)

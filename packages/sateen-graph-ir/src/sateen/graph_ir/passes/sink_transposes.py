@@ -10,19 +10,20 @@ from sateen.graph_ir.passes.remove_dead_nodes import remove_dead_nodes
 
 Permutation = tuple[int, ...]
 UNKNOWN_BYTES = 1 << 40
-"""What a tensor of unknown sizes counts as: more than any other, so that fewer such transposes are always better."""
+"""The bytes that a tensor of unknown sizes counts as: more than any other, so that fewer such transposes are always
+better."""
 
 
 def sink_transposes(graph: Graph) -> Graph:
-    """Let transposes change places with the nodes behind them where fewer elements are moved then.
+    """Let transposes change places with the nodes after them if fewer elements are moved then.
 
         %a = transpose(%x) {permutation=(0, 2, 3, 1)}; %b = relu(%a); %y = transpose(%b) {permutation=(0, 3, 1, 2)}
         =>  %y = relu(%x)
 
-    A node does so if its operator tells what it is on transposed inputs (`Operator.transposed`), and all of its inputs
-    are transposed alike, are constants, or have one element. So a network that was written for channels last becomes
-    the one for channels first, and is optimised as that is. Each permutation is tried alone; what moves no fewer
-    elements stays as it was. Requires: inferred types.
+    A node can do so if its operator has a form for transposed inputs (`Operator.transposed`), and all of its inputs are
+    transposed alike, are constants, or have one element. So a network written for channels last becomes the one for
+    channels first, and is optimised like that. Each permutation is tried alone; transposes stay if moving them does not
+    help. Requires: inferred types.
     """
     for permutation in _permutations(graph):
         sunk = remove_dead_nodes(_sunk(graph, permutation))
@@ -32,12 +33,12 @@ def sink_transposes(graph: Graph) -> Graph:
 
 
 def _permutations(graph: Graph) -> list[Permutation]:
-    """Those of the transposes of a graph, each once, in order."""
+    """The permutations of the transposes of a graph, each once, in order."""
     return list(dict.fromkeys(node.op.permutation for node in graph.nodes if isinstance(node.op, Transpose)))
 
 
 def _moved(graph: Graph) -> int:
-    """The bytes that transposes of what is no constant move."""
+    """The bytes that transposes move, except those of constants."""
     data = [
         n.outputs[0].type for n in graph.nodes if isinstance(n.op, Transpose) and n.inputs[0] not in graph.parameters
     ]
@@ -57,7 +58,7 @@ def _sunk(graph: Graph, permutation: Permutation) -> Graph:
 
 
 def _undone(rewriter: GraphRewriter, node: Node) -> list[Value] | None:
-    """What a transpose gives that undoes the one before it."""
+    """The result of a transpose that undoes the one before it."""
     assert isinstance(node.op, Transpose)
     (data,) = rewriter.values(node.inputs)
     before = rewriter.producer(data)
@@ -69,7 +70,7 @@ def _undone(rewriter: GraphRewriter, node: Node) -> list[Value] | None:
 
 
 def _below(rewriter: GraphRewriter, node: Node, permutation: Permutation) -> list[Value] | None:
-    """Transposes of what the node's operator gives for inputs that are not transposed, if it tells."""
+    """Transposes of the operator's results for untransposed inputs, if it has such a form."""
     inputs = rewriter.values(node.inputs)
     if not any(_source(rewriter, v, permutation) for v in inputs):
         return None
@@ -86,13 +87,13 @@ def _below(rewriter: GraphRewriter, node: Node, permutation: Permutation) -> lis
 
 
 def _source(rewriter: GraphRewriter, value: Value | None, permutation: Permutation) -> Value | None:
-    """What a value of the new graph is the transpose of, by this permutation."""
+    """The value of the new graph whose transpose by this permutation is the given one."""
     node = rewriter.producer(value)
     return node.inputs[0] if node is not None and node.op == Transpose(permutation) else None
 
 
 def _operand(rewriter: GraphRewriter, node: Node, value: Value | None, permutation: Permutation) -> Value | None:
-    """An input of the node before it was transposed, if it can be told."""
+    """An input of the node before its transpose, if it is known."""
     if value is None:
         return None
     source = _source(rewriter, value, permutation)

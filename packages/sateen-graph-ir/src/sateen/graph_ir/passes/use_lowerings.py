@@ -1,4 +1,4 @@
-"""Compute operators as users say."""
+"""Compute operators by functions of users."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sateen.graph_ir.ops import Control
 
 
 def use_lowerings(graph: Graph, operators: OpSet, kind: str) -> Graph:
-    """Let the lowerings of a set of operators compute those that they are for, on targets of a kind.
+    """Let the lowerings in a set of operators compute their operators, on targets of a kind.
 
         %y = softmax(%x)
         =>  %y = softmax(%x), by function(Softmax(), x, outputs=…) of operators.with_lowering(Softmax, kind, function)
 
-    The text form stays. Runs last, when layouts are chosen. Bodies of control nodes are included.
+    The text form stays the same. Runs last, after layouts are chosen. Bodies of control nodes are included.
     """
     nodes = tuple(_lowered(node, operators, kind) for node in graph.nodes)
     return graph if nodes == graph.nodes else replace(graph, nodes=nodes)

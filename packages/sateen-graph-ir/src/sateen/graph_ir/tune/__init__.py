@@ -1,4 +1,4 @@
-"""Methods measured on a machine: what is to be measured, by whom, and the records that remain."""
+"""Methods measured on a machine: what to measure, the processes that measure, and the records."""
 
 from sateen.graph_ir.tune.measuring import Measurer, MeasuringProcess, Timing
 from sateen.graph_ir.tune.records import Record, Records

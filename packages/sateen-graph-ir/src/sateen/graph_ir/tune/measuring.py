@@ -1,4 +1,4 @@
-"""Measures candidates in a child process, so that one that crashes or hangs costs itself only."""
+"""Measures candidates in a child process, so that one that crashes or hangs affects only itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sateen.topi.methods import Method
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds of a candidate, and beside each sample those of what it is compared with."""
+    """Seconds of a candidate, with the seconds of its competitor for each sample."""
 
     seconds: tuple[float, ...]
     against: tuple[float, ...]
@@ -33,7 +33,8 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """The range between the quartiles over the median: of the ratios, or of samples without others beside them."""
+        """The range between the quartiles over the median: of the ratios, or of the samples if there is no
+        competitor."""
         samples = self.seconds if self.seconds == self.against else self._ratios
         if len(samples) < 2:
             return 0.0
@@ -46,12 +47,12 @@ class Timing:
 
 
 class Measurer(Protocol):
-    """What measures candidates."""
+    """Measures candidates."""
 
     def measure(self, problem: Problem, method: Method, against: Method | None) -> Timing:
-        """Samples of a method in turns with those of another; of it alone where there is none.
+        """Samples of a method in turns with those of another, or alone if there is none.
 
-        Raises SateenError where the method can't be measured or computes something else.
+        Raises SateenError if the method can't be measured or gives a wrong result.
         """
 
 
@@ -59,7 +60,7 @@ class MeasuringProcess:
     """Measures on this machine, in a child process that takes at most `seconds` for a candidate; a context manager.
 
     A candidate is compiled, its result compared with that of the default method, and timed on one
-    thread. Raises SessionTimeoutError, SessionCrashedError, or ExecutionError with what the candidate raised.
+    thread. Raises SessionTimeoutError, SessionCrashedError, or ExecutionError with the candidate's error.
     """
 
     def __init__(self, target: Target, seconds: float = 30.0) -> None:

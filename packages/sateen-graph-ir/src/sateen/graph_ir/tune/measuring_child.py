@@ -1,7 +1,7 @@
-"""The process in which candidates are compiled and run: what crashes or hangs there ends it alone.
+"""The process in which candidates are compiled and run: a crash or a hang ends only this process.
 
 It reads requests on its standard input and answers on its standard output. A request that takes longer than its limit
-ends the process by SIGALRM, whatever it is at.
+ends the process by SIGALRM.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ from sateen.tensor_ir.codegen import receive_message, send_message
 from sateen.topi.methods import Method, parse_method
 
 MEMORY_BYTES = 8 << 30
-"""That the work may take."""
+"""The most bytes of memory that the work may take."""
 TOLERANCE, TOLERANCE_OF_TERMS = 1e-4, 2e-5
-"""Of a result from the default's, over the largest element, and of each element over Σ|w||x|: several times the error
-of Winograd's method on random numbers."""
+"""The allowed differences from the default's result, relative to the largest element, and of each element relative to
+Σ|w||x|: several times the error of Winograd's method on random numbers."""
 SAMPLE_SECONDS = 0.003
-"""Of processor time that a sample takes at least."""
+"""The least seconds of processor time of a sample."""
 ROUNDS = 7
-"""Samples of each."""
+"""The number of samples of each method."""
 SLOW, ROUNDS_OF_SLOW = 1.3, 3
-"""A candidate that takes so many times as long as the fastest so far, and its samples."""
+"""A candidate is slow if it takes this many times as long as the fastest so far; the second is its number of
+samples."""
 MOST_COPIES = 64
-"""Of inputs."""
+"""The most copies of inputs."""
 
 Call = Callable[[], None]
 
@@ -64,7 +65,7 @@ def main() -> None:
 
 
 class Bench:
-    """A problem on random data, the result that is `expected` of it, and the kernels of it that are in use."""
+    """A problem on random data, its `expected` result, and its kernels in use."""
 
     def __init__(self, problem: Problem, target: Target) -> None:
         self.problem, self.target = problem, target
@@ -92,7 +93,7 @@ class Bench:
         return {"seconds": [r[0] for r in rounds], "against": [r[-1] for r in rounds]}
 
     def _checked(self, method: Method) -> Call:
-        """The call of a method. Raises ExecutionError where its result is wrong."""
+        """The call of a method. Raises ExecutionError if its result is wrong."""
         call, result = self._prepare(method, self._data)
         off = difference(result, self.expected).overall
         off_terms = element_difference(result, self.expected, self._terms)
@@ -106,8 +107,8 @@ class Bench:
     def _prepare(self, method: Method | None, inputs: Sequence[Array]) -> tuple[Call, Array]:
         """A method's call on one thread, and its first result.
 
-        Calls take copies of all inputs but the first in turn: in a network, too, they come from memory, while data were
-        just written.
+        Calls take copies of all inputs except the first in turn: as in a network, these come from memory, while the
+        data of the first were just written.
         """
         kernel = problem_kernel(self.problem, method, self._machine)
         function = build_functions([kernel.function], self.target).module.with_threads(1)[kernel.function.name]
@@ -134,13 +135,13 @@ def _random(random: np.random.Generator, type_: TensorType) -> Array:
 
 
 def _number(call: Call) -> int:
-    """How many calls a sample is made of, after one that is not counted."""
+    """The number of calls in a sample, found after one call that is not counted."""
     call()
     return ceil(SAMPLE_SECONDS / max(_sample(call, 1), 1e-7))
 
 
 def _sample(call: Call, number: int) -> float:
-    """Seconds of processor time of a call: others on the machine take none of it."""
+    """Seconds of processor time of a call, which excludes other work on the machine."""
     start = thread_time()
     for _ in range(number):
         call()

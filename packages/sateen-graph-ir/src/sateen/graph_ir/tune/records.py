@@ -1,7 +1,7 @@
-"""Measurements of problems, one JSON object a line, which `sateen tune` writes and `build(…, records=)` uses.
+"""Measurements of problems, one JSON object per line, which `sateen tune` writes and `build(…, records=)` uses.
 
-A file of them may come from anywhere: its size and the length of its lines are bounded, and of each line the fields
-that are known are checked; others are left alone.
+A file may come from anywhere: its size and the length of its lines are bounded, and known fields are checked; unknown
+ones are ignored.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from sateen.runtime.target import Target
 from sateen.topi.methods import Method, parse_method
 
 MOST_BYTES = 64 << 20
-"""Of a file of records."""
+"""The most bytes of a file of records."""
 MOST_LINE_BYTES = 4096
-"""Of one record."""
+"""The most bytes of one record."""
 LARGEST = 1e18
-"""Of its numbers."""
+"""The largest number in a record."""
 
 V = TypeVar("V")
 
@@ -35,8 +35,8 @@ V = TypeVar("V")
 class Record:
     """One measurement: a problem solved by a method takes `seconds`, the median, on one thread of a target.
 
-    `spread` is the range between the quartiles over the median; `cycles` is what the operator estimated.
-    `machine` describes the machine that measured, `versions` the packages that made the code.
+    `spread` is the range between the quartiles over the median; `cycles` is the operator's estimate. `machine`
+    describes the machine that measured, `versions` the packages that made the code.
     """
 
     target: str
@@ -49,7 +49,7 @@ class Record:
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        """Its line in a file, without the line's end."""
+        """Its line in a file, without the line end."""
         fields = {
             "target": self.target,
             "problem": str(self.problem),
@@ -64,7 +64,8 @@ class Record:
 
 
 def parse_record(line: str | bytes, operators: OpSet = OPS) -> Record:
-    """What `str` writes so, of problems of these operators. Raises ArgumentError for a line that is none."""
+    """The record that `str` writes as this line, for problems of these operators. Raises ArgumentError for an invalid
+    line."""
     if len(line) > MOST_LINE_BYTES:
         raise ArgumentError(f"expected at most {MOST_LINE_BYTES} bytes, found {len(line)}")
     try:
@@ -125,7 +126,7 @@ class Records:
     def read(path: Path, operators: OpSet = OPS) -> Records:
         """The records in a file, of problems of these operators.
 
-        Raises ArgumentError that tells the line which is none, or what is too large.
+        Raises ArgumentError, which names the invalid line or says what is too large.
         """
         if not path.is_file():
             raise ArgumentError(f"expected a file of records, found {str(path)!r}")
@@ -153,13 +154,13 @@ class Records:
         return found
 
     def best(self, target: Target | str) -> Known:
-        """What was measured on a target, for `default_pipeline`."""
+        """The methods measured on a target, for `default_pipeline`."""
         methods = {problem: tuple(r.method for r in records) for problem, records in self.of(target).items()}
         return lambda problem: methods.get(problem, ())
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the records that count, whatever their order, in hexadecimal."""
+        """SHA-256 of the records that count, in hexadecimal, independent of their order."""
         return sha256("\n".join(sorted(map(str, self._latest.values()))).encode()).hexdigest()
 
     @cached_property

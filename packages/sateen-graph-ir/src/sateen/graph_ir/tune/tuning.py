@@ -1,4 +1,4 @@
-"""Tuning: measures ways to solve the problems of a network, beside those that the estimate takes for best."""
+"""Tuning: measures methods for the problems of a network, including those that the estimate considers best."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sateen.tensor_ir import Machine
 from sateen.topi.methods import NUMERICS, Candidate, Method
 
 OTHERS = 4
-"""One other candidate is measured for so many of those with the best estimates."""
+"""For this many candidates with the best estimates one other candidate is measured."""
 PACKAGES = ("sateen-graph-ir", "sateen-topi", "sateen-tensor-ir", "llvmlite")
-"""Their versions decide the code of a candidate."""
+"""The packages whose versions determine the code of a candidate."""
 
 
 def problems_of(graph: Graph, target: Target, numerics: str = "default") -> dict[Problem, int]:
-    """The problems of a network for which there is a choice, in order, and how many nodes have each."""
+    """The problems of a network with a choice of methods, in order, and the number of nodes with each."""
     machine = Machine.of(target)
     found: dict[Problem, int] = {}
     for node in _nodes_of(run_pipeline(graph, preparation(numerics))):
@@ -45,9 +45,9 @@ def _nodes_of(graph: Graph) -> Iterator[Node]:
 
 @dataclass(slots=True, eq=False)
 class Tuning:
-    """A problem on a target: the candidates to measure, the estimate's choice first, and what is known of it.
+    """A problem on a target: the candidates to measure, with the estimate's choice first, and its known records.
 
-    `failures` tell by method why a candidate can't be measured or computes something else.
+    `failures` say by method why a candidate can't be measured or gives a wrong result.
     """
 
     problem: Problem
@@ -58,7 +58,7 @@ class Tuning:
 
     @property
     def estimate(self) -> Candidate:
-        """What is chosen without records."""
+        """The method that is chosen without records."""
         return self.trials[0]
 
     @property
@@ -72,7 +72,7 @@ class Tuning:
 
     @property
     def ratio(self) -> float | None:
-        """The time of the fastest over that of the estimate's choice: 1 where the estimate is right."""
+        """The time of the fastest over that of the estimate's choice: 1 if the estimate is right."""
         if self.estimated is None or self.fastest is None:
             return None
         return self.fastest.seconds / self.estimated.seconds
@@ -84,10 +84,10 @@ class Tuning:
         return [c for c in self.trials if c.method not in measured]
 
     def run(self, measurer: Measurer) -> Iterator[Record | None]:
-        """Measure what remains, each candidate in turns with the fastest so far; None where one fails.
+        """Measure the remaining candidates, each in turns with the fastest so far; yields None for one that fails.
 
         The seconds of a record are the fastest one's times the ratio of both, so that records of a problem compare
-        even if the machine was slower at some times than at others. Raises ExecutionError where none can be measured.
+        even if the machine was slower at some times than at others. Raises ExecutionError if none can be measured.
         """
         versions = {name: version(name) for name in PACKAGES}
         for candidate in self.remaining:
@@ -119,10 +119,11 @@ def tuning_of(
     sample: bool = False,
     numerics: str = "default",
 ) -> Tuning:
-    """The candidates of a problem that numerics allow, and those of the known records that are of one.
+    """The candidates of a problem that numerics allow, and the known records for them.
 
-    They are the `count` of the best estimates, and one other for every four of them; with `sample` all but the first
-    are drawn from all alike, which judges the estimate. The draw depends on nothing but the problem.
+    These are the `count` candidates with the best estimates, and one other for every four of them; with `sample` all
+    except the first are drawn from all with equal chances, which judges the estimate. The draw depends only on the
+    problem.
     """
     level = NUMERICS.index(numerics)
     possible = [c for c in problem.candidates(Machine.of(target)) if NUMERICS.index(c.method.numerics) <= level]
@@ -134,7 +135,7 @@ def tuning_of(
 
 
 def machine_text(target: Target) -> str:
-    """What of the machine decides the estimates."""
+    """The description of the machine that determines the estimates."""
     m = Machine.of(target)
     caches = ", ".join(f"{size >> 10} KB" for size in (m.l1_bytes, m.l2_bytes, m.l3_bytes))
     return f"{platform.machine()}, {m.vector_registers} registers of {m.vector_bytes} bytes, caches of {caches}"
