@@ -1,6 +1,6 @@
 """The tensor compiler of sateen: tensor expressions, schedules, loop IR, code generators.
 
-`te` says what to compute, a schedule says how, `lower` shows the loops, `build` compiles them.
+`te` says what to compute, a schedule how; `lower` shows the loops, and `build` compiles them.
 """
 
 from sateen.tensor_ir import te

@@ -34,12 +34,11 @@ def build(
 ) -> CompiledModule:
     """Compile a schedule to one function over `arguments`, in their order.
 
-    `target` is a Target or its text; plain "llvm" is this machine with all that its processor has, "c" and "opencl"
+    `target` is a Target or its text; plain "llvm" is this machine with all features of its processor, "c" and "opencl"
     give a source; `target_host` launches the kernels of a device. `buffers` declares storage other than compact
     row-major for some arguments; those in `aliased` may overlap each other. With `denormals` flush subnormal numbers
-    may count as zeros (docs/semantics.md, 4.10). `rules` expand calls of functions, the user's own among them. `cache`
-    keeps object code from process to process.
-    Raises ScheduleError, LoweringError, CodegenError, TargetError.
+    may count as zeros (docs/semantics.md, 4.10). `rules` expand calls of functions, including the user's own. `cache`
+    keeps object code between processes. Raises ScheduleError, LoweringError, CodegenError, TargetError.
     """
     if denormals not in DENORMALS:
         raise CodegenError(f"expected denormals {' or '.join(DENORMALS)}, found {denormals!r}")

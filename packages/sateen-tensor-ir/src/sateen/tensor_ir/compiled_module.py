@@ -1,4 +1,4 @@
-"""Functions compiled for one target: they run, or are written as a library or a source."""
+"""Functions compiled for one target, to run or to write as a library or a source."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class CompiledModule:
     """Functions compiled for one target.
 
     For kind llvm it is object code: on the machine that it was compiled for, call it (`module(a, b, c)`, or
-    `module["name"](…)` where it holds several functions); for any, `export_library` writes a self-contained library and
+    `module["name"](…)` if it has several functions); for any, `export_library` writes a self-contained library and
     `c_header` declares its functions. For other kinds it is `source`, which `export_source` writes; of a device, `host`
-    is the code that launches its kernels. What a kind does not give raises TargetError.
+    is the code that launches its kernels. A method that does not apply to the kind raises TargetError.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class CompiledModule:
 
     @property
     def _code(self) -> ObjectCode:
-        """The object code. Raises TargetError where the target's kind gives a source."""
+        """The object code. Raises TargetError if the target's kind gives a source."""
         if isinstance(self._made, SourceCode):
             raise self._no_object_code()
         return self._made
@@ -98,7 +98,7 @@ class CompiledModule:
     def export_source(self, path: str | Path) -> None:
         """Write the source to `path`, and of C its header beside it (the same name, ending in .h).
 
-        Raises ArtifactError where they can't be written.
+        Raises ArtifactError if they can't be written.
         """
         place, text = _place(path, "source"), self.source.encode()
         if self._source.program is None:
@@ -112,7 +112,7 @@ class CompiledModule:
 
     @property
     def signatures(self) -> tuple[Signature, ...]:
-        """What each function takes, as callers see it."""
+        """The signature of each function."""
         return tuple(signature_of(f) for f in self.functions)
 
     @property
@@ -122,12 +122,12 @@ class CompiledModule:
 
     @property
     def report(self) -> CodeReport:
-        """What code generation counted: gathers, masked and scalarised operations."""
+        """The counts of code generation: gathers, masked and scalarised operations."""
         return self._code.report
 
     @cached_property
     def module(self) -> Module:
-        """The functions, loaded into this process. Raises TargetError where this machine can't run them."""
+        """The functions, loaded into this process. Raises TargetError if this machine can't run them."""
         code, host = self._code, Target.host()
         missing = host.missing_features(with_features(self.target))
         if self.target.architecture != host.architecture or System.of(self.target.triple) is not System.of(host.triple):
@@ -140,7 +140,7 @@ class CompiledModule:
         return Module(self.signatures, loaded.addresses, owner=loaded, default_host=default_host)
 
     def __call__(self, *arguments: Argument) -> None:
-        """Run the only function. Raises ArgumentError for arguments that it does not take."""
+        """Run the only function. Raises ArgumentError for arguments that do not fit."""
         self.module(*arguments)
 
     def __getitem__(self, name: str) -> CompiledFunction:
@@ -174,8 +174,8 @@ class CompiledModule:
     def library(self, soname: str = "libsateen.so") -> bytes:
         """A self-contained shared library: the functions, a thread pool, metadata.
 
-        Raises LinkError where it can't be linked, CodegenError for a system that the thread pool is not made for, and
-        for names that metadata can't hold.
+        Raises LinkError if it can't be linked, CodegenError for a system without a thread pool, and for names that
+        metadata can't hold.
         """
         code = self._code
         metadata = Metadata(PRODUCER, str(with_features(self.target)), self.signatures)
@@ -193,7 +193,7 @@ class CompiledModule:
     def export_library(self, path: str | Path) -> None:
         """Write the library to `path`, and its C header beside it (the same name, ending in .h).
 
-        Files that are there are replaced, both or none. Raises ArtifactError where they can't be written.
+        Existing files are replaced, both or neither. Raises ArtifactError if they can't be written.
         """
         place = _place(path, "library")
         write_library(place, self.library(place.name), self.c_header())
@@ -209,7 +209,7 @@ def _place(path: str | Path, what: str) -> Path:
 
 @once
 def process_pool() -> LoadedObject:
-    """What code compiled into this process calls: the thread pool. It stays: its threads may be running."""
+    """The thread pool for code compiled into this process. It is never unloaded, since its threads may be running."""
     host = Target.host()
     oldest = replace(host, cpu="", features=())  # whose code runs in this process as well
     symbols = ["sateen_default_host", *(HALF_SYMBOLS if needs_half(oldest) else ())]

@@ -1,4 +1,4 @@
-"""What a schedule does, in a table: where each stage is computed, which region, in how many bytes, with what loops."""
+"""Explains a schedule in a table: where each stage is computed, its region, bytes and loops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sateen.tensor_ir.te.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """One stage. `region` gives first index and extent per dimension; `bytes` is None where a size is symbolic."""
+    """One stage. `region` gives first index and extent per dimension; `bytes` is None if a size is symbolic."""
 
     name: str
     place: str
@@ -31,7 +31,7 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The stages, producers first, and what code generation counted. `str` of it is a table."""
+    """The stages, producers first, and the counts of code generation. `str` gives a table."""
 
     stages: tuple[StageReport, ...]
     code: CodeReport
@@ -55,7 +55,7 @@ class Explanation:
 def explain(schedule: Schedule, arguments: Sequence[Tensor], target: Target | str = "llvm") -> Explanation:
     """Regions and loops of every stage, and the accesses that are not plain in the code for `target`.
 
-    Raises what `lower` and code generation raise.
+    Raises the errors of `lower` and code generation.
     """
     function = lower(schedule, arguments)
     analyzer = Analyzer()

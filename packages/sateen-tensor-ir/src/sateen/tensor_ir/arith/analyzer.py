@@ -3,7 +3,7 @@
 One Analyzer serves one lowering. It knows the ranges of variables and turns every expression of type `index` into a
 linear form over interned atoms; `simplify` writes that form back as an expression. Rules for floor division and
 remainder are in `division.py`. All of it holds for integers that do not overflow, which docs/semantics.md (indices)
-grants to an index. Nothing is concluded from data but the range of an index that was converted from it.
+grants to an index. Of data only the range of an index that was converted from it is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sateen.tensor_ir.ir.visit import map_children, operands_first
 
 _DEEP = 40
 _CLAMPS = 8
-"""Operations within each other in which the range of data is looked for."""
+"""The most nested operations in which the range of data is searched."""
 
 
 class Interval(NamedTuple):
@@ -98,10 +98,10 @@ class Analyzer:
 
     @contextmanager
     def assuming(self, condition: Expr) -> Iterator[None]:
-        """Take the linear terms of a conjunction for granted, for the duration of a block.
+        """Assume the linear terms of a conjunction for the duration of a block.
 
-        A variable is not narrowed to a single value, which would take its place: lanes of a vectorized loop are told
-        apart by its variable alone.
+        A variable is not narrowed to a single value, which would replace it: only the variable distinguishes the lanes
+        of a vectorized loop.
         """
         saved: list[tuple[Var, Bound]] = []
         for conjunct in conjuncts(condition):
@@ -132,11 +132,11 @@ class Analyzer:
                 self._forget()
 
     def lower(self, form: Linear) -> int | None:
-        """A lower bound of the form's value; None where none is known."""
+        """A lower bound of the form's value; None if none is known."""
         return self._extreme(form, lowest=True)
 
     def upper(self, form: Linear) -> int | None:
-        """An upper bound of the form's value; None where none is known."""
+        """An upper bound of the form's value; None if none is known."""
         return self._extreme(form, lowest=False)
 
     def interval(self, form: Linear) -> Interval:
@@ -199,7 +199,7 @@ class Analyzer:
         return Interval(None, None)
 
     def data_interval(self, e: Expr, deep: int = _CLAMPS) -> Interval:
-        """The range of data as an index: that of its type where it is a short one, or what clamps it."""
+        """The range of data as an index: that of a short type, or that of a clamp around it."""
         if e.dtype.is_bool:
             return Interval(0, 1)
         if not e.dtype.is_int:
@@ -238,7 +238,7 @@ class Analyzer:
         return result
 
     def _enter(self, e: Expr) -> None:
-        """Before the analysis of `e`: where that is deep within others, operands are analysed first, one by one."""
+        """Before the analysis of `e`: if it is deeply nested, operands are analysed first, one by one."""
         self._depth += 1
         if self._depth % _DEEP == 0:
             done: set[int] = set()
@@ -278,7 +278,8 @@ class Analyzer:
         return self._opaque(simple, None) if type(simple) is type(e) else self.form(simple)
 
     def _product(self, a: Linear, b: Linear) -> Linear:
-        """Multiply out, so that (n + 1)·m and n·m + m are one form; factors of an atom are kept in creation order."""
+        """Multiply out, so that (n + 1)·m and n·m + m have the same form; factors of an atom are kept in creation
+        order."""
         result = constant(a.constant * b.constant)
         result = result + Linear(0, {x: c * b.constant for x, c in a.terms.items() if b.constant})
         result = result + Linear(0, {x: c * a.constant for x, c in b.terms.items() if a.constant})
@@ -314,13 +315,13 @@ class Analyzer:
         return atom
 
     def quotient(self, form: Linear, divisor: int) -> Linear:
-        """The atom `form // divisor`, no rule applied."""
+        """The atom `form // divisor`, without applying rules."""
         atom = self.intern(("//", form.key, divisor), lambda: ex.FloorDiv(self.expr(form), ex.const(divisor)))
         self.divisions[atom] = (form, divisor)
         return term(atom)
 
     def remainder(self, form: Linear, divisor: int) -> Linear:
-        """The atom `form % divisor`, no rule applied."""
+        """The atom `form % divisor`, without applying rules."""
         atom = self.intern(("%", form.key, divisor), lambda: ex.FloorMod(self.expr(form), ex.const(divisor)))
         self.remainders[atom] = (form, divisor)
         return term(atom)
@@ -350,7 +351,7 @@ class Analyzer:
         return ex.subtract(result, wrap(-rest, INDEX)) if rest < 0 else ex.add(result, rest)
 
     def _forget(self) -> None:
-        """Ranges have changed, and with them what expressions simplify to."""
+        """Drop simplified expressions, since ranges have changed."""
         self._forms.clear()
         self._simplified.clear()
         self._intervals.clear()
@@ -385,7 +386,7 @@ class Analyzer:
     def _in_steps(self, e: ex.Compare) -> Expr | None:
         """A comparison without the terms that never decide it: 16·i + j < 32 is i < 2 where j is in [0, 16).
 
-        None where there are none. So lanes of a vector that go the same way are seen to.
+        None if there are no such terms. So it shows if all lanes of a vector go the same way.
         """
         rest = self.slack(e)
         if rest is None:
@@ -419,7 +420,7 @@ class Analyzer:
         return False if high is not None and high < least else None
 
     def slack(self, e: Expr) -> Linear | None:
-        """The form that is at least 0 exactly where `e`, an order of two indices, holds; None for all else."""
+        """The form that is at least 0 exactly where `e`, an order of two indices, holds; None for other expressions."""
         if not isinstance(e, (ex.LT, ex.LE, ex.GT, ex.GE)) or e.a.dtype != INDEX:
             return None
         a, b = self.form(e.a), self.form(e.b)
@@ -431,13 +432,13 @@ class Analyzer:
         return ex.is_const(self.simplify(condition), True)
 
     def constant(self, e: Expr) -> int | None:
-        """The value of an index where it is known, else None."""
+        """The value of an index if it is known, otherwise None."""
         form = self.form(e)
         return form.constant if form.is_constant else None
 
 
 def _extremum(e: ex.Min | ex.Max, a: Interval, b: Interval) -> Interval:
-    """The range of the smaller or larger of two, of which one may limit what the other is not known to be."""
+    """The range of the smaller or larger of two values; one may give a bound that is unknown for the other."""
     pick: Callable[..., int] = min if isinstance(e, ex.Min) else max
     ends: list[int | None] = []
     for x, y, known_suffices in ((a.low, b.low, pick is max), (a.high, b.high, pick is min)):

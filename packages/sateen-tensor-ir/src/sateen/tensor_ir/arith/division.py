@@ -22,7 +22,7 @@ from sateen.tensor_ir.ir.expr import Expr
 
 
 class Knowledge(Protocol):
-    """What is known of the atoms of linear forms, and how quotients of forms become atoms."""
+    """Knowledge about the atoms of linear forms, and the conversion of quotients of forms to atoms."""
 
     @property
     def divisions(self) -> Mapping[Expr, tuple[Linear, int]]:
@@ -30,10 +30,10 @@ class Knowledge(Protocol):
 
     @property
     def remainders(self) -> Mapping[Expr, tuple[Linear, int]]:
-        """Those of each atom that is a remainder."""
+        """The form and the divisor of each atom that is a remainder."""
 
     def interval(self, form: Linear) -> tuple[int | None, int | None]:
-        """The least and the greatest value of a form, as far as they are known."""
+        """The least and the greatest value of a form, if known."""
 
     def quotient(self, form: Linear, divisor: int) -> Linear:
         """form // divisor as an atom."""

@@ -26,7 +26,7 @@ class Linear:
 
     @property
     def key(self) -> tuple[int, frozenset[tuple[Expr, int]]]:
-        """Equal for equal forms (of one Analyzer), hashable."""
+        """A hashable key, equal for equal forms (of one Analyzer)."""
         return self.constant, frozenset(self.terms.items())
 
     def __add__(self, other: Linear | int) -> Linear:

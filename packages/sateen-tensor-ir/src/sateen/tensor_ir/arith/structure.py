@@ -1,4 +1,4 @@
-"""Which expressions have equal structure, told in time linear in their nodes however often those are shared."""
+"""Finds expressions of equal structure, in time linear in their nodes even if these are shared many times."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sateen.tensor_ir.ir.visit import children, operands_first, unknown
 class StructuralKeys:
     """Numbers expressions: equal numbers for equal structure; variables, buffers and tensors by identity.
 
-    A node is looked at once, when it is first met; its key is made of its children's numbers, so that a node that many
-    read costs no more than one that is read once.
+    A node is visited once; its key consists of its children's numbers, so that a shared node costs no more than any
+    other.
     """
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class StructuralKeys:
         return self._known[id(e)][1]
 
     def __len__(self) -> int:
-        """How many nodes were looked at."""
+        """The number of visited nodes."""
         return len(self._known)
 
 
 def _facts(e: Expr) -> Iterator[object]:
-    """What tells a node from others of its class and children."""
+    """The fields that distinguish a node from others of its class with the same children."""
     match e:
         case Var() | Reduce():
             yield e

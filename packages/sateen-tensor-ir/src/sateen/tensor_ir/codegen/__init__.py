@@ -1,4 +1,4 @@
-"""Functions of loop IR as code: LLVM's, C and OpenCL C. What siblings use of it is listed here."""
+"""Functions of loop IR as code: LLVM's, C and OpenCL C. This is the face for siblings."""
 
 from sateen.tensor_ir.codegen.kinds import TARGET_KINDS
 from sateen.tensor_ir.codegen.llvm import companion_text

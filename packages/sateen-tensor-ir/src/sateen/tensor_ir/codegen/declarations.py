@@ -1,4 +1,4 @@
-"""The C header of a library: one declaration per public function, with what each argument must be."""
+"""The C header of a library: one declaration per public function, with the requirements on each argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of targets that code is made for: what each gives, and how it is made."""
+"""The kinds of targets with code generators: what each gives, and the function that makes it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 from sateen.tensor_ir.version import __version__
 
 PRODUCER = f"sateen-tensor-ir {__version__}"
-"""Who made code, as its metadata tell."""
+"""The producer of code in its metadata."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceCode:
-    """The text of functions for another compiler, and the kernels that a host launches, where it is a device's."""
+    """The text of functions for another compiler, and the kernels that a host launches if it is for a device."""
 
     text: str
     program: DeviceProgram | None = None
@@ -30,9 +30,9 @@ class SourceCode:
 
 @dataclass(frozen=True, slots=True)
 class TargetKind:
-    """A kind of target: its name in the text of one, what is made for it, and the function that does.
+    """A kind of target: its name in texts of targets, and the function that makes its code.
 
-    `has_libraries` where that is object code, which sateen links.
+    `has_libraries` if that is object code, which sateen links.
     """
 
     name: str
@@ -42,7 +42,7 @@ class TargetKind:
 
 
 def _c(functions: Sequence[Function], target: Target, rules: IntrinsicRules) -> SourceCode:
-    """C for the architecture of a target: which of its processors run the library is for the C compiler to say."""
+    """C for the architecture of a target; the C compiler decides which of its processors run the library."""
     calls = C99.calls(rules)
     programs = [C.run(function, calls) for function in functions]
     return SourceCode(emit_c(programs, str(replace(target, cpu="", features=())), PRODUCER))
@@ -63,11 +63,11 @@ TARGET_KINDS = {
         TargetKind("opencl", "OpenCL C", _opencl),
     )
 }
-"""By the name that `Target.kind` has."""
+"""The kinds by the name in `Target.kind`."""
 
 
 def kind_of(target: Target) -> TargetKind:
-    """The kind of a target. Raises TargetError for one that no code is made for yet."""
+    """The kind of a target. Raises TargetError for a kind without a code generator."""
     if target.kind not in TARGET_KINDS:
         raise TargetError(
             f"expected a target of kind {', '.join(TARGET_KINDS)}, for which code is made, found {target.kind!r}"

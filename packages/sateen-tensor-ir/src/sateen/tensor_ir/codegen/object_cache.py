@@ -1,9 +1,9 @@
-"""A folder of object code, so that what was compiled once is not compiled again.
+"""A folder of object code, so that functions are not compiled again.
 
-An entry is keyed by all that decides its bytes: the names and structure of the functions, the target with its features,
-the version of LLVM, and the sources of this package and of the runtime, whose ABI it speaks. Entries are checked by
-digest when read; one that is damaged is removed. The folder is the user's alone (mode 0700): whoever may write there
-may run code.
+The key of an entry covers everything that determines its bytes: the names and structure of the functions, the target
+with its features, the version of LLVM, and the sources of this package and of the runtime, whose ABI it uses. Entries
+are checked by digest when read; damaged ones are removed. Only the user may access the folder (mode 0700), since anyone
+who can write there can run code.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.lowering.expand_calls import DEFAULT_RULES, IntrinsicRules
 
 MOST_BYTES = 512 << 20
-"""Of all entries; a network's kernels take some hundred KB."""
+"""The most bytes of all entries; a network's kernels take some hundred KB."""
 MOST_ENTRIES = 1 << 16
 
 _MAGIC = b"sateen object 1\n"
 
 
 class ObjectCache:
-    """Object code by key, in `folder`, which is created if it does not exist, and holds `most_bytes` at the most.
+    """Object code by key, in `folder`, which is created if it does not exist, and holds at most `most_bytes`.
 
-    A folder that can't be read from or written to later, or is full, costs time, nothing else; `refusal` then says why
-    nothing more is kept. Raises CodegenError where the folder can't be created, belongs to another user, or others may
-    write to it.
+    A folder that can't be read or written later, or is full, costs only time; `refusal` then says why nothing more is
+    stored. Raises CodegenError if the folder can't be created, belongs to another user, or others may write to it.
     """
 
     def __init__(self, folder: str | Path, most_bytes: int = MOST_BYTES) -> None:
@@ -53,7 +52,8 @@ class ObjectCache:
     def get_or_make(
         self, functions: Sequence[Function], target: Target, rules: IntrinsicRules, make: Callable[[], ObjectCode]
     ) -> ObjectCode:
-        """The object code of these functions, made if it is not here. Rules of the user's own are not cached."""
+        """The object code of these functions, compiled if it is not cached. Functions with users' rules are not
+        cached."""
         if rules is not DEFAULT_RULES:
             return make()
         key = cache_key(functions, target)
@@ -68,11 +68,11 @@ class ObjectCache:
 
     @property
     def refusal(self) -> str:
-        """Why nothing more is kept; '' while it is."""
+        """Why nothing more is stored; '' if all is well."""
         return self._entries.refusal
 
     def read(self, key: str) -> ObjectCode | None:
-        """The entry, or None where there is none or it is damaged, which removes it."""
+        """The entry; None if there is none. A damaged entry is removed."""
         raw = self._entries.read(key)
         if raw is None:
             return None

@@ -1,4 +1,4 @@
-"""Functions of loop IR to object code of a target: the unit that is cached and that worker processes make."""
+"""Functions of loop IR to object code of a target: the unit of caching and of worker processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ObjectCode:
 def generate(
     functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
 ) -> ModuleText:
-    """LLVM text of the functions. Raises CodegenError for what the target can't express."""
+    """LLVM text of the functions. Raises CodegenError for anything that the target can't express."""
     if target.kind != "llvm":
         raise TargetError(f"expected a target of kind llvm, which LLVM makes code for, found {target.kind!r}")
     names = [f.name for f in functions]
@@ -52,7 +52,7 @@ def generate(
 
 
 def _is_instruction(function: MathFunction, target: Target) -> bool:
-    """Whether the processor has an instruction for a function that others compute by formulas."""
+    """Whether the processor has an instruction for a function that other processors compute by formulas."""
     spelling = function.llvm
     return isinstance(spelling, LlvmIntrinsic) and bool(spelling.feature) and spelling.feature in features_of(target)
 
@@ -60,14 +60,15 @@ def _is_instruction(function: MathFunction, target: Target) -> bool:
 def compile_functions(
     functions: Sequence[Function], target: Target, rules: IntrinsicRules = DEFAULT_RULES, *, internal: bool = False
 ) -> ObjectCode:
-    """Object code of the functions; with `internal`, of those that only `Invoke` calls, which check no arguments."""
+    """Object code of the functions; with `internal`, of functions that only `Invoke` calls, which check no
+    arguments."""
     module = generate(functions, target, rules, internal=internal)
     symbols = () if internal else tuple(f.name for f in functions)
     return ObjectCode(parsed(module, target).object_code(), symbols, module.report)
 
 
 def parsed(module: ModuleText, target: Target) -> ParsedModule:
-    """The module as LLVM has it, for a target."""
+    """The parsed LLVM module for a target."""
     return compile_text(module.text, machine_of(target), has_register_tile=module.has_register_tile)
 
 
@@ -77,7 +78,7 @@ def compile_for(text: str, target: Target) -> bytes:
 
 
 def machine_of(target: Target) -> llvm.TargetMachine:
-    """LLVM's machine for a complete target. Raises TargetError for what it does not know, or can't be told."""
+    """LLVM's machine for a complete target. Raises TargetError for names that LLVM does not know or can't take."""
     abi = ""
     for name, value in target.options:
         if name != "mabi":

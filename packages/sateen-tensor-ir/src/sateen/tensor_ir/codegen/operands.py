@@ -1,4 +1,4 @@
-"""Operands of instructions as code generators want them: elements that lie one behind the other."""
+"""Operands of instructions for code generators: regions of consecutive elements."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 
 
 def no_code(s: Intrinsic[TensorIntrinsic], function: str, target: str, needed: str = "") -> CodegenError:
-    """What an emitter raises for an instruction that it has no code for, or only where there is what is `needed`."""
+    """The error of an emitter for an instruction without code, or whose code needs features that are `needed`."""
     remedy = f", only for processors with {needed}" if needed else ""
     return CodegenError(f"{function}: {target} has no code for intrinsic {s.instruction.name!r}{remedy}")
 
 
 def require_contiguous(s: Intrinsic[TensorIntrinsic], analyzer: Analyzer) -> None:
-    """Raise CodegenError, naming the operand, where the elements of a region are not one behind the other."""
+    """Raise CodegenError, which names the operand, unless the elements of a region are consecutive."""
     for operand, region in zip(s.instruction.operands, s.regions, strict=True):
         if not _is_contiguous(region, analyzer):
             strides = ", ".join(map(str, region.buffer.stride_exprs()))

@@ -1,4 +1,4 @@
-"""What a function takes, read off its parameters: for checks in generated code and for the metadata of a library."""
+"""The signature of a function from its parameters: for checks in generated code and for the metadata of a library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sateen.tensor_ir.ir.visit import walk
 def symbols_of(function: Function) -> tuple[Var, ...]:
     """The symbolic extents and strides of the parameters, in the order in which they are mentioned.
 
-    Raises CodegenError where no argument's shape has a symbol as an extent of its own, so that a call can't tell it.
+    Raises CodegenError if no argument's shape has a symbol alone as an extent, so that a call can't determine it.
     """
     given = {e for b in function.parameters for e in b.shape}
     sizes = (e for b in function.parameters for e in (*b.shape, *(b.strides or ())))
@@ -28,7 +28,7 @@ def symbols_of(function: Function) -> tuple[Var, ...]:
 
 
 def check_limits(function: Function) -> None:
-    """Raise CodegenError for more arguments or dimensions than a status can tell apart."""
+    """Raise CodegenError for more arguments or dimensions than a status can distinguish."""
     if (count := len(function.parameters)) > MOST_ARGUMENTS:
         raise CodegenError(f"{function.name}: expected at most {MOST_ARGUMENTS} arguments, found {count}")
     for b in function.parameters:
@@ -38,7 +38,8 @@ def check_limits(function: Function) -> None:
 
 
 def signature_of(function: Function) -> Signature:
-    """The public signature; parameters of one name are numbered, and extents that are expressions named by place."""
+    """The public signature; parameters of one name are numbered, and extents that are expressions are named by
+    position."""
     names = Names()
     parameters = (_parameter(b, names.of(b), b in function.outputs) for b in function.parameters)
     return Signature(function.name, tuple(parameters))

@@ -1,4 +1,4 @@
-"""What `sateen_status_message` of every library says: English text for the codes of docs/design/abi.md."""
+"""The texts of `sateen_status_message` in every library: English texts for the codes of docs/design/abi.md."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ STATUS_MESSAGES: Mapping[Status, str] = MappingProxyType(
         Status.QUEUE: "work on a device failed",
     }
 )
-"""By the lowest byte of a status; the others give argument and dimension."""
+"""The texts by the lowest byte of a status; the other bytes give argument and dimension."""

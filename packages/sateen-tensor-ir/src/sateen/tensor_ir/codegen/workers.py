@@ -1,6 +1,6 @@
 """Worker processes that compile, so that both cores work and LLVM's fatal errors end a child.
 
-What crosses is text: functions in text form and a target go out; object code and counts come back. A worker is started
+Functions in text form and a target go out; object code and counts come back. A worker is started
 once, by running `compile_worker` in a fresh interpreter, and serves requests until the pool is closed.
 """
 
@@ -28,7 +28,7 @@ from sateen.tensor_ir.ir.stmt import Function, Intrinsic
 from sateen.tensor_ir.ir.visit import walk
 
 MOST_MESSAGE_BYTES = 1 << 30
-"""Of one message; the object code of a function takes thousands."""
+"""The most bytes of one message; the object code of a function takes thousands."""
 _LENGTH = struct.Struct("<Q")
 
 
@@ -40,7 +40,7 @@ def send_message(stream: IO[bytes], message: dict[str, Any]) -> None:
 
 
 def receive_message(stream: IO[bytes]) -> dict[str, Any] | None:
-    """The next object; None at the end of the stream. Raises ValueError for what is no message."""
+    """The next object; None at the end of the stream. Raises ValueError for an invalid message."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -66,8 +66,8 @@ class _Worker:
     def request(self, message: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer.
 
-        Raises CodegenError if it dies on the request or gives no answer; a new one takes its place. So it does when the
-        request is interrupted, for the answer may yet come.
+        Raises CodegenError if it dies on the request or gives no answer; a new one takes its place. The same happens if
+        the request is interrupted, since the answer may still come.
         """
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -88,7 +88,7 @@ class _Worker:
         return answer
 
     def _replace(self) -> int:
-        """Start another process, unless no more is to be asked; the status of the one that is gone."""
+        """Start another process, unless the pool is closed; returns the exit status of the old one."""
         code = self.close()
         if not self._is_ended:
             self.process = self._start()
@@ -100,7 +100,7 @@ class _Worker:
         self.process.kill()
 
     def close(self) -> int:
-        """Wait until the process has ended, which it does after the request that it is at."""
+        """Wait until the process has ended, after its current request."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with suppress(BrokenPipeError):  # of a request that it did not live to read
@@ -137,7 +137,7 @@ class CompilerPool:
             self._end()
 
     def close(self) -> None:
-        """End the workers, after the requests that they are at."""
+        """End the workers after their current requests."""
         self._threads.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.close()
@@ -150,19 +150,19 @@ class CompilerPool:
         self.close()
 
     def compile(self, functions: Sequence[Function], target: Target | str = "llvm") -> list[ObjectCode]:
-        """Object code of each function in order, with the rules that ship.
+        """Object code of each function in order, with the default rules.
 
-        Raises CodegenError where a function can't be compiled, or a worker dies on it.
+        Raises CodegenError if a function can't be compiled, or a worker dies on it.
         """
         return [future.result() for future in [self.submit(f, target) for f in functions]]
 
     def submit(
         self, function: Function, target: Target | str = "llvm", *, internal: bool = False
     ) -> Future[ObjectCode]:
-        """The object code that a worker will have made of a function; its result raises as `compile` does.
+        """A future of a function's object code from a worker; its result raises as `compile` does.
 
-        With `internal` it is for functions that only `Invoke` calls (`compile_functions`). Raises CodegenError for an
-        intrinsic that does not ship: workers know no others.
+        `internal` is for functions that only `Invoke` calls (`compile_functions`). Raises CodegenError for a user's
+        intrinsic, which workers do not know.
         """
         for node in walk(function.body):
             if isinstance(node, Intrinsic) and INTRINSICS.get(node.instruction.name) is not node.instruction:

@@ -50,7 +50,7 @@ sqrt: MathFunction = MathFunction(
 
 
 def _sign(x: Expr) -> Expr:
-    """1 above 0, -1 below; x where it is 0 or NaN."""
+    """1 above 0, -1 below; x if it is 0 or NaN."""
     return select(x > 0.0, 1.0, select(x < 0.0, const(-1.0, x.dtype), x))
 
 

@@ -1,4 +1,4 @@
-"""What elementary functions of float32 are made of: bit patterns, polynomials, significand and exponent.
+"""The parts of elementary functions of float32: bit patterns, polynomials, significand and exponent.
 
 All are branch-free expressions that a vector loop evaluates in every lane.
 """
@@ -51,7 +51,7 @@ def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
 def scale(x: Expr, exponent: Expr) -> Expr:
     """x·2^exponent, rounded once, for x in [½, 2) and an int32 exponent in [-190, 128]; infinity from 2^128 on.
 
-    The exponent is added to the bits of x. Where the product may be subnormal it is first made 2^64 times as large.
+    The exponent is added to the bits of x. If the product may be subnormal it is first made 2^64 times as large.
     """
     is_tiny = exponent < -125
     lifted = exponent + select(is_tiny, const(64, INT32), const(0, INT32))

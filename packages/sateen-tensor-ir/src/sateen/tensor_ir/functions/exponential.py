@@ -1,4 +1,4 @@
-"""exp and the functions made of it: sigmoid, tanh and erf, for float32.
+"""exp and the functions built on it: sigmoid, tanh and erf, for float32.
 
 With x = n·ln 2 + r and |r| ≤ ½ ln 2, e^x = 2^n·(1 + (e^r - 1)), where e^r - 1 keeps its relative accuracy near 0.
 So tanh and erf, which are -expm1(-2|x|) / (2 + expm1(-2|x|)) and -expm1(ln erfc |x|), need no second formula there.
@@ -72,7 +72,7 @@ def _one_minus_exp(x: Expr) -> Expr:
 
 
 def _ldexp(x: Expr, n: Expr) -> Expr:
-    """x·2^n for what `scale` takes, and for NaN."""
+    """x·2^n for the arguments of `scale`, and for NaN."""
     return select(x.equal(x), scale(x, n), x)
 
 

@@ -1,4 +1,4 @@
-"""A function of numbers as one value: what it takes, means and becomes. Interpreters and emitters read it."""
+"""A function of numbers as one value: its operands, meaning and code. Interpreters and emitters read it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIBRARY = "libm."
 
 
 class NumberKind(Enum):
-    """What the operands of a function are, all of one type."""
+    """The kinds of operands of a function, all of one type."""
 
     FLOAT = "floating-point operands"
     INTEGER = "integers"
@@ -35,7 +35,7 @@ class NumberKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OperandTypes:
-    """`count` operands of one type of a kind, and behind them operands of the types `others`.
+    """`count` operands of one type of a kind, followed by operands of the types `others`.
 
     The result has the type of the first.
     """
@@ -45,13 +45,13 @@ class OperandTypes:
     others: tuple[DType, ...] = ()
 
     def check_number(self, name: str, found: int) -> None:
-        """Raise ExpressionError where function `name` is given more or fewer operands."""
+        """Raise ExpressionError if function `name` gets another number of operands."""
         expected = self.count + len(self.others)
         if found != expected:
             raise ExpressionError(f"{name} expects {expected} operand{'s' * (expected > 1)}, found {found}")
 
     def check(self, name: str, found: tuple[DType, ...]) -> None:
-        """Raise ExpressionError where the operands of function `name` have other types, or are more or fewer."""
+        """Raise ExpressionError if the operands of function `name` have other types or another number."""
         self.check_number(name, len(found))
         first = found[0]
         if not self.kind.holds(first) or found != (first,) * self.count + self.others:
@@ -63,14 +63,14 @@ class OperandTypes:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The range in which an integer operand has to be: outside of it the function has no result."""
+    """The range of an integer operand: outside of it the function has no result."""
 
     operand: int
     what: str
     range: Callable[[DType], range]
 
     def refusal(self, function: str, dtype: DType, found: object) -> str:
-        """What to say of an operand that is outside, of a function that gives `dtype`."""
+        """The error about an operand outside the range, for a function that gives `dtype`."""
         within = self.range(dtype)
         return f"{function} of {dtype} expects {self.what} in [{within.start}, {within.stop}), found {found}"
 
@@ -117,7 +117,7 @@ class MathFunction:
     def __call__(self, *operands: Any) -> Expr:
         """The function of these operands; a number or literal takes the type of the others, an index is an int64.
 
-        Raises ExpressionError for operands of other types than it takes, or another number of them.
+        Raises ExpressionError for operands of other types or another number of them.
         """
         self.operands.check_number(self.name, len(operands))
         given = [a if isinstance(a, (int, float)) else as_data(as_expr(a)) for a in operands]
@@ -135,7 +135,7 @@ class MathFunction:
         return not self.formulas and not self.library
 
     def formula(self, e: Call) -> Expr | None:
-        """What a call becomes where the emitter has no spelling of the function; None for a type without formula."""
+        """The formula of a call, for emitters without a spelling of the function; None for a type without formula."""
         if e.dtype in self.formulas:
             return self.formulas[e.dtype](*e.args)
         if e.dtype == FLOAT64 and self.library:

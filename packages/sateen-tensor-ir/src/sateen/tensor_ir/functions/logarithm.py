@@ -77,7 +77,7 @@ def _log2(x: Expr) -> Expr:
 
 
 def _exp2(x: Expr) -> Expr:
-    """2^x in float64, with 40 bits, where float32 can hold it; less than 2^-190 or more than 2^190 beyond."""
+    """2^x in float64, with 40 bits, if float32 can represent it; otherwise less than 2^-190 or more than 2^190."""
     clamped = select(x > 200.0, 200.0, select(x < -200.0, -200.0, x))
     rounded = clamped + _ROUNDER
     f = clamped - (rounded - _ROUNDER)
@@ -88,7 +88,7 @@ def _exp2(x: Expr) -> Expr:
 def _pow(x: Expr, y: Expr) -> Expr:
     """x^y, as C99 (7.12.7.4 and F.9.4.4) defines it, so nearly rounded that exact results come out exact.
 
-    The logarithm and the exponential are taken in float64, because an error of y·log2 x is one of the exponent.
+    The logarithm and the exponential are computed in float64, because an error of y·log2 x is an error of the exponent.
     """
     magnitude = fabs(x)
     power = _exp2(y.astype(FLOAT64) * _log2(magnitude)).astype(FLOAT32)

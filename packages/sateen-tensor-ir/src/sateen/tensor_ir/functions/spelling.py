@@ -1,4 +1,5 @@
-"""How emitters write a function: a small value for each way of writing. What an emitter lacks becomes a formula."""
+"""How emitters write a function: a small value for each way of writing. Functions that an emitter lacks become
+formulas."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from string import Template
 class LlvmIntrinsic:
     """A call of `llvm.NAME`, whose suffix names the types of the first `overloads` operands.
 
-    A processor without `feature` has no instruction for it, so that formulas are better there.
+    A processor without `feature` has no instruction for it, so formulas are better there.
     """
 
     name: str
@@ -48,14 +49,14 @@ class Routine:
 
 @dataclass(frozen=True, slots=True)
 class LibraryFunction:
-    """A function of the dialect's library: in C99 the one of float64, which for float32 has an f behind its name."""
+    """A function of the dialect's library: in C99 that of float64, whose float32 version has the suffix f."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class InfixOperator:
-    """An operator of C between two integers; with `wraps` it acts on the unsigned ones, where overflow is defined."""
+    """An operator of C between two integers; with `wraps` it acts on unsigned ones, whose overflow is defined."""
 
     symbol: str
     wraps: bool = False
@@ -63,7 +64,7 @@ class InfixOperator:
 
 @dataclass(frozen=True, slots=True)
 class RoutineCall:
-    """A call of a routine of ours, whose operand is the unsigned integer of the same bits."""
+    """A call of one of our routines, whose operand is the unsigned integer with the same bits."""
 
     routine: Routine
 

@@ -1,4 +1,4 @@
-"""All functions that ship, by name. Another one is a value in a file beside this one and a name here."""
+"""All functions of sateen, by name. To add one, put its value into a file of this folder and its name here."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _IN_LIBRARY = MappingProxyType({LIBRARY + f.library: f for f in FUNCTIONS.values
 
 
 def library_function(name: str) -> str:
-    """The function of C's library that a call of this name is; '' for any other."""
+    """The function of C's library in a call of this name; '' for any other."""
     return _IN_LIBRARY[name].library if name in _IN_LIBRARY else ""
 
 
 def function_of(name: str) -> MathFunction | None:
-    """The function that a call names, by itself or in C's library; None for one that the user gives a rule for."""
+    """The function that a call names, itself or in C's library; None for one with a user's rule."""
     return FUNCTIONS.get(name) or _IN_LIBRARY.get(name)

@@ -38,7 +38,7 @@ _COS = (0.041666646, -0.0013887311, 2.4432557e-05)
 
 
 def _reduce(x: Expr) -> tuple[Expr, Expr]:
-    """(q, r), int32 and float32, with |x| = q·π/2 + r modulo 2π and |r| ≤ π/4; r is NaN for what is not finite.
+    """(q, r), int32 and float32, with |x| = q·π/2 + r modulo 2π and |r| ≤ π/4; r is NaN if x is not finite.
 
     The method of Payne and Hanek (SIGNUM Newsletter 18, 1983). From ½ on, |x| is m·2^(s - 24) for an integer m of 25
     bits and s in [0, 127]. So |x|/2π, but for whole turns, is m times the 96 bits of _INVERSE_TURN from bit s on, with
@@ -67,7 +67,7 @@ def _reduce(x: Expr) -> tuple[Expr, Expr]:
 
 
 def _sine_of_quadrant(quadrant: Expr, r: Expr, sign: Expr) -> Expr:
-    """sin(quadrant·π/2 + r), negated where the top bit of `sign` is set."""
+    """sin(quadrant·π/2 + r), negated if the top bit of `sign` is set."""
     square = r * r
     sine = r + r * square * polynomial(square, _SIN)
     cosine = 1.0 - 0.5 * square + square * square * polynomial(square, _COS)

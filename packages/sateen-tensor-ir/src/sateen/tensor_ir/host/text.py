@@ -17,7 +17,7 @@ def has_host(triple: str) -> bool:
 def host_text(triple: str) -> str:
     """LLVM text that defines `sateen_abi_version`, `sateen_default_host` and `sateen_pool_stop`, the rest internal.
 
-    Loaders run `sateen_pool_stop` as a destructor; who maps the code in another way (a JIT) calls it before unmapping.
+    Loaders run `sateen_pool_stop` as a destructor; a JIT, which maps code in another way, calls it before unmapping.
     Raises CodegenError for a triple without one.
     """
     if not has_host(triple):

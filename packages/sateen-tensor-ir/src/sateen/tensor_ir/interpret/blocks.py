@@ -1,7 +1,7 @@
-"""Memory of the loop interpreter as bytes: what a kernel that is called sees through its parameters.
+"""Memory of the loop interpreter as bytes, for kernels that are called.
 
-A caller gives a kernel places in its buffers, whose elements may be of another type and shape there: the kernels of a
-network find theirs in one block. So the bytes are kept, and which of them have been written.
+A caller gives a kernel places in its buffers, whose elements may have another type and shape there: the values of a
+network's kernels are in one block. So the bytes are kept, with a mark for those that have been written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Window(SharedMemory):
 
     @classmethod
     def alone(cls, buffer: Buffer, shape: Sequence[int], data: np.ndarray[Any, Any] | None = None) -> Window:
-        """A buffer in a block of its own, with `data` or nothing written."""
+        """A buffer in a separate block, with `data` or nothing written."""
         window = cls(buffer, shape, Block(_size(shape, _strides(buffer, shape)) * buffer.dtype.bytes), 0)
         if data is not None:
             places = window._places()
@@ -93,11 +93,11 @@ class Window(SharedMemory):
 
 
 Place = tuple[Window, int]
-"""A memory, and the byte of it that is meant."""
+"""A memory, and a byte offset in it."""
 
 
 def copy(target: Place, source: Place, size: int) -> None:
-    """Copy bytes; those that have not been written stay so. Raises Trap for a place that is outside of its memory."""
+    """Copy bytes; unwritten ones stay unwritten. Raises Trap for a place outside of its memory."""
     (to, to_start), (start_of, start) = target, source
     for memory, first in (target, source):
         if not 0 <= first <= first + size <= memory.end - memory.start:
@@ -111,12 +111,11 @@ def copy(target: Place, source: Place, size: int) -> None:
 def arguments(
     kernel: Function, places: Sequence[Place], symbols: Mapping[Var, int] | None = None
 ) -> dict[Buffer, Window]:
-    """What the parameters of a kernel are, from the byte of each memory at which it begins.
+    """The parameters of a kernel, from the memory and byte offset of each.
 
-    `symbols` are the values of what their shapes depend on.
-
-    Raises Trap for another number of them, for one that reaches beyond its memory or is not aligned as the kernel
-    counts on, and for two that overlap where the kernel writes to one of them and they are not aliased.
+    `symbols` are the values of the symbols in their shapes. Raises Trap for another number of them, for one that
+    exceeds its memory or is not aligned as the kernel requires, and for two that overlap if the kernel writes to one of
+    them and they are not aliased.
     """
     if len(places) != len(kernel.parameters):
         raise Trap(f"kernel {kernel.name!r} expects {len(kernel.parameters)} arguments, found {len(places)}")
@@ -139,7 +138,7 @@ def arguments(
 
 
 def _strides(buffer: Buffer, shape: Sequence[int]) -> tuple[int, ...]:
-    """How many elements a step of each dimension takes."""
+    """The stride of each dimension, in elements."""
     if buffer.strides is not None:
         return tuple(int(stride.value) for stride in buffer.strides if isinstance(stride, Const))
     return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))

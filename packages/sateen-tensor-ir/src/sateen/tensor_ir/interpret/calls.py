@@ -1,4 +1,4 @@
-"""What a call means to the interpreters: a function of the table, or one whose meaning the caller gives."""
+"""The meaning of calls for the interpreters: a function of the table, or one whose meaning the caller gives."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sateen.tensor_ir.interpret.scalars import Trap, Value
 from sateen.tensor_ir.ir.expr import Call
 
 Meanings = Mapping[str, Callable[..., Any]]
-"""Functions by name, on float64: what calls mean that are not native."""
+"""The meanings of calls that are not native: functions by name, on float64."""
 
 
 def meaning_of_arrays(e: Call, given: Meanings) -> Callable[..., Any] | None:
-    """A function of arrays, floating point as float64; None where neither the table nor `given` has it."""
+    """A function of arrays, floating point as float64; None if neither the table nor `given` has it."""
     function = function_of(e.name)
     if function is None or not function.is_native:
         given_meaning = given.get(e.name)
@@ -28,7 +28,7 @@ def meaning_of_arrays(e: Call, given: Meanings) -> Callable[..., Any] | None:
 
 
 def meaning_of_values(e: Call, given: Meanings) -> Callable[..., Value] | None:
-    """A function of single values, in the types of the call; None where neither the table nor `given` has it."""
+    """A function of single values, in the types of the call; None if neither the table nor `given` has it."""
     function = function_of(e.name)
     if function is None or not function.is_native:
         given_meaning = given.get(e.name)
@@ -38,7 +38,7 @@ def meaning_of_values(e: Call, given: Meanings) -> Callable[..., Value] | None:
 
 
 def _checked(function: MathFunction, e: Call) -> Callable[..., Value]:
-    """The function, which traps an operand that is outside of its domain."""
+    """The function, with a trap for operands outside of its domain."""
     plain = _in_float64(function.reference, e) if function.exact is None else function.exact(e.dtype)
     domain = function.domain
     if domain is None:

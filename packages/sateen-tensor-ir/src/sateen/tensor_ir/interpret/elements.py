@@ -1,8 +1,7 @@
 """Values of tensors that te defines element by element.
 
-Real numbers are float64 throughout, whatever the type of a tensor; integers are exact in their type and wrap, or are
-numbers that are not known (`unknown`). Each expression is evaluated for many points at once, an operand that not every
-point takes only for those that do.
+Real numbers are always float64; integers are exact in their type and wrap, or are unknown numbers (`unknown`). Each
+expression is evaluated for many points at once, and an operand only for the points that take it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Points = Mapping[Var, Array]
 """The value of each variable at a list of points: one per point, or a single one for all of them."""
 
 MAX_POINTS = 1 << 18
-"""Points that are evaluated at once, to bound memory."""
+"""The most points that are evaluated at once, to bound memory."""
 
 
 class ElementOracle:
@@ -135,7 +134,7 @@ class _Definition:
         return state
 
     def terms(self, e: Reduce, points: Points, count: int) -> tuple[tuple[Array, ...], Array]:
-        """The sources at each point and whether `where` holds there; where not, the source is not evaluated."""
+        """The sources at each point and whether `where` holds there; otherwise the source is not evaluated."""
         evaluator = self.evaluator(points, count)
         held = np.broadcast_to(evaluator.value(e.where), (count,))
         taken = evaluator.only(np.flatnonzero(held)) if not held.all() else evaluator
@@ -162,7 +161,7 @@ class _Definition:
     def merge(
         self, combiner: Combiner, left: tuple[Array, ...], has_left: Array, right: tuple[Array, ...], has_right: Array
     ) -> tuple[tuple[Array, ...], Array]:
-        """The combined states; one that is absent leaves the other."""
+        """The combined states; if one is absent, the other."""
         operands = zip((*combiner.left, *combiner.right), (*left, *right), strict=True)
         flat = {var: value.reshape(-1) for var, value in operands}
         evaluator = self.evaluator({**self.symbol_points, **flat}, has_left.size)
@@ -193,7 +192,7 @@ _OPERATIONS: dict[type[Expr], Callable[[Array, Array], Array]] = {
     ex.GE: np.greater_equal,
 }  # fmt: skip
 _OF_UNKNOWN = {**_OPERATIONS, ex.EQ: equal, ex.NE: differ}
-"""The operations of numbers that are not known."""
+"""The operations on unknown numbers."""
 
 
 class _Evaluator:
@@ -211,7 +210,7 @@ class _Evaluator:
         return _Evaluator(points, len(chosen), self.definition)
 
     def value(self, e: Expr) -> Array:
-        """One value per point, or a single one where all are the same."""
+        """One value per point, or a single one if all are the same."""
         known = self.values.get(id(e))
         if known is None:
             known = self.values[id(e)] = np.asarray(self.operation(e))
@@ -335,7 +334,7 @@ class _Evaluator:
         return np.asarray(meaning(*args))
 
     def check_domain(self, e: ex.Call, args: Sequence[Array]) -> None:
-        """Raise ExecutionError at a point where an operand is one for which the function has no result."""
+        """Raise ExecutionError at a point where the function has no result for an operand."""
         function = function_of(e.name)
         if function is None or function.domain is None:
             return

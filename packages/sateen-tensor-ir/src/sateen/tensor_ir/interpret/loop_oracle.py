@@ -1,7 +1,7 @@
 """Executes loop IR exactly as docs/semantics.md defines it: the judge of code generators.
 
-It traps what hardware lets pass: indices out of bounds, memory that was never written, division by zero, races between
-threads and between iterations of a parallel loop, barriers that not all threads reach.
+It traps faults that hardware does not notice: indices out of bounds, memory that was never written, division by zero,
+races between threads and between iterations of a parallel loop, barriers that not all threads reach.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ def run(
     """Execute `function` on one array per parameter; those of outputs are written in place.
 
     Outputs count as unwritten at first, unless they are also `aliased`; an element that is never stored keeps its
-    value. `symbols` gives extents that no parameter has as its own; `functions` gives the meaning of calls that are not
-    native, on float64. `simt` says whether kernels are executed as hardware does, by blocks of threads, or as plain
-    loops; None: those with a barrier are. `kernels` are what `Invoke` and `Launch` call by their names, on the memory
-    of this one; what is queued is done at once. Raises ArgumentError on arrays that do not fit, LoweringError on a
-    malformed function, and ExecutionError, which names the statement and the variables in it, on a trap.
+    value. `symbols` gives extents that no parameter has; `functions` gives the meaning of calls that are not native, on
+    float64. `simt` says whether kernels are executed by blocks of threads, as on hardware, or as plain loops; with None
+    only those with a barrier are executed by threads. `kernels` are the functions that `Invoke` and `Launch` call by
+    name, on the memory of this one; queued work is done at once. Raises ArgumentError on arrays that do not fit,
+    LoweringError on a malformed function, and ExecutionError, which names the statement and the variables in it, on a
+    trap.
     """
     called = {kernel.name: kernel for kernel in kernels}
     for f in (function, *called.values()):
@@ -132,7 +133,7 @@ def _execute(program: Program, name: str) -> None:
 
 
 def _place(program: Program, filename: str, traceback: TracebackType | None) -> str:
-    """The statement that was executed and the values of its variables."""
+    """The statement that was being executed and the values of its variables."""
     origin: Stmt | None = None
     values: Mapping[str, Any] = {}
     while traceback is not None:

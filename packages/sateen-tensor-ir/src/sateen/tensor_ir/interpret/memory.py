@@ -1,4 +1,5 @@
-"""Memory of the loop interpreter: a dictionary from indices to values that traps what hardware would let pass."""
+"""Memory of the loop interpreter: a dictionary from indices to values, which traps faults that hardware does not
+notice."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from sateen.tensor_ir.ir.buffer import Buffer
 
 Indices = tuple[int, ...]
 Worker = tuple[Any, ...]
-"""Who executes: for each concurrent loop around, from the outside, the number of its execution and the iteration.
+"""A worker: for each surrounding concurrent loop, from the outside, the number of its execution and the iteration.
 
-What a block's threads do between two barriers counts as one execution of a loop over threads.
+The work of a block's threads between two barriers counts as one execution of a loop over threads.
 """
 
 
@@ -64,7 +65,7 @@ class Clock:
 
 class SharedMemory(TrappingMemory):
     """Memory that concurrent workers use. It traps races: accesses to an element by two of them, one of which changes
-    it. Several that store the same value are let pass.
+    it. Several stores of the same value are allowed.
     """
 
     def __init__(self, buffer: Buffer, shape: Sequence[int], data: np.ndarray[Any, Any] | None = None) -> None:
@@ -94,7 +95,7 @@ _SEVERAL = "several iterations"
 
 
 def _mark(marks: dict[Indices, Worker], worker: Worker, indices: Indices) -> None:
-    """Note who has an element; of several at once, what they have in common."""
+    """Note which worker accessed an element; for several at once, their common part."""
     other = marks.get(indices, ())
     if _conflict(other, worker) is None:
         marks[indices] = worker
@@ -104,7 +105,7 @@ def _mark(marks: dict[Indices, Worker], worker: Worker, indices: Indices) -> Non
 
 
 def _conflict(other: Worker, worker: Worker) -> object | None:
-    """The iteration in which `other` is, where it is another one of a loop that `worker` executes as well."""
+    """The iteration of `other`, if it is another one of a loop that `worker` executes as well."""
     for depth, (x, y) in enumerate(zip(other, worker, strict=False)):
         if x != y:
             return x if depth % 2 else None
@@ -115,7 +116,7 @@ _END = object()
 
 
 def interleave(threads: Iterator[Iterator[None]]) -> Iterator[None]:
-    """Run threads from barrier to barrier; yields when all of them wait at one."""
+    """Run threads from barrier to barrier; yields when all of them wait at a barrier."""
     waiting = list(threads)
     while waiting:
         count = len(waiting)

@@ -1,8 +1,8 @@
 """Writes a loop-IR function as a Python function that executes it on `TrappingMemory`.
 
 Loops become `for`, a condition on which operand is evaluated becomes `if`. Every line of the program belongs to a
-statement, so that a trap can be traced to it. A kernel (an outermost loop over blocks or threads) is executed as plain
-loops, or as hardware does: each thread is a generator, goes through the whole kernel and yields at barriers.
+statement, so that traps name it. A kernel (an outermost loop over blocks or threads) is executed as plain loops, or as
+on hardware: each thread is a generator that runs the whole kernel and yields at barriers.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ from sateen.tensor_ir.ir.types import INDEX, wrap
 from sateen.tensor_ir.ir.visit import children, free_vars, unknown, walk
 
 MAX_LOOPS = 15
-"""Loops in one Python function, which CPython limits to 20; those inside are put into a function of their own."""
+"""The most nested loops in one Python function, which CPython limits to 20; inner ones become separate functions."""
 
 MAX_TEXT = 400
-"""Characters of one Python expression, which CPython limits to 200 nested parentheses."""
+"""The most characters of one Python expression, since CPython limits it to 200 nested parentheses."""
 
 
 @dataclass(slots=True)
 class Program:
-    """A Python function of no arguments, named `main`, and what it refers to."""
+    """A Python function without arguments, named `main`, and the values that it refers to."""
 
     lines: list[str] = field(default_factory=list)
     origins: list[Stmt | None] = field(default_factory=list)
-    """The statement that each line executes a part of."""
+    """The statement to which each line belongs."""
     namespace: dict[str, Any] = field(default_factory=dict)
     names: dict[Var | Buffer, str] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ class Program:
 
 
 class Callees(Protocol):
-    """Executes kernels that a function names, on places in its memory."""
+    """Executes kernels that a function names, at places in its memory."""
 
     def invoke(self, name: str, places: Sequence[Place]) -> None: ...
 
@@ -84,7 +84,7 @@ class Callees(Protocol):
 
 
 def passed_on(function: Function) -> set[Buffer]:
-    """The buffers that are given on as places in memory, so that their bytes count."""
+    """The buffers that are passed on as places in memory, so that their bytes matter."""
     passed: set[Buffer] = set()
     for node in walk(function.body):
         if isinstance(node, (Invoke, Launch)):
@@ -105,8 +105,8 @@ def write_program(
 ) -> Program:
     """The program of `function` over the memories of its parameters.
 
-    `simt`: whether kernels are executed as hardware does; None: those that have a barrier. `callees` execute other
-    kernels. Raises ExecutionError where the function calls one that is neither native nor in `functions`.
+    `simt`: whether kernels are executed as on hardware; None: only those with a barrier. `callees` execute other
+    kernels. Raises ExecutionError if the function calls one that is neither native nor in `functions`.
     """
     writer = _Writer(clock, functions, simt)
     writer.program.namespace |= {"invoke": callees.invoke, "launch": callees.launch, "copy": copy}
@@ -293,7 +293,7 @@ class _Writer:
         self.loops -= 1
 
     def outlined(self, s: For, domain: str) -> None:
-        """The loop in a function of its own."""
+        """The loop as a separate function."""
         body, outside = self.fresh("body"), self.loops
         self.line(f"def {body}():")
         with self.indented():
@@ -319,7 +319,7 @@ class _Writer:
         return self.simt
 
     def kernel(self, s: For) -> None:
-        """As many blocks and threads as the loops ask for; shared memory is allocated once for each block."""
+        """As many blocks and threads as the loops need; shared memory is allocated once for each block."""
         loops = [n for n in walk(s) if isinstance(n, For) and n.kind is LoopKind.THREAD]
         counts: dict[str, list[str]] = {}
         inner = {n.var for n in walk(s) if isinstance(n, (For, Let))}
@@ -352,7 +352,7 @@ class _Writer:
             self.line("clock.tick()")
 
     def own_iteration(self, s: For, start: str, extent: str) -> None:
-        """The iteration of a thread loop that falls to this block or thread, if one does."""
+        """The iteration of a thread loop for this block or thread, if there is one."""
         own = self.threads[str(s.thread)]
         self.line(f"if {own} < {extent}:")
         with self.indented():
@@ -374,7 +374,7 @@ class _Writer:
     def expr(self, e: Expr) -> str:
         """Python text of the value; a node that the statement uses several times is evaluated once, into a name.
 
-        Operands that are always evaluated get theirs first, so that only those that are chosen recurse.
+        Operands that are always evaluated get names first, so that only chosen ones recurse.
         """
         pending = [e]
         while pending:
@@ -452,7 +452,7 @@ class _Writer:
         return self.cases([*cases, ("True", [], f"no_branch({index}, {len(e.branches)})")])
 
     def branch(self, e: Expr) -> tuple[list[str], str]:
-        """The lines that an operand needs, at the depth of a block, and its text; names in it stay in it."""
+        """The lines that an operand needs, at the depth of a block, and its text; its names are local to it."""
         lines, origins = self.program.lines, self.program.origins
         known, mark = len(self.texts), len(lines)
         with self.indented():

@@ -1,7 +1,7 @@
 """Scalar arithmetic as docs/semantics.md defines it, for the interpreters.
 
 A value is an `int` in the range of its type, a `bool`, an `np.float64`, or an `np.float32` for every shorter
-floating-point type: those are storage, and `rounded` is what a store or a cast does to a value.
+floating-point type: those are storage, and `rounded` is the effect of a store or a cast on a value.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Value = Any
 
 
 class Trap(Exception):  # noqa: N818 - the field's word
-    """An operation that has no result: the interpreter adds where it happened."""
+    """An operation without a result; the interpreter adds the place."""
 
 
 @cache
 def rounded(dtype: DType) -> Callable[[Value], Value]:
-    """The function that rounds a floating-point value to one that `dtype` can hold."""
+    """The function that rounds a floating-point value to one that `dtype` can represent."""
     if dtype.bits == 64:
         return np.float64
     if dtype == FLOAT32:
@@ -36,7 +36,7 @@ def rounded(dtype: DType) -> Callable[[Value], Value]:
 
 
 def literal(value: float | bool, dtype: DType) -> Value:
-    """The value of a literal: rounded to the type that its own is computed in."""
+    """The value of a literal, rounded to the type in which its own type is computed."""
     if not dtype.is_float:
         return value
     return np.float64(value) if dtype.bits == 64 else np.float32(value)

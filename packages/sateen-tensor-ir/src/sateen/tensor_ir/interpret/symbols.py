@@ -13,13 +13,14 @@ from sateen.tensor_ir.ir.expr import Const, Expr, Var, const
 from sateen.tensor_ir.ir.visit import substitute
 
 Argument = tuple[str, tuple[Expr, ...], DType, np.ndarray[Any, Any]]
-"""Name, declared shape and type, and the array that is given for it."""
+"""Name, declared shape and type, and the given array."""
 
 
 def bind_symbols(arguments: Iterable[Argument], known: Mapping[Var, int] | None = None) -> dict[Var, int]:
-    """The symbols that are extents of arguments.
+    """The values of symbols that are extents of arguments.
 
-    Raises ArgumentError on an array of another type, rank or shape than declared, and on a symbol that no extent gives.
+    Raises ArgumentError for an array of another type, rank or shape than declared, and for a symbol that no extent
+    gives.
     """
     listed = list(arguments)
     symbols = dict(known or {})
@@ -39,7 +40,7 @@ def bind_symbols(arguments: Iterable[Argument], known: Mapping[Var, int] | None 
 
 
 def evaluate_shape(shape: Iterable[Expr], symbols: Mapping[Var, int]) -> tuple[int, ...]:
-    """The extents under the values of their symbols. Raises ArgumentError on a symbol without a value."""
+    """The extents for the values of their symbols. Raises ArgumentError for a symbol without a value."""
     values = {var: const(value) for var, value in symbols.items()}
     extents = [substitute(extent, values) for extent in shape]
     for extent in extents:

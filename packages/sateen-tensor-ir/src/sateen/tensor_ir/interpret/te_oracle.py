@@ -26,10 +26,10 @@ def evaluate(
 ) -> list[Array]:
     """The values of `tensors`, floating point as float64.
 
-    `inputs` gives the placeholders, in their own types; any other tensor that it holds is taken from it, not computed.
-    `symbols` and `functions` are those of `loop_oracle.run`. Raises ArgumentError on an array that does not fit or is
-    missing, and ExecutionError where a tensor is read out of its bounds or an operation has no result. Integers may be
-    numbers that are not known yet (`unknown`), in an array of objects.
+    `inputs` gives the placeholders, in their own types; other tensors in it are used, not computed. `symbols` and
+    `functions` are those of `loop_oracle.run`. Raises ArgumentError for an array that does not fit or is missing, and
+    ExecutionError if a tensor is read out of its bounds or an operation has no result. Integers may be unknown numbers
+    (`unknown`), in an array of objects.
     """
     arguments = [(t.name, t.shape, t.dtype, in_place_of(a, t.dtype)) for t, a in inputs.items()]
     return _Oracle(inputs, bind_symbols(arguments, symbols), functions or {}).values(tensors)

@@ -1,7 +1,7 @@
-"""Numbers that are not known yet, such as dimensions over symbols: elements of an array of objects.
+"""Numbers that are not known yet, such as dimensions with symbols: elements of an array of objects.
 
-They are moved as numbers are, and computed with and compared as far as they have operators for it. Two are equal where
-their difference is not true.
+They are moved like numbers, and computed and compared as far as they have operators for it. Two are equal if their
+difference is false.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Array = np.ndarray[Any, Any]
 
 
 def is_unknown(*arrays: Array) -> bool:
-    """Whether there are numbers among the elements that are not known yet."""
+    """Whether some elements are unknown numbers."""
     return any(array.dtype == object for array in arrays)
 
 
 def in_place_of(array: Array, dtype: DType) -> Array:
-    """The array; for integers that are not known, zeros in their place, without memory of their own."""
+    """The array; in place of unknown integers it has zeros, without separate memory."""
     return np.broadcast_to(np.zeros((), dtype.numpy), array.shape) if dtype.is_int and is_unknown(array) else array
 
 

@@ -1,4 +1,4 @@
-"""Instructions that te can't spell, each one value: operands, te definition, code per target."""
+"""Instructions that te can't express, each as one value: operands, te definition, code per target."""
 
 from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 from sateen.tensor_ir.intrinsics.table import INTRINSICS

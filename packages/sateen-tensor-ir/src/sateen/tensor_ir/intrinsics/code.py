@@ -1,4 +1,4 @@
-"""What an instruction becomes in the code of a target: a small value for each way."""
+"""The code of an instruction for a target: a small value for each way to write it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class VectorType:
 class VectorCall:
     """A call of `llvm.NAME` on the inputs, each as one vector; the result is the output.
 
-    `operands` are the types that the call takes, `result` the one that it gives: of as many bits as the operands of the
-    instruction. The processor needs all `features`.
+    `operands` are the types that the call takes, `result` the type that it gives; they have as many bits as the
+    operands of the instruction. The processor needs all `features`.
     """
 
     name: str
@@ -35,8 +35,8 @@ class StatementText:
     """Statements of C, OpenCL C included, in a block of their own.
 
     In the text `$out` and the names of the inputs point to the first elements, `$int32` and the like are the dialect's
-    types. Variables of its own begin with sateen_, which no name of a program does. As outputs may lie where inputs do,
-    all of these are read before any of those is written.
+    types. Its variables begin with sateen_, as no name of a program does. Since outputs may overlap inputs, all inputs
+    are read before any output is written.
     """
 
     text: str

@@ -11,7 +11,7 @@ from sateen.tensor_ir.intrinsics.intrinsic import TensorIntrinsic
 
 
 def _dot(lanes: int, *calls: VectorCall) -> TensorIntrinsic:
-    """out[i] = sum[i] + Σ a[4i + k]·b[4i + k] over k in [0, 4), wrapped: no sum on the way is held within a range."""
+    """out[i] = sum[i] + Σ a[4i + k]·b[4i + k] over k in [0, 4), wrapped: no partial sum is saturated."""
     total = te.placeholder((lanes,), "int32", name="sum")
     a, b = te.placeholder((4 * lanes,), "uint8", name="a"), te.placeholder((4 * lanes,), "int8", name="b")
     k = te.reduce_axis(4, "k")

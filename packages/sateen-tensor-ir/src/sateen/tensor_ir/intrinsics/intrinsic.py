@@ -1,4 +1,4 @@
-"""An instruction on blocks of memory as one value: operands, what it computes by te, and its code."""
+"""An instruction on blocks of memory as one value: operands, its meaning in te, and its code."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Array = np.ndarray[Any, Any]
 class TensorIntrinsic:
     """An instruction that reads `inputs`, placeholders of te, and writes `outputs`, which te computes from them.
 
-    `llvm` lists its code for processors, the first of which the processor has the feature for is taken; `c99` and
-    `opencl` are its code there. All operands have constant shapes. Raises ExpressionError for a definition that is not
-    made of te.compute, reads what is no input, or has a shape with a symbol.
+    `llvm` lists its code for processors; the first whose features the processor has is used. `c99` and `opencl` are its
+    code there. All operands have constant shapes. Raises ExpressionError for a definition that is not made of
+    te.compute, reads a tensor that is no input, or has a shape with a symbol.
     """
 
     name: str
@@ -59,7 +59,7 @@ class TensorIntrinsic:
         return (*self.outputs, *self.inputs)
 
     def vector_call(self, features: frozenset[str]) -> VectorCall | None:
-        """The code for a processor with these features, by LLVM's names; None where it has too few for any."""
+        """The code for a processor with these features, by LLVM's names; None if it has too few for any."""
         return next((code for code in self.llvm if features.issuperset(code.features)), None)
 
     def evaluate(self, arrays: Mapping[Tensor, Array]) -> list[Array]:
@@ -68,7 +68,7 @@ class TensorIntrinsic:
         return [result.astype(t.dtype.numpy) for result, t in zip(results, self.outputs, strict=True)]
 
     def _operations(self) -> list[Operation]:
-        """All that the outputs are computed from."""
+        """All operations from which the outputs are computed."""
         found: dict[Operation, None] = {}
         waiting = [t.op for t in self.outputs]
         while waiting:

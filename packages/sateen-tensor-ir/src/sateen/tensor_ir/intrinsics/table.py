@@ -1,4 +1,4 @@
-"""All instructions that ship, by name: what a text of loop IR may name, and worker processes know."""
+"""All instructions of sateen, by name. Texts of loop IR may name them, and worker processes know them."""
 
 from __future__ import annotations
 

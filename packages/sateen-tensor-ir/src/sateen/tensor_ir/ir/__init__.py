@@ -1,4 +1,4 @@
-"""Loop IR: expressions, statements, buffers, functions, and what walks them. What siblings use of it is listed here."""
+"""Loop IR: expressions, statements, buffers, functions, and their walkers. This is the face for siblings."""
 
 from sateen.tensor_ir.ir.access import read_by, written_by
 from sateen.tensor_ir.ir.buffer import Buffer, Load, Scope

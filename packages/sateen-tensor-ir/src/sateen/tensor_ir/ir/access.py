@@ -1,4 +1,4 @@
-"""Which buffers a node itself reads and writes, without those of the nodes beneath it."""
+"""The buffers that a node itself reads and writes, without those of the nodes beneath it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def written_by(node: Node) -> tuple[Buffer, ...]:
 
 
 def all_read(*nodes: Node) -> set[Buffer]:
-    """The buffers that the nodes, or something beneath them, may read."""
+    """The buffers that the nodes, or nodes beneath them, may read."""
     return _all(_READ, nodes)
 
 
 def all_written(*nodes: Node) -> set[Buffer]:
-    """The buffers that the nodes, or something beneath them, may write."""
+    """The buffers that the nodes, or nodes beneath them, may write."""
     return _all(_WRITTEN, nodes)
 
 

@@ -16,7 +16,7 @@ from sateen.tensor_ir.ir.expr import Const, Expr, as_expr, const, element_type, 
 
 
 class Scope(Enum):
-    """Where a buffer lives, by rank: the threads that share it grow with the rank."""
+    """The scope of a buffer. With higher rank more threads share it."""
 
     REGISTER = "register"
     LOCAL = "local"
@@ -29,7 +29,7 @@ class Scope(Enum):
 
     @staticmethod
     def of(value: Scope | str, where: str) -> Scope:
-        """The scope of that name, asked for by `where`. Raises ScheduleError for any other name."""
+        """The scope of that name, for the caller `where`. Raises ScheduleError for any other name."""
         try:
             return Scope(value)
         except ValueError:
@@ -45,8 +45,8 @@ class Buffer:
     """Memory of `shape` elements of `dtype`; element (i, j, …) is at offset Σ index·stride.
 
     `strides` are in elements (None: compact row-major). `alignment` of the first element is in bytes. A buffer with
-    `data` is constant: its loads fold where their indices are constant. `device` is where the memory is; None: with
-    the code that uses it.
+    `data` is constant: its loads fold if their indices are constant. `device` is the device of the memory; None: that
+    of the code that uses it.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Buffer:
 
     @property
     def on_device(self) -> Device | None:
-        """The device in whose memory it is, None where that is the memory of the code's own processor."""
+        """The device of its memory; None for the memory of the code's own processor."""
         return None if self.device is None or self.device.kind is DeviceKind.CPU else self.device
 
     def stride_exprs(self) -> tuple[Expr, ...]:
@@ -90,7 +90,7 @@ class Buffer:
         return total
 
     def span_bytes(self) -> Expr:
-        """The bytes from the first element to the end of the last one; 0 where there are none."""
+        """The bytes from the first element to the end of the last one; 0 without elements."""
         last: Expr = const(1)
         some: Expr = const(1)
         for extent, stride in zip(self.shape, self.stride_exprs(), strict=True):
@@ -98,7 +98,7 @@ class Buffer:
         return last * some * self.dtype.bytes
 
     def size(self) -> int | None:
-        """The number of elements that storage must hold, or None where an extent is symbolic."""
+        """The number of elements that storage must hold; None if an extent is symbolic."""
         if not self.shape:
             return 1
         last = self.offset(tuple(extent - 1 for extent in self.shape))
@@ -115,7 +115,8 @@ class Load(Expr):
 
 
 def shape_of(shape: Any) -> tuple[Expr, ...]:
-    """A shape given as one extent or a sequence of them, as expressions. Raises ExpressionError on anything else."""
+    """A shape, given as one extent or a sequence of extents, as expressions. Raises ExpressionError for anything
+    else."""
     extents = shape if isinstance(shape, (tuple, list)) else (shape,)
     result = tuple(as_expr(extent) for extent in extents)
     for extent in result:
@@ -136,11 +137,10 @@ def decl_buffer(
 ) -> Buffer:
     """A buffer to be bound to an argument or an extern operand: shape and strides in elements, alignment in bytes.
 
-    `device` is where its memory is, None where the code runs. An argument on "cpu()" of code for another device is
-    copied there, and back if it is an output.
-    Raises ArgumentError for a device that does not exist, ScheduleError for such a scope, and ExpressionError for a
-    shape or strides that are no integers, strides of another number than the shape's, and an alignment that is no power
-    of two.
+    `device` is the device of its memory, None that of the code. An argument on "cpu()" of code for another device is
+    copied there, and back if it is an output. Raises ArgumentError for an unknown device, ScheduleError for an unknown
+    scope, and ExpressionError for a shape or strides that are not integers, for another number of strides than of
+    extents, and for an alignment that is no power of two.
     """
     extents = shape_of(shape)
     steps = None if strides is None else shape_of(strides)

@@ -1,4 +1,4 @@
-"""What conditions and indices choose: conjunctions, selections, a branch by its number, an element by its subscript."""
+"""Choices by conditions and indices: conjunctions, selections, a branch by its number, an element by its subscript."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def conjuncts(condition: Expr) -> Iterator[Expr]:
 
 
 def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
-    """`then` where `condition` holds, else `otherwise`, both of one type; only the chosen one's loads are performed.
+    """`then` if `condition` holds, otherwise `otherwise`, both of one type; only the chosen one's loads are performed.
 
-    Raises ExpressionError for unlike types, and for a condition that is none or that Python has decided.
+    Raises ExpressionError for different types, and for a value that is no condition or that Python has decided.
     """
     condition = as_condition(condition, "select")
     then, otherwise = of_one_type(then, otherwise, "select")
@@ -63,7 +63,8 @@ def select(condition: Operand, then: Operand, otherwise: Operand) -> Expr:
 
 
 def piecewise(branches: Sequence[Any], index: Operand) -> Expr:
-    """`branches[index]`. Raises ExpressionError on no branch, unlike types, an index of no integer or out of range."""
+    """`branches[index]`. Raises ExpressionError if there is no branch, for different types, and for an index that is no
+    integer or out of range."""
     if not branches:
         raise ExpressionError("piecewise expects at least one branch, found none")
     bodies = [as_expr(b) for b in branches]
@@ -86,8 +87,8 @@ def piecewise(branches: Sequence[Any], index: Operand) -> Expr:
 def subscript(e: Expr) -> Expr:
     """An integer as the index of an element: data is converted.
 
-    Of a sum of data and an index the data alone is, so that lanes and loops still step through the elements. The two
-    differ where the sum leaves int64, and there neither is within an extent.
+    In a sum of data and an index only the data is converted, so that lanes and loops still step through the elements.
+    The two ways differ only if the sum exceeds int64, and then neither is within an extent.
     """
     index: Expr = const(0)
     is_negated = False

@@ -21,7 +21,7 @@ from sateen.tensor_ir.ir.stmt import Stmt
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A line of work of a device, which it does in order; what is in different lines it does in any order."""
+    """A queue of a device, whose work is done in order; work in different queues is done in any order."""
 
     device: Device
     number: int = 0
@@ -32,10 +32,11 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Launch(Stmt):
-    """Put a kernel into a queue: a grid of so many blocks along x, y and z, each of so many threads.
+    """Put a kernel into a queue.
 
-    Each argument is a buffer and the byte offset in it at which the kernel's own begins, then come scalars of type
-    index. Raises LoweringError for another number of offsets, and for a grid or a block that has not three extents.
+    `grid` has the number of blocks along x, y and z, `block` the number of threads in each. Each argument is a buffer
+    and the byte offset at which the kernel's own buffer begins; scalars of type index follow. Raises LoweringError for
+    another number of offsets, and for a grid or a block without three extents.
     """
 
     kernel: str
@@ -76,7 +77,7 @@ class Copy(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Wait(Stmt):
-    """The host waits until all that is in `queue` is done. With `by`, what comes into that queue from now on waits."""
+    """The host waits until all work in `queue` is done. With `by`, later work in that queue waits instead."""
 
     queue: Queue
     by: Queue | None = None

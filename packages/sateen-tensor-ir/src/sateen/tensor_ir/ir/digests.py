@@ -29,7 +29,8 @@ from sateen.tensor_ir.ir.visit import Node, children, unknown
 
 
 def digest(function: Function) -> str:
-    """SHA-256, in hexadecimal, over all but names; variables and buffers count by the order of their first use.
+    """SHA-256, in hexadecimal, over everything except names; variables and buffers count by the order of their first
+    use.
 
     A shared expression is visited once, so that the time does not grow with the size of its tree.
     """
@@ -48,7 +49,7 @@ class _Writer:
         return self.numbers.setdefault(item, len(self.numbers))
 
     def buffer(self, b: Buffer) -> str:
-        """Everything about a buffer but its name, at its first use; then its number."""
+        """Everything about a buffer except its name at its first use, then only its number."""
         if b in self.numbers:
             return f"b{self.numbers[b]}"
         own = self.number(b)
@@ -68,11 +69,12 @@ class _Writer:
         return self.hashed(node)
 
     def hashed(self, node: Node) -> str:
-        """Of one length however deep the node: a repr inside a repr doubles its backslashes at each level."""
+        """A digest of constant length for nodes of any depth: a repr inside a repr doubles its backslashes at each
+        level."""
         return hashlib.sha256(repr((*self.facts(node), *map(self.node, children(node)))).encode()).hexdigest()
 
     def facts(self, node: Node) -> Iterator[str]:
-        """What distinguishes a node beyond its children."""
+        """The fields that distinguish a node besides its children."""
         yield type(node).__name__
         match node:
             case ex.Const():

@@ -1,4 +1,4 @@
-"""Structural equality of loop IR: the same program, whatever its names and spans."""
+"""Structural equality of loop IR: the same program, with any names and spans."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ Node = Function | Stmt | Expr
 
 
 def structural_equal(a: Node, b: Node) -> bool:
-    """Whether `a` and `b` are the same but for names, spans and the identity of what they bind."""
+    """Whether `a` and `b` are the same except for names, spans and the identity of the variables and buffers that they
+    bind."""
     return why_different(a, b) is None
 
 
 def why_different(a: Node, b: Node) -> str | None:
-    """The first difference as `place: one against other`, or None. What neither binds must be the same object."""
+    """The first difference as `place: one against other`, or None. Free variables and buffers must be the same
+    objects."""
     comparison = _Comparison()
     try:
         comparison.compare(a, b, type(a).__name__)
@@ -53,7 +55,7 @@ class _Comparison:
         self.claimed.add(b)
 
     def compare(self, a: Any, b: Any, place: str) -> None:
-        """Raise _Different where `a` and `b` differ."""
+        """Raise _Different if `a` and `b` differ."""
         if isinstance(a, Seq) or isinstance(b, Seq):
             self.compare_many(_statements(a), _statements(b), f"{place}.body")
         elif isinstance(a, Var) and isinstance(b, Var):
@@ -95,7 +97,7 @@ class _Comparison:
         self.equal.add((id(a), id(b)))
 
     def bind_buffers(self, a: Buffer, b: Buffer, place: str) -> None:
-        """Two buffers that are declared here, of one type."""
+        """Bind two buffers of one type that are declared here."""
         self.bind(a, b, place)
         for name in ("dtype", "scope", "alignment", "device", "shape", "strides"):
             self.compare(getattr(a, name), getattr(b, name), f"{place}.{name}")

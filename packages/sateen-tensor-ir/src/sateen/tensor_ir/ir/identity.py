@@ -1,4 +1,4 @@
-"""Nodes as themselves, where `==` would build a comparison: whether one is among others, and at which place."""
+"""Identity of nodes, where `==` would build a comparison: whether one is among others, and its position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sateen.tensor_ir.ir.expr import Expr
 
 
 def is_among(e: Expr, nodes: Iterable[Expr]) -> bool:
-    """Whether `e` itself is one of `nodes`, where `in` would compare values."""
+    """Whether `e` itself is one of `nodes`; `in` would compare values."""
     return any(e is node for node in nodes)
 
 
@@ -18,5 +18,5 @@ def same_nodes(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
 
 
 def position(e: Expr, nodes: Iterable[Expr]) -> int:
-    """The place of `e` itself in `nodes`, which hold it."""
+    """The position of `e` itself in `nodes`, which must contain it."""
     return next(i for i, node in enumerate(nodes) if e is node)

@@ -1,4 +1,5 @@
-"""What loop IR and its interpreter know of the instruction of an `Intrinsic`; `intrinsics` makes them, with code."""
+"""The view that loop IR and its interpreter have of the instruction in an `Intrinsic`; `intrinsics` defines
+instructions, with code."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ class Instruction(Protocol):
 
     @property
     def name(self) -> str:
-        """As errors and the text form call it."""
+        """The name in errors and in the text form."""
 
     @property
     def inputs(self) -> Sequence[Any]:
@@ -31,7 +32,7 @@ class Instruction(Protocol):
         """The shape of an operand."""
 
     def evaluate(self, arrays: Mapping[Any, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        """The outputs by definition, of an array for each input."""
+        """The outputs by definition, from an array for each input."""
 
 
 InstructionType = TypeVar("InstructionType", bound=Instruction)

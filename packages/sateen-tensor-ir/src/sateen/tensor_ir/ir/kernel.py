@@ -1,4 +1,4 @@
-"""Kernels: what the threads of a device execute."""
+"""Kernels, which the threads of a device execute."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sateen.tensor_ir.ir.visit import walk
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """A body that each thread executes, with no loop over threads left in it.
+    """A body that each thread executes, without loops over threads.
 
     `buffers` are in global memory, in the order of the arguments; `scalars` follow them. `axes` are the variables of
     the hardware axes. `grid` counts blocks and may depend on scalars, `block` counts the threads of one: x, y, z.
@@ -45,7 +45,7 @@ class Kernel:
 
     @property
     def function(self) -> Function:
-        """The kernel as a function, in whose loops over blocks and threads each does what the body says."""
+        """The kernel as a function with loops over blocks and threads around the body."""
         body = self.body
         extents = dict(zip(THREAD_TAGS, (*self.grid, *map(ex.const, self.block)), strict=True))
         for tag in reversed(THREAD_TAGS):

@@ -45,7 +45,7 @@ from sateen.tensor_ir.ir.types import FLOAT32, INDEX
 
 
 class ParseError(SateenError):
-    """Text that is no loop IR. The message gives line and column, what was expected and what was found."""
+    """Text that is not loop IR. The message gives line and column, what was expected and what was found."""
 
 
 def parse_function(text: str, intrinsics: Mapping[str, Instruction] | None = None) -> Function:
@@ -59,7 +59,7 @@ def parse_stmt(
     names: Mapping[str, Var | Buffer] | None = None,
     intrinsics: Mapping[str, Instruction] | None = None,
 ) -> Stmt:
-    """The statement of this text, where `names` says what its free names are. Raises ParseError."""
+    """The statement of this text; `names` gives the meaning of its free names. Raises ParseError."""
     parser = _Parser(text, names or {}, intrinsics or {})
     statement = parser.block(0)
     parser.end_of_text()
@@ -67,7 +67,7 @@ def parse_stmt(
 
 
 def parse_expr(text: str, names: Mapping[str, Var | Buffer] | None = None) -> Expr:
-    """The expression of this text, where `names` says what its free names are. Raises ParseError."""
+    """The expression of this text; `names` gives the meaning of its free names. Raises ParseError."""
     parser = _Parser(text, names or {}, {})
     if parser.accept("given"):
         parser.given()

@@ -6,9 +6,9 @@
       for i in [0, 64):
         acc[i, 0] = acc[i, 0] + A[i, 0] * scale[0]
 
-A constant's data are its bytes in base64. What a `let` or an `allocate` holds for is the rest of the block, or the
-indented lines beneath it where the block goes on after them. A longer expression that a statement has in several
-places is written once, in a line before it, and reading that line gives one expression in several places again:
+A constant's data is its bytes in base64. The scope of a `let` or an `allocate` is the rest of the block, or the
+indented lines beneath it if the block continues after them. A longer expression that occurs several times in a
+statement is written once, in a line before it; parsing that line gives one shared expression again:
 
     given term = round(x[i] / scale[0])
     y[i] = select(term < 0.0f, 0.0f, term)
@@ -57,7 +57,7 @@ RESERVED = frozenset(
         "unrolled", "vectorized", "while",
     }
 )  # fmt: skip
-"""Words of the text form, which are no names. Those of work for devices may be: a name follows them in a statement."""
+"""Words of the text form, which can't be names. Words for work of devices can: a name follows them in a statement."""
 
 _PRECEDENCE: dict[type[Expr], int] = {
     ex.Or: 1, ex.And: 2, ex.Not: 3,
@@ -67,7 +67,7 @@ _PRECEDENCE: dict[type[Expr], int] = {
 
 
 LONGEST_REPEATED = 16
-"""Nodes of an expression that is written in each of its places; a longer one is named."""
+"""The most nodes of a repeated expression that is written at each place; a longer one gets a name."""
 
 
 class Names:
@@ -87,7 +87,7 @@ class Names:
         return name
 
     def new(self, plain: str) -> str:
-        """A name that nothing has."""
+        """A new name."""
         name = plain
         while name in self._taken:
             self._numbers[plain] += 1
@@ -124,7 +124,7 @@ def format_function(f: Function) -> str:
 
 
 def _role(is_output: bool, is_aliased: bool) -> str:
-    """How a parameter is marked: `inout` is an aliased output, which may overlap what is aliased as well."""
+    """The mark of a parameter: `inout` is an aliased output, which may overlap other aliased parameters."""
     return ("inout " if is_output else "aliased ") if is_aliased else "out " if is_output else ""
 
 
@@ -135,7 +135,7 @@ class _Printer:
         """The names of expressions that the statement has in several places."""
 
     def name_repeated(self, expressions: Iterable[Expr]) -> Iterator[str]:
-        """Definitions of what these expressions have in several places, in order; forgets earlier ones."""
+        """Definitions of the repeated parts of these expressions, in order; forgets earlier ones."""
         self.terms = {}
         for e in _repeated(expressions):
             definition = self.expr(e)
@@ -205,7 +205,7 @@ class _Printer:
         return f"{e.dtype}({e.value!r})" if e.dtype != FLOAT32 else f"{e.value!r}f"
 
     def lines(self, s: Stmt, depth: int, last: bool = True) -> Iterator[str]:
-        """The lines of a statement; `last` where nothing follows it in its block."""
+        """The lines of a statement; `last` if nothing follows it in its block."""
         pad = "  " * depth
         for definition in self.name_repeated(e for e in children(s) if isinstance(e, Expr)):
             yield f"{pad}given {definition}"
@@ -271,13 +271,13 @@ class _Printer:
                 raise unknown(s, "the printer")
 
     def region(self, region: Region) -> str:
-        """`A[i, 0:16]`: an index where the extent is 1, else the first one and the extent behind a colon."""
+        """`A[i, 0:16]`: an index if the extent is 1, otherwise the first index and, after a colon, the extent."""
         parts = zip(region.indices, region.extents, strict=True)
         places = ", ".join(self.expr(i) if extent == 1 else f"{self.expr(i)}:{extent}" for i, extent in parts)
         return f"{self.names.of(region.buffer)}[{places}]"
 
     def domain(self, s: For) -> str:
-        """[first, end) where those are literals or the loop starts at 0, else [0, extent) + start."""
+        """[first, end) if those are literals or the loop starts at 0, otherwise [0, extent) + start."""
         if ex.is_const(s.start, 0):
             return f"[0, {self.expr(s.extent)})"
         if isinstance(s.start, ex.Const) and isinstance(s.extent, ex.Const):
@@ -286,7 +286,7 @@ class _Printer:
 
 
 def _repeated(expressions: Iterable[Expr]) -> list[Expr]:
-    """The longer nodes that are in several places beneath `expressions`, each behind those that it contains."""
+    """The longer nodes that occur several times beneath `expressions`, each after those that it contains."""
     roots = list(expressions)
     uses = Counter(roots)
     beneath: dict[Expr, list[Expr]] = {}

@@ -1,4 +1,4 @@
-"""Where in the user's program something was made."""
+"""Places in the user's program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where in the user's program a node was made."""
+    """The place in the user's program that made a node."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""Statements of loop IR: what the schedule has turned a computation into.
+"""Statements of loop IR: a computation after scheduling.
 
     s = For(var, start, extent, kind, s) | If(e, s, s?) | While(e, s) | Let(var, e, s) | Allocate(buffer, s)
       | Store(buffer, e..., value) | Evaluate(e) | Invoke(callee, buffer+offset...) | Intrinsic(instruction, region...)
@@ -23,7 +23,7 @@ from sateen.tensor_ir.ir.span import Span
 
 
 class LoopKind(Enum):
-    """How the iterations of a loop are executed."""
+    """The way in which the iterations of a loop are executed."""
 
     SERIAL = "for"
     PARALLEL = "parallel"
@@ -35,7 +35,7 @@ class LoopKind(Enum):
 BLOCKS = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 """The hardware axes over blocks of threads."""
 THREADS = ("threadIdx.x", "threadIdx.y", "threadIdx.z")
-"""Those over the threads of a block."""
+"""The hardware axes over the threads of a block."""
 THREAD_TAGS = (*BLOCKS, *THREADS)
 
 
@@ -59,7 +59,7 @@ class Stmt:
 class For(Stmt):
     """`body` for `var` in [start, start + extent). `thread` names the hardware axis of a THREAD loop.
 
-    `pragmas` are (key, value) pairs for passes and code generators: `partition` asks for the loop to be cut where
+    `pragmas` are (key, value) pairs for passes and code generators: `partition` requests to cut the loop where
     conditions in it change.
     """
 
@@ -100,7 +100,7 @@ class Let(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Allocate(Stmt):
-    """`body` with `buffer` in existence; its elements are undefined at first."""
+    """`body` with storage for `buffer`, whose elements are undefined at first."""
 
     buffer: Buffer
     body: Stmt
@@ -131,7 +131,7 @@ class Evaluate(Stmt):
 class Invoke(Stmt):
     """A call of another kernel, compiled apart, by the name of its function; the kernel's failure ends this function.
 
-    Each argument is a buffer and the byte offset in it at which the kernel's own begins. Raises LoweringError for
+    Each argument is a buffer and the byte offset at which the kernel's own buffer begins. Raises LoweringError for
     another number of offsets.
     """
 
@@ -153,7 +153,7 @@ class Invoke(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
-    """A block of a buffer: the indices of its first element, and how many it has along each dimension."""
+    """A block of a buffer: the indices of its first element, and its extents."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -164,9 +164,9 @@ class Region:
 class Intrinsic(Stmt, Generic[InstructionType]):
     """An instruction on regions of buffers: reads all of its inputs, then writes its outputs.
 
-    `buffers` are those of the outputs, then those of the inputs. `indices` and `extents` are the ones of their regions,
-    one behind the other. A region has the elements of its operand in order: its extents other than 1 are the operand's.
-    Raises LoweringError for another number of buffers, indices or extents.
+    `buffers` are those of the outputs, then those of the inputs. `indices` and `extents` are those of their regions,
+    concatenated. A region has the elements of its operand in order: its extents other than 1 are the operand's. Raises
+    LoweringError for another number of buffers, indices or extents.
     """
 
     instruction: InstructionType
@@ -207,7 +207,7 @@ class Intrinsic(Stmt, Generic[InstructionType]):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Timestamp(Stmt):
-    """buffer[index] = the processor's clock: ticks of a constant rate, of which only differences mean something.
+    """buffer[index] = the processor's clock: ticks at a constant rate, of which only differences are meaningful.
 
     The buffer is a vector of int64.
     """
@@ -259,7 +259,7 @@ def intrinsic(
 
 
 def sequence(*statements: Stmt) -> Stmt:
-    """The statements in order, flattened; a single one stands for itself."""
+    """The statements in order, flattened; a single one stays as it is."""
     flat: list[Stmt] = []
     for statement in statements:
         flat.extend(statement.body if isinstance(statement, Seq) else (statement,))
@@ -267,9 +267,9 @@ def sequence(*statements: Stmt) -> Stmt:
 
 
 def lets(statement: Stmt) -> tuple[list[Let], Stmt]:
-    """The lets that a statement begins with, each directly in the one before, and what is in the last.
+    """The lets at the beginning of a statement, each directly in the one before, and the body of the last.
 
-    Deep expressions are cut into very many, so that whoever visits lets takes them by this and doesn't recurse.
+    Deep expressions are cut into very many lets, so visitors use this function instead of recursion.
     """
     chain: list[Let] = []
     while isinstance(statement, Let):
@@ -279,17 +279,17 @@ def lets(statement: Stmt) -> tuple[list[Let], Stmt]:
 
 
 DENORMALS = ("keep", "flush")
-"""What may become of subnormal numbers."""
+"""The choices for subnormal numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function:
     """A kernel: a body over parameters.
 
-    `parameters` are the buffers in the order of the public arguments; symbolic extents in their shapes are bound
-    from the arguments. `outputs` are those that the body writes. `aliased` parameters may overlap each other, so they
-    are emitted without `noalias`. `denormals`, one of DENORMALS, says what becomes of subnormal numbers in all that the
-    public function runs: with flush they may count as zeros (docs/semantics.md, 4.10).
+    `parameters` are the buffers in the order of the public arguments; symbolic extents in their shapes are bound from
+    the arguments. `outputs` are those that the body writes. `aliased` parameters may overlap each other, so they are
+    emitted without `noalias`. `denormals`, one of DENORMALS, says how everything that the public function runs treats
+    subnormal numbers: with flush they may count as zeros (docs/semantics.md, 4.10).
     """
 
     name: str

@@ -1,6 +1,5 @@
-"""What only a definition over tensors holds: reads of their elements, and reductions.
-
-What a tensor is, te says: loop IR knows its name.
+"""Nodes that only definitions over tensors contain: reads of their elements, and reductions. te defines tensors; loop
+IR knows only their names.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from sateen.tensor_ir.ir.span import Span
 
 
 class Named(Protocol):
-    """What has a name."""
+    """Anything with a name."""
 
     @property
     def name(self) -> str:
@@ -49,7 +48,7 @@ class Combiner:
 class Reduce(Expr):
     """Output `output` of reducing `sources` (a tuple of equal length for tuple reductions) over `axes`.
 
-    Where `where` is false the term is absent: it is neither loaded nor combined.
+    If `where` is false the term is absent: it is neither loaded nor combined.
     """
 
     combiner: Combiner

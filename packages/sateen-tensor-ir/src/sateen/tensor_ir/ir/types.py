@@ -1,8 +1,8 @@
-"""The types of expressions: those of elements of memory, and `index` of what counts.
+"""The types of expressions: those of elements in memory, and `index`.
 
-No element of memory is an index: loop variables, extents, subscripts, and arithmetic on them are. An index does not
-overflow, where an int64 of data wraps (docs/semantics.md, 2), so the two are types of their own: an index becomes data
-as int64, and data becomes an index, by a conversion that is a node.
+Loop variables, extents, subscripts and arithmetic on them are indices; elements of memory never are. An index does not
+overflow, while an int64 of data wraps (docs/semantics.md, 2), so the two are different types: an index becomes data as
+int64, and data becomes an index, by a conversion that is a node.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from sateen.runtime.dtype import DType, TypeCode
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IndexType(DType):
-    """A signed integer that programs don't let overflow; `bits` is the most that a target computes it in."""
+    """A signed integer that programs must not let overflow; `bits` is the largest width in which a target computes
+    it."""
 
     def __str__(self) -> str:
         return "index"
 
 
 INDEX = IndexType(TypeCode.INT, 64)
-"""Of loop variables, extents and subscripts."""
+"""The type of loop variables, extents and subscripts."""
 INT64 = DType.of("int64")
 FLOAT32 = DType.of("float32")
 BOOL = DType.of("bool")

@@ -1,4 +1,5 @@
-"""Checks between passes that a function of loop IR is well formed: scopes, types, and what each loop kind demands."""
+"""Checks between passes that a function of loop IR is well formed: scopes, types, and the rules of each kind of
+loop."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ from sateen.tensor_ir.ir.visit import children, free_vars, operands_first, unkno
 
 
 def verify(function: Function, after: str | None = None, scalars: Iterable[Var] = ()) -> None:
-    """Raise LoweringError where `function` is malformed, naming the pass `after` which it was found and the line.
-    `scalars` are given to it beside its parameters.
+    """Raise LoweringError if `function` is malformed; the error names the pass `after` which it was found and the line.
+    `scalars` are variables of the function besides its parameters.
 
     Every variable is bound once, and before its use; a buffer is used under its Allocate, or is a parameter or
     constant; indices are as many as dimensions, of type index, which elements and what

@@ -1,6 +1,6 @@
 """Traversal of expressions and statements, derived once per class from the fields of the nodes.
 
-A `Rewriter` rebuilds bottom-up and returns the same object where nothing changed. Rules are methods named after the
+A `Rewriter` rebuilds bottom-up and returns the same object if nothing changed. Rules are methods named after the
 node class (`def rewrite_Add(self, e)`), found through a table that is built once per rewriter class; a rule decides
 itself whether to descend, with `self.descend(node)`.
 """
@@ -63,7 +63,7 @@ def _layout(kind: type[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, bool], .
 
 
 def unknown(node: Node, walker: str) -> LoweringError:
-    """What a walker raises for a node of a class that it has no rule for."""
+    """The error of a walker for a node of a class without a rule."""
     remedy = "; lower the schedule first" if isinstance(node, (Read, Reduce)) else ""
     return LoweringError(f"{walker} has no rule for {type(node).__name__}{remedy}")
 
@@ -80,7 +80,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every node beneath `node` and itself, in pre-order, without recursion; a node that is shared is visited once."""
+    """`node` and every node beneath it, in pre-order, without recursion; a shared node is visited once."""
     stack = [node]
     seen: set[Node] = set()
     while stack:
@@ -138,9 +138,10 @@ def _rules(kind: type[Any]) -> dict[type, str]:
 
 
 def operands_first(e: Expr, done: Container[int]) -> Iterator[Expr]:
-    """The nodes beneath `e` and itself, operands before what reads them, without recursion.
+    """`e` and the nodes beneath it, operands before their readers, without recursion.
 
-    Nodes whose id is in `done` are left out with all beneath them. The caller adds a node to `done` when it gets it.
+    Nodes whose id is in `done` are left out, with all nodes beneath them. The caller adds a node to `done` when it gets
+    it.
     """
     stack = [(e, False)]
     while stack:
@@ -156,7 +157,7 @@ def operands_first(e: Expr, done: Container[int]) -> Iterator[Expr]:
 
 
 def with_values(chain: Sequence[Let], values: Sequence[Expr], body: Stmt) -> Stmt:
-    """`body` within lets of these values; the same object where nothing changed."""
+    """`body` within lets of these values; the same object if nothing changed."""
     for let, value in zip(reversed(chain), reversed(values), strict=True):
         body = let if value is let.value and body is let.body else Let(let.var, value, body, let.span)
     return body
@@ -171,7 +172,7 @@ class Rewriter:
         return getattr(self, rule)(node) if rule is not None else self.descend(node)
 
     def descend(self, node: D) -> D:
-        """`node` with its children rewritten. Its class stays, but for arithmetic that folds."""
+        """`node` with its children rewritten. Its class stays, except for arithmetic that folds."""
         return map_children(node, self.rewrite)
 
     def rewrite_Let(self, s: Let) -> Stmt:
@@ -188,9 +189,9 @@ class StatementRewriter(Rewriter):
 
 
 class SharingRewriter(Rewriter):
-    """A rewriter whose rules depend on the node alone: an expression that is used twice is rewritten once.
+    """A rewriter whose rules depend only on the node: an expression that is used twice is rewritten once.
 
-    Operands are rewritten before what reads them, so that an expression may be nested however deep.
+    Operands are rewritten before their readers, so that expressions may be nested to any depth.
     """
 
     def __init__(self) -> None:
@@ -220,7 +221,7 @@ def substitute(node: N, values: Mapping[Var, Expr]) -> N:
 
 
 def rename_bound(statement: Stmt) -> Stmt:
-    """A copy in which every loop and let binds a fresh variable: needed where a statement is used twice."""
+    """A copy in which every loop and let binds a new variable, for a statement that is used twice."""
     renamed: dict[Var, Expr] = {}
     for node in walk(statement):
         if isinstance(node, (For, Let)):

@@ -20,10 +20,10 @@ def link(
     soname: str = "libsateen.so",
     imports: _Mapping[str, str] | None = None,
 ) -> bytes:
-    """The library that holds `object_code` and defines `exports`: by our own linker where it serves, by lld elsewhere.
+    """The library that holds `object_code` and defines `exports`: by our own linker where possible, otherwise by lld.
 
-    `imports` maps what it may leave undefined to the library that defines it: unless given, to the triple's C library.
-    LinkError where the object or triple is refused, an export is missing, or lld is needed and not installed.
+    `imports` maps symbols that may stay undefined to the libraries that define them; by default the triple's C library.
+    LinkError if the object or triple is refused, an export is missing, or lld is needed and not installed.
     """
     if imports is None:
         imports = MUSL if "musl" in triple else C_LIBRARY

@@ -1,8 +1,8 @@
 """Links relocatable objects into an ELF64 shared object for x86-64 or AArch64 Linux.
 
 The library binds its own symbols to itself, defines only the exports and needs only the C library's calls that it uses.
-All dynamic relocations are applied when it is loaded; code and constants are then read-only, and nothing that can be
-written can be executed. Equal arguments give equal bytes.
+All dynamic relocations are applied when it is loaded; code and constants are then read-only, and writable memory is
+never executable. Equal arguments give equal bytes.
 """
 
 import os
@@ -44,10 +44,11 @@ C_LIBRARY: Mapping[str, str] = MappingProxyType(
     | dict.fromkeys(("pthread_create", "pthread_join", "pthread_setaffinity_np"), "libpthread.so.0")
     | dict.fromkeys((name + suffix for name in _LIBM.split() for suffix in ("", "f")), "libm.so.6")
 )
-"""What a library may import, and from where: calls of the C library on Linux. glibc kept threads apart until 2.34."""
+"""The symbols that a library may import, with their libraries: calls of the C library on Linux. glibc had a separate
+library for threads until 2.34."""
 
 MUSL: Mapping[str, str] = MappingProxyType(dict.fromkeys(C_LIBRARY, "libc.so"))
-"""The same of musl, which is one library."""
+"""The same for musl, which is one library."""
 
 _STB_GLOBAL = 1
 
@@ -60,9 +61,9 @@ def link_shared(
 ) -> bytes:
     """The shared object named `soname` that holds one or more objects and defines `exports`, for their machine.
 
-    `imports` maps each symbol that the objects may leave undefined to the library that defines it. LinkError where an
-    object is malformed, was not compiled as position-independent code, uses a relocation or section that this linker
-    does not know, lacks an export, or leaves another symbol undefined.
+    `imports` maps each symbol that the objects may leave undefined to the library that defines it. LinkError if an
+    object is malformed, was not compiled as position-independent code, uses an unknown relocation or section, lacks an
+    export, or leaves another symbol undefined.
     """
     if not soname or "\0" in soname:
         raise LinkError(f"expected a name for the library, found {soname!r}")
@@ -116,7 +117,7 @@ class _Library:
             self.places[section] = output, start
 
     def collect_references(self) -> None:
-        """Find which symbols are imported, and which take an entry of .got, a stub of .plt or a dynamic relocation."""
+        """Find the imported symbols, and those that need an entry of .got, a stub of .plt or a dynamic relocation."""
         for section, relocation, rule in self._relocations():
             symbol = relocation.symbol
             self._check_reference(section, symbol, rule)
@@ -214,7 +215,7 @@ class _Library:
             plt.data[offset : offset + len(stub)] = stub
 
     def _add_dynamic(self, place: int, symbol: Symbol, addend: int, import_type: int) -> None:
-        """Have the loader write the address of `symbol` plus `addend` to `place`."""
+        """Let the loader write the address of `symbol` plus `addend` to `place`."""
         if symbol.section is None:
             entry = self.imports[symbol.name], place, import_type, addend
         else:
@@ -234,7 +235,7 @@ class _Library:
         return output.address + start + symbol.value
 
     def fill_dynamic_sections(self) -> None:
-        """Write what the dynamic loader reads: symbols and their hash table, relocations, and where these are."""
+        """Write the data of the dynamic loader: symbols and their hash table, relocations, and their places."""
         self.image[".dynsym"].data[:] = b"".join(self._dynamic_symbols())
         self.image[".hash"].data[:] = _hash_table(("", *self.imports, *self.exports))
         self.image[".rela.dyn"].data[:] = b"".join(
@@ -283,7 +284,7 @@ def _list(names: Iterable[str]) -> str:
 
 
 def _constructor_priority(section: Section) -> int:
-    """The number in `.init_array.NUMBER`: lower ones stand first. A section without one stands last."""
+    """The number in `.init_array.NUMBER`: lower ones come first. A section without a number comes last."""
     number = section.name.rpartition(".")[2]
     is_array = section.type in (SHT_INIT_ARRAY, SHT_FINI_ARRAY)
     return int(number) if is_array and number.isascii() and number.isdigit() else 1 << 16

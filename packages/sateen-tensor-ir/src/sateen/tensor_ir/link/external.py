@@ -1,7 +1,7 @@
 """Links through LLVM's lld for the formats and machines that the ELF writer of this package leaves out.
 
-lld comes with extra `cross` (ziglang carries it) or with the system. What may be left undefined is the same as in
-`link_shared`, and the linker is told so; its arguments stand in the error of a link that fails.
+lld comes with extra `cross` (ziglang carries it) or with the system. As in `link_shared`, only the given symbols may
+stay undefined. The error of a failed link contains the linker's arguments.
 """
 
 import shlex
@@ -30,8 +30,8 @@ def link_with_lld(
     """The shared library (ELF, PE, Mach-O or WebAssembly, by `triple`) of one or more objects, defining `exports`.
 
     `imports` maps each symbol that may stay undefined to the ELF library that defines it; WebAssembly imports such a
-    symbol from module `env`, and a PE library can't import any. LinkError where the system of the triple is not known,
-    no lld is found, or it refuses the object.
+    symbol from module `env`, and a PE library can't import any. LinkError if the system of the triple is unknown, no
+    lld is found, or it refuses the object.
     """
     with TemporaryDirectory(prefix="sateen-link-") as folder:
         work = Path(folder)
@@ -55,12 +55,12 @@ def link_with_lld(
 
 
 def _inputs(work: Path) -> list[str]:
-    """The objects to link, by name within the folder that the linker runs in."""
+    """The objects to link, by name within the linker's folder."""
     return sorted(path.name for path in work.glob("input*.o"))
 
 
 def _link_elf(work: Path, triple: str, exports: Sequence[str], soname: str, imports: Mapping[str, str]) -> None:
-    """Each imported library is stood in for by a stub that defines the same names, so that all others are refused."""
+    """A stub with the same names replaces each imported library, so that all other names are refused."""
     stubs = []
     for library in dict.fromkeys(imports.values()):
         names = [name for name, owner in imports.items() if owner == library]
@@ -104,7 +104,7 @@ def _run(work: Path, triple: str, tool: str, arguments: list[str]) -> None:
 
 
 def _linker(tool: str, triple: str) -> list[str]:
-    """The command that runs `tool`: that of the ziglang package first, whose version the extra pins."""
+    """The command that runs `tool`: preferably that of the ziglang package, whose version the extra pins."""
     if tool != "ld64.lld" and find_spec("ziglang"):
         return isolated("ziglang", [tool])
     if path := shutil.which(tool):

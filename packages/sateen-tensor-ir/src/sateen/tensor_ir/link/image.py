@@ -1,7 +1,7 @@
 """The sections of an ELF64 shared object: their layout in memory and in the file, and the file's bytes.
 
 Segments (read-only, code, read-only once relocated, variable) follow each other in the file without gaps and start on
-pages of their own in memory. Source: System V ABI, chapters 4 and 5.
+separate pages in memory. Source: System V ABI, chapters 4 and 5.
 """
 
 import struct
@@ -49,7 +49,7 @@ class Output:
     offset: int = 0
 
     def reserve(self, size: int, alignment: int) -> int:
-        """Make room for `size` aligned bytes and return their offset; LinkError where the section grows past 1 GiB."""
+        """Make room for `size` aligned bytes and return their offset; LinkError if the section grows past 1 GiB."""
         start = align(self.size, alignment)
         if start + size > _LARGEST_SECTION:
             raise LinkError(f"section {self.name} would take {start + size} bytes, more than {_LARGEST_SECTION}")

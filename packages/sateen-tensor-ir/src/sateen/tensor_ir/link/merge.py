@@ -1,4 +1,4 @@
-"""Several relocatable objects as one: what one leaves undefined and another defines is bound."""
+"""Merges several relocatable objects: a symbol that one leaves undefined and another defines is bound."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from sateen.tensor_ir.link.object_file import STB_LOCAL, ObjectFile, Symbol
 
 
 def merge_objects(objects: Sequence[ObjectFile]) -> ObjectFile:
-    """The union of the objects. Raises LinkError for unlike machines, or a global symbol that two of them define."""
+    """The union of the objects. Raises LinkError for different machines, or a global symbol that two of them define."""
     if len(objects) == 1:
         return objects[0]
     defined: dict[str, Symbol] = {}

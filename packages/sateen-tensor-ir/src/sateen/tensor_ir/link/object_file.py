@@ -1,7 +1,7 @@
 """Reads one ELF64 relocatable object, trusting nothing in it.
 
 The layout is that of the System V ABI, chapters 4 and 5. Every offset, size and index is checked before use, and the
-contents of sections may not overlap, so that a hostile file of n bytes costs memory and time of order n.
+contents of sections may not overlap, so that a hostile file of n bytes takes O(n) memory and time.
 """
 
 import struct
@@ -27,7 +27,7 @@ _SHN_UNDEF, _SHN_LORESERVE, _SHN_COMMON = 0, 0xFF00, 0xFFF2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """One section; `data` is empty where the section occupies no space in the file (.bss)."""
+    """One section; `data` is empty if the section occupies no space in the file (.bss)."""
 
     name: str
     type: int
@@ -45,7 +45,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Symbol:
-    """A name for `section` + `value`; `section` is None where the object leaves it undefined."""
+    """A name for `section` + `value`; `section` is None if the object leaves it undefined."""
 
     name: str
     binding: int
@@ -75,7 +75,7 @@ class ObjectFile:
 
 
 def read_object(content: bytes) -> ObjectFile:
-    """The object in `content`; LinkError where it is not a well-formed little-endian ELF64 relocatable."""
+    """The object in `content`; LinkError if it is not a well-formed little-endian ELF64 relocatable."""
     view = memoryview(content)
     if content[:4] != b"\x7fELF":
         raise LinkError(f"expected an ELF object, found {len(content)} bytes that begin with {content[:4]!r}")

@@ -1,4 +1,4 @@
-"""How much code the loops that are written out become: unrolled ones statement by statement, vectors lane by lane."""
+"""Bounds the code of expanded loops: unrolled ones statement by statement, vectors lane by lane."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sateen.tensor_ir.ir.stmt import For, Function, LoopKind, Stmt, lets
 from sateen.tensor_ir.ir.visit import children, walk
 
 MOST_STATEMENTS = 65_536
-"""Beyond it the compiler works for minutes on one function."""
+"""The most statements of a function after unrolling; beyond it LLVM takes minutes."""
 
 MOST_LANES = 4_096
-"""LLVM ends the process on vectors some times as long."""
+"""The most lanes of a vector; LLVM ends the process on vectors a few times as long."""
 
 
 def check_expansion(function: Function) -> Function:
-    """The function as it is. Raises CodegenError, naming the loops, where it is too long once they are written out."""
+    """The function as it is. Raises CodegenError, which names the loops, if it is too long after expansion."""
     loops = [s for s in walk(function.body) if isinstance(s, For)]
     for loop in loops:
         if loop.kind is LoopKind.VECTORIZED and _iterations(loop) > MOST_LANES:

@@ -1,4 +1,4 @@
-"""Rules about a whole schedule: what no primitive can see on its own, since a later one may change it."""
+"""Rules about a whole schedule, which no primitive can check by itself, since a later one may change the loops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sateen.tensor_ir.te.tensor import reads
 
 
 def check_legality(plans: Plans, analyzer: Analyzer) -> None:
-    """Raise ScheduleError, naming stage and loop, where the planned loops would change the result."""
+    """Raise ScheduleError, which names stage and loop, if the planned loops would change the result."""
     for stage in plans:
         _check_vectorized_hosts(stage)
         _check_shifted_tails(stage)
@@ -36,7 +36,7 @@ def _check_vectorized_hosts(stage: Stage) -> None:
 
 
 def _check_shifted_tails(stage: Stage) -> None:
-    """Elements of the overlap are computed twice, so a state that terms are added to must not outlive a tile."""
+    """Elements of the overlap are computed twice, so the state of a reduction must not outlive a tile."""
     reduces = [i for i, leaf in enumerate(stage.leaves) if leaf.kind is AxisKind.REDUCE]
     if not reduces:
         return
@@ -71,7 +71,7 @@ def _loops_of(stage: Stage, axis: IterVar) -> Iterator[IterVar]:
 
 
 def _check_prefetches(plans: Plans, stage: Stage) -> None:
-    """What is read ahead must exist before the loop that asks for it, in memory."""
+    """A prefetched tensor must exist in memory before the loop that prefetches it."""
     for request in stage.prefetches:
         where = f"prefetch in stage {stage.name!r}, axis {request.axis.name!r}"
         moved = stage.attach is not None and request.axis in stage.attach[0].blocks
@@ -117,7 +117,7 @@ def _check_blocks(plans: Plans, stage: Stage, analyzer: Analyzer) -> None:
 
 
 def _check_block_tails(plan: StagePlan, owner: Stage, where: str, analyzer: Analyzer) -> None:
-    """What the consumer stores of a tile is all of the owner's region that is in the tensor."""
+    """The consumer must store the whole part of the owner's region that is in the tensor."""
     assert owner.attach is not None
     stage = plan.stage
     inside = set(stage.leaves[position(owner.attach[1], stage.leaves) + 1 :])

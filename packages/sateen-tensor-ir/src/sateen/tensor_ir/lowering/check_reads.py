@@ -1,4 +1,4 @@
-"""Every read is within what it reads: by definition of the computation, and where a rounded-up tail computes more."""
+"""Checks that every read is within its tensor: in the definition of the computation, and in rounded-up tails."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sateen.tensor_ir.schedule.schedule import Schedule
 from sateen.tensor_ir.te.tensor import Operation, Tensor
 
 Guarded = tuple[Read[Tensor], tuple[Expr, ...]]
-"""A read, and the conditions under which it is performed."""
+"""A read, and the conditions that guard it."""
 
 
 def check_definitions(schedule: Schedule) -> None:
     """Raise ScheduleError for a read that some point of its computation's domain performs out of bounds.
 
-    Judged are reads that no condition guards, at indices linear in the axes, along dimensions where the end that the
-    index reaches is a known distance from the tensor's; so every refusal is right, but not every fault is found.
+    It checks unguarded reads at indices linear in the axes, along dimensions in which the distance between the last
+    index and the end of the tensor is known. So every refusal is right, but not every fault is found.
     """
     for stage in schedule.stages:
         _check_definition(stage.op)
@@ -50,7 +50,7 @@ def _check_definition(op: Operation) -> None:
 
 
 def _reached(analyzer: Analyzer, index: Expr, *, highest: bool) -> Linear | None:
-    """The greatest or least value of an index over the axes in it; None where it is not linear in them."""
+    """The greatest or least value of an index over its axes; None if it is not linear in them."""
     form = analyzer.form(index)
     total = constant(form.constant)
     for atom, coefficient in form.terms.items():
@@ -64,7 +64,7 @@ def _reached(analyzer: Analyzer, index: Expr, *, highest: bool) -> Linear | None
 
 
 def check_overhangs(plans: Plans, schedule: Schedule, analyzer: Analyzer) -> None:
-    """Raise ScheduleError where a rounded-up tail would read what is not there, or not computed."""
+    """Raise ScheduleError if a rounded-up tail would read elements that do not exist or are not computed."""
     for plan in plans.values():
         if plan.rounded:
             _check_overhang(plan, plans, schedule, analyzer)
@@ -109,11 +109,11 @@ def _holds(analyzer: Analyzer, form: Linear, known: list[Expr]) -> bool:
 
 
 OF_DATA = ex.const(True)
-"""Stands for conditions that say nothing of indices."""
+"""Stands for conditions on data, which say nothing about indices."""
 
 
 def guarded_reads(e: Expr) -> Iterator[Guarded]:
-    """Every read in `e` with the conditions under which it is performed; a shared node counts once per conditions."""
+    """Every read in `e` with its guards; a shared node counts once per set of conditions."""
     pending: list[tuple[Expr, tuple[Expr, ...]]] = [(e, ())]
     seen: set[tuple[Expr, tuple[Expr, ...]]] = set()
     while pending:
@@ -128,14 +128,14 @@ def guarded_reads(e: Expr) -> Iterator[Guarded]:
 
 
 def _joined(conditions: tuple[Expr, ...], more: Iterable[Expr]) -> tuple[Expr, ...]:
-    """Conditions that hold together; one stands for all that say nothing of indices, so that values that share their
-    operands are not visited once for every way through what they choose by."""
+    """The conjunction of conditions. One value stands for all conditions on data, so that shared operands are not
+    visited once for every combination of choices."""
     told = [c if isinstance(c, ex.Compare) and c.a.dtype == INDEX else OF_DATA for c in more]
     return (*conditions, *(c for c in dict.fromkeys(told) if c is not OF_DATA or OF_DATA not in set(conditions)))
 
 
 def _operands(e: Expr) -> Iterator[tuple[Expr, Iterable[Expr]]]:
-    """The operands of a node, and what holds where each is evaluated."""
+    """The operands of a node, with the conditions under which each is evaluated."""
     match e:
         case ex.Select():
             yield e.condition, ()

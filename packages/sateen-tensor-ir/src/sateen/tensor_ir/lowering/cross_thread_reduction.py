@@ -10,7 +10,7 @@
         B[i] = partial[0]
 
 The result means the same when thread loops run one iteration after the other; `insert_barriers` makes it safe for
-threads. Serial reduce loops outside of the bound ones move into the threads. Sums are reassociated.
+threads. Serial reduce loops outside the bound ones move into the threads. Sums are reassociated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _stores(state: State, values: Sequence[Expr], span: Span | None) -> Stmt:
 
 
 class CrossThreadReduction:
-    """One reduction: `shares` is where a thread's loops reduce to, `combine` makes them the whole."""
+    """One reduction: Each thread reduces into its `shares`; `combine` joins them to the result."""
 
     def __init__(
         self,
@@ -88,8 +88,8 @@ class CrossThreadReduction:
     def combine(self, loops: Stmt, results: State) -> tuple[Stmt, Stmt]:
         """The reduction from the loops that reduce one thread's terms into `shares`, and the stores to `results`.
 
-        The second statement is to follow the first; both within `allocated`. Raises ScheduleError where the terms
-        depend on an outer loop of the same threads, whose iterations then don't run at the same time.
+        The second statement must follow the first, both within `allocated`. Raises ScheduleError if the terms depend on
+        an outer loop of the same threads, whose iterations then don't run at the same time.
         """
         for var in self.conflicting:
             if var in set(walk(loops)) or any(var in set(walk(i)) for _, indices in results for i in indices):

@@ -1,4 +1,4 @@
-"""Cut expressions that are nested deeply into parts, so that what comes after can visit each by recursion."""
+"""Cut deeply nested expressions into parts, so that later passes can visit each by recursion."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sateen.tensor_ir.ir.stmt import For, If, Let, Stmt, While, lets
 from sateen.tensor_ir.ir.visit import StatementRewriter, children, map_children, operands_first, walk
 
 DEEPEST = 128
-"""Operations within each other that stay as they are."""
+"""The most nested operations of an expression that stays as it is."""
 
 PIECE = 100
-"""Operations within each other in a part that is cut off."""
+"""The number of nested operations in a part that is cut off."""
 
 Part = tuple[Var, Expr]
 
@@ -29,8 +29,8 @@ def cut_expressions(statement: Stmt, analyzer: Analyzer) -> Stmt:
 
         C[i] = f(f(... f(A[i])))      =>      let part = f(... f(A[i]));  C[i] = f(... f(part))
 
-    An operand that is evaluated only where it is chosen stays there, unless all its loads are in bounds. Raises
-    LoweringError where such operands are too deep themselves, and so for the condition of a `while`.
+    An operand that is evaluated only if it is chosen stays there, unless all its loads are in bounds. Raises
+    LoweringError if such an operand, or the condition of a `while`, is too deep itself.
     """
     return _Cutter(analyzer).rewrite(statement)
 
@@ -74,7 +74,7 @@ class _Cutter(StatementRewriter):
         return s if unchanged else _within_lets(parts, new)
 
     def _cut(self, roots: Sequence[Expr], parts: list[Part], *, movable: bool) -> dict[int, Expr]:
-        """What roots that are too deep become, by their ids; what is cut off is added to `parts`."""
+        """The new roots of those that are too deep, by id; the parts that are cut off are added to `parts`."""
         if all(_is_small(root) for root in roots):
             return {}
         heights: dict[int, int] = {}
@@ -112,12 +112,12 @@ class _Cutter(StatementRewriter):
         return True
 
     def _is_natural(self, form: Linear) -> bool:
-        """Whether it is at least 0, by its range or by a condition around the statement."""
+        """Whether an index is at least 0, by its range or by a condition around the statement."""
         return any((low := self.analyzer.lower(form - slack)) is not None and low >= 0 for slack in (ZERO, *self.known))
 
 
 def _is_small(root: Expr) -> bool:
-    """Whether there are too few nodes for it to be deep."""
+    """Whether an expression has too few nodes to be deep."""
     return sum(1 for _ in islice(walk(root), DEEPEST + 1)) <= DEEPEST
 
 
@@ -126,7 +126,7 @@ def _operands(e: Expr) -> list[Expr]:
 
 
 def _measured(root: Expr, heights: dict[int, int]) -> list[Expr]:
-    """The nodes beneath a root that `heights` does not hold yet, operands first; it gets how many are within each."""
+    """The nodes beneath a root that are not in `heights` yet, operands first; adds their heights."""
     nodes = []
     for e in operands_first(root, heights):
         heights[id(e)] = 1 + max((heights[id(c)] for c in _operands(e)), default=0)
@@ -135,7 +135,7 @@ def _measured(root: Expr, heights: dict[int, int]) -> list[Expr]:
 
 
 def _always_evaluated(roots: Sequence[Expr]) -> set[int]:
-    """The ids of nodes that evaluating the roots evaluates, whatever is chosen."""
+    """The ids of nodes that are evaluated with the roots for any choices."""
     pending = list(roots)
     found: set[int] = set()
     while pending:

@@ -1,8 +1,8 @@
 """Rewriting of named calls, such as exp(x) or a user's mish(x), into native calls and arithmetic.
 
-Each name has rules, functions from the call to an expression; what that expression calls is rewritten in turn. Those
-that ship are the formulas of `tensor_ir.functions`. Code generators implement native functions, the C library's by
-`libm.<name>`, and what they say to keep.
+Each name has rules, functions from the call to an expression; calls in that expression are rewritten in turn. The
+default rules are the formulas of `tensor_ir.functions`. Code generators implement native functions, those of the C
+library as `libm.<name>`, and the functions that they keep.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from sateen.tensor_ir.ir.visit import N, SharingRewriter, map_children
 from sateen.tensor_ir.lowering.cut_expressions import cut_expressions
 
 Rule = Callable[[Call], Expr | None]
-"""From a call to what it stands for, of the same type; None where the rule does not serve the call's type."""
+"""From a call to an expression of the same type; None if the rule does not support the call's type."""
 
 
 def is_native(name: str) -> bool:
-    """Whether every code generator implements the call: a native function, or one of the C library."""
+    """Whether every code generator implements the call: a native function, or a function of the C library."""
     return bool(library_function(name)) or (name in FUNCTIONS and FUNCTIONS[name].is_native)
 
 
@@ -35,22 +35,22 @@ class IntrinsicRules:
     rules: Mapping[str, tuple[Rule, ...]]
 
     def with_rule(self, name: str, rule: Rule) -> IntrinsicRules:
-        """These rules and `rule`, which is asked first for calls of `name`.
+        """These rules and `rule`, which is tried first for calls of `name`.
 
-        Raises CodegenError where `name` is native, as no rule is asked for it.
+        Raises CodegenError if `name` is native, since native calls have no rules.
         """
         if is_native(name):
             raise CodegenError(f"expected the name of a call that needs a rule, found '{name}', which is native")
         return IntrinsicRules({**self.rules, name: (rule, *self.rules.get(name, ()))})
 
     def unchanged(self, functions: Iterable[MathFunction]) -> frozenset[str]:
-        """The names of those that have the rules that ship and no others, so that a spelling can stand for them."""
+        """The names that have only the default rules, so that an emitter may use its own spelling."""
         return frozenset(f.name for f in functions if self.rules.get(f.name) == DEFAULT_RULES.rules.get(f.name))
 
     def expand(self, e: Call) -> Expr:
-        """What the first rule that serves the call gives.
+        """The result of the first rule that supports the call.
 
-        Raises CodegenError where none serves it, or where the result has another type than the call.
+        Raises CodegenError if there is none, or if the result has another type than the call.
         """
         for rule in self.rules.get(e.name, ()):
             result = rule(e)
@@ -72,11 +72,10 @@ def expand_calls(statement: Stmt, rules: IntrinsicRules = DEFAULT_RULES, keep: f
 
         y[i] = sigmoid(x[i])   →   y[i] = select(x[i] < 0, d, 1) / (1 + d)   with d for the expansion of exp(-|x[i]|)
 
-    Expressions that this makes too deep are cut. One that is used several times stays one object (a graph, no tree), so
-    passes that follow must remember what they have visited. A call as a statement of its own is for effect and stays;
-    its operands are rewritten.
-    Raises CodegenError on a call that no rule serves or that expands into itself, and on operands of other types than a
-    function takes.
+    Expressions that become too deep are cut. An expression that is used several times stays one object (a graph, no
+    tree), so later passes must remember visited nodes. A call as a statement is for effect and stays; its operands are
+    rewritten. Raises CodegenError for a call that no rule supports or that expands into itself, and for operands of
+    other types than a function takes.
     """
     return cut_expressions(_Lowering(rules, keep).rewrite(statement), Analyzer())
 
@@ -108,7 +107,7 @@ class _Lowering(SharingRewriter):
         return result
 
     def _check_types(self, e: Call) -> None:
-        """A call that no rule is asked for has the types that its function takes."""
+        """Check that a call without rules has the types that its function takes."""
         function = function_of(e.name)
         if function is not None:
             try:

@@ -36,10 +36,10 @@ def lower(
 
     `buffers` declares storage other than compact row-major for some arguments. Arguments in `aliased` may overlap each
     other, so an output can take the place of an input; the computation must then read each element before that element
-    is overwritten. Intermediate tensors among the arguments are written to the caller's memory too; placeholders that
-    nothing reads are allowed. `observe` is given the name of each pass, the function before it and the one after it.
-    Raises ScheduleError where a primitive would change the result, or an argument is
-    missing, of another computation, given twice, of another shape than its buffer, or not computed as a whole.
+    is overwritten. Intermediate tensors among the arguments are written to the caller's memory, too; placeholders that
+    nothing reads are allowed. `observe` gets the name of each pass, the function before it and the function after it.
+    Raises ScheduleError if a primitive would change the result, or if an argument is missing, of another computation,
+    given twice, of another shape than its buffer, or not computed as a whole.
     """
     if not isinstance(schedule, Schedule):
         raise ScheduleError(f"lower expects a schedule, found {type(schedule).__name__}{_advice(schedule)}")
@@ -67,7 +67,7 @@ def lower(
 
 
 def _advice(given: object) -> str:
-    """What to do about something that is no schedule."""
+    """The hint for a value that is no schedule."""
     if isinstance(given, (Tensor, Operation)):
         return f"; te.create_schedule({given.name}) makes one"
     if isinstance(given, (str, Path)):
@@ -127,7 +127,7 @@ def _parameters(
 
 
 def _reason_inside(stage: Stage) -> str:
-    """Why a stage can't write to memory of the caller; empty where it can."""
+    """Why a stage can't write to memory of the caller; '' if it can."""
     if stage.inlined:
         return "is inlined"
     if stage.attach is not None:
@@ -140,7 +140,7 @@ def _reason_inside(stage: Stage) -> str:
 
 
 def _check_buffer(tensor: Tensor, buffer: Buffer) -> None:
-    """The storage declared for an argument holds its elements, no others."""
+    """Check that the storage declared for an argument holds exactly its elements."""
     analyzer = Analyzer()
     same_shape = len(buffer.shape) == tensor.ndim and all(
         analyzer.form(held).same(analyzer.form(needed)) for held, needed in zip(buffer.shape, tensor.shape, strict=True)

@@ -1,4 +1,4 @@
-"""Which indices fit into fewer bits than 64 (docs/semantics.md, 2.5)."""
+"""Finds indices that fit into fewer bits than 64 (docs/semantics.md, 2.5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from sateen.tensor_ir.lowering.split_host_device import DeviceProgram
 
 
 def shorten_indices(program: DeviceProgram, bits: int) -> DeviceProgram:
-    """Let the kernels whose indices are known to fit into `bits` signed bits compute them there, the others in 64."""
+    """Let kernels whose indices are known to fit into `bits` signed bits compute them in that width, the others in 64
+    bits."""
     kernels = tuple(replace(k, index_bits=bits) if _kernel_fits(k, bits) else k for k in program.kernels)
     return replace(program, kernels=kernels)
 
@@ -30,11 +31,10 @@ def _kernel_fits(kernel: Kernel, bits: int) -> bool:
 
 
 def indices_fit(statement: Stmt, analyzer: Analyzer, bits: int) -> bool:
-    """Whether all that a statement computes of indices is known to be within `bits` signed bits.
+    """Whether all index values of a statement are known to fit into `bits` signed bits: all expressions of type index,
+    the ends of loops, and the offsets of elements with their partial sums.
 
-    These are all expressions of type index, the ends of loops, and the offsets of elements with what they are summed
-    from. `analyzer` has the ranges of the variables that the statement doesn't bind; without one there is no answer but
-    no.
+    `analyzer` has the ranges of the variables that the statement doesn't bind; if a range is missing, the answer is no.
     """
     return _Widths(analyzer, bits).fits(statement)
 

@@ -1,4 +1,4 @@
-"""Reads of inlined stages become what those stages compute."""
+"""Replaces reads of inlined stages by their computations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sateen.tensor_ir.te.tensor import Tensor
 
 
 class Inliner(SharingRewriter):
-    """`inlined(e)` is `e` over the tensors that its schedule computes, in time linear in the stages it passes through.
+    """`inlined(e)` is `e` without reads of inlined stages, in time linear in the inlined stages.
 
         B[i] = f(A[i]);  C[i] = B[i] + B[i]     s[B].compute_inline()
         C[i] = x + x                            where both x are one node, f(A[i])
@@ -39,7 +39,7 @@ class Inliner(SharingRewriter):
         return self.rewrite(self._body(e)) if self.schedule[e.tensor].inlined else self.descend(e)
 
     def _body(self, read: Read[Tensor]) -> Expr:
-        """What an inlined stage computes at the indices of a read."""
+        """The body of an inlined stage at the indices of a read."""
         key = (read.tensor, read.indices)
         if key not in self._bodies:
             stage = self.schedule[read.tensor]

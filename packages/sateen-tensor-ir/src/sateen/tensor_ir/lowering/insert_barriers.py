@@ -1,7 +1,7 @@
 """Make threads wait for each other where one uses shared memory that another has used.
 
-Before this pass a loop bound to threads means what a plain loop means, so its iterations are independent of each other.
-What two different thread loops do to one buffer is not: there the threads have to wait in between.
+Before this pass a loop bound to threads has the meaning of a plain loop, so its iterations are independent of each
+other. The accesses of two different thread loops to one buffer are not: there the threads must wait in between.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from sateen.tensor_ir.ir.visit import Rewriter, children, walk
 
 
 def insert_barriers(statement: Stmt) -> Stmt:
-    """A barrier before what conflicts with an access to shared memory since the last barrier.
+    """Put a barrier before each access that conflicts with another access to shared memory since the last barrier.
 
         thread threadIdx.x t in [0, 8): S[t] = A[t]
         thread threadIdx.x u in [0, 8): B[u] = S[7 - u]
         =>  a `barrier shared` between the two
 
     Two accesses conflict if one is a store and they are not in the same iteration of a thread loop along every
-    threadIdx. The back edge of a loop counts as well: what the next iteration overwrites has to have been read. A store
-    that only meets itself there is no conflict, since a stage computes each element once. Barriers are put as far out
-    as the conflict allows. Raises LoweringError where one would be needed in a place that not all threads reach.
+    threadIdx. The back edge of a loop counts as well: elements must have been read before the next iteration overwrites
+    them. A store does not conflict with itself there, since a stage computes each element once. Barriers are put as far
+    out as the conflict allows. Raises LoweringError if one would be needed in a place that not all threads reach.
     """
     return _Kernels().rewrite(statement)
 
@@ -54,7 +54,7 @@ class _Kernels(Rewriter):
 def thread_extents(kernel: Stmt) -> dict[str, int]:
     """The number of threads along each threadIdx axis: the largest extent of the loops bound to it.
 
-    Raises LoweringError on an extent that is not constant.
+    Raises LoweringError for an extent that is not constant.
     """
     extents: dict[str, int] = {}
     for loop in walk(kernel):
@@ -80,7 +80,7 @@ class _Access:
     loops: tuple[For | None, ...]
 
     def after(self, loop: For) -> _Access:
-        """The access as it is seen once that loop has ended."""
+        """The access after the end of that loop."""
         return replace(self, loops=tuple(None if mine is loop else mine for mine in self.loops))
 
     def conflicts(self, other: _Access) -> bool:
@@ -107,7 +107,7 @@ class _Kernel:
         """Why not all threads are here, if so."""
 
     def visit(self, s: Stmt) -> Stmt:
-        """The statement with its barriers; `pending` moves on to what is pending after it."""
+        """The statement with its barriers; updates `pending` to the accesses that are pending after it."""
         match s:
             case Seq():
                 return sequence(*map(self.visit, s.body))
@@ -141,7 +141,7 @@ class _Kernel:
         return sequence(*barrier, inside)
 
     def _before(self, accesses: frozenset[_Access]) -> tuple[Stmt, ...]:
-        """The barrier that is needed before these accesses, if one is."""
+        """The barrier that these accesses need before them, if any."""
         conflicting = [a for a in accesses if any(a.conflicts(earlier) for earlier in self.pending)]
         if not conflicting:
             return ()
@@ -170,7 +170,7 @@ class _Kernel:
         return replace(s, body=body)
 
     def _loop(self, s: For | While, controls: Sequence[Expr], what: str) -> Stmt:
-        """A loop: what is pending at its end is pending at its start."""
+        """A loop: accesses pending at its end are also pending at its start."""
         uneven = any(map(self._varies, controls))
         if uneven and isinstance(s, For):
             self.varying.add(s.var)

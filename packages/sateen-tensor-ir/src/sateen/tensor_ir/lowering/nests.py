@@ -67,7 +67,7 @@ class _Builder:
         return self.allocated(roots, body)
 
     def allocated(self, plans: Sequence[StagePlan], body: Stmt) -> Stmt:
-        """`body` with storage for the stages computed in it that are no arguments."""
+        """`body` with storage for the stages computed in it, except arguments."""
         for plan in reversed(plans):
             for tensor in plan.stage.outputs:
                 if tensor not in self.arguments:
@@ -75,7 +75,7 @@ class _Builder:
         return body
 
     def index(self, tensor: Tensor, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Where an element is in the tensor's buffer, whose origin is the base of its region."""
+        """The index of an element in the tensor's buffer, whose origin is the base of its region."""
         plan = self.plans.get(self.schedule[tensor])
         if plan is None or not plan.base:
             return tuple(map(self.analyzer.simplify, indices))
@@ -108,7 +108,7 @@ class _ReadsToLoads(SharingRewriter):
 
 
 class _Rebind(SharingRewriter):
-    """What is done to one buffer is done to another."""
+    """Replaces one buffer by another."""
 
     def __init__(self, mapping: Mapping[Buffer, Buffer]) -> None:
         super().__init__()
@@ -231,10 +231,10 @@ class _Nest:
         return For(var, ex.const(0), extent, kind, body, thread, stage.pragmas.get(leaf, ()), leaf.span)
 
     def _with_attached(self, leaf: IterVar, body: Stmt) -> Stmt:
-        """`body` behind the stages computed at the loop, under the guards that are decided there.
+        """`body` after the stages computed at the loop, under the guards that are decided there.
 
-        So what no point of the iteration needs is not computed. Guards that threads of a block decide differently stay
-        inside, since the threads may compute those stages together.
+        So elements that no point of the iteration needs are not computed. Guards that threads of a block decide
+        differently stay inside, since the threads may compute those stages together.
         """
         plans = [p for p in self.builder.plans.values() if p.stage.is_attached_at(self.stage, leaf)]
         if not plans:

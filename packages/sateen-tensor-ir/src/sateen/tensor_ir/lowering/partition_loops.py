@@ -63,7 +63,8 @@ class _Partitioner(StatementRewriter):
         return sequence(*before, loop(low, high + 1, copy=False), *after)
 
     def _always_true(self, var: Var, body: Stmt) -> tuple[int, int] | None:
-        """The values of `var` for which all conditions on it hold, whatever the loops inside; None without any."""
+        """The values of `var` for which all conditions on it hold for all values of inner loops; None if there are no
+        conditions."""
         inner = [n for n in walk(body) if isinstance(n, For) and isinstance(n.extent, ex.Const)]
         for n in inner:
             self.analyzer.bind(n.var, n.start, n.extent)
@@ -90,7 +91,8 @@ class _Partitioner(StatementRewriter):
 
 
 def _conditions(body: Stmt) -> list[Expr]:
-    """The terms of all conditions in a statement, and for bounds of loops that a constant is the least or greatest."""
+    """The terms of all conditions in a statement, and for bounds of loops the condition that the constant in a `min` or
+    `max` is the result."""
     tests = [n.condition for n in walk(body) if isinstance(n, (If, ex.Select))]
     terms = [term for test in tests for term in conjuncts(test)]
     ends = [end for n in walk(body) if isinstance(n, For) for e in (n.start, n.extent) for end in walk(e)]

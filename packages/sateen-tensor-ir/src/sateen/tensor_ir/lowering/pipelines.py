@@ -1,6 +1,6 @@
-"""What loop IR goes through, in order: the nest of a schedule, then what an emitter of a kind of target is given.
+"""The passes of loop IR in order: those for the nest of a schedule, then those for each kind of target.
 
-Nothing else rewrites code: an emitter writes the text of what its pipeline gives.
+Nothing else rewrites code: an emitter writes the text of its pipeline's result.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PASSES: tuple[Pass, ...] = (
     tighten_loops,
     simplify,
 )
-"""What a nest goes through, in order; the verifier runs after each that changes it."""
+"""The passes for a nest, in order; the verifier runs after each that changes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What becomes of calls: the rules that rewrite them, and the names that the emitter has a spelling of."""
+    """The treatment of calls: the rules that rewrite them, and the names that the emitter spells."""
 
     rules: IntrinsicRules
     kept: frozenset[str]
@@ -48,7 +48,7 @@ class Calls:
 
 FunctionPass = Callable[[Function, Calls], Function]
 Observer = Callable[[str, Function, Function], None]
-"""Is given the name of a pass, the function before it and the function after it."""
+"""Gets the name of a pass, the function before it and the function after it."""
 Program = TypeVar("Program", HostProgram, DeviceProgram)
 
 
@@ -60,7 +60,7 @@ class Pipeline(Generic[Program]):
     split: Callable[[Function], Program]
 
     def run(self, function: Function, calls: Calls, observe: Observer | None = None) -> Program:
-        """What the emitter is given for a function. Raises CodegenError and LoweringError as the passes do."""
+        """The emitter's input for a function. Raises CodegenError and LoweringError as the passes do."""
         for name, transform in self.passes:
             before, function = function, transform(function, calls)
             if observe is not None:
@@ -69,7 +69,7 @@ class Pipeline(Generic[Program]):
 
 
 DEVICE_INDEX_BITS = 32
-"""Bits of the indices of a kernel where they suffice: processors of graphics are made for these."""
+"""The bits of a kernel's indices if they suffice: graphics processors are made for this width."""
 
 
 def _expand(function: Function, calls: Calls) -> Function:

@@ -1,4 +1,4 @@
-"""Languages without words for the mode of floating point refuse functions that want another one."""
+"""Languages that can't set the floating-point mode refuse functions that need another mode."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sateen.tensor_ir.ir.stmt import Function
 
 
 def refuse_flushing(function: Function) -> Function:
-    """The function as it is. Raises CodegenError for denormals to be flushed, which C and OpenCL C can't ask for."""
+    """The function as it is. Raises CodegenError for denormals to flush, which C and OpenCL C can't express."""
     if function.denormals == "flush":
         raise CodegenError(
             f"{function.name}: expected denormals to be kept, found denormals flush, which targets of kind llvm can do"

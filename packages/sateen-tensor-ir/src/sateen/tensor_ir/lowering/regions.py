@@ -1,6 +1,5 @@
-"""Region inference: which part of every tensor its consumers need, and so the extent of every loop.
-
-docs/design/regions.md tells the rules. Stages are visited consumers first. A stage at root computes its whole domain. A
+"""Region inference: the part of every tensor that its consumers need, and so the extent of every loop.
+docs/design/regions.md has the rules. Stages are visited consumers first. A stage at root computes its whole domain. A
 stage computed at a loop computes, per dimension, a base (an expression of the loops around that point) and an extent
 (constant over those loops) that cover every read inside.
 """
@@ -29,7 +28,7 @@ from sateen.tensor_ir.te.tensor import reads
 
 @dataclass(slots=True, eq=False)
 class StagePlan:
-    """What lowering knows of a stage.
+    """The plan of lowering for a stage.
 
     `base` and `extent` give the region per data axis; `value` writes each axis over the loops, relative to the base;
     `loops` are the extents of the leaves; `guards` are the conditions under which a point of the loop nest belongs to
@@ -55,7 +54,7 @@ Plans = dict[Stage, StagePlan]
 
 
 def infer_regions(schedule: Schedule, analyzer: Analyzer) -> Plans:
-    """A plan for each stage that is computed on its own, producers first; binds the range of every loop."""
+    """A plan for each stage that is not inlined, producers first; binds the range of every loop."""
     inliner = Inliner(schedule)
     for size in {v for s in schedule.stages for t in s.outputs for e in t.shape for v in walk(e) if isinstance(v, Var)}:
         analyzer.bind_form(size, constant(0), None)
@@ -148,7 +147,7 @@ def _shared_by_threads(stage: Stage, host: Stage, leaf: IterVar) -> bool:
 
 
 def _union(analyzer: Analyzer, a: Linear, b: Linear, *, lower: bool) -> Linear:
-    """A bound for both forms: the one that is provably further out, or one moved out by how far they may differ."""
+    """A bound for both forms: the one that is provably further out, or one moved out by their largest difference."""
     least, most = analyzer.interval(b - a)
     if lower:
         if least is None:
@@ -187,7 +186,7 @@ class RegionOf:
         self.loops: dict[Var, Expr] = {leaf: extent for plan in plans.values() for leaf, extent in plan.loops.items()}
 
     def __call__(self, index: Expr) -> tuple[Linear, Linear] | None:
-        """None where the index depends on loaded data, so that any element may be read."""
+        """None if the index depends on loaded data, so that any element may be read."""
         form = self.analyzer.form(index)
         low = high = constant(form.constant)
         for atom, coefficient in form.terms.items():
@@ -236,7 +235,7 @@ class RegionOf:
         return self.analyzer.form(kind(self.analyzer.expr(a), self.analyzer.expr(b)))
 
     def _divided(self, low: Linear, high: Linear, k: int) -> tuple[Linear, Linear]:
-        """Bounds of x // k: exact where low's remainder is known, one more block where it is not."""
+        """Bounds of x // k: exact if low's remainder is known, otherwise with one more block."""
         analyzer = self.analyzer
         first = analyzer.form(analyzer.expr(low) // k)
         last = analyzer.form(analyzer.expr(high) // k)
@@ -263,7 +262,7 @@ class RegionOf:
 
 
 def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
-    """Loop extents from the region, axis values over the loops, and the guards that neither makes superfluous."""
+    """Loop extents from the region, axis values over the loops, and the remaining guards."""
     extent: dict[IterVar, Expr] = {**plan.extent, **{axis: axis.extent for axis in stage.op.reduce_axis}}
     for relation in stage.relations:
         if isinstance(relation, Split):

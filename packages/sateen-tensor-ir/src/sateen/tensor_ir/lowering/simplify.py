@@ -1,4 +1,4 @@
-"""Simplify a statement: indices to normal form, decided conditions and trivial loops away."""
+"""Simplify a statement: put indices into normal form, remove decided conditions and trivial loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def simplify(statement: Stmt, analyzer: Analyzer) -> Stmt:
 
         for i in [0, 4): if i < 4: A[i * 1 + 0] = 1      =>      for i in [0, 4): A[i] = 1
 
-    Guarantees: no loop of one iteration (but for hardware threads) or of none, no condition that is decided.
+    Guarantees: no loop of one iteration (except over hardware threads) or of none, no condition that is decided.
     """
     return _Simplifier(analyzer).rewrite(statement)
 

@@ -1,4 +1,4 @@
-"""Cut a function into kernels, which the threads of a device execute, and what its host does around them."""
+"""Cut a function into kernels, which the threads of a device execute, and the host's work around them."""
 
 from __future__ import annotations
 
@@ -40,25 +40,26 @@ from sateen.tensor_ir.lowering.insert_barriers import thread_extents
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeviceProgram:
-    """What a host does, a function that launches kernels on memory of a device, and these kernels."""
+    """A host's function, which launches kernels on memory of a device, and these kernels."""
 
     host: Function
     kernels: tuple[Kernel, ...]
 
 
 def split_host_device(function: Function, device: Device) -> DeviceProgram:
-    """The kernels of a function, each outermost nest that is bound to threads, and what its host does around them.
+    """The kernels of a function, one for each outermost nest that is bound to threads, and the host's function around
+    them.
 
         allocate T                                          allocate T: … on opencl(0)
         for k: thread blockIdx.x i: T[i] = A[k, i]     =>     for k: launch f_0(A + 0, T + 0, k) grid [n, 1, 1] …
         thread blockIdx.x i: B[i] = T[i]                      launch f_1(T + 0, B + 0) grid [n, 1, 1] …
 
-    All memory is the device's and all work in its queue 0, where it may go on after the host's function has ended.
-    A parameter that is declared to be the host's has a copy on the device: it is copied there before all kernels, and
-    where it is an output back after them, which the host waits for.
-    `insert_barriers` comes before. Inside a kernel, loops bound to one axis are all the same threads: those of fewer
-    iterations than others are guarded. What is stored outside of any loop along an axis is stored by its thread 0.
-    Raises LoweringError for work that is not bound to threads, and for memory whose scope does not fit its use.
+    All memory is the device's and all work in its queue 0, where it may go on after the host's function has ended. A
+    parameter in the host's memory has a copy on the device. It is copied there before all kernels, and an output is
+    copied back after them; the host waits for that. `insert_barriers` comes before. Inside a kernel, loops bound to one
+    axis are all the same threads: those with fewer iterations than others are guarded. Stores outside of any loop along
+    an axis are done by its thread 0. Raises LoweringError for work that is not bound to threads, and for memory whose
+    scope does not fit its use.
     """
     splitter = _Splitter(function, device)
     body = splitter.host(function.body, ())
@@ -236,7 +237,7 @@ class _Binding:
         return body if whole else If(index < s.extent, body, None, s.span)
 
     def _sequence(self, children: Sequence[tuple[Stmt, frozenset[str]]]) -> tuple[Stmt, frozenset[str]]:
-        """Neighbours that the same threads execute stay together."""
+        """Adjacent statements that the same threads execute stay together."""
         runs = [(alone, sequence(*(s for s, _ in run))) for alone, run in groupby(children, key=lambda child: child[1])]
         if len(runs) == 1:
             return runs[0][1], runs[0][0]
@@ -261,7 +262,7 @@ def _guarded(s: Stmt, alone: frozenset[str], axes: Mapping[str, Var]) -> Stmt:
 
 
 def _accessed(s: Stmt) -> Iterator[Buffer]:
-    """The buffers that a statement reads and writes, those of the statements in it left out."""
+    """The buffers that a statement itself reads and writes, without those of inner statements."""
     yield from (*written_by(s), *read_by(s))
     for child in children(s):
         if isinstance(child, Expr):
@@ -269,7 +270,7 @@ def _accessed(s: Stmt) -> Iterator[Buffer]:
 
 
 def _check_scope(buffer: Buffer, allocated: Mapping[Buffer, int], loops: Sequence[For]) -> None:
-    """A thread's own memory holds nothing for other threads, nor that of a block for other blocks."""
+    """Check that threads don't use other threads' own memory, nor blocks that of other blocks."""
     if buffer.scope is Scope.GLOBAL or buffer.data is not None:
         return
     within = loops[allocated.get(buffer, 0) :]

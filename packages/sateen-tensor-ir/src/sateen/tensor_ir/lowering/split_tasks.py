@@ -1,4 +1,4 @@
-"""The tasks of parallel loops: what each thread does once, and the loop over the iterations that it is given."""
+"""The tasks of parallel loops: the work that each thread does once, and the loop over its iterations."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from sateen.tensor_ir.ir.stmt import (
 from sateen.tensor_ir.ir.visit import walk
 
 _STAYS = (Barrier, Timestamp, Invoke, Evaluate, Launch, Copy, Wait)
-"""Statements that do something else than to store."""
+"""Statements with other effects than stores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Invariants:
-    """What to put around a loop: storage, and statements before it."""
+    """The storage and the statements to put around a loop."""
 
     storage: tuple[Allocate, ...] = ()
     statements: tuple[Stmt, ...] = ()
 
     def around(self, loop: For) -> Stmt:
-        """The loop with all that."""
+        """The loop with its invariants around it."""
         result = sequence(*self.statements, loop)
         for allocation in reversed(self.storage):
             result = replace(allocation, body=result)
@@ -44,7 +44,8 @@ class Invariants:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """What a thread runs of a parallel loop: what all iterations compute alike, then those of the loop, a serial one.
+    """The part of a parallel loop that a thread runs: statements that all iterations share, then a serial loop over
+    iterations.
 
     `loop` is over all iterations. An emitter gives it the range of a thread instead.
     """
@@ -62,7 +63,7 @@ class HostProgram:
 
 
 def split_tasks(function: Function) -> HostProgram:
-    """The tasks of a function, one for each parallel loop, those inside of others too.
+    """The tasks of a function, one for each parallel loop, including nested ones.
 
     parallel i: allocate t; t[0] = f; g(i, t[0])   =>   task of i: allocate t; t[0] = f; for i: g(i, t[0])
     """
@@ -74,16 +75,16 @@ def split_tasks(function: Function) -> HostProgram:
 
 
 def without_invariants(loop: For, aliased: Collection[Buffer] = ()) -> tuple[For, Invariants]:
-    """A loop whose body begins with what depends on the iteration, and what to put around it.
+    """A loop whose body begins with statements that depend on the iteration, and the invariants to put around it.
 
     for i:                                allocate t:
       allocate t:                           for k: t[k] = f(k)
         for k: t[k] = f(k)          =>      for i:
         for k: g(i, t[k])                     for k: g(i, t[k])
 
-    Such statements store only to storage of the loop's own, which nothing else stores to, and read nothing that the
-    loop stores; buffers that are `aliased` may lie in the same memory. Only for a loop that has an iteration: what
-    stands before it would be executed for nothing, and might read what is not there.
+    Invariant statements store only to the loop's own storage, to which nothing else stores, and read nothing that the
+    loop stores; `aliased` buffers may share memory. Only for a loop that has an iteration: otherwise the invariants
+    would be executed for nothing, and might read elements that do not exist.
     """
     own: list[Allocate] = []
     body = loop.body

@@ -1,13 +1,13 @@
-"""Where a host function's storage lies while it runs: on the stack of its thread, or in memory that the host gives."""
+"""The storage of a host function: on the stack of its thread, or in memory from the host."""
 
 from __future__ import annotations
 
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 
 STACK_BYTES = 4096
-"""The size, in bytes, of the largest buffer of scope global on the stack: a kernel may have many of them."""
+"""The most bytes of a buffer of scope global on the stack: a kernel may have many of them."""
 PRIVATE_STACK_BYTES = 65536
-"""That of one of a smaller scope, which is in use for a part of a loop."""
+"""The most bytes of a buffer of a smaller scope on the stack; it is in use only for a part of a loop."""
 
 
 def is_on_stack(buffer: Buffer) -> bool:

@@ -18,7 +18,7 @@ def tighten_loops(statement: Stmt, analyzer: Analyzer) -> Stmt:
         =>  if c: for k in [max(0, 1 - h), 3): for w in [0, 8): S
 
     A term without the loop's variable is tested before the loop. A linear term becomes a bound of a serial or parallel
-    loop, and of an unrolled one where that bound is constant. Terms that load data stay, and inside a vectorized loop
+    loop, and of an unrolled loop if the bound is constant. Terms that load data stay, and inside a vectorized loop
     those that differ between its lanes.
     """
     return _Tightener(analyzer).rewrite(statement)
@@ -63,7 +63,7 @@ class _Tightener(StatementRewriter):
         return If(all_of(outside), loop, None, body.span) if outside else loop
 
     def _bounds(self, s: For, term: Expr) -> tuple[Expr | None, Expr | None] | None:
-        """(first, end) of the loop variable where `term` holds, each None where it does not limit; None: not linear."""
+        """(first, end) of the loop variable where `term` holds, each None without a limit; None: not linear."""
         fixed_extent = s.kind in (LoopKind.UNROLLED, LoopKind.VECTORIZED)
         form = None if s.kind is LoopKind.VECTORIZED else self.analyzer.slack(term)
         if form is None:

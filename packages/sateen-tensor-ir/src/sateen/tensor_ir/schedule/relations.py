@@ -9,7 +9,7 @@ from sateen.tensor_ir.ir.expr import Expr, IterVar
 
 
 class Tail(Enum):
-    """What happens to the last tile where the factor does not divide the extent (docs/design/regions.md)."""
+    """The treatment of the last tile if the factor does not divide the extent (docs/design/regions.md)."""
 
     GUARD = "guard"
     PARTITION = "partition"
@@ -21,7 +21,7 @@ class Tail(Enum):
 class Split:
     """parent = outer * factor + inner; with a shifted tail, min(outer * factor, extent - factor) + inner.
 
-    Given `nparts`, the factor follows from the extent that the stage turns out to have.
+    With `nparts`, the factor follows from the extent of the stage's region.
     """
 
     parent: IterVar

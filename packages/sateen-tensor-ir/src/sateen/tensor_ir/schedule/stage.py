@@ -1,6 +1,6 @@
 """A stage: one operation and the loops that compute it. Its methods are the schedule primitives.
 
-Every primitive changes the stage in place and is refused with a ScheduleError where it would change the result. In the
+Every primitive changes the stage in place. A primitive that would change the result raises ScheduleError. In the
 before/after sketches `C[i, j]` is the stage's output and `...` its computation.
 """
 
@@ -31,7 +31,7 @@ class ThreadAxis:
 
 
 def thread_axis(tag: str) -> ThreadAxis:
-    """The hardware axis `blockIdx.{x,y,z}` or `threadIdx.{x,y,z}`. Raises ScheduleError on another name."""
+    """The hardware axis `blockIdx.{x,y,z}` or `threadIdx.{x,y,z}`. Raises ScheduleError for another name."""
     if tag not in THREAD_TAGS:
         raise ScheduleError(f"thread_axis expects one of {', '.join(THREAD_TAGS)}, found {tag!r}")
     return ThreadAxis(tag)
@@ -50,21 +50,21 @@ PRAGMAS = ("partition",)
 
 
 class Stages(Protocol):
-    """The stages of a schedule, as one of them sees the others."""
+    """The stages of a schedule, from the view of one of them."""
 
     @property
     def stages(self) -> Sequence[Stage]:
-        """All of them, each behind those that it reads."""
+        """All of them, each after those that it reads."""
 
     @property
     def outputs(self) -> Sequence[Tensor]:
-        """What the schedule computes."""
+        """The tensors that the schedule computes."""
 
     def __getitem__(self, key: Tensor | Operation) -> Stage:
         """The stage that computes a tensor."""
 
     def consumers(self, stage: Stage) -> list[Stage]:
-        """The stages that read what a stage computes."""
+        """The stages that read the result of a stage."""
 
 
 class Stage:
@@ -103,10 +103,11 @@ class Stage:
 
     @property
     def scope(self) -> Scope:
-        """Where the result lives: as `set_scope` says, else what the threads that compute and read it share.
+        """The memory of the result: that of `set_scope`, otherwise the memory that the threads which compute and read
+        it share.
 
-        That is global memory, shared memory for a stage inside of a loop over blocks, and a thread's own inside of one
-        over threads, unless the stage's own loops are shared among those threads.
+        That is shared memory for a stage inside a loop over blocks, a thread's own memory inside a loop over threads
+        (unless the stage's own loops are shared among those threads), and global memory elsewhere.
         """
         if self._scope is not None:
             return self._scope
@@ -121,10 +122,11 @@ class Stage:
 
     @property
     def attach(self) -> tuple[Stage, IterVar] | None:
-        """The loop of another stage that this one is computed in; None: at root.
+        """The loop of another stage in which this one is computed; None: at root.
 
-        It is the one that `compute_at` says, but for a thread's own data whose only reader has a loop over the same
-        threads inside of it: a thread runs one iteration of that loop, so what that iteration needs is computed there.
+        It is the loop of `compute_at`, with one exception: a thread's own data, whose only reader has a loop over the
+        same threads inside that loop, is computed there. A thread runs one iteration of the inner loop, and computes
+        only the data for that iteration.
         """
         tags = self._threads_around().intersection(THREADS)
         if self._attach is None or not tags or self.scope.rank > Scope.LOCAL.rank:
@@ -176,9 +178,9 @@ class Stage:
             for io in ceil(n / f):
               for ii in f: if io*f + ii < n: C[io*f + ii] = ...
 
-        `tail` says what becomes of the last tile where f does not divide n: `guard` keeps the condition, `partition`
-        makes the last tile a loop nest of its own, `shift` moves it back so that it overlaps the one before (data axes
-        of at least f), `round_up` computes the overhang too, into storage that is enlarged for it (not for outputs).
+        `tail` says what happens to the last tile if f does not divide n: `guard` keeps the condition, `partition` makes
+        the last tile a separate loop nest, `shift` moves it back so that it overlaps the one before (data axes of at
+        least f), `round_up` computes the overhang, too, into storage that is enlarged for it (not for outputs).
         """
         split = self._planned_split(parent, factor, nparts, tail)
         self._apply_split(split)
@@ -263,7 +265,7 @@ class Stage:
         return order
 
     def fuse(self, *axes: IterVar) -> IterVar:
-        """Make one loop of adjacent ones, outermost first.
+        """Join adjacent loops, outermost first, to one loop.
 
         for i in n: for j in m: ...       fuse(i, j)
         for f in n*m: i = f // m; j = f % m; ...
@@ -305,7 +307,7 @@ class Stage:
             for k: for j: for i: ...
 
         A reduce loop of a stage attached to this one may be named first: it moves out of that stage, around this
-        one's loops (K-blocking). The partial results then live in this stage's output between blocks:
+        one's loops (K-blocking). Between blocks the partial results are then in this stage's output:
 
             for i: { CC = 0; for ko: for ki: CC += ...; C[i] = CC + bias }     s[C].reorder(ko, i)
             for ko: for i: { CC = 0 if ko == 0 else C[i]; for ki: CC += ...; C[i] = CC + bias if ko is last else CC }
@@ -392,7 +394,8 @@ class Stage:
         self._run_as(axis, LoopKind.UNROLLED, "unroll")
 
     def parallel(self, axis: IterVar) -> None:
-        """Share the iterations of a loop among threads, in contiguous blocks. Results do not depend on their number."""
+        """Share the iterations of a loop among threads, in contiguous blocks. Results do not depend on the number of
+        threads."""
         self._require_data(axis, "parallel", "its threads would race for the result; rfactor it first")
         self._run_as(axis, LoopKind.PARALLEL, "parallel")
 
@@ -426,9 +429,9 @@ class Stage:
         self.kinds[axis] = kind
 
     def pragma(self, axis: IterVar, key: str, value: object = True) -> None:
-        """Ask passes and code generators for something at a loop.
+        """Give passes and code generators a request for a loop.
 
-        `partition`: cut it where conditions inside of it change.
+        `partition`: cut it where conditions inside it change.
         """
         self._require_leaf(axis, "pragma")
         if key not in PRAGMAS:
@@ -438,7 +441,7 @@ class Stage:
         self._add_pragma(axis, key, value)
 
     def prefetch(self, tensor: Tensor, axis: IterVar, distance: int = 1) -> None:
-        """Read ahead what iteration axis + distance will need of `tensor`."""
+        """Prefetch the part of `tensor` that iteration axis + distance will read."""
         self._require_leaf(axis, "prefetch")
         if not isinstance(tensor, Tensor):
             found = type(tensor).__name__
@@ -454,7 +457,7 @@ class Stage:
     # Place.
 
     def compute_at(self, consumer: Any, axis: IterVar) -> None:
-        """Compute what each iteration of the consumer's loop needs, inside that loop.
+        """Compute the part that each iteration of the consumer's loop needs, inside that loop.
 
         for i: B[i] = f(i)                        s[B].compute_at(s[C], io)
         for io: for ii: C[...] = B[...]
@@ -478,7 +481,7 @@ class Stage:
         self.attach, self.inlined = (stage, axis), False
 
     def compute_inline(self) -> None:
-        """Substitute the computation where its result is read.
+        """Replace reads of the result by the computation.
 
         for i: B[i] = f(i)
         for i: C[i] = g(B[i])       s[B].compute_inline()
@@ -497,7 +500,7 @@ class Stage:
         self.inlined, self.attach = False, None
 
     def set_scope(self, scope: Scope | str) -> None:
-        """Where the result lives: register, local, shared or global memory."""
+        """Set the memory of the result: register, local, shared or global."""
         wanted = Scope.of(scope, f"set_scope of {self.name!r}")
         self._require_internal("set_scope")
         self.scope = wanted
@@ -547,7 +550,7 @@ class Stage:
             )
 
     def _require_own(self, axis: IterVar, primitive: str) -> None:
-        """A loop that no reorder has taken from another stage."""
+        """Check that no reorder has taken the loop from another stage."""
         self._require_leaf(axis, primitive)
         owner = self.blocks.get(axis)
         if owner is not None:
@@ -571,7 +574,7 @@ class Stage:
         return f"{primitive} in stage {self.name!r}, axis {axis.name!r}"
 
     def _twin(self, axis: IterVar) -> str:
-        """What to add where another axis has the name of a loop here."""
+        """The hint for an axis of another stage with the name of a loop here."""
         return "; that one is of another tensor" if any(leaf.name == axis.name for leaf in self.leaves) else ""
 
     def _loop_names(self) -> str:
@@ -584,7 +587,7 @@ class Stage:
 
     @property
     def _marks(self) -> tuple[dict[IterVar, Any], ...]:
-        """What says how loops run."""
+        """The marks that say how loops run."""
         return self.kinds, self.threads, self.pragmas
 
     def _unmark(self, axis: IterVar) -> None:

@@ -1,4 +1,4 @@
-"""What code is made for: architectures, their processors, and the machine that a schedule asks."""
+"""The targets of code: architectures, their processors, and the machine for schedules."""
 
 from sateen.tensor_ir.targets.abi_layout import AbiLayout
 from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors

@@ -1,7 +1,7 @@
 """AArch64.
 
 Relocations are those of ELF for the Arm 64-bit Architecture, section 5.7. Rates are those of Arm's optimisation guides
-where these tell more than that a core is like Zen 4 with vectors of 16 bytes; none is measured.
+where a core differs from Zen 4 with vectors of 16 bytes; none is measured.
 """
 
 from __future__ import annotations

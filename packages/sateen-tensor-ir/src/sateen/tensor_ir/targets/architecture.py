@@ -1,4 +1,4 @@
-"""Architectures of processors as values: what code, schedules and libraries of one have to know, in one place."""
+"""Architectures of processors as values: all facts for code, schedules and libraries, in one place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sateen.tensor_ir.targets.relocation import Linking
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vector registers: their width in bytes and their number. A processor has them that has the feature."""
+    """Vector registers: their width in bytes and their number. Processors with the feature have them."""
 
     bytes: int
     registers: int
@@ -22,9 +22,9 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class CPU:
-    """A processor by LLVM's name: its features beyond those of all of its architecture, caches in bytes, rates.
+    """A processor by LLVM's name: its features beyond those of its architecture, caches in bytes, rates.
 
-    `cores` is how many of them are expected to run a network at most.
+    `cores` is the largest number of cores expected to run a network.
     """
 
     name: str
@@ -36,10 +36,8 @@ class CPU:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What the C source of the default host has to know, on Linux, as C expressions.
-
-    The largest page in bytes, the number of the system call futex, and the instruction that lets a processor rest that
-    waits for another one.
+    """Constants for the C source of the default host, on Linux, as C expressions: the largest page in bytes, the number
+    of the system call futex, and the instruction that lets a waiting processor rest.
     """
 
     page: str
@@ -49,43 +47,44 @@ class Host:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Architecture:
-    """What code for processors of an architecture has to know.
+    """The facts about an architecture that code for it needs.
 
-    `vectors` and `levels` begin with the most capable: of both the first counts whose features a target has. `levels`
-    are what is assumed of a processor that is not among `cpus`; the last one has no features.
+    `vectors` and `levels` begin with the most capable; the first whose features a target has counts. `levels` are the
+    assumptions for a processor that is not among `cpus`; the last one has no features.
     """
 
     name: str
-    """As `Target.architecture` has it."""
+    """The name in `Target.architecture`."""
     title: str
-    """As people call it."""
+    """The common name."""
     triple: str
-    """LLVM's name of it with its usual system."""
+    """LLVM's triple with the usual system."""
     abi: AbiLayout
-    """Where the fields of the ABI's structures are."""
+    """The offsets of fields in the ABI's structures."""
     vectors: tuple[Vectors, ...]
     levels: tuple[CPU, ...]
     cpus: Mapping[str, CPU] = field(default_factory=dict)
     clock: str = ""
-    """LLVM's intrinsic that reads a clock of constant rate without a call; '' where programs have none."""
+    """LLVM's intrinsic that reads a clock of constant rate without a call; '' if programs have none."""
     float_mode: FloatMode | None = None
-    """The register of a thread's mode of floating point; None where code leaves that as it finds it."""
+    """The register of a thread's floating-point mode; None if code does not change it."""
     widening_products: bool = False
     """Whether instructions multiply narrow integers to wide ones."""
     half_feature: str = ""
-    """The feature without which LLVM calls functions of ours to convert float16; '' where it calls none of them."""
+    """The feature without which LLVM calls our functions to convert float16; '' if it never does."""
     attributes: str = ""
-    """Attributes that LLVM reads at each function."""
+    """The attributes that LLVM reads at each function."""
     register_tile_bytes: int = 384
-    """Bytes of a buffer in registers from which on it needs so many of them that constants of other code have to go."""
+    """The least bytes of a buffer in registers that needs so many registers that none are left for constants of other
+    code."""
     linking: Linking | None = None
-    """What our linker has to know; None where it is LLVM's lld that links."""
+    """The facts for our linker; None if LLVM's lld links."""
     host: Host | None = None
-    """What the source of the default host has to know; None where there is no default host."""
+    """The constants for the source of the default host; None if there is no default host."""
 
     @property
     def rows(self) -> tuple[CPU, ...]:
-        """All processors and levels that are known."""
+        """All known processors and levels."""
         return (*self.cpus.values(), *self.levels)
 
     def cpu_of(self, name: str, features: frozenset[str]) -> CPU:

@@ -1,4 +1,4 @@
-"""How a thread rounds and what it does with subnormal numbers: its control register."""
+"""The control register for a thread's rounding and treatment of subnormal numbers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FloatMode:
-    """A control register of `bits` bits, in LLVM text: how it is read to memory and written from there.
+    """A control register of `bits` bits, with LLVM text to save it to memory and to load it.
 
-    Its values `keep` and `flush` both round to nearest and trap nothing. With `keep` subnormal numbers are as IEEE 754
-    has them; with `flush` they become zeros of their sign where an operation takes or gives one.
+    Its values `keep` and `flush` both round to nearest and trap nothing. With `keep` subnormal numbers follow IEEE 754;
+    with `flush` subnormal operands and results of operations become zeros of their sign.
     """
 
     bits: int
@@ -26,5 +26,5 @@ class FloatMode:
         return [f"  {line.format(place=place)}" for line in self.saving]
 
     def load(self, place: str) -> list[str]:
-        """Lines that set the register to what memory holds."""
+        """Lines that set the register from memory."""
         return [f"  {line.format(place=place)}" for line in self.loading]

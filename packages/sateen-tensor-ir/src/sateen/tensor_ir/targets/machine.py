@@ -1,4 +1,4 @@
-"""What schedules and estimates want to know of a machine."""
+"""The description of a machine for schedules and estimates."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FLOAT32 = DType.of("float32")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A core with its caches, and how many there are.
+    """A core with its caches, and the number of cores.
 
-    Sizes are bytes; the third cache is common to the cores. A network is expected to run on at most `cores`, so that an
-    estimate is the mean over 1, 2, 4, ... of them.
+    Sizes are in bytes; the cores share the third cache. A network is expected to run on at most `cores`, so an estimate
+    is the mean over 1, 2, 4, ... of them.
     """
 
     vector_bytes: int
@@ -34,9 +34,10 @@ class Machine:
 
     @staticmethod
     def of(target: Target | str = "llvm") -> Machine:
-        """The machine of a target. Caches are read from this machine when the target is it, else those of its CPU.
+        """The machine of a target. Caches are read from this machine if it is the target; otherwise they are those of
+        the target's CPU.
 
-        Raises TargetError for an architecture that no code is made for.
+        Raises TargetError for an architecture that sateen makes no code for.
         """
         complete = Target.of(target)
         if complete.device_kind is not DeviceKind.CPU:
@@ -48,7 +49,8 @@ class Machine:
 
     @property
     def accumulators(self) -> int:
-        """Vectors that terms are added to in turn: the power of two that hides the latency of an addition."""
+        """The number of vectors to which terms are added in turn: the power of two that hides the latency of an
+        addition."""
         in_flight = self.rates.addition_latency * self.rates.multiply_add_bytes / self.vector_bytes
         return 1 << (max(1, ceil(in_flight)) - 1).bit_length()
 
@@ -58,16 +60,16 @@ class Machine:
         return 4 * self.cores
 
     def lanes(self, dtype: DType | str = _FLOAT32) -> int:
-        """Elements of a type in one vector register."""
+        """The number of elements of a type in one vector register."""
         return max(1, self.vector_bytes // DType.of(dtype).bytes)
 
 
 _OTHER_DEVICE = Machine(16, 16, 32 << 10, 512 << 10, 4 << 20, NARROW, DeviceKind.OPENCL, 4)
-"""What is assumed of a device that is no processor, of which nothing is measured yet."""
+"""The assumptions for a device that is no processor; nothing is measured yet."""
 
 
 def _host_caches() -> dict[int, int]:
-    """Data caches of the first processor by level, in bytes; what the system does not tell is absent."""
+    """Data caches of the first processor by level, in bytes, as far as the system reports them."""
     sizes: dict[int, int] = {}
     for entry in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         kind, level, size = ((entry / name).read_text().strip() for name in ("type", "level", "size"))

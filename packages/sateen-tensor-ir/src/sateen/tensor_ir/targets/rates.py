@@ -1,4 +1,4 @@
-"""What a core does in its cycles: the numbers that estimates are made of."""
+"""The speed of a core, in numbers for estimates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Rates of one core, in cycles of its clock. Choices are made by ratios of estimates, so ratios of rates matter."""
+    """Rates of one core, in cycles of its clock. Choices depend on ratios of estimates, so only ratios of rates
+    matter."""
 
     multiply_add_bytes: float
     """Bytes of accumulators that multiply-adds update in a cycle."""
@@ -20,47 +21,48 @@ class Rates:
     load_cycles: float
     """Cycles of a load from the first cache, or of a broadcast."""
     store_cycles: float
-    """Cycles in which a vector of accumulators is set to zero, and in the end finished and stored."""
+    """Cycles to set a vector of accumulators to zero, and to finish and store it at the end."""
     step_cycles: float
-    """Cycles of a step of a reduction beside its arithmetic."""
+    """Cycles of a step of a reduction besides its arithmetic."""
     tile_cycles: float
-    """Cycles in which a register tile begins and ends."""
+    """Cycles to begin and end a register tile."""
     l1: float
-    """Bytes per cycle that are read of the first cache."""
+    """Bytes per cycle read from the first cache."""
     l2: float
-    """Bytes per cycle that are read of the second cache."""
+    """Bytes per cycle read from the second cache."""
     l3: float
-    """Bytes per cycle that are read of the third cache."""
+    """Bytes per cycle read from the third cache."""
     memory: float
-    """Bytes per cycle that are read of memory, in order."""
+    """Bytes per cycle read from memory, in order."""
     shared: float
-    """Bytes per cycle that are written to memory that another core has read before."""
+    """Bytes per cycle written to memory that another core has read before."""
     moved: float
-    """Bytes per cycle, read or written, where nothing is computed: conversions of layouts, copies."""
+    """Bytes per cycle, read or written, without arithmetic: conversions of layouts, copies."""
     conversion_cycles: float
-    """Cycles of a conversion of a layout beside the bytes that it moves."""
+    """Cycles of a conversion of a layout besides the bytes that it moves."""
     transform_cycles: float
-    """Cycles of a float32 on its way through a pass of Winograd's transforms."""
+    """Cycles per float32 in a pass of Winograd's transforms."""
     left_sum_cycles: float
-    """Cycles that Strassen's method takes to make its sums of a float32 of the left operand."""
+    """Cycles per float32 of the left operand that Strassen's method takes for its sums."""
     result_sum_cycles: float
-    """Cycles that it takes to make a float32 of the result of its products."""
+    """Cycles per float32 of the result that Strassen's method takes to combine its products."""
     weight_sum_cycles: float
-    """Cycles that reading takes longer where its sums are in the place of a float32 of the right operand."""
+    """Additional cycles per float32 of the right operand to read its sums in Strassen's method."""
     exposed: float
-    """The part of the traffic between caches that arithmetic does not hide."""
+    """The fraction of the traffic between caches that arithmetic does not hide."""
     streamed: float
-    """The part of the traffic from memory that arithmetic does not hide, for data that are read in order."""
+    """The fraction of the traffic from memory that arithmetic does not hide, for data read in order."""
     reread: float
-    """Cycles to read data that were just written, in proportion to those of writing them."""
+    """Cycles to read data just after writing it, as a multiple of the cycles for writing."""
     serial_elements: int
     """Elements that a loop moves while threads begin and end together: a shorter one is not shared by them."""
     own_part: float
-    """The part of a cache of its own that data keep which a core reads again and again."""
+    """The fraction of a core's own cache that data it reads repeatedly can keep."""
     common_part: float
-    """The part of the third cache that such data keep, which cores share."""
+    """The fraction of the shared third cache that such data can keep."""
     overflow: float
-    """By how much of their part of a cache data have to exceed it until nothing of them is found there again."""
+    """The excess over its part of a cache, as a fraction of that part, from which on data is never found there
+    again."""
 
 
 ZEN_4 = Rates(
@@ -93,7 +95,7 @@ ZEN_4 = Rates(
 )
 """Measured on AMD's Zen 4, and fitted to the times of convolutions there (docs/tuning.md).
 
-Two multiply-adds and two loads of 32 bytes a cycle, of which vectors of 64 bytes take both.
+Two multiply-adds and two loads of 32 bytes a cycle; vectors of 64 bytes take both.
 """
 NARROW = replace(
     ZEN_4,

@@ -1,4 +1,4 @@
-"""Relocations: what is computed, and where in an instruction it lies; what our linker knows of an architecture."""
+"""Relocations: the computed values and their places in instructions; our linker's knowledge of an architecture."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from sateen.runtime.errors import LinkError
 
 
 class Reference(Enum):
-    """Whose address a relocated field speaks of."""
+    """The symbol whose address a relocated field contains."""
 
     SYMBOL = auto()
     CALL = auto()  # the symbol, or the stub that jumps to it where another library defines it
@@ -16,7 +16,7 @@ class Reference(Enum):
 
 
 class Addressing(Enum):
-    """What is computed from the target's address plus addend (T) and the address of the field (P)."""
+    """The value computed from the target's address plus addend (T) and the address of the field (P)."""
 
     ABSOLUTE = auto()  # T
     RELATIVE = auto()  # T - P
@@ -24,7 +24,7 @@ class Addressing(Enum):
     LOW = auto()  # T mod 4 KiB
 
     def compute(self, target: int, place: int) -> int:
-        """The value to insert, of T and P; ABSOLUTE values are written by the dynamic loader instead."""
+        """The value to insert, from T and P; ABSOLUTE values are written by the dynamic loader instead."""
         match self:
             case Addressing.RELATIVE:
                 return target - place
@@ -37,9 +37,9 @@ class Addressing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Where a value lies in a little-endian word of `size` bytes: value / 2^scale, in `bits` bits from `position`.
+    """The place of a value in a little-endian word of `size` bytes: value / 2^scale, in `bits` bits from `position`.
 
-    `split` is the immediate of AArch64's ADR and ADRP: the two lowest bits lie apart, from bit 29.
+    `split` is the immediate of AArch64's ADR and ADRP: the two lowest bits are separate, from bit 29 on.
     """
 
     size: int
@@ -50,7 +50,7 @@ class Field:
     split: bool = False
 
     def insert(self, data: bytearray, offset: int, value: int) -> None:
-        """Put `value` into the word at data[offset]; LinkError where it is too large or not a multiple of 2^scale."""
+        """Put `value` into the word at data[offset]; LinkError if it is too large or not a multiple of 2^scale."""
         scaled = value >> self.scale
         if scaled << self.scale != value:
             raise LinkError(f"the value {value:#x} is not a multiple of {1 << self.scale}")
@@ -73,7 +73,7 @@ def _replace_bits(word: int, value: int, bits: int, position: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one type of relocation is resolved."""
+    """The rule to resolve one type of relocation."""
 
     name: str
     reference: Reference
@@ -85,8 +85,8 @@ class Rule:
 class Linking:
     """Largest page size, relocation rules, names of refused relocations, types of dynamic ones, the stub of a call.
 
-    `machine` is the number that ELF has for the architecture. `stub` gives the code at an address that jumps to where
-    a slot points.
+    `machine` is the number that ELF has for the architecture. `stub` gives the code at an address that jumps to the
+    target of a slot.
     """
 
     machine: int

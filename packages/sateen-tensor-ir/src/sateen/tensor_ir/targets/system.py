@@ -1,4 +1,4 @@
-"""The system that a triple names: it decides the format of object code and libraries."""
+"""The system in a triple, which decides the format of object code and libraries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class System(Enum):
-    """A system, by the words that LLVM's triples have for it; the first that a triple has counts."""
+    """A system, by the words for it in LLVM's triples; the first in a triple counts."""
 
     ANDROID = ("android",)
     LINUX = ("linux",)
@@ -17,5 +17,5 @@ class System(Enum):
 
     @staticmethod
     def of(triple: str) -> System:
-        """The system of a triple; NONE for another one, and for machines without."""
+        """The system of a triple; NONE for an unknown one, and for machines without a system."""
         return next((system for system in System if any(word in triple for word in system.value)), System.NONE)

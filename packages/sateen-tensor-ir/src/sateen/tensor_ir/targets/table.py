@@ -1,4 +1,4 @@
-"""All architectures that code is made for: a new one is a file and its line here."""
+"""All architectures with code generation; a new one is a file and a line here."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sateen.tensor_ir.targets.x86 import X86
 from sateen.tensor_ir.targets.x86_64 import X86_64
 
 ARCHITECTURES = {a.name: a for a in (X86_64, AARCH64, ARM, RISCV64, RISCV32, WASM32, X86)}
-"""By the name that `Target.architecture` has."""
+"""The architectures by the name in `Target.architecture`."""
 
 WIDEST_VECTOR = max(vectors.bytes for a in ARCHITECTURES.values() for vectors in a.vectors)
-"""Bytes of the widest vector of any of them, which is a line of a cache too."""
+"""The bytes of the widest vector of all of them, which is also the size of a cache line."""
 
 SERIAL_ELEMENTS = max(
     cpu.rates.serial_elements for a in ARCHITECTURES.values() for cpu in (*a.levels, *a.cpus.values())
@@ -35,7 +35,7 @@ def least_registers(vector_bytes: int) -> int:
 
 
 def architecture_named(triple: str) -> Architecture:
-    """The architecture of a triple. Raises TargetError for one that no code is made for."""
+    """The architecture of a triple. Raises TargetError for an unsupported one."""
     name = processor.architecture_of(triple)
     if name not in ARCHITECTURES:
         close = did_you_mean(name, [*ARCHITECTURES])
@@ -46,7 +46,7 @@ def architecture_named(triple: str) -> Architecture:
 
 
 def architecture_of(target: Target) -> Architecture:
-    """The architecture of a target. Raises TargetError for one that no code is made for."""
+    """The architecture of a target. Raises TargetError for an unsupported one."""
     return architecture_named(target.triple)
 
 
@@ -58,7 +58,7 @@ def features_of(target: Target) -> frozenset[str]:
 
 
 def with_features(target: Target) -> Target:
-    """The target with the features of its processor written out, so that who loads code for it can check them."""
+    """The target with the features of its processor listed, so that loading code can check them."""
     implied = features_of(target) - target.enabled_features
     return replace(target, features=(*target.features, *(f"+{feature}" for feature in implied)))
 

@@ -1,8 +1,7 @@
 """x86-64.
 
 Relocations are those of the System V ABI, AMD64 supplement, section 4.4. The rates of Sapphire Rapids are measured;
-others are those of the makers' optimisation manuals where these tell more than that a core is like Zen 4 with vectors
-of 16, 32 or 64 bytes.
+others are those of the makers' optimisation manuals where a core differs from Zen 4 with vectors of 16, 32 or 64 bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ ZEN_1 = replace(
 )
 """Two multiply-adds and two loads of 16 bytes a cycle."""
 WITHOUT_FMA = replace(ZEN_1, multiply_add_latency=8)
-"""A product and a sum one behind the other, two of each a cycle, of 16 bytes."""
+"""Separate products and sums, two of each a cycle, of 16 bytes."""
 
 _KB, _MB = 1 << 10, 1 << 20
 _TYPICAL = (32 * _KB, 512 * _KB, 4 * _MB)

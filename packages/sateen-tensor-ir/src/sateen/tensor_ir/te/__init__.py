@@ -1,4 +1,4 @@
-"""Tensor expressions: what is to be computed, apart from how. The vocabulary is that of TVM's te."""
+"""Tensor expressions: what to compute, without how. The vocabulary is that of TVM's te."""
 
 from typing import Any as _Any
 
@@ -27,12 +27,14 @@ from sateen.tensor_ir.te.tensor import Tensor
 
 
 def all(*conditions: _Any) -> Expr:
-    """Their conjunction, evaluated left to right; true for none. Raises ExpressionError on what is no condition."""
+    """The conjunction, evaluated left to right; true for none. Raises ExpressionError for an operand that is no
+    condition."""
     return _choices.all_of([_expr.as_condition(c, "te.all") for c in conditions])
 
 
 def any(*conditions: _Any) -> Expr:
-    """Their disjunction, evaluated left to right; false for none. Raises ExpressionError on what is no condition."""
+    """The disjunction, evaluated left to right; false for none. Raises ExpressionError for an operand that is no
+    condition."""
     result: Expr = const(False)
     for condition in conditions:
         result = _expr.logical_or(result, _expr.as_condition(condition, "te.any"))
@@ -40,7 +42,7 @@ def any(*conditions: _Any) -> Expr:
 
 
 def if_then_else(condition: _Any, then: _Any, otherwise: _Any) -> Expr:
-    """`select`, by its other name: only the chosen operand's loads are performed."""
+    """Another name of `select`: only the chosen operand's loads are performed."""
     return select(condition, then, otherwise)
 
 

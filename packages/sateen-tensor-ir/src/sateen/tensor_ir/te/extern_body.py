@@ -1,4 +1,4 @@
-"""Computations that are no pure function of an index (a sort, a scatter): a body of loop IR over whole tensors."""
+"""Computations that are not pure functions of an index (a sort, a scatter): a body of loop IR over whole tensors."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def extern(
     """Tensors that `fcompute(ins, outs)` writes: a statement over a buffer per input and per output (`te.ir_builder`).
 
     `shape` is one shape, or a list of shapes for as many outputs, which are then returned as a tuple. `dtype` is one
-    for all or one per output; without it, that of the only input. Raises ExpressionError where shapes and dtypes differ
-    in number, and where the body uses a tensor, buffer or variable that it was not given or stores to an input.
+    for all or one per output; by default that of the only input. Raises ExpressionError if shapes and dtypes differ in
+    number, or if the body uses a tensor, buffer or variable that it did not get, or stores to an input.
     """
     if not isinstance(inputs, (list, tuple)):
         raise ExpressionError(f"extern {name!r} expects a list of tensors as inputs, found {type(inputs).__name__}")

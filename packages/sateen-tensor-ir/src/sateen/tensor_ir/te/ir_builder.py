@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _KINDS = {kind.name.lower(): kind for kind in LoopKind if kind is not LoopKind.THREAD}
 _Wrapper = Callable[[Stmt], Stmt]
-"""Makes a statement from the rest of its block: what a `let` or an `allocate` holds for."""
+"""Makes a statement from the rest of its block, which is the scope of a `let` or an `allocate`."""
 
 
 class BufferPointer:
@@ -71,9 +71,10 @@ class BufferPointer:
         return Load(self.buffer, _indices(self.buffer, indices), self.buffer.dtype)
 
     def region(self, indices: Any, extents: Sequence[int]) -> Region:
-        """The elements from `indices` on, as many along each dimension as `extents` says: an operand of an intrinsic.
+        """The region that begins at `indices` and has `extents` elements along each dimension: an operand of an
+        intrinsic.
 
-        Raises ExpressionError for another number of indices or extents than dimensions, and extents below 1.
+        Raises ExpressionError for another number of indices or extents than dimensions, and for extents below 1.
         """
         counts = tuple(extents)
         if len(counts) != len(self.shape) or not all(isinstance(n, int) and n >= 1 for n in counts):
@@ -86,9 +87,9 @@ class BufferPointer:
 
 
 class IRBuilder:
-    """Collects statements into the innermost open block; `get` gives them as one.
+    """Collects statements into the innermost open block; `get` returns them as one.
 
-    Every method raises ExpressionError on a value of the wrong type or a wrong number of indices.
+    Every method raises ExpressionError for a value of the wrong type or a wrong number of indices.
     """
 
     def __init__(self) -> None:
@@ -116,7 +117,7 @@ class IRBuilder:
 
     @contextmanager
     def if_scope(self, condition: Any) -> Iterator[None]:
-        """Statements for where `condition` holds."""
+        """Statements that run if `condition` holds."""
         condition, span = ex.as_condition(condition, "if_scope"), caller_span()
         with self._block() as body:
             yield
@@ -124,7 +125,7 @@ class IRBuilder:
 
     @contextmanager
     def else_scope(self) -> Iterator[None]:
-        """Statements for where the condition of the `if_scope` just before does not hold.
+        """Statements that run if the condition of the `if_scope` just before does not hold.
 
         Raises ExpressionError without one.
         """
@@ -138,14 +139,14 @@ class IRBuilder:
 
     @contextmanager
     def while_scope(self, condition: Any) -> Iterator[None]:
-        """Statements that are repeated as long as `condition` holds, which is evaluated anew before each time."""
+        """Statements that are repeated as long as `condition` holds, which is evaluated before each iteration."""
         condition, span = ex.as_condition(condition, "while_scope"), caller_span()
         with self._block() as body:
             yield
         self.emit(While(condition, _joined(body), span))
 
     def let(self, name: str, value: Any) -> Var:
-        """A variable that holds `value` as it is now, to the end of the block."""
+        """A variable with the present value of `value`, to the end of the block."""
         value, span = as_expr(value), caller_span()
         variable = Var(name, value.dtype)
         self._blocks[-1].append(lambda body: Let(variable, value, body, span))
@@ -189,7 +190,7 @@ class IRBuilder:
         self.emit(Evaluate(ex.call(name, args, DType.of(dtype)), caller_span()))
 
     def get(self) -> Stmt:
-        """All that was written, as one statement. Raises ExpressionError inside of a scope that is still open."""
+        """Everything that was written, as one statement. Raises ExpressionError inside an open scope."""
         if len(self._blocks) > 1:
             raise ExpressionError(f"get expects all scopes to be closed, found {len(self._blocks) - 1} open")
         return _joined(self._blocks[0])
@@ -210,7 +211,7 @@ def create() -> IRBuilder:
 
 
 def _joined(block: Sequence[Stmt | _Wrapper]) -> Stmt:
-    """The statements of a block, what follows a let or an allocation inside of it."""
+    """The statements of a block; those after a let or an allocation are inside it."""
     rest: list[Stmt] = []
     for item in reversed(block):
         if isinstance(item, Stmt):

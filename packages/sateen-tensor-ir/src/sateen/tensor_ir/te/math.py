@@ -1,4 +1,4 @@
-"""Functions of te that are made of others: docs/semantics.md gives accuracy and special values."""
+"""Functions of te that are built on others; docs/semantics.md gives accuracy and special values."""
 
 from __future__ import annotations
 

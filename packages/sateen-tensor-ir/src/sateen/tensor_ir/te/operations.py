@@ -23,7 +23,7 @@ from sateen.tensor_ir.te.tensor import Array, NestBuilder, Operation, Oracle, Te
 
 
 class _GivenOp(Operation):
-    """What nothing computes."""
+    """An operation whose output is given, not computed."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class PlaceholderOp(_GivenOp):
 
 
 class ConstantOp(_GivenOp):
-    """Literal data, known while compiling: a read at constant indices is a literal."""
+    """Literal data, known at compile time: a read at constant indices is a literal."""
 
     __slots__ = ()
 
@@ -57,7 +57,8 @@ class ConstantOp(_GivenOp):
 
 
 class ComputeOp(Operation):
-    """Each element of the outputs from an expression over `axis`; `reduce_axis` where that is a reduction."""
+    """Computes each element of the outputs by an expression over `axis`, and over `reduce_axis` if it is a
+    reduction."""
 
     __slots__ = ()
 
@@ -119,8 +120,8 @@ class ExternOp(Operation):
 
 
 def var(name: str = "n", dtype: str | DType = "index") -> ex.Var:
-    """A symbolic extent: an index, which int64 stands for here, or of another type. Raises ExpressionError where the
-    name is no text."""
+    """A symbolic extent: an index (here int64 means an index), or of another type. Raises ExpressionError if the name
+    is no text."""
     if not isinstance(name, str):
         raise ExpressionError(f"var expects a name, found {type(name).__name__}: {name!r:.80}")
     kind = ex.value_type(dtype)
@@ -128,12 +129,13 @@ def var(name: str = "n", dtype: str | DType = "index") -> ex.Var:
 
 
 def placeholder(shape: Any, dtype: str | DType = "float32", name: str = "placeholder") -> Tensor:
-    """An argument of `shape` (ints or symbolic extents). Raises ExpressionError for what is no shape or name."""
+    """An argument of `shape` (ints or symbolic extents). Raises ExpressionError for an invalid shape or name."""
     return PlaceholderOp(name, [shape_of(shape)], [ex.element_type(dtype)]).outputs[0]
 
 
 def constant(data: Any, name: str = "constant") -> Tensor:
-    """A tensor of literal data, a copy of anything that NumPy makes an array of. Raises ExpressionError on the rest."""
+    """A tensor of literal data, a copy of anything that NumPy can make an array of. Raises ExpressionError for other
+    values."""
     try:
         array = np.array(data, order="C")
     except ValueError as error:
@@ -146,7 +148,7 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
     """A tensor of `shape` with element [i, j, …] = function(i, j, …).
 
     `function` takes one index per dimension (or `*indices`) and returns an expression, or a tuple of them for as many
-    output tensors. A reduction stands alone at the top. Raises ExpressionError where it does not, or on an axis that no
+    output tensors. A reduction stands alone at the top. Raises ExpressionError if it does not, or for an axis that no
     reduction declares.
     """
     extents = shape_of(shape)
@@ -164,7 +166,8 @@ def compute(shape: Any, function: Callable[..., Any], name: str = "compute") -> 
 
 
 def piecewise(bodies: Sequence[Any], axis: Expr) -> Expr:
-    """bodies[axis]: one body per value of an axis of constant extent. Raises ExpressionError on another number."""
+    """bodies[axis]: one body per value of an axis of constant extent. Raises ExpressionError for another number of
+    bodies."""
     if not isinstance(bodies, (list, tuple)):
         raise ExpressionError(f"piecewise expects a list of expressions, found {type(bodies).__name__}")
     if isinstance(axis, IterVar) and isinstance(axis.extent, ex.Const) and axis.extent.value != len(bodies):

@@ -1,4 +1,4 @@
-"""Commutative reductions: their combiner, identity and the `where` that makes a term absent."""
+"""Commutative reductions: their combiner, identity, and the condition `where` without which a term is absent."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def combine(combiner: Combiner, left: Sequence[Expr], right: Sequence[Expr]) -> 
 def reduce_axis(domain: int | Expr | tuple[Any, Any], name: str = "r") -> IterVar:
     """An axis to reduce over: its extent, or (0, extent).
 
-    Raises ExpressionError where the domain does not start at 0: shift the index in the body instead.
+    Raises ExpressionError if the domain does not start at 0: shift the index in the body instead.
     """
     if isinstance(domain, tuple):
         if len(domain) != 2 or domain[0] != 0:
@@ -73,7 +73,7 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
     """A reducer from `combine(left, right)` and `identity(dtype…)`, both over tuples for a tuple reduction.
 
     The result is called as `reducer(source, axis=…, where=…)`; a tuple of sources gives a tuple of expressions, to be
-    returned from the function of a compute. Raises ExpressionError where one of the two is no function.
+    returned from the function of a compute. Raises ExpressionError if one of the two is no function.
     """
     for what, function in (("combine", combine), ("identity", identity)):
         if not callable(function):
@@ -102,7 +102,7 @@ def comm_reducer(combine: Callable[[Any, Any], Any], identity: Callable[..., Any
 
 
 def _state(name: str, what: str, values: Any, kinds: Sequence[DType]) -> tuple[Expr, ...]:
-    """What a function of the reducer gives, as a value of each element type of the state."""
+    """The result of a function of the reducer, as a value of each element type of the state."""
     if not isinstance(values, tuple) or len(values) != len(kinds):
         found = f"{len(values)}" if isinstance(values, tuple) else type(values).__name__
         raise ExpressionError(f"{name} expects a tuple of {len(kinds)} values from {what}, found {found}")

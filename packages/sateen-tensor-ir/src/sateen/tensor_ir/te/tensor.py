@@ -1,5 +1,5 @@
-"""Tensors, the operations that define them, and what lowering and the oracle offer to an operation, which says by them
-what it becomes and what its values are."""
+"""Tensors, the operations that define them, and the interfaces of lowering and the oracle, with which an operation
+defines its loops and its values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tensor:
 
     @property
     def name(self) -> str:
-        """That of the operation, with the number of the output where there are several."""
+        """The name of the operation, with the number of the output if there are several."""
         return self.op.name if len(self.op.outputs) == 1 else f"{self.op.name}.{self.index}"
 
     @property
@@ -53,7 +53,8 @@ class Tensor:
         return self(*(indices if isinstance(indices, tuple) else (indices,)))
 
     def __call__(self, *indices: Any) -> Expr:
-        """The element at `indices`, one integer expression per dimension. Raises ExpressionError on another number."""
+        """The element at `indices`, one integer expression per dimension. Raises ExpressionError for another number of
+        indices."""
         if any(isinstance(i, slice) or i is Ellipsis for i in indices):
             found = "found ..." if any(i is Ellipsis for i in indices) else "found a slice"
             raise ExpressionError(f"an index of tensor {self.name!r} expects an integer, {found}; {self._advice()}")
@@ -88,17 +89,17 @@ class Tensor:
 
 
 class Operation(ABC):
-    """What defines one or more tensors. Each kind is a class, which answers for itself what schedules, lowering and the
-    oracle want to know.
+    """The definition of one or more tensors. Each kind is a class, whose methods answer the questions of schedules,
+    lowering and the oracle.
 
     `axis` and `reduce_axis` are its loops. `body` has the definition of an element of each output over these; it is
-    empty where outputs are not defined element by element. `data` is what is known of the only output while compiling.
+    empty if outputs are not defined element by element. `data` is the compile-time value of the only output, if known.
     """
 
     __slots__ = ("axis", "body", "data", "name", "outputs", "reduce_axis", "span")
 
     is_given: ClassVar[bool] = False
-    """Whether the outputs are there before anything is computed."""
+    """Whether the outputs exist before anything is computed."""
 
     def __init__(self, name: str, shapes: Sequence[tuple[Expr, ...]], dtypes: Sequence[DType]) -> None:
         if not isinstance(name, str):
@@ -118,12 +119,13 @@ class Operation(ABC):
 
     @property
     def whole_inputs(self) -> tuple[Tensor, ...]:
-        """Those of which it may read any element, so that they are computed as a whole before it."""
+        """The tensors of which it may read any element, so that they are computed as a whole before it."""
         return ()
 
     @property
     def region_axes(self) -> tuple[IterVar, ...] | None:
-        """The axis of each dimension of the outputs, of which a region may be computed; None where all always is."""
+        """The axis of each dimension of the outputs, of which a region may be computed; None if always all is
+        computed."""
         return None
 
     @abstractmethod
@@ -145,7 +147,7 @@ class NestBuilder(Protocol):
         """The stage's loops around its `body`, with the stages that are computed in them."""
 
     def program(self, statement: Stmt, buffers: Mapping[Buffer, Tensor]) -> Stmt:
-        """A statement once, where its buffers are the storage of tensors."""
+        """A statement that runs once, with the storage of tensors for its buffers."""
 
 
 class Oracle(Protocol):
@@ -157,7 +159,7 @@ class Oracle(Protocol):
     def program(
         self, name: str, statement: Stmt, inputs: Sequence[tuple[Buffer, Tensor]], outputs: Sequence[Buffer]
     ) -> list[Array]:
-        """What a statement writes to the buffers of outputs; errors call it by its name."""
+        """The values that a statement writes to the buffers of outputs; errors contain its name."""
 
 
 def reads(e: Expr) -> Iterator[Read[Tensor]]:

@@ -1,4 +1,4 @@
-"""C and the languages like it: one emitter, and what is different in each dialect."""
+"""C and similar languages: one emitter, and the differences of each dialect."""
 
 from sateen.tensor_ir.codegen.c_family.c99 import emit_c
 from sateen.tensor_ir.codegen.c_family.opencl import emit_opencl

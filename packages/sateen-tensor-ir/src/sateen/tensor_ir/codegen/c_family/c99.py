@@ -1,7 +1,7 @@
 """C99: a translation unit that needs a C compiler and its library, and nothing else.
 
 Each function becomes a kernel, with a task per parallel loop before it, and the public function of docs/design/abi.md.
-Threads of a device schedule run one after the other, which is what loop IR means before barriers are inserted.
+Threads of a device schedule run one after the other, which is the meaning of loop IR before barriers are inserted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sateen.tensor_ir.lowering.split_tasks import HostProgram, Task
 from sateen.tensor_ir.lowering.storage import is_on_stack
 
 _HOST = Var("host")
-"""Stands for the host table among the things that a text mentions."""
+"""Stands for the host table among the names that a text mentions."""
 _TAKEN = frozenset({"status", "closure", "begin", "end", "given", "args", "count"})
 
 
@@ -36,8 +36,8 @@ def emit_c(programs: Sequence[HostProgram], target: str, producer: str) -> str:
     """A C99 translation unit: the functions, those that every library has by docs/design/abi.md, and its metadata.
 
     It compiles without a warning under `-Wall -Wextra -pedantic` and defines `sateen_default_host`, whose
-    `parallel_for` is serial. `target` and `producer` go into the metadata. Raises CodegenError for what C can't
-    express: a type or function that it lacks, barriers, a name that is taken.
+    `parallel_for` is serial. `target` and `producer` go into the metadata. Raises CodegenError for anything that C
+    can't express: a type or function that it lacks, barriers, a name that is taken.
     """
     names = [program.function.name for program in programs]
     if len(set(names)) != len(names):
@@ -103,7 +103,8 @@ class C99Kernel(Statements):
         return f"{access}{self.storage_type(node.dtype)} *{alias}{name}"
 
     def c_function(self, write: Callable[[], None]) -> list[str]:
-        """The lines of a C function around what `write` writes: it asks for memory first and always frees it."""
+        """The lines of a C function around the body that `write` writes: it allocates memory first and always frees
+        it."""
         outer = self.memory, self.may_fail, self.depth
         self.memory, self.may_fail, self.depth = {}, False, 1
         with self.captured() as body:
@@ -139,7 +140,7 @@ class C99Kernel(Statements):
         self.line(f"{self.declaration(buffer)} = sateen_allocate({arguments});")
 
     def allocate(self, s: Allocate) -> None:
-        """Small private memory is an array on the stack; the rest is the host's."""
+        """Small private memory is an array on the stack; other memory comes from the host."""
         if s.scope is not Scope.GLOBAL and is_on_stack(s.buffer):
             self.private_array(s)
             return
@@ -153,7 +154,8 @@ class C99Kernel(Statements):
         self.statement(s.body)
 
     def parallel_loop(self, s: For) -> None:
-        """A task that runs a part of the iterations, and the host's parallel_for; inside a task, a plain loop."""
+        """A task that runs a part of the iterations, and a call of the host's parallel_for; inside a task, a plain
+        loop."""
         if self.in_task:
             self.serial_loop(s)
             return
@@ -179,7 +181,7 @@ class C99Kernel(Statements):
         self.may_fail = True
 
     def _task(self, s: For, own: Task) -> tuple[str, list[Var | Buffer]]:
-        """Define the task of a parallel loop; its name, and what it is given from outside in its closure."""
+        """Define the task of a parallel loop; returns its name, and the values in its closure."""
         task = f"{self.function_name}_{self.tasks_written}"
         self.tasks_written += 1
         outside, self.mentioned, self.in_task = self.mentioned, {}, True
@@ -201,7 +203,7 @@ class C99Kernel(Statements):
         return task, closure
 
     def _part(self, task: Task) -> None:
-        """The iterations that a task is given, behind what all of them compute alike."""
+        """The iterations of a task, after the statements that all of them share."""
         self.part = task.loop
         self.statement(task.invariants.around(task.loop))
 

@@ -16,7 +16,7 @@ from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Function
 
 _LONGEST_STRING = 4095
-"""Characters of a string that a C99 compiler must take (5.2.4.1)."""
+"""The most characters of a string that every C99 compiler accepts (5.2.4.1)."""
 
 _DECLARATIONS = """
 #include <math.h>
@@ -187,13 +187,13 @@ const char sateen_metadata[] =$metadata;
 
 
 def declarations() -> str:
-    """Types of DLPack and of the ABI, status codes, and what kernels call."""
+    """Types of DLPack and of the ABI, status codes, and the functions that kernels call."""
     codes = ",\n  ".join(f"SATEEN_{status.name} = {status.value}" for status in Status)
     return Template(_DECLARATIONS).substitute(codes=codes)
 
 
 def services(metadata: str) -> str:
-    """The functions that every library has, checks among them, and its metadata."""
+    """The functions that every library has, including checks, and its metadata."""
     messages = "\n    ".join(f'case SATEEN_{status.name}: return "{text}";' for status, text in STATUS_MESSAGES.items())
     return Template(_SERVICES).substitute(
         cpu=int(DeviceKind.CPU), version=ABI_VERSION, messages=messages, metadata=_string(metadata)
@@ -201,7 +201,7 @@ def services(metadata: str) -> str:
 
 
 def _string(text: str) -> str:
-    """A C string; beyond the length that compilers must take, its characters one by one."""
+    """A C string; beyond the length that every compiler accepts, its characters one by one."""
     escaped = [c.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") for c in text]
     if len(text) <= _LONGEST_STRING:
         return "\n  " + "\n  ".join(f'"{"".join(escaped[i : i + 100])}"' for i in range(0, len(escaped), 100))
@@ -221,7 +221,7 @@ class PublicFunction(Expressions):
         self.kernel = kernel
 
     def definition(self) -> str:
-        """The C text. Raises CodegenError for more arguments or dimensions than a status can tell apart."""
+        """The C text. Raises CodegenError for more arguments or dimensions than a status can distinguish."""
         check_limits(self.function)
         parameters = self.function.parameters
         self.line("if (host == NULL) host = sateen_default_host();")

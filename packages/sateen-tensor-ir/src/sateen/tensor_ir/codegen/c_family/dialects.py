@@ -1,4 +1,4 @@
-"""What tells one language of the C family from another, as values."""
+"""The languages of the C family as values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sateen.tensor_ir.lowering.pipelines import Calls
 class Dialect:
     """A language: its names of sateen's types, and how it writes functions and instructions (None: not at all).
 
-    `float_suffix` tells the float32 function of its library from the one of float64.
+    `float_suffix` distinguishes the float32 functions of its library from those of float64.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Dialect:
     float_suffix: str = ""
 
     def calls(self, rules: IntrinsicRules) -> Calls:
-        """What becomes of calls: those that the language spells, and that the user gives no rule for, are kept."""
+        """The treatment of calls: those that the language spells are kept, unless the user gives a rule for them."""
         return Calls(rules, rules.unchanged(f for f in FUNCTIONS.values() if self.spelling(f) is not None))
 
 

@@ -1,6 +1,6 @@
-"""Expressions as C text, with no more parentheses than readers and compilers want.
+"""Expressions as C text, with only the parentheses that readers and compilers need.
 
-A node that its statement uses several times is evaluated once, into a constant of its own. An operand that may stay
+A node that its statement uses several times is evaluated once, into a constant. An operand that may stay
 unevaluated keeps such constants to itself: `c ? a : b` becomes an `if` where a or b needs them.
 """
 
@@ -43,7 +43,7 @@ from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
 @dataclass(slots=True)
 class Source:
-    """What the functions of one translation unit share."""
+    """The shared definitions of one translation unit."""
 
     routines: dict[Routine, None] = field(default_factory=dict)
     constants: dict[Buffer, str] = field(default_factory=dict)
@@ -67,11 +67,11 @@ _INFIX = {ex.Add: ("+", ADD), ex.Sub: ("-", ADD), ex.Mul: ("*", MULTIPLY)}
 
 
 class Expressions:
-    """`code(e)` is the C text of an expression; what it needs beforehand is added to `lines`."""
+    """`code(e)` is the C text of an expression; lines that it needs before are added to `lines`."""
 
     dialect: ClassVar[Dialect]
     index: DType = INT64
-    """The type that an index is computed in."""
+    """The type in which indices are computed."""
 
     def __init__(self, source: Source, taken: frozenset[str], name: str) -> None:
         self.source = source
@@ -105,7 +105,7 @@ class Expressions:
 
     @contextmanager
     def captured(self) -> Iterator[list[str]]:
-        """The lines that are written inside, apart from the others; constants defined there end with it."""
+        """Collects the lines that are written inside the block separately; constants defined there end with it."""
         lines, memo, self.lines, self._memo = self.lines, self._memo, [], dict(self._memo)
         yield self.lines
         self.lines, self._memo = lines, memo
@@ -118,11 +118,11 @@ class Expressions:
         return self.identifiers.of(node)
 
     def value_type(self, dtype: DType) -> str:
-        """The name of the type that values are computed in."""
+        """The name of the type in which values are computed."""
         return self._known(self.computed(dtype))
 
     def computed(self, dtype: DType) -> DType:
-        """The type that values are computed in: 16-bit floats are storage, an index has the width that suffices."""
+        """The type in which values are computed: 16-bit floats are storage, an index has the width that suffices."""
         return self.index if dtype == INDEX else FLOAT32 if dtype.is_float and dtype.bits == 16 else dtype
 
     def storage_type(self, dtype: DType) -> str:
@@ -256,7 +256,7 @@ class Expressions:
         return self.cast(e.dtype, Code(f"{a} {symbol} {b}", level))
 
     def _modulo(self, e: Expr, unsigned: str) -> str:
-        """An integer as an unsigned one, in which overflow is defined."""
+        """An integer as an unsigned one, whose overflow is defined."""
         if isinstance(e, ex.Const):
             return f"{int(e.value) % (1 << DType.of(unsigned).bits)}u"
         return f"({self.dialect.types[unsigned]}){self.text(e, UNARY)}"
@@ -389,7 +389,8 @@ def _used_several_times(roots: Sequence[Expr]) -> set[int]:
 
 
 def _decided(e: ex.Compare) -> bool | None:
-    """The outcome of comparing an integer with an end of its type's range, which compilers warn of; else None."""
+    """The result of comparing an integer with an end of its type's range, about which compilers warn; otherwise
+    None."""
     a, b, kind = e.a, e.b, type(e)
     if isinstance(a, ex.Const):
         mirrored = {ex.LT: ex.GT, ex.LE: ex.GE, ex.GT: ex.LT, ex.GE: ex.LE}

@@ -11,7 +11,7 @@ from sateen.tensor_ir.ir.expr import Var
 from sateen.tensor_ir.link import C_LIBRARY
 
 PREFIX = "sateen_"
-"""All that code generators define begins with it, and nothing else does."""
+"""The prefix of all names that code generators define, and of no others."""
 
 _KEYWORDS = """
 auto bool break case char const continue default do double else enum extern false float for goto if inline int long
@@ -46,15 +46,15 @@ _TYPES = re.compile(r"u?int\d+_t|(u?(char|short|int|long)|float|double|half)\d+|
 
 
 def is_reserved(name: str) -> bool:
-    """Whether C, OpenCL C or what the generated code calls gives the name a meaning."""
+    """Whether C, OpenCL C or a function that the generated code calls has the name."""
     known = name in _KEYWORD_SET | _OPENCL_SET or name.removesuffix("f") in _CALLED_SET
     return known or name.startswith(PREFIX) or any(form.fullmatch(name) for form in (_MACROS, _TYPES))
 
 
 def check_public(name: str, *, opencl: bool = False) -> None:
-    """Raise CodegenError for a name under which C, or OpenCL C, can't declare a function beside its own library.
+    """Raise CodegenError for a name that C, or OpenCL C, can't give to a function.
 
-    What libraries of sateen import is refused too, `kernel` for OpenCL C alone.
+    Names that libraries of sateen import are refused, too; `kernel` is refused for OpenCL C only.
     """
     is_identifier = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
     is_taken = is_reserved(name) and (opencl or name not in _OPENCL_SET)

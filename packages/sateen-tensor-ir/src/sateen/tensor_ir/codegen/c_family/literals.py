@@ -30,7 +30,7 @@ class Code(NamedTuple):
 
 
 def literal(value: ex.Scalar, dtype: DType) -> Code:
-    """A literal of the type that `dtype` is computed in (docs/semantics.md, 1.2: 16-bit floats are not rounded)."""
+    """A literal of the type in which `dtype` is computed (docs/semantics.md, 1.2: 16-bit floats are not rounded)."""
     if dtype.is_bool:
         return Code("true" if value else "false")
     if dtype.is_int:

@@ -21,7 +21,7 @@ def emit_opencl(program: DeviceProgram) -> str:
     """OpenCL C of all kernels of a program.
 
     An argument is a buffer of global memory, or after those a scalar of 64 bits. Raises CodegenError for a type,
-    function or name that OpenCL C lacks.
+    function or name that OpenCL C does not have.
     """
     check_public(program.host.name, opencl=True)
     source = Source()
@@ -69,7 +69,7 @@ class OpenCLKernel(Statements):
         return f"const {self.value_type(var.dtype)} {self.identifiers.of(var)}"
 
     def _shared(self, buffer: Buffer) -> str:
-        """Shared memory belongs to the block: OpenCL wants it declared outside of all control flow (6.5.2)."""
+        """Shared memory belongs to the block: OpenCL requires its declaration outside of all control flow (6.5.2)."""
         name, size = self.identifiers.of(buffer), self.constant_size(buffer)
         return f"  __local {self.storage_type(buffer.dtype)} {name}[{size}];"
 

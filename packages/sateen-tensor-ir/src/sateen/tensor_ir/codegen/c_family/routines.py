@@ -1,4 +1,4 @@
-"""Small functions that generated C calls where C's own operators mean something else than docs/semantics.md.
+"""Small functions that generated C calls where C's own operators differ from docs/semantics.md.
 
 Bits are read through a union, which C99 (6.5.2.3, TC3) and OpenCL C both define.
 """
@@ -82,7 +82,7 @@ static inline ${dtype} {name}(${dtype} x, ${dtype} y) {{
 
 @cache
 def saturate(source: DType, target: DType) -> Routine:
-    """A floating-point number as an integer: truncated, held within the range, 0 for NaN."""
+    """A floating-point number as an integer: truncated, limited to the range, 0 for NaN."""
     name = f"sateen_{target}_from_{source}"
     low, high = int_range(target)
     suffix = ".0" if source.bits == 64 else ".0f"

@@ -1,4 +1,4 @@
-"""Statements as C text: what all dialects have in common. Each differs in loops that threads share and in memory."""
+"""Statements as C text: the common part of all dialects. They differ in loops that threads share and in memory."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Statements(Expressions):
                 self.line(line)
 
     def _apart(self, s: Stmt) -> None:
-        """A statement among others: what it declares ends with it."""
+        """A statement among others, in a block of its own if it declares names."""
         if isinstance(s, (Let, Allocate)):
             with self.braces(""):
                 self.statement(s)
@@ -120,7 +120,7 @@ class Statements(Expressions):
         self.counted_loop(s, start, stop)
 
     def counted_loop(self, s: For, start: str, stop: str) -> None:
-        """The loop from one C expression to another, neither of which its body changes."""
+        """The loop from one C expression to another; its body changes neither."""
         if self.is_nonnegative(s.start):
             self.nonnegative.add(s.var)
         var = self.name(s.var)
@@ -128,7 +128,7 @@ class Statements(Expressions):
             self.statement(s.body)
 
     def bound(self, var: Var, stop: Expr) -> str:
-        """The end of a loop, as a constant of its own unless it is as simple as one."""
+        """The end of a loop, as a constant unless it is as simple as one."""
         code = self.code(stop)
         if isinstance(stop, (ex.Const, Var)):
             return code.text
@@ -163,7 +163,7 @@ class Statements(Expressions):
             self.statement(s.body)
 
     def _let(self, s: Let) -> None:
-        """A constant for each let of a chain; none where nothing refers to it."""
+        """A constant for each let of a chain that is used."""
         chain, rest = lets(s)
         for let in chain:
             if let.var.dtype == INDEX and self.is_nonnegative(let.value):
@@ -186,7 +186,7 @@ class Statements(Expressions):
         self.private_array(s)
 
     def private_array(self, s: Allocate) -> None:
-        """Storage of a thread's own: an array of C; none where nothing refers to it."""
+        """A thread's own storage: a C array, if it is used."""
         with self.captured() as body:
             self.statement(s.body)
         if s.buffer in self.mentioned:

@@ -1,10 +1,10 @@
 """The LLVM code generator: loop IR to LLVM text to object code.
 
-The text of a function is written by parts, each in a file: `writer` has lines, names and scopes, `environment` what
-holds at a place, `addresses` turns indices into pointers, `registers` and `memory` load and store, `conversions`,
-`expressions`, `instructions` and `statements` follow the nodes, `frame` has storage and the exit, `tasks` what a
-parallel loop's task is given. `module` puts functions together, `checks` writes the public ones, `machine_code` asks
-LLVM for object code.
+The text of a function is written by parts, each in a file: `writer` has lines, names and scopes, `environment` the
+facts at a place, `addresses` turns indices into pointers, `registers` and `memory` load and store, `conversions`,
+`expressions`, `instructions` and `statements` follow the nodes, `frame` has storage and the exit, `tasks` the captures
+of a parallel loop's task. `module` puts functions together, `checks` writes the public ones, `machine_code` lets LLVM
+make object code.
 """
 
 from sateen.tensor_ir.codegen.llvm.jit import LoadedObject, process_jit

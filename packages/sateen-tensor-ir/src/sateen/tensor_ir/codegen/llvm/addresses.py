@@ -20,7 +20,7 @@ Terms = tuple[tuple[LlvmValue, int], ...]
 class Addresses:
     """Turns accesses of buffers into pointers.
 
-    `value` gives the operand of an expression, `outside` the address of a buffer that the function does not know.
+    `value` gives the operand of an expression, `outside` the address of a buffer from outside the function.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Addresses:
         return known[1]
 
     def lane_stride(self, form: Linear) -> int | None:
-        """How far the offset moves from lane to lane; None where that is not one number."""
+        """The distance of the offset from lane to lane; None if that is not one number."""
         if self.environment.lane is None:
             return 0
         for atom in form.terms:
@@ -56,7 +56,7 @@ class Addresses:
         return form.terms.get(self.environment.lane, 0)
 
     def evaluate(self, form: Linear) -> tuple[int, Terms]:
-        """The form with known variables put in: a constant and the terms that remain, the lane's left out."""
+        """The form with known variables substituted: a constant and the remaining terms, without that of the lane."""
         constant = form.constant
         terms: dict[str, tuple[LlvmValue, int]] = {}
         for atom, coefficient in form.terms.items():
@@ -77,8 +77,8 @@ class Addresses:
     def pointer(self, buffer: Buffer, constant: int, terms: Terms) -> str:
         """Address of the element at constant + Σ terms; each term is added where its variable is defined.
 
-        What a loop finds outside of it is frozen, so that LLVM's strength reduction takes it as given: its search over
-        all ways to write the sums of a whole nest took most of the time of a convolution.
+        A loop's values from outside are frozen, so that LLVM's strength reduction takes them as given: its search over
+        all ways to write the sums of a whole nest took most of a convolution's compile time.
         """
         base = self.base_pointer(buffer)
         kind = storage_type(buffer.dtype)
@@ -110,7 +110,7 @@ class Addresses:
         return last[(key, constant)]
 
     def alignment(self, buffer: Buffer, constant: int, terms: Terms) -> int:
-        """What the address is known to be a multiple of, in bytes."""
+        """The number of bytes of which the address is known to be a multiple."""
         size = buffer.dtype.bytes
         steps = gcd(buffer.alignment, constant * size, *(c * size for _, c in terms))
         return steps & -steps

@@ -1,6 +1,6 @@
 """The public function around a kernel: checks every argument against its signature, then calls the kernel.
 
-The kernel runs in the mode of floating point that the function asks for, whatever that of the caller's thread is.
+The kernel runs in the floating-point mode of its function, which may differ from that of the caller's thread.
 
 Status codes are those of docs/design/abi.md.
 """
@@ -56,8 +56,8 @@ class _Writer:
 def public_function(function: Function, architecture: Architecture) -> str:
     """LLVM text of `int32_t NAME(const sateen_host*, DLTensor* const*, int32_t)`.
 
-    Raises CodegenError for an extent that is not simple arithmetic, a symbol that no argument gives, and denormals
-    to be flushed where there is no mode for that.
+    Raises CodegenError for an extent that is not simple arithmetic, a symbol that no argument gives, and denormals to
+    flush if the architecture has no mode for that.
     """
     mode = architecture.float_mode
     if function.denormals == "flush" and mode is None:
@@ -130,7 +130,7 @@ start:
 """
 
 _Extent = tuple[int, int, Expr, str]
-"""The extent that an argument must have in a dimension, and the operand that holds what it has."""
+"""The extent that an argument must have in a dimension, and the operand with its actual extent."""
 
 
 class _Place(NamedTuple):
@@ -163,7 +163,7 @@ def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
 
 
 def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> list[_Extent]:
-    """Take the symbols that stand alone as extents of an argument for the first time; the other extents."""
+    """Bind symbols that stand alone as extents of an argument for the first time; returns the other extents."""
     shape = w.field(tensor, w.layout.shape, "ptr") if b.shape else ""
     if shape:
         w.require(w.emit(f"icmp ne ptr {shape}, null"), Status.NULL_ARGUMENT.at(i))
@@ -179,7 +179,7 @@ def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var,
 
 
 def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> _Place:
-    """The memory of an argument: aligned, and there unless it has no elements."""
+    """Check the memory of an argument: it is aligned, and not null unless the argument has no elements."""
     data = w.field(tensor, w.layout.data, "ptr")
     offset = w.field(tensor, w.layout.byte_offset, "i64")
     pointer = w.emit(f"getelementptr i8, ptr {data}, i64 {offset}")
@@ -197,7 +197,8 @@ def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, s
 
 
 def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> None:
-    """No strides mean compact; given ones must be the expected, but for dimensions of at most one element."""
+    """Check strides: none means compact; others must be the expected ones, except in dimensions of at most one
+    element."""
     if not b.shape:
         return
     strides = w.field(tensor, w.layout.strides, "ptr")
@@ -248,7 +249,7 @@ _OUTPUT, _SHARED = 1, 2
 
 
 def _role(function: Function, b: Buffer) -> int:
-    """How an argument takes part in the check of overlaps: the bits that hold for it."""
+    """The role of an argument in the check of overlaps, as bits."""
     return _OUTPUT * (b in function.outputs) + _SHARED * (b in function.aliased)
 
 
@@ -310,7 +311,7 @@ outer.end:
   %i.more = icmp ult i64 %i.next, {count}
   br i1 %i.more, label %outer, label %apart.all
 apart.all:"""
-"""Compares each output with every argument but the outputs before it."""
+"""Compares each output with every argument except the outputs before it."""
 
 _OTHER_OWNER = """\
   %i.owner.place = getelementptr i64, ptr {owner}, i64 %i

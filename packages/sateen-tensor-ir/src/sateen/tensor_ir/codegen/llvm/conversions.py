@@ -80,7 +80,7 @@ class Conversions:
     def _truncated(self, value: LlvmValue, target: DType) -> LlvmValue:
         """To an integer, saturated; NaN gives 0 (docs/semantics.md, conversions).
 
-        LLVM's own saturating conversion takes vectors apart, so what is in range is converted and the rest selected.
+        LLVM's own saturating conversion splits vectors, so values in range are converted and the others selected.
         """
         low, high = int_range(target)
         kind = scalar_type(target)

@@ -1,4 +1,4 @@
-"""What holds at a place: values of variables, ranges of unrolled loops, the lanes of a vectorized one."""
+"""The facts at a place: values of variables, ranges of unrolled loops, the lanes of a vectorized loop."""
 
 from __future__ import annotations
 

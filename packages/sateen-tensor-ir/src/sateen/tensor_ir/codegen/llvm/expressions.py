@@ -28,7 +28,7 @@ _UNSIGNED_COMPARE = {ex.EQ: "eq", ex.NE: "ne", ex.LT: "ult", ex.LE: "ule", ex.GT
 
 
 class Outside(Protocol):
-    """What a function is given by code around it."""
+    """Values that a function gets from the code around it."""
 
     def variable(self, e: Var) -> LlvmValue:
         """The function's own operand for a variable."""
@@ -38,7 +38,7 @@ class Outside(Protocol):
 
 
 class Nothing:
-    """A kernel is given its parameters and no more: other names are used outside of their scope."""
+    """A kernel gets only its parameters: any other name is used outside of its scope."""
 
     def variable(self, e: Var) -> LlvmValue:
         raise AssertionError(f"variable {e.name} is used outside of its scope")
@@ -50,7 +50,7 @@ class Nothing:
 class Expressions:
     """`value(e)` is the operand that an expression evaluates to.
 
-    `outside` gives what the function itself does not know: values of variables, addresses of buffers.
+    `outside` gives values of variables and addresses of buffers from outside the function.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Expressions:
         self.memo: dict[int, tuple[Any, LlvmValue]] = {}
 
     def value(self, e: Expr) -> LlvmValue:
-        """Evaluate once per statement: a node that is used twice is emitted once."""
+        """The operand of an expression, evaluated once per statement: a node that is used twice is emitted once."""
         known = self.memo.get(id(e))
         if known is not None:
             return known[1]
@@ -271,7 +271,7 @@ class Expressions:
         return self.writer.emit(f"icmp {words[type(e)]} {a.typed}, {b.text}", "i1", a.lanes)
 
     def _lane_condition(self, e: ex.Compare) -> LlvmValue | None:
-        """A linear comparison with the lane as 32-bit lane numbers against one limit; None where it isn't that."""
+        """A linear comparison with the lane as 32-bit lane numbers against one limit; None for other conditions."""
         difference = self.environment.analyzer.slack(e)
         stride = None if difference is None else self.addresses.lane_stride(difference)
         if difference is None or stride is None or stride == 0:
@@ -338,7 +338,7 @@ class Expressions:
         return self.writer.emit(f"select {condition.typed}, {first.typed}, {second.typed}", first.kind, first.lanes)
 
     def _is_free(self, load: Load) -> bool:
-        """Whether a load can run although its value may not be needed."""
+        """Whether a load can run even if its value is not needed."""
         return load.buffer.scope is Scope.REGISTER or self.addresses.is_in_bounds(load)
 
     def both(self, one: LlvmValue | None, other: LlvmValue) -> LlvmValue:

@@ -1,4 +1,4 @@
-"""What surrounds the body of a function: its storage, calls of the host, how it fails, and its one exit."""
+"""The frame around the body of a function: its storage, calls of the host, failures, and its single exit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sateen.tensor_ir.lowering.storage import is_on_stack
 
 
 class Frame:
-    """The storage and the end of one function, whose body `writer` has."""
+    """The storage and the end of one function, whose body is in `writer`."""
 
     def __init__(self, writer: FunctionWriter) -> None:
         self.writer = writer
@@ -46,14 +46,14 @@ class Frame:
         return self.places[buffer]
 
     def take(self, size: LlvmValue) -> LlvmValue:
-        """Memory of the host of a size that is known only when the function runs; `give_back` ends its use."""
+        """Memory from the host, of a size known only at run time; `give_back` ends its use."""
         abi = self.writer.module.architecture.abi
         memory = self.host_call(abi.alloc, "ptr", f"i64 {size.text}, i64 64")
         self.hold(memory, lambda: self.host_call(abi.free, "void", f"ptr {memory.text}"))
         return memory
 
     def hold(self, memory: LlvmValue, give_back: Callable[[], object]) -> None:
-        """Stop where memory was not given; else call `give_back` where its use ends."""
+        """Stop if no memory was given; otherwise `give_back` must end its use."""
         self.can_fail = True
         taken, failed = self.writer.label("taken"), self.writer.label("failed")
         null = self.writer.emit(f"icmp eq ptr {memory.text}, null", "i1")
@@ -64,7 +64,7 @@ class Frame:
         self.taken.append(give_back)
 
     def give_back(self) -> None:
-        """Give back what was taken last."""
+        """Give back the memory that was taken last."""
         self.taken.pop()()
 
     def fail(self, status: str) -> None:
@@ -75,7 +75,7 @@ class Frame:
         self.writer.branch("exit")
 
     def host_call(self, offset: int, result: str, arguments: str) -> LlvmValue:
-        """A call of a function of the host table, which has it `offset` bytes from its start."""
+        """A call of a function of the host table, at `offset` bytes from its start."""
         field = self.writer.emit(f"getelementptr i8, ptr %host, i64 {offset}", "ptr")
         function = self.writer.emit(f"load ptr, ptr {field.text}", "ptr")
         if result == "void":

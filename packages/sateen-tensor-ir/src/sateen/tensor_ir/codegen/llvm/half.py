@@ -1,7 +1,7 @@
-"""Conversions of float16 for x86-64 processors without F16C: what LLVM calls there, under the names that it gives them.
+"""Conversions of float16 for x86-64 processors without F16C: the functions that LLVM calls there, under LLVM's names.
 
-They work on the bits, to nearest even, and meet subnormals only as integers or sums, so that a host which flushes these
-to zero changes nothing. The names are those of compiler-rt and libgcc, which a library of ours does not need.
+They work on the bits, to nearest even, and treat subnormals only as integers or sums, so that flushing these to zero
+changes nothing. The names are those of compiler-rt and libgcc, which a library of ours does not need.
 """
 
 from __future__ import annotations

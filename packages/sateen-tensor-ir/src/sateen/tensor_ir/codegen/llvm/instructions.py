@@ -15,7 +15,7 @@ from sateen.tensor_ir.ir.stmt import Intrinsic, Region
 
 
 class Instructions:
-    """Calls of what only some processors have."""
+    """Calls of instructions that only some processors have."""
 
     def __init__(self, expressions: Expressions) -> None:
         self.writer = expressions.writer

@@ -25,7 +25,7 @@ class LoadedObject:
     """Object code linked into this process; it is unloaded when the last reference goes."""
 
     def __init__(self, code: bytes, symbols: Sequence[str], imports: Mapping[str, int] | None = None) -> None:
-        """Link `code`, which defines `symbols`; what it leaves undefined is in `imports` or in the process."""
+        """Link `code`, which defines `symbols`; undefined symbols are in `imports` or in the process."""
         builder = llvm.JITLibraryBuilder()
         builder.add_object_img(code)
         for symbol, address in (imports or {}).items():

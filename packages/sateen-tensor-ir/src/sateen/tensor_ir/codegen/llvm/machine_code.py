@@ -1,4 +1,4 @@
-"""LLVM text to object code, through llvmlite. No IR pass runs: the emitter writes what it means."""
+"""LLVM text to object code, through llvmlite. No IR pass runs: the emitter writes final code."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
 def check_processor(triple: str, cpu: str, features: str) -> None:
     """Raise TargetError for a processor or feature that LLVM does not know.
 
-    LLVM ends the process that asks for an unknown processor and only warns of an unknown feature, so what is not known
-    to exist is first tried in a child.
+    LLVM ends a process that requests an unknown processor, and only warns about an unknown feature. So names that are
+    not in our tables are tried in a child process first.
     """
     rows = architecture_named(triple).rows
     known_cpus = {"", "generic", llvm.get_host_cpu_name(), *(row.name for row in rows)}
@@ -55,14 +55,14 @@ def check_processor(triple: str, cpu: str, features: str) -> None:
 
 
 def _names(triple: str, what: str) -> list[str]:
-    """The processors or features that LLVM has for a triple, which it lists on the error output alone."""
+    """The processors or features that LLVM has for a triple; LLVM lists them only on the error output."""
     listed = subprocess.run(isolated_program(_LISTING, [triple]), capture_output=True, text=True, check=False).stderr
     processors, _, features = listed.partition("Available features for this target:")
     return re.findall(r"^  (\S+) +- ", processors if what == "processor" else features, re.MULTILINE)
 
 
 def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: bool = False) -> llvm.TargetMachine:
-    """LLVM's description of a machine. Raises TargetError for a triple that sateen makes no code for, or LLVM."""
+    """LLVM's description of a machine. Raises TargetError for a triple that sateen or LLVM does not support."""
     architecture_named(triple)
     initialise()
     try:
@@ -78,8 +78,8 @@ def target_machine(triple: str, cpu: str, features: str, *, abi: str = "", jit: 
 class ParsedModule:
     """A verified LLVM module for one machine.
 
-    In a module with a register tile LLVM moves no code out of loops: it would keep the constants of an epilogue in
-    registers all the while that the tile needs them, and the tile in memory.
+    In a module with a register tile LLVM moves no code out of loops: otherwise it would keep the constants of an
+    epilogue in registers that the tile needs, and the tile in memory.
     """
 
     def __init__(self, module: llvm.ModuleRef, machine: llvm.TargetMachine, *, has_register_tile: bool) -> None:

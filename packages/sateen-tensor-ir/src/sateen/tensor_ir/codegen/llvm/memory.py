@@ -20,7 +20,7 @@ from sateen.tensor_ir.ir.stmt import Prefetch, Store
 from sateen.tensor_ir.ir.types import INT64
 
 _NOTHING = Buffer("nothing", (ex.const(1),), INT64, data=np.zeros(1, np.int64))
-"""What a load that must not run reads instead: as many bytes of zero as the largest element has."""
+"""The memory that a load reads if it must not run: zero bytes of the size of the largest element."""
 
 
 def _texts(terms: Terms) -> tuple[tuple[str, int], ...]:
@@ -28,9 +28,9 @@ def _texts(terms: Terms) -> tuple[tuple[str, int], ...]:
 
 
 class Memory:
-    """Accesses of buffers in memory; a load is remembered until what it read may have changed.
+    """Accesses of buffers in memory.
 
-    Those in `aliased` may overlap each other.
+    A load is reused until its memory may have changed. Buffers in `aliased` may overlap each other.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Memory:
                 del scope.loads[key]
 
     def load(self, e: Load) -> LlvmValue:
-        """What an element is, or the elements of the lanes; known data is not loaded."""
+        """The value of an element, or of the lanes' elements; known data is not loaded."""
         if e.buffer.data is not None:
             folded = self.addresses.literal_element(e)
             if folded is not None:
@@ -106,7 +106,7 @@ class Memory:
         return self._loaded_once(e, (e.buffer, constant, _texts(terms), self.environment.width, mask.text), load)
 
     def _shared_load(self, e: Load, form: Linear) -> LlvmValue:
-        """The element that all lanes read, a scalar; zero where no lane is active."""
+        """The element that all lanes read, a scalar; zero if no lane is active."""
         assert self.environment.mask is not None
         mask = self.environment.mask
         if mask.elements is not None or mask.literal is not None:
@@ -125,7 +125,7 @@ class Memory:
         return self._loaded_once(e, (e.buffer, constant, _texts(terms), 0, mask.text), load)
 
     def _loaded_once(self, access: Load, key: tuple[Any, ...], load: Callable[[], LlvmValue]) -> LlvmValue:
-        """What memory holds, widened; loaded again only after it may have changed."""
+        """The value in memory, widened; it is loaded again only if it may have changed."""
         for scope in reversed(self.writer.scopes):
             if key in scope.loads:
                 return scope.loads[key]
@@ -190,7 +190,7 @@ class Memory:
         )
 
     def prefetch(self, s: Prefetch) -> None:
-        """A hint for the first lane; where the lanes' addresses are unrelated, for none."""
+        """A hint for the first lane; none if the lanes' addresses are unrelated."""
         form = self.addresses.offset_form(s)
         if self.addresses.lane_stride(form) is None:
             return

@@ -32,7 +32,7 @@ from sateen.tensor_ir.targets import architecture_named
 
 @dataclass(frozen=True, slots=True)
 class ModuleText:
-    """LLVM text of a module, what was counted while it was written, and whether a function has a tile in registers."""
+    """LLVM text of a module, the counts of its accesses, and whether a function has a tile in registers."""
 
     text: str
     report: CodeReport
@@ -42,14 +42,13 @@ class ModuleText:
 def emit_module(
     programs: Sequence[HostProgram], triple: str, *, internal: bool = False, features: frozenset[str] = frozenset()
 ) -> ModuleText:
-    """LLVM text with each function's kernel and its public function, and what was counted on the way.
+    """LLVM text with each function's kernel and its public function, and the counts of accesses.
 
     With `internal` there are kernels alone, which other functions call (`Invoke`) and nothing else. `features` are what
-    the processor has, by LLVM's names: intrinsics ask for them.
-    Raises TargetError for an architecture that is not in sateen.tensor_ir.targets.
-    Raises CodegenError for what the target can't express: thread loops, intrinsics without code, register indices that
-    vary, nested vectorization, an extent that no argument gives, denormals to be flushed on an architecture other than
-    x86-64 and AArch64.
+    the processor has, by LLVM's names: intrinsics ask for them. Raises TargetError for an architecture that is not in
+    sateen.tensor_ir.targets. Raises CodegenError for anything that the target can't express: thread loops, intrinsics
+    without code, register indices that vary, nested vectorization, an extent that no argument gives, denormals to flush
+    on an architecture other than x86-64 and AArch64.
     """
     architecture = architecture_named(triple)
     module = ModuleState(architecture, triple, features)
@@ -78,7 +77,7 @@ def _largest_tile(function: Function) -> int:
 
 
 def companion_text(triple: str, metadata: Metadata) -> str:
-    """What a library needs beside its kernels: the pool and host table, its metadata, the text of statuses."""
+    """The parts of a library besides its kernels: the pool and host table, its metadata, the text of statuses."""
     strings = [_string(f"message.{code.value}", text, "private") for code, text in STATUS_MESSAGES.items()]
     cases = "\n".join(f"    i32 {code.value}, label %case{code.value}" for code in STATUS_MESSAGES)
     returns = "\n".join(f"case{code.value}:\n  ret ptr @message.{code.value}" for code in STATUS_MESSAGES)

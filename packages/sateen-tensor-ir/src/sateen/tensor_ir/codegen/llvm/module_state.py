@@ -1,4 +1,4 @@
-"""What the functions of one module of LLVM text share."""
+"""The shared state of the functions in one module of LLVM text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sateen.tensor_ir.targets import Architecture
 
 @dataclass(slots=True)
 class CodeReport:
-    """What code generation counts for `explain`: memory accesses that were not plain."""
+    """The counts of code generation for `explain`: memory accesses that are not plain."""
 
     gathers: int = 0
     masked: int = 0
@@ -19,7 +19,8 @@ class CodeReport:
 
 
 class ModuleState:
-    """What functions of one module share: declarations of intrinsics, constant data, finished functions."""
+    """The shared state of the functions in one module: declarations of intrinsics, constant data, finished
+    functions."""
 
     def __init__(self, architecture: Architecture, triple: str, features: frozenset[str]) -> None:
         self.architecture = architecture
@@ -44,5 +45,5 @@ class ModuleState:
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The names of constants that hold texts, by these."""
+        """The names of constants that hold texts, by text."""
         return self._texts

@@ -1,8 +1,8 @@
-"""Where a network's library has its parameters, once they are put into it.
+"""The place of the parameters in a network's library, once they are put into it.
 
 `const void *sateen_parameters(void)` gives them, NULL before an export has put them there. The export writes their
-distance from `sateen_parameters_offset` into that, so that nothing is relocated; it is read as volatile, or it would be
-folded as the zero that it is here.
+distance from `sateen_parameters_offset` into that symbol, so that nothing is relocated. It is read as volatile, since
+otherwise it would be folded as the zero that it is here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What LLVM keeps once for a whole process, which others in it may use as well: its lock, targets and options."""
+"""LLVM's state that exists once per process, and that others in the process may use, too: its lock, targets and
+options."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 LLVM_LOCK = ffi.lib._lock
-"""llvmlite's own, which each of its calls takes and a thread may take again: who holds it is alone with LLVM."""
+"""llvmlite's own reentrant lock, which each of its calls takes: its holder has exclusive use of LLVM."""
 
 Made = TypeVar("Made")
 
@@ -30,7 +31,8 @@ next:
 
 
 def once(make: Callable[[], Made]) -> Callable[[], Made]:
-    """A function that calls `make` once for the process, alone with LLVM; threads that come at once get the same."""
+    """A function that calls `make` once for the process, with exclusive use of LLVM; concurrent threads get the same
+    result."""
     made = cache(make)
 
     @wraps(make)
@@ -43,7 +45,8 @@ def once(make: Callable[[], Made]) -> Callable[[], Made]:
 
 @once
 def initialise() -> None:
-    """Make LLVM know its targets. From then on a fork waits until no thread is inside LLVM, which the child may use."""
+    """Initialise LLVM's targets. From then on a fork waits until no thread is inside LLVM, so that the child can use
+    it."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     llvm.initialize_native_asmparser()
@@ -57,9 +60,9 @@ def _leave() -> None:
 
 @contextmanager
 def without_hoisting() -> Iterator[None]:
-    """A time in which LLVM moves no code out of loops, and no other thread is inside LLVM.
+    """A block during which LLVM moves no code out of loops, and no other thread is inside LLVM.
 
-    That is an option of the process. LLVM doesn't tell how it was set before, but its code for a loop does.
+    That is an option of the process. LLVM does not report its previous value, but code for a loop shows it.
     """
     with LLVM_LOCK:
         found = _loop_code()
@@ -73,7 +76,7 @@ def without_hoisting() -> Iterator[None]:
 
 
 def _loop_code() -> bytes:
-    """Machine code of a loop, as the options of the process are."""
+    """Machine code of a loop with the present options of the process."""
     machine, module = _loop()
     return bytes(machine.emit_object(module))
 

@@ -1,7 +1,6 @@
 """Buffers of scope `register`: their elements are SSA values, keyed by constant position and width.
 
-A slot is (first element, lanes; 0 for a scalar). Accesses of another width than a slot's take it apart or put several
-together with shuffles.
+A slot is (first element, lanes; 0 for a scalar). Accesses of another width split a slot or join several with shuffles.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Phi(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OpenLoop:
-    """A loop whose body is being written: the buffers that it stores to and that outlive it, and its phis so far."""
+    """A loop whose body is being written: the buffers outside it that it stores to, and its phis so far."""
 
     buffers: frozenset[Buffer]
     head: Lines
@@ -45,7 +44,7 @@ class OpenLoop:
 
 
 class Registers:
-    """Loads and stores of register buffers, and what they hold where control joins."""
+    """Loads and stores of register buffers, and their values where control flow joins."""
 
     def __init__(self, writer: FunctionWriter, environment: Environment, addresses: Addresses) -> None:
         self.writer = writer
@@ -60,7 +59,7 @@ class Registers:
         return buffer.scope is Scope.REGISTER and buffer in self.slots
 
     def slot(self, access: Load | Store) -> Slot:
-        """The slot of an access. Raises CodegenError, naming the loop, where its position is not constant."""
+        """The slot of an access. Raises CodegenError, which names the loop, if its position is not constant."""
         lane, form = self.environment.lane, self.addresses.offset_form(access)
         stride = self.addresses.lane_stride(form)
         constant, terms = self.addresses.evaluate(form)
@@ -133,7 +132,7 @@ class Registers:
         return result
 
     def _undefined(self, buffer: Buffer, slot: Slot) -> LlvmValue:
-        """What a slot holds that nothing before has set on this path: what the iteration before has left, if any."""
+        """The value of a slot that is not set on this path: that of the previous iteration, if any."""
         value = undefined_value(scalar_type(buffer.dtype), slot[1])
         for loop in self.loops:
             if buffer in loop.buffers:
@@ -141,7 +140,7 @@ class Registers:
         return value
 
     def loop_finals(self) -> list[tuple[Phi, LlvmValue]]:
-        """At the end of a loop's body: what it carries, and what that is now."""
+        """At the end of a loop's body: the carried slots, and their present values."""
         return [
             (phi, self.held(phi.buffer, self.slots[phi.buffer], phi.slot, undefined=True))
             for phi in self.loops[-1].phis
@@ -157,9 +156,9 @@ class Registers:
     def merge(
         self, one: dict[Buffer, Slots], end: tuple[str, Lines], other: dict[Buffer, Slots], other_block: str
     ) -> None:
-        """At a join of two blocks: a phi for each slot whose value depends on where control came from.
+        """At a join of two blocks: a phi for each slot whose value differs between them.
 
-        Slots of `one` that differ in width are put together as those of `other`, in the lines at the end of its block.
+        Slots of `one` that differ in width are converted to those of `other`, in the lines at the end of its block.
         """
         block, last_lines = end
         with self.writer.writing_to(last_lines):
@@ -176,7 +175,7 @@ class Registers:
             self.slots[buffer] = merged
 
     def _reshape(self, buffer: Buffer, slots: Slots, wanted: Iterable[Slot]) -> None:
-        """Take apart and put together, so that `slots` has the `wanted` ones."""
+        """Split and join slots, so that `slots` has the `wanted` ones."""
         for slot in wanted:
             if slot not in slots:
                 self.put(slots, slot, self.held(buffer, slots, slot, undefined=True))
@@ -193,7 +192,7 @@ class Registers:
         slots[slot] = value
 
     def held(self, buffer: Buffer, slots: Slots, slot: Slot, *, undefined: bool = False) -> LlvmValue:
-        """The value of a slot from slots of any width. What nothing has set is `undefined`, or a CodegenError."""
+        """The value of a slot from slots of any width. Unset elements are `undefined`, or raise CodegenError."""
         if slot in slots:
             return slots[slot]
         first, lanes = slot

@@ -130,7 +130,7 @@ class Statements:
         self._counted_loop(s.var, start, stop, s.body, certain)
 
     def _counted_loop(self, var: Var, start: LlvmValue, stop: LlvmValue, body: Stmt, certain: bool) -> None:
-        """A loop tested at its end, behind a test of its own unless at least one iteration is certain."""
+        """A loop tested at its end, with a test before it unless at least one iteration is certain."""
         loop, done = self.writer.label("loop"), self.writer.label("done")
         self._forget_stored(body)
         before_loop = self.writer.open_scope().before
@@ -272,7 +272,7 @@ class Statements:
         del self.addresses.base[buffer]
 
     def _symbolic_allocation(self, s: Allocate) -> None:
-        """Storage of a size that is known only when the kernel runs: taken and given back around its use."""
+        """Storage of a size known only at run time: taken and given back around its use."""
         last = s.buffer.offset(tuple(extent - 1 for extent in s.buffer.shape))
         total = (last + 1) * s.buffer.dtype.bytes
         self.expressions.memo.clear()
@@ -362,7 +362,7 @@ class Statements:
     # Parallel regions.
 
     def _parallel(self, s: For) -> None:
-        """The loop becomes a task of its own, run over contiguous ranges by the host's threads."""
+        """The loop becomes a task, which the host's threads run over contiguous ranges."""
         if not self.registers.slots.keys().isdisjoint(all_read(s.body) | all_written(s.body)):
             raise CodegenError(
                 f"parallel loop {s.var.name!r} uses a register buffer that belongs to the code around it"
@@ -391,7 +391,8 @@ class Statements:
             self.frame.stop_on(status)
 
     def _task(self, name: str, task: Task, start: LlvmValue) -> tuple[Captures, str]:
-        """What a task captures, and its text: a thunk that unpacks the closure, and the body with restrict pointers."""
+        """The captures of a task, and its text: a thunk that unpacks the closure, and the body with restrict
+        pointers."""
         writer = FunctionWriter(self.writer.module, name)
         captures = Captures(self.expressions, self.frame.noalias, Frame(writer))
         first = captures.capture(start)

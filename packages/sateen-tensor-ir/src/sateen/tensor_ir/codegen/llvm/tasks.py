@@ -1,4 +1,4 @@
-"""Tasks of parallel loops: what they capture from the function around them, and the thunk that unpacks it."""
+"""Tasks of parallel loops: their captures from the function around them, and the thunk that unpacks these."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ class Captures:
         return self.captured[outer.text][1]
 
     def parameters(self) -> list[str]:
-        """How the task's body declares what it is given."""
+        """The parameters of the task's body."""
         alone = self.frame.noalias
         return [f"{v.kind} noalias {v.text}" if v.kind == "ptr" and v.text in alone else v.typed for v in self.values]
 
 
 def thunk(name: str, values: Sequence[LlvmValue], mode: FloatMode | None) -> str:
-    """The function that a thread is given: it unpacks the closure and calls the body.
+    """The function that a thread runs: it unpacks the closure and calls the body.
 
-    The body runs in the caller's mode of floating point, which the closure ends with, on whatever thread it runs.
+    On every thread the body runs in the caller's floating-point mode, which is at the end of the closure.
     """
     lines = [
         f"define internal i32 @{name}(ptr %closure, i64 %begin, i64 %end) #0 {{",

@@ -1,4 +1,4 @@
-"""LLVM values while text is being written: an operand, its type, and its literal value where it has one."""
+"""LLVM values while text is being written: an operand, its type, and its literal value if it has one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LlvmValue:
     is_global: bool = False
     """Whether all functions of the module know it by this name."""
     is_undefined: bool = False
-    """Whether no lane has been given a value."""
+    """Whether no lane has a value."""
 
     @property
     def type(self) -> str:
@@ -80,7 +80,7 @@ def splat_literal(value: LlvmValue, lanes: int) -> LlvmValue:
 
 
 def undefined_value(kind: str, lanes: int = 0) -> LlvmValue:
-    """What nothing has set yet."""
+    """A value that is not set yet."""
     return LlvmValue("poison", kind, lanes, is_undefined=True)
 
 
@@ -106,6 +106,6 @@ def _hexadecimal(value: float) -> str:
 
 
 def intrinsic_suffix(value: LlvmValue) -> str:
-    """How overloaded intrinsics name the type: `v16f32`, `i64`."""
+    """The name of the type in overloaded intrinsics: `v16f32`, `i64`."""
     short = {"float": "f32", "double": "f64", "half": "f16"}.get(value.kind, value.kind)
     return f"v{value.lanes}{short}" if value.lanes else short

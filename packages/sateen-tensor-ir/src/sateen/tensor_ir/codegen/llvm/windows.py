@@ -1,9 +1,9 @@
-"""Vector loads of elements that are not neighbours, where each lane's place is known while compiling.
+"""Vector loads of elements that are not neighbours, if each lane's place is known at compile time.
 
-A few loads of neighbours, the windows, cover what the lanes read; shuffles put it in order. Strides, reversals,
-repeated and interleaved elements, and look-ups in constant tables become this instead of a gather. Where an unrolled
-loop reads the neighbours of what the lanes read, each window has the elements of a lane for all its iterations: the
-transposition of the windows is what the iterations read.
+A few loads of neighbours, the windows, cover the lanes' elements; shuffles put them in order. Strides, reversals,
+repeated and interleaved elements, and look-ups in constant tables become windows instead of a gather. If an unrolled
+loop reads the neighbours of the lanes' elements, each window has the elements of a lane for all iterations, and the
+transposed windows are the vectors of the iterations.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Windows:
         self.neighbours = neighbours
 
     def load(self, access: Load, active: Sequence[Scalar] | None = None) -> LlvmValue | None:
-        """The elements that lanes read; None where a gather is better or places vary while running.
+        """The elements that lanes read; None if a gather is better or places vary at run time.
 
-        Only lanes that are `active` read, all if None; others get any element.
+        Only `active` lanes read, all if None; others get any element.
         """
         form = self.addresses.offset_form(access)
         offsets = self.lane_offsets(form)
@@ -76,7 +76,7 @@ class Windows:
         return self._picked([self.neighbours(access, base + start, size) for start in starts], starts, size, offsets)
 
     def _column(self, access: Load, base: Linear, offsets: Sequence[int]) -> LlvmValue | None:
-        """One of the vectors that a tile of windows is transposed into; None where no unrolled loop reads them all."""
+        """One of the vectors of a transposed tile of windows; None if no unrolled loop reads them all."""
         n = self.environment.width
         for var, iterations in self.environment.unrolled.items():
             if (
@@ -113,7 +113,7 @@ class Windows:
         return rows
 
     def lane_offsets(self, form: Linear) -> list[int] | None:
-        """How far each lane's element is from where the terms that lanes share point to; None where that varies."""
+        """The distance of each lane's element from the address of the terms that lanes share; None if that varies."""
         total: Numbers = np.zeros(self.environment.width, np.int64)
         for atom, coefficient in form.terms.items():
             if self.environment.depends_on_lane(atom):
@@ -124,7 +124,7 @@ class Windows:
         return [int(i) for i in total]
 
     def _lane_numbers(self, e: Expr) -> Numbers | None:
-        """The value of an integer expression in each lane, where it is known while compiling."""
+        """The value of an integer expression in each lane, if it is known at compile time."""
         if e is self.environment.lane:
             return np.arange(self.environment.width, dtype=np.int64)
         if isinstance(e, ex.Const):
@@ -149,7 +149,7 @@ class Windows:
         return rule(a, b)
 
     def _table_numbers(self, e: Load) -> Numbers | None:
-        """What lanes read from constant data; lanes that are masked may point beyond it."""
+        """The numbers that lanes read from constant data; masked lanes may point beyond it."""
         data = e.buffer.data
         if data is None or not e.dtype.is_int:
             return None
@@ -166,7 +166,7 @@ class Windows:
     def _picked(
         self, parts: Sequence[LlvmValue], starts: Sequence[int], size: int, offsets: Sequence[int]
     ) -> LlvmValue:
-        """Each lane's element out of the window that it is in: two windows at a time, then two of those."""
+        """Each lane's element from its window: two windows are combined at a time, then two of the results."""
         owner = [max(n for n, start in enumerate(starts) if start <= offset) for offset in offsets]
         merged = []
         for n in range(0, len(parts), 2):

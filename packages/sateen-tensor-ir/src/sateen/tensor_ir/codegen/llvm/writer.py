@@ -1,8 +1,8 @@
 """The text of one LLVM function while it is written: lines, names, scopes, and arithmetic of operands.
 
 Scopes are nested regions of control flow. Each begins with an empty list of lines in its parent, its `before`: pure
-address arithmetic whose operands are defined further out is written there, so that loop-invariant code is hoisted as
-it is emitted.
+address arithmetic whose operands are defined further out is written there. So loop-invariant code is hoisted while it
+is emitted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def flatten(lines: Lines) -> Iterator[str]:
 
 @dataclass(slots=True)
 class ScopeFrame:
-    """One open region: where to hoist to, and what has been computed that is still valid here."""
+    """One open region: the place to hoist to, and the values that are still valid here."""
 
     before: Lines
     products: dict[tuple[str, int], LlvmValue] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class FunctionWriter:
 
     @contextmanager
     def writing_to(self, lines: Lines) -> Iterator[None]:
-        """Append to another place, such as the end of a block that is finished but for its branch."""
+        """Append to another place, such as the end of a block that lacks only its branch."""
         here, self.lines = self.lines, lines
         yield
         self.lines = here
@@ -89,7 +89,7 @@ class FunctionWriter:
         return f"{prefix}{self._counter}"
 
     def start_block(self, label: str) -> None:
-        """Open a block; what is appended from now on is in it."""
+        """Open a block for the lines that follow."""
         self.lines.append(f"{label}:")
         self.block = label
 
@@ -112,7 +112,7 @@ class FunctionWriter:
     # Scopes.
 
     def open_scope(self) -> ScopeFrame:
-        """Enter a region of control flow, in front of which text can be hoisted."""
+        """Enter a region of control flow; text can be hoisted before it."""
         before: Lines = []
         self.lines.append(before)
         frame = ScopeFrame(before)
@@ -120,7 +120,7 @@ class FunctionWriter:
         return frame
 
     def close_scope(self) -> None:
-        """Leave the innermost region: what was computed in it is no longer known."""
+        """Leave the innermost region and forget the values computed in it."""
         self.scopes.pop()
 
     def depth_of(self, value: LlvmValue) -> int:
@@ -130,7 +130,7 @@ class FunctionWriter:
     # Small arithmetic on i64, folded where operands are literals.
 
     def splat(self, value: LlvmValue, lanes: int) -> LlvmValue:
-        """The value in every lane; a vector of that width stands for itself."""
+        """The value in every lane; a vector of that width stays as it is."""
         if value.lanes == lanes:
             return value
         if value.literal is not None:
