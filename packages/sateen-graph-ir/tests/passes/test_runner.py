@@ -33,7 +33,14 @@ def test_an_observer_sees_each_pass_with_its_graphs_and_time(parse):
 def test_build_tells_its_observer_each_pass_of_the_pipeline_and_the_last(parse):
     runs = []
     build(parse(TEXT), pipeline=(infer_types, remove_dead_nodes), observer=runs.append)
-    assert [r.name for r in runs] == ["bind_dims", "require_sizes", "infer_types", "remove_dead_nodes", "use_lowerings"]
+    assert [r.name for r in runs] == [
+        "bind_dims",
+        "require_sizes",
+        "require_host",
+        "infer_types",
+        "remove_dead_nodes",
+        "use_lowerings",
+    ]
 
 
 def retype(graph: Graph, shape: tuple[int, ...]) -> Graph:
