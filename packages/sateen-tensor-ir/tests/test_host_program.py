@@ -21,8 +21,9 @@ from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.ir.buffer import decl_buffer
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.expr import Var, const
-from sateen.tensor_ir.ir.parser import ParseError, parse_function
+from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function
+from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.tensor_ir.ir.verifier import verify
 
 FLOAT = DLDataType(2, 32, 1)

@@ -25,8 +25,9 @@ from sateen.tensor_ir.ir.buffer import Buffer
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import why_different
 from sateen.tensor_ir.ir.expr import const
-from sateen.tensor_ir.ir.parser import ParseError, parse_function
+from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function, Intrinsic, Region
+from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import walk
 from sateen.tensor_ir.lowering import lower

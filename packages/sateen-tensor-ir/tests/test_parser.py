@@ -12,8 +12,9 @@ from sateen.tensor_ir.ir.buffer import Buffer, Load
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.equal import structural_equal, why_different
 from sateen.tensor_ir.ir.expr import Var, const
-from sateen.tensor_ir.ir.parser import ParseError, parse_expr, parse_function, parse_stmt
+from sateen.tensor_ir.ir.parser import parse_expr, parse_function, parse_stmt
 from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, Function, Let, LoopKind, Seq, Store
+from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.tensor_ir.ir.types import FLOAT32, INDEX, INT64, int_range
 from sateen.tensor_ir.lowering import lower
 

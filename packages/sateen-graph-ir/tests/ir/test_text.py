@@ -22,7 +22,7 @@ from sateen.graph_ir.ops import OPS, Add, Cast, Clip, ConvertLayout, Gelu, Relu
 from sateen.graph_ir.passes.fuse import fuse
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, InferenceError
-from sateen.tensor_ir.ir.parser import ParseError
+from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.topi.operators import Operator
 from sateen.topi.types import Layout
 

@@ -16,7 +16,7 @@ from sateen.graph_ir.passes.share_equal_nodes import share_equal_nodes
 from sateen.runtime import Target, load
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import te
-from sateen.tensor_ir.ir.parser import ParseError
+from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.topi import Computation, LayoutChoice, Operator, Symbol, TensorType, compute
 from sateen.topi.computations.element_wise import unary
 from sateen.topi.computations.softmaxes import softmax

@@ -6,7 +6,6 @@ from sateen.tensor_ir.ir.choices import all_of
 from sateen.tensor_ir.ir.digests import digest
 from sateen.tensor_ir.ir.expr import Call, Const, Expr, FloorMod, IterVar, Var, cast, const, is_const, logical_and
 from sateen.tensor_ir.ir.identity import is_among, position
-from sateen.tensor_ir.ir.parser import ParseError
 from sateen.tensor_ir.ir.stmt import (
     DENORMALS,
     Allocate,
@@ -22,6 +21,7 @@ from sateen.tensor_ir.ir.stmt import (
     sequence,
 )
 from sateen.tensor_ir.ir.tensor_expr import Read, Reduce
+from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.tensor_ir.ir.types import INDEX, INT64, int_range
 from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import StatementRewriter, children, substitute, walk
