@@ -107,22 +107,23 @@ def read_modules(checkout: Path) -> dict[str, Module]:
                 files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     if not files:
         raise FileNotFoundError(f"expected packages/*/src/sateen with Python files, found none in {checkout}")
-    listed = {name for name, file in files.items() if _lists_names(file)}
+    listed = {name: _listed(file) for name, file in files.items() if file.stem == "__init__"}
     return {name: _module(name, file, files.keys(), listed) for name, file in files.items()}
 
 
-def _lists_names(file: Path) -> bool:
-    """Whether a file is an `__init__` with names for others."""
-    return file.stem == "__init__" and bool(list(_imported(ast.parse(file.read_text(encoding="utf-8")))))
+def _listed(file: Path) -> frozenset[str]:
+    """What an `__init__` lists for others: names from its files, or whole files."""
+    return frozenset(_imported(ast.parse(file.read_text(encoding="utf-8"))))
 
 
-def _module(name: str, file: Path, known: Collection[str], listed: Collection[str]) -> Module:
-    """A file that is itself a face: an `__init__`, or a file of a room whose `__init__` lists nothing."""
+def _module(name: str, file: Path, known: Collection[str], listed: Mapping[str, frozenset[str]]) -> Module:
+    """Others may take from an `__init__`, from a file that it lists as a whole, and where it lists nothing from all."""
     text = file.read_text(encoding="utf-8")
     package, *folders = name.split(".") if file.stem == "__init__" else name.split(".")[:-1]
     room = Room(package, folders[0] if folders else "" if file.stem == "__init__" else LOOSE)
     taken = {_longest_known(target, known) for target in _imported(ast.parse(text))}
-    is_face = file.stem == "__init__" or (bool(folders) and name.rpartition(".")[0] not in listed)
+    face = listed.get(name.rpartition(".")[0], frozenset())
+    is_face = file.stem == "__init__" or (bool(folders) and (not face or name in face))
     return Module(name, is_face, room, text.count("\n"), frozenset(taken - {"", name}))
 
 

@@ -19,7 +19,7 @@ from sateen.graph_ir.ops import ConvertLayout, Fused, Transpose
 from sateen.runtime.errors import SateenError
 from sateen.tensor_ir import CompiledModule, Machine, build_functions
 from sateen.tensor_ir.ir import Const
-from sateen.tensor_ir.te.tensor import Tensor
+from sateen.tensor_ir.te import Tensor
 from sateen.topi.types import placeholder, rearranged, unpack
 
 MOST_POINTS = 1 << 14

@@ -23,7 +23,7 @@ from sateen.tensor_ir.te.extern_body import extern
 from sateen.tensor_ir.te.math import abs, bitwise_not, isnan, rsqrt
 from sateen.tensor_ir.te.operations import compute, constant, piecewise, placeholder, var
 from sateen.tensor_ir.te.reduction import comm_reducer, max, max_value, min, min_value, prod, reduce_axis, sum
-from sateen.tensor_ir.te.tensor import Tensor
+from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
 
 
 def all(*conditions: _Any) -> Expr:
@@ -56,6 +56,7 @@ __all__ = [
     "Call",
     "Expr",
     "IterVar",
+    "Operation",
     "Schedule",
     "Stage",
     "Stmt",
@@ -98,6 +99,7 @@ __all__ = [
     "popcount",
     "power",
     "prod",
+    "reads",
     "reduce_axis",
     "reinterpret",
     "right_shift",

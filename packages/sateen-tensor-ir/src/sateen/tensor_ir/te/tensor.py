@@ -137,6 +137,7 @@ class Operation(ABC):
         """The outputs by definition."""
 
     def output(self, index: int) -> Tensor:
+        """One of the outputs."""
         return self.outputs[index]
 
 

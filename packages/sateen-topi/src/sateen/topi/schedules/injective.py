@@ -27,7 +27,7 @@ from sateen.tensor_ir.ir import (
     walk,
 )
 from sateen.tensor_ir.lowering import Inliner
-from sateen.tensor_ir.te.tensor import Operation
+from sateen.tensor_ir.te import Operation
 
 
 def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import IterVar, Read, Reduce, is_among, is_const, walk
-from sateen.tensor_ir.te.tensor import Operation, Tensor, reads
+from sateen.tensor_ir.te import Operation, Tensor, reads
 from sateen.topi.schedules.computation import Computation
 
 

@@ -14,7 +14,7 @@ from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir import Call, Const, Expr, IterVar, Read, is_const, walk
-from sateen.tensor_ir.te.tensor import reads
+from sateen.tensor_ir.te import reads
 from sateen.topi.schedules.injective import schedule_injective
 from sateen.topi.types import FLOAT32
 
