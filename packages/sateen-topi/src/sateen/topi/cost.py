@@ -1,6 +1,6 @@
-"""What register tiles cost: an estimate in cycles of one core, to choose between ways to compute the same.
+"""The cost of register tiles: an estimate in cycles of one core, to choose between methods.
 
-All that it takes of a machine is in `Machine` and its `Rates`. Only ratios of estimates mean something.
+All facts about a machine are in `Machine` and its `Rates`. Only ratios of estimates are meaningful.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ def tile_cycles(positions: int, vectors: int, terms: int, machine: Machine, expo
     """Cycles of a register tile of `positions` x `vectors` accumulators: a sum of `terms`, then it is stored.
 
     Each term takes a row of `vectors` from a panel that all tiles read, and a broadcast element for each position.
-    `exposed` is the part of fetching the panel from its cache that arithmetic does not hide.
-    Infinite where the tile, such a row and a broadcast do not fit into the registers.
+    `exposed` is the fraction of fetching the panel from its cache that arithmetic does not hide. Infinite if the tile,
+    such a row and a broadcast do not fit into the registers.
     """
     if positions * vectors + vectors + 1 > machine.vector_registers:
         return inf
@@ -37,10 +37,10 @@ def tiles_cycles(extent: int, tile: int, vectors: int, terms: int, machine: Mach
 
 
 def bytes_per_cycle(size: int, machine: Machine) -> float:
-    """What a core reads per cycle of data of `size` bytes that it reads again and again.
+    """The bytes per cycle that a core reads of data of `size` bytes that it reads repeatedly.
 
-    A part of each cache is for such data. Data that exceed it come from the next cache for so much as they exceed it
-    by, up to `Rates.overflow`.
+    A part of each cache is for such data. If data exceeds that part, the excess comes from the next cache, up to
+    `Rates.overflow`, beyond which all data does.
     """
     rates = machine.rates
     held = (
@@ -55,7 +55,8 @@ def bytes_per_cycle(size: int, machine: Machine) -> float:
 
 
 def mean_cycles(work: float, weights: int, vectors: int, parts: int, machine: Machine, shared: int = 0) -> float:
-    """What cores spend together on work in equal parts, with cold weights and bytes that one writes and all read."""
+    """The cycles of all cores together for work in equal parts, with cold weights and bytes that one core writes and
+    all read."""
     rates, cycles = machine.rates, []
     for n in (1 << power for power in range(machine.cores.bit_length())):
         own = -(-parts // n) / parts * work + (n > 1) * shared / n / rates.shared

@@ -1,4 +1,4 @@
-"""The version of this distribution, as it is installed."""
+"""The version of the installed distribution."""
 
 from importlib.metadata import version
 

@@ -1,1 +1,1 @@
-"""What operators compute: a module or a room for each family, with schedules beside."""
+"""The computations of operators: a module or a room for each family, with its schedules."""

@@ -1,4 +1,4 @@
-"""Checks of what operators are called with: each raises ArgumentError, saying what was expected and what was found."""
+"""Checks of operators' arguments: each raises ArgumentError, which says what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 def of_expressions(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of scalar expressions that refuses anything else in their place."""
+    """A function of scalar expressions that refuses other arguments."""
     names, kinds = list(signature(function).parameters), get_type_hints(function)
 
     @wraps(function)
@@ -33,7 +33,7 @@ def of_expressions(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def require(condition: bool, operator: str, expected: str, found: object) -> None:
-    """`operator` expects something of its arguments."""
+    """Raise ArgumentError unless what `operator` expects of its arguments holds."""
     if not condition:
         raise ArgumentError(f"{operator}: expected {expected}, found {found}")
 
@@ -80,7 +80,7 @@ def require_one_of(operator: str, name: str, value: object, known: Iterable[obje
 
 
 def require_rank(operator: str, name: str, view: View, rank: int, *, or_more: bool = False) -> None:
-    """The view has `rank` axes, with `or_more` at least so many."""
+    """The view has `rank` axes, with `or_more` at least that many."""
     fits = view.ndim >= rank if or_more else view.ndim == rank
     require(fits, operator, f"{name} of {rank}{' or more' * or_more} axes", list(view.shape))
 
@@ -110,7 +110,7 @@ def require_whole_numbers(operator: str, **views: View) -> None:
 
 
 def require_numbers(operator: str, **views: View) -> None:
-    """Elements are no bools."""
+    """Elements are not bools."""
     for name, view in views.items():
         require(not view.dtype.is_bool, operator, f"{name} of numbers", view.dtype)
 
@@ -123,7 +123,7 @@ def require_same_type(operator: str, **views: View) -> None:
 
 
 def require_weight(operator: str, name: str, weight: View, data: View) -> None:
-    """The weight has the type of the data, or is of integers of at most 16 bits where they are int32."""
+    """The weight has the type of the data, or is of integers of at most 16 bits if the data is int32."""
     require(takes_weight(data.dtype, weight.dtype), operator, f"{name} of data's type, {data.dtype}", weight.dtype)
 
 

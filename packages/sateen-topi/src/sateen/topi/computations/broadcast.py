@@ -22,7 +22,7 @@ from sateen.topi.types import Layout, View, compute
 
 
 def broadcast_shape(*shapes: Sequence[Any]) -> tuple[Any, ...]:
-    """The common shape (NumPy's rules) of extents, which may be symbols. Raises ArgumentError where there is none."""
+    """The common shape (NumPy's rules) of extents, which may be symbols. Raises ArgumentError if there is none."""
     rank = max(map(len, shapes))
     result = []
     for d in range(rank):
@@ -63,7 +63,7 @@ def broadcast_to(x: View, shape: Sequence[int], layout: Layout | None = None) ->
 
 @of_expressions
 def divide(a: Expr, b: Expr) -> Expr:
-    """a / b; of integers rounded towards zero, 0 where b is."""
+    """a / b; for integers rounded towards zero, and 0 where b is 0."""
     if a.dtype.is_float:
         return a / b
     floor, zero = a // b, te.const(0, a.dtype)
@@ -137,7 +137,7 @@ def _integer_power(a: Expr, b: Expr) -> Expr:
 
 @of_expressions
 def bit_shift(a: Expr, b: Expr, left: bool) -> Expr:
-    """a shifted by b bits in two's complement; by all of them where b is negative or reaches the width."""
+    """a shifted by b bits in two's complement; by all bits if b is negative or at least the width."""
     within = te.all(b >= 0, b < a.dtype.bits) if not is_unsigned(b) else b < a.dtype.bits
     zero = te.const(0, a.dtype)
     if left:

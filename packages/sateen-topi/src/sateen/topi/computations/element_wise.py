@@ -1,7 +1,7 @@
 """Element-wise operators of one input: the value of each element from the same element.
 
-The functions take and give scalar expressions; `unary` makes an operator of one. Formulas are chosen to keep their
-relative accuracy where two terms would cancel.
+The functions take and give scalar expressions; `unary` makes an operator of such a function. Formulas are chosen to
+keep their relative accuracy where two terms would cancel.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def relu(x: Expr) -> Expr:
 
 @of_expressions
 def clip(x: Expr, low: float | None, high: float | None) -> Expr:
-    """x limited to [low, high]; None is no limit. Where low > high, high."""
+    """x limited to [low, high]; None is no limit. If low > high, high."""
     if x.dtype.is_int:
         least, most = int_range(x.dtype)
         low = None if low is None or low <= least else low
@@ -100,7 +100,7 @@ def hard_swish(x: Expr) -> Expr:
 
 @of_expressions
 def shrink(x: Expr, bias: float, lambd: float) -> Expr:
-    """x moved by bias towards 0 where it is further from it than lambd, else 0, which NaN is too (ONNX Shrink-9).
+    """x moved by bias towards 0 if its distance from 0 exceeds lambd, otherwise 0, also for NaN (ONNX Shrink-9).
 
     Integers are truncated.
     """
@@ -136,7 +136,7 @@ def celu(x: Expr, alpha: float) -> Expr:
 
 @of_expressions
 def softplus(x: Expr) -> Expr:
-    """log(1 + e^x), of the exponential that does not overflow."""
+    """log(1 + e^x), computed with the exponential that does not overflow."""
     return te.maximum(x, 0.0) + log1p(te.exp(-te.abs(x)))
 
 
@@ -303,7 +303,7 @@ def atanh(x: Expr) -> Expr:
 
 
 _SQUARABLE = 1e9
-"""Beyond this, x² + 1 is x² in every type, and below, x² is finite in every type."""
+"""Above this number x² + 1 is x² in every type, and below it x² is finite in every type."""
 
 
 @of_expressions

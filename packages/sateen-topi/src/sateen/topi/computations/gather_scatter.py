@@ -1,7 +1,7 @@
 """Operators whose indices are data: gather reads at them, scatter writes.
 
 A negative index counts from the end of its axis. An index out of range is an error in the user's data that a kernel
-can't report: a gather reads the nearest element, a scatter leaves that update out. Memory beyond is never touched.
+can't report: a gather reads the nearest element, and a scatter leaves the update out. Memory outside is never touched.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sateen.topi.types import Layout, View, compute
 
 
 def position(index: Expr, extent: int) -> Expr:
-    """A place in [0, extent) from an index in [-extent, extent); the nearest to one that is out of range."""
+    """A position in [0, extent) from an index in [-extent, extent); the nearest position for an index out of range."""
     place = index.astype("index")
     return te.minimum(te.maximum(te.select(place < 0, place + extent, place), 0), extent - 1)
 
@@ -79,7 +79,7 @@ def gather_nd(data: View, indices: View, batch_dims: int = 0, layout: Layout | N
 
 
 def _require_elements(operator: str, data: View, indices: View, axis: int) -> None:
-    """Indices that reach as far as data along all axes but `axis`, at most."""
+    """Check that indices reach at most as far as data along all axes except `axis`."""
     require_whole_numbers(operator, indices=indices)
     require_rank(operator, "indices", indices, data.ndim)
     require_axis(operator, axis, data.ndim)
@@ -94,7 +94,7 @@ REDUCTIONS: dict[str, Callable[[Expr, Expr], Expr]] = {
     "max": te.maximum,
     "min": te.minimum,
 }
-"""What a scatter makes of an element and its update. Updates of one element are applied in order."""
+"""The functions of an element and its update in a scatter. Updates of one element are applied in order."""
 
 
 def scatter_elements(data: View, indices: View, updates: View, axis: int, reduction: str = "none") -> Computation:
@@ -144,8 +144,8 @@ def scatter_nd(data: View, indices: View, updates: View, reduction: str = "none"
 def tensor_scatter(
     cache: View, update: View, starts: View | None, axis: int, circular: bool = False, layout: Layout | None = None
 ) -> Computation:
-    """The cache with update[b, …, t, …] at [b, …, starts[b] + t, …], which is beyond the end of `axis` nowhere, or the
-    place that is as far behind its begin where `circular`."""
+    """The cache with update[b, …, t, …] at [b, …, starts[b] + t, …], updates beyond the end of `axis` are left out, or
+    continue at its beginning with `circular`."""
     name = "tensor_scatter"
     require_views(name, cache=cache, update=update, **({} if starts is None else {"starts": starts}))
     require_same_type(name, cache=cache, update=update)

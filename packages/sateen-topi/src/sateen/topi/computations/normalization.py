@@ -62,8 +62,8 @@ def _require_channels(operator: str, x: View, **vectors: View) -> None:
 class _Moments:
     """1 / standard deviation and mean of each row, in two passes over it.
 
-    The variance is that of the differences from the mean, and sums are those of the sums of parts: the mean is right to
-    some 10⁻⁷ of the largest element in float32, however long the row and however far from zero.
+    The variance is computed from the differences to the mean, and sums add up sums of parts: the mean is accurate to
+    some 10⁻⁷ of the largest element in float32, for rows of any length and any distance from zero.
     """
 
     def __init__(self, rows: Rows, x: Callable[[Expr, Expr, Expr], Expr], kind: DType, epsilon: float) -> None:
@@ -150,7 +150,7 @@ def group_normalization(x: View, scale: View, bias: View, groups: int, epsilon: 
 def blocked_instance_normalization(x: View, scale: View, bias: View, epsilon: float) -> Computation:
     """Instance normalization of data blocked by channels: statistics of a vector of channels at a time.
 
-    Sums are those of the sums of each row, so that rounding errors of large images stay small.
+    Sums add up the sums of rows, so that rounding errors of large images stay small.
     """
     _require_channels("blocked_instance_normalization", x, scale=scale, bias=bias)
     require_rank("blocked_instance_normalization", "x [N, C, …]", x, 3, or_more=True)
@@ -211,7 +211,7 @@ def blocked_instance_normalization(x: View, scale: View, bias: View, epsilon: fl
 
 
 def _unpadded(shape: tuple[int, ...], value: Callable[..., Expr], name: str, layout: Layout) -> View:
-    """A view whose blocks are computed whole; what is beyond the last channel is never used."""
+    """A view whose blocks are computed whole; elements beyond the last channel are never used."""
     tensor = te.compute(layout.physical_shape(shape), lambda *p: value(*layout.logical_index(p)), name=name)
     return View(tensor, shape, layout)
 

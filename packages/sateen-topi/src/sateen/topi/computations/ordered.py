@@ -20,8 +20,8 @@ from sateen.topi.types import Layout, View
 
 
 def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: bool = False) -> Computation:
-    """The "sum" or "product" of the elements up to each one along an axis, without itself where `exclusive`; from the
-    end where `reverse`. Row-major. 16-bit floating point is added or multiplied in float32."""
+    """The "sum" or "product" of the elements up to each one along an axis, without itself if `exclusive`; from the end
+    if `reverse`. Row-major. 16-bit floating point is added or multiplied in float32."""
     require_one_of("cumulative", "kind", kind, ("sum", "product"))
     require_views("cumulative", x=x)
     require_numbers("cumulative", x=x)
@@ -57,8 +57,8 @@ def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: 
 
 
 def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
-    """The k largest (or smallest) elements along an axis, in order, and their places (int64): of equal ones the first
-    comes first, NaN is larger than all. Row-major.
+    """The k largest (or smallest) elements along an axis, in order, and their positions (int64): of equal ones the
+    first comes first, and NaN is larger than all. Row-major.
 
     A heap of k holds the best so far, the worst at its root; sorted in place at the end (Floyd, Algorithm 245, 1964).
     """
@@ -104,7 +104,7 @@ def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:
 
 
 class _Heap:
-    """A binary heap in a row of two buffers, values and places: a parent never precedes its children."""
+    """A binary heap in a row of two buffers, values and positions: a parent never precedes its children."""
 
     def __init__(self, ib: IRBuilder, values: BufferPointer, places: BufferPointer, at: Any, largest: bool) -> None:
         self.ib, self.values, self.places, self.at, self.largest = ib, values, places, at, largest
@@ -113,7 +113,7 @@ class _Heap:
         return self.values[self.at(i)], self.places[self.at(i)]
 
     def exceeds(self, a: Expr, b: Expr) -> Expr:
-        """Whether a comes before b in the result, wherever they are."""
+        """Whether a comes before b in the result, regardless of their positions."""
         if not a.dtype.is_float:
             return a > b if self.largest else a < b
         return te.all(~(a <= b), ~te.isnan(b)) if self.largest else te.all(~(a >= b), ~te.isnan(a))

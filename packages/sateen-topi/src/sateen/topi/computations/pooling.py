@@ -41,13 +41,13 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Layout, View
 
 COLUMNS = 8
-"""Columns are computed together in such numbers, so that the chains of their reductions overlap on any machine."""
+"""The number of columns that are computed together, so that the chains of their reductions overlap on any machine."""
 UNROLLED_TAPS = 16
-"""A kernel with at most so many columns, or rows times columns, is written out; longer ones stay loops."""
+"""The most columns, or rows times columns, of a kernel that is unrolled; longer ones stay loops."""
 
 
 def max_pool(data: View, window: Window, ceil_mode: bool = False, layout: Layout | None = None) -> Computation:
-    """The maximum over windows of data [N, C, …]; padding does not take part."""
+    """The maximum over windows of data [N, C, …], without padding."""
     _require_pool("max_pool", data, window, ceil_mode)
     return _window_pool(data, window, ceil_mode, data.dtype, layout, te.max, lambda value, _: value)
 
@@ -111,7 +111,7 @@ def average_pool(
 
 
 def _require_pool(operator: str, data: View, window: Window, ceil_mode: bool) -> None:
-    """Data [N, C, …] and a window no place of which lies on padding alone."""
+    """Check data [N, C, …] and a window that never covers only padding."""
     require_views(operator, data=data)
     require_rank(operator, "data [N, C, …]", data, 3, or_more=True)
     require_numbers(operator, data=data)
@@ -127,7 +127,7 @@ def _is_clipped(window: Window, spatial: Sequence[int], ceil_mode: bool) -> bool
 
 
 def _taps(window: Window, d: int, extent: int, y: Expr, padding_counts: bool) -> Expr:
-    """How many kernel elements at output position y count."""
+    """The number of kernel elements that count at output position y."""
     step, kernel, start = window.dilations[d], window.kernel[d], y * window.strides[d] - window.pads[d]
     stop = extent + (window.pads[window.rank + d] if padding_counts else 0)
     last = te.minimum((stop - start + (step - 1)) // step, kernel)
@@ -168,7 +168,7 @@ def _window_pool(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """A pool's stages and how to schedule them."""
+    """The stages of a pool and their schedule."""
 
     master: te.Tensor
     result: te.Tensor
@@ -178,7 +178,7 @@ class _Plan:
     """Whether windows reach beyond the data, by dimension."""
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Vectors of what is innermost in memory, channels or columns; a few columns at once."""
+        """Vectors along the innermost axis in memory, channels or columns; a few columns at once."""
         host = host_of(s, self.result, output, machine)
         tile = in_registers(s, self.master, host)
         stage = s[host]

@@ -26,7 +26,7 @@ from sateen.topi.types import Layout, View, compute
 
 
 def factor_shape(shape: Sequence[int], axis: int, block: int) -> tuple[int, ...]:
-    """The shape of scales that are not one for all: one per index of an axis, or per `block` of indices."""
+    """The shape of several scales: one per index of an axis, or per `block` of indices."""
     if not block:
         return (shape[axis],)
     return (*shape[:axis], shape[axis] // block, *shape[axis + 1 :])
@@ -38,7 +38,7 @@ def dequantize(
     """(x - zero_point) · scale in float32, rounded to the type of the scale.
 
     `scale` and `zero_point` have one element, or one per index of an axis, or with `block` the axes of x, one of which
-    counts blocks of so many indices.
+    counts blocks of `block` indices.
     """
     _require_factors("dequantize", x, scale, zero_point, axis, block)
     require_whole_numbers("dequantize", x=x)
@@ -57,9 +57,9 @@ def quantize(
     x: View, scale: View, zero_point: View | None, dtype: DType | str, axis: int = 0, block: int = 0,
     layout: Layout | None = None,
 ) -> Computation:  # fmt: skip
-    """x / scale to the nearest integer, ties to even, + zero_point, limited to what `dtype` holds (16 bits at most).
+    """x / scale to the nearest integer, ties to even, + zero_point, limited to the range of `dtype` (16 bits at most).
 
-    Operands are as those of `dequantize`. Sums are in float32, which holds all that are near the limits exactly.
+    Operands are as in `dequantize`. Sums are in float32, which is exact near the limits.
     """
     _require_factors("quantize", x, scale, zero_point, axis, block)
     kind = DType.of(dtype)

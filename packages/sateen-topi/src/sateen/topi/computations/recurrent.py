@@ -1,7 +1,7 @@
 """Recurrent layers: LSTM, GRU and the simple RNN, as ONNX defines them.
 
-What all time steps take from the input is one matrix product. The recurrence is a loop over time around a product of
-the states of the batch with the recurrent weights, and each cell's update, in vectors along the hidden dimension.
+One matrix product computes the part of the input in all time steps. The recurrence is a loop over time with a product
+of the batch's states and the recurrent weights, and each cell's update, in vectors along the hidden dimension.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Block, Layout, View
 
 VECTORS = 4
-"""A panel of weights has so many vectors of gates, which are summed together."""
+"""The vectors of gates in a panel of weights, which are summed together."""
 LEAST_ROWS = 3
 """A register tile has at least so many sequences of the batch, even where the registers can't hold weights beside their
 sums: with fewer, loads take longer than multiply-adds."""
@@ -65,7 +65,7 @@ _ACTIVATIONS: dict[str, tuple[tuple[float, float], Callable[[Expr, float, float]
     "Softsign": ((0.0, 0.0), lambda e, a, b: e / (te.abs(e) + 1.0)),
     "Softplus": ((0.0, 0.0), lambda e, a, b: element_wise.softplus(e)),
 }
-"""By ONNX name: default alpha and beta, and the function."""
+"""Activations by ONNX name: default alpha and beta, and the function."""
 
 ACTIVATIONS = tuple(_ACTIVATIONS)
 
@@ -85,7 +85,7 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The operands, None where absent.
+    """The operands, None if absent.
 
     x [time, batch, in], weight [direction, gates·hidden, in], recurrence [direction, gates·hidden, hidden],
     bias [direction, 2·gates·hidden], lengths [batch], initial states hidden and cell [direction, batch, hidden],
@@ -104,7 +104,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the layers have in common: activations and whether time runs backwards, per direction; a limit of gates."""
+    """The common settings of layers: activations and whether time runs backwards, per direction; a limit of gates."""
 
     activations: tuple[tuple[Activation, ...], ...]
     backwards: tuple[bool, ...]
@@ -112,7 +112,7 @@ class Settings:
 
 
 def weight_layout(lanes: int) -> Layout:
-    """The layout in which weights are read: panels of VECTORS vectors of `lanes` gates, from term to term."""
+    """The layout of weights in reading order: panels of VECTORS vectors of `lanes` gates, term by term."""
     return Layout((0, 1, 2, Block(1, VECTORS * lanes)))
 
 
@@ -137,7 +137,7 @@ def rnn(inputs: Inputs, settings: Settings) -> Computation:
 
 
 def _require_layer(operator: str, inputs: Inputs, settings: Settings, gates: int, activations: int) -> None:
-    """Operands that fit each other, of as many directions as there are settings."""
+    """Check that operands fit each other and the number of directions in the settings."""
     require(isinstance(inputs, Inputs), operator, "Inputs", type(inputs).__name__)
     require(isinstance(settings, Settings), operator, "Settings", type(settings).__name__)
     given = {f.name: v for f in fields(inputs) if (v := getattr(inputs, f.name)) is not None}
@@ -296,7 +296,7 @@ class _Step:
 
     @contextmanager
     def active(self) -> Iterator[tuple[Expr, Expr]]:
-        """A loop over those sequences that have not ended, and the time in each."""
+        """A loop over the sequences that have not ended, and the time in each."""
         ends = self.layer.inputs.lengths is not None
         with self.sequences() as (b, t, length), self.ib.if_scope(self.number < length) if ends else nullcontext():
             yield b, t
@@ -306,11 +306,11 @@ class _Step:
         return e if clip is None else _limited(e, -clip, clip)
 
     def input(self, t: Expr, b: Expr, g: Expr) -> Expr:
-        """What gate element g takes from the input."""
+        """The part of the input in gate element g."""
         return self.gate_input[self.d, t * self.layer.batch + b, g]
 
     def peephole(self, gate: int, j: Expr, cell: Expr) -> Expr:
-        """What a gate takes from a cell state; 0 without peepholes."""
+        """The part of a cell state in a gate; 0 without peepholes."""
         peepholes = self.layer.inputs.peepholes
         if peepholes is None:
             return te.const(0, cell.dtype)
@@ -325,8 +325,8 @@ class _Step:
     def products(self, first: int, end: int, state: Callable[[Expr, Expr], Expr]) -> None:
         """gates[b, g] = Σ state(b, k) · recurrence[g, k] for all b, and for g from `first` to before `end`.
 
-        Elements that share a panel with those are set as well. A thread takes the same panels in each step, so that
-        those which its cache holds stay there.
+        Elements in the same panels are set as well. A thread takes the same panels in each step, so that they stay in
+        its cache.
         """
         ib, batch = self.ib, self.layer.batch
         low, high = first // self.panel, -(-end // self.panel)

@@ -1,7 +1,7 @@
-"""Reductions along axes: sums, norms, extrema and where they are.
+"""Reductions along axes: sums, norms, extrema and their positions.
 
-A reduction runs in vectors: along memory where the innermost axis is reduced, across it where that axis stays. Where
-both kinds of axes are reduced, the innermost ones go first.
+A reduction runs in vectors: along memory if the innermost axis is reduced, otherwise across it. If both kinds of axes
+are reduced, the innermost ones go first.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ Index = Sequence[Expr]
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What a reduction does: result(combination of term(x) over all x, their number).
+    """A reduction: result(combination of term(x) over all x, their number).
 
-    With `is_wide` integers are combined in 64 bits: the result fits their type although the combination may not.
+    With `is_wide` integers are combined in 64 bits: the result fits their type even if the combination does not.
     """
 
     combine: Callable[..., Any]
@@ -111,7 +111,7 @@ def reduce(x: View, axes: Sequence[int], keepdims: bool, kind: str, layout: Layo
 
 
 def reduce_log_sum_exp(x: View, axes: Sequence[int], keepdims: bool, layout: Layout | None = None) -> Computation:
-    """log Σ e^x over `axes`, the largest x taken out of the sum so that no exponential overflows."""
+    """log Σ e^x over `axes`, with the largest x taken out of the sum so that no exponential overflows."""
     require_views("reduce_log_sum_exp", x=x)
     require_numbers("reduce_log_sum_exp", x=x)
     require_axes("reduce_log_sum_exp", axes, x.ndim)
@@ -139,9 +139,9 @@ def reduce_log_sum_exp(x: View, axes: Sequence[int], keepdims: bool, layout: Lay
 def arg_extremum(
     x: View, axis: int, keepdims: bool, largest: bool, last: bool = False, layout: Layout | None = None
 ) -> Computation:
-    """Where along an axis the largest or smallest element is, as int64: the first of equal ones, or the last.
+    """The position of the largest or smallest element along an axis, as int64: the first of equal ones, or the last.
 
-    NaN is taken for the extremum.
+    NaN counts as the extremum.
     """
     require_views("arg_extremum", x=x)
     require_axis("arg_extremum", axis, x.ndim)
@@ -161,7 +161,7 @@ def arg_extremum(
 
 
 _FAR = (1 << 31) - 1
-"""The index of no element, which any other precedes."""
+"""The index that stands for no element; any other precedes it."""
 
 
 def _first_of(a: Sequence[Expr], b: Sequence[Expr], largest: bool, last: bool) -> tuple[Expr, Expr]:
@@ -240,12 +240,13 @@ class _Step:
         return self.terms * elements(self.view.tensor)
 
     def _is_long(self, machine: Machine) -> bool:
-        """Whether there is work for several threads, but too few results to share it by them."""
+        """Whether there is work for several threads, but too few results to divide it among them."""
         few = elements(self.view.tensor) < machine.even_iterations and len(self.view.tensor.op.outputs) == 1
         return few and self.work >= machine.even_iterations * machine.rates.serial_elements
 
     def schedule(self, s: te.Schedule, host: te.Tensor, machine: Machine) -> None:
-        """In registers at the loops of the host, which is the result or reads it element for element."""
+        """Schedule the reduction in registers at the loops of the host, which is the result or reads it element by
+        element."""
         tensor = self.view.tensor
         if self.work == 0:
             return
@@ -257,7 +258,7 @@ class _Step:
             self._across(s, tensor, host, machine)
 
     def _cut(self, s: te.Schedule, machine: Machine) -> te.Tensor:
-        """Partial results of as many parts of the reduction as keep threads busy, whatever their number."""
+        """Partial results of enough parts of the reduction to keep any number of threads busy."""
         tensor = self.view.tensor
         stage = s[tensor]
         whole = stage.fuse(*stage.op.reduce_axis)
@@ -301,7 +302,7 @@ class _Step:
 
 
 def _innermost(x: View) -> int:
-    """The axis whose elements are neighbours in memory; -1 where x has one element."""
+    """The axis whose elements are neighbours in memory; -1 if x has one element."""
     for part, extent in zip(reversed(x.layout.order), reversed(x.layout.physical_shape(x.shape)), strict=True):
         if extent > 1:
             return part.axis if isinstance(part, Block) else part
@@ -317,7 +318,7 @@ def _steps(
     name: str,
     layout: Layout | None,
 ) -> list[_Step]:
-    """A reduction in one step; in two where it goes both along memory and across it: along memory first."""
+    """A reduction in one step, or in two if it goes both along memory and across it: along memory first."""
     along: list[int] = []
     for d in reversed(range(x.ndim)):
         if d not in axes and x.shape[d] > 1:

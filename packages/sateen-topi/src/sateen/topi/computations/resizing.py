@@ -1,7 +1,7 @@
 """Resize by interpolation, one axis after the other, with positions and weights computed beforehand.
 
-Every mode is a table per axis: which elements make up an output position, and their weights (ONNX Resize). What the
-modes differ in is how the table is made.
+Every mode is a table per axis: the elements of each output position, and their weights (ONNX Resize). The modes differ
+in the way the table is made.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MODES = ("nearest", "linear", "cubic")
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """How values between elements are made; the names are those of ONNX Resize."""
+    """The way to compute values between elements; the names are those of ONNX Resize."""
 
     mode: str = "nearest"
     coordinates: str = "half_pixel"
@@ -152,7 +152,7 @@ def _cubic(a: float) -> Callable[[float], float]:
 
 
 def resize(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layout | None = None) -> Computation:
-    """x with some axes resized; the others keep their extents. Interpolation is in float32 where x is shorter."""
+    """x with some axes resized; the others keep their extents. Interpolation is in float32 if x is shorter."""
     require_views("resize", x=x)
     require_one_of("resize", "mode", how.mode, MODES)
     require_one_of("resize", "coordinates", how.coordinates, COORDINATES)
@@ -240,7 +240,7 @@ def _nearest(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: La
 
 
 def _position(table: Array, axis: AxisResize) -> Callable[[Expr], Expr]:
-    """A table of positions as a function: by arithmetic where it is that of a whole scale, else by look-up."""
+    """A table of positions as a function: by arithmetic if it is that of a whole scale, otherwise by look-up."""
     i = np.arange(axis.after)
     if axis.after % axis.before == 0 and np.array_equal(table, i // (axis.after // axis.before)):
         return lambda e: e // (axis.after // axis.before)
@@ -253,7 +253,7 @@ def _position(table: Array, axis: AxisResize) -> Callable[[Expr], Expr]:
 
 
 def _extrapolated(value: Expr, index: Sequence[Expr], axes: Sequence[AxisResize], how: Interpolation) -> Expr:
-    """The extrapolation value where a position is outside of the input, which only tf_crop_and_resize tells apart."""
+    """The extrapolation value for positions outside of the input, which only tf_crop_and_resize distinguishes."""
     if how.coordinates != "tf_crop_and_resize":
         return value
     for axis in axes:

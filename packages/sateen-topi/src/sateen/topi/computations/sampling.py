@@ -1,6 +1,6 @@
 """Operators that read data between its elements, at positions that are data themselves.
 
-A position may be any number: indices are limited to what there is after it became one, and a NaN reads element 0.
+A position may be any number: its index is limited to the data, and a NaN reads element 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CUBIC = -0.75
 """The free coefficient of cubic interpolation (Keys 1981)."""
 
 Tap = tuple[Expr, Expr, Expr | None]
-"""An element along one axis, what it counts, and whether it is there, None where it always is."""
+"""An element along one axis, its weight, and the condition that it exists, None if it always does."""
 
 
 def grid_sample(
@@ -42,7 +42,7 @@ def grid_sample(
 ) -> Computation:
     """data [N, C, D1, …, Dk] at the positions grid [N, O1, …, Ok, k], innermost axis first: [N, C, O1, …, Ok].
 
-    -1 and 1 are the centres of the first and last element where `align_corners`, else their outer edges. Beyond the
+    -1 and 1 are the centres of the first and last element with `align_corners`, otherwise their outer edges. Beyond the
     edges, `padding` counts zeros, the element at the border, or data reflected there (ONNX GridSample).
     """
     require_views("grid_sample", data=data, grid=grid)
@@ -69,9 +69,9 @@ def grid_sample(
 
 
 def _interpolated(read: Callable[[Sequence[Expr]], Expr], taps: Sequence[Sequence[Tap]]) -> Expr:
-    """The sum over all combinations of taps, one per axis, of what is read there times what they count.
+    """The weighted sum of the elements at all combinations of taps, one per axis.
 
-    What is not there is 0, whatever is read in its place.
+    An element that does not exist counts as 0, whatever is read in its place.
     """
 
     def term(tap: Sequence[Tap]) -> Expr:
@@ -84,7 +84,7 @@ def _interpolated(read: Callable[[Sequence[Expr]], Expr], taps: Sequence[Sequenc
 
 
 def _taps(at: Expr, extent: int, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """The elements that make the value at a position along one axis."""
+    """The elements for the value at a position along one axis."""
     if mode == "nearest":
         at = te.round(at)
     low = 0.0 if align_corners else -0.5
@@ -106,7 +106,7 @@ def _taps(at: Expr, extent: int, mode: str, padding: str, align_corners: bool) -
 
 
 def _tap(i: Expr, weight: Expr, extent: int, padding: str, align_corners: bool) -> Tap:
-    """Element i counted with a weight, or what stands for it where there is none."""
+    """Element i with a weight, or its substitute if it does not exist."""
     there = te.all(i >= 0, i < extent) if padding == "zeros" else None
     if padding == "reflection":
         period = max(2 * extent - 2, 1) if align_corners else 2 * extent
@@ -116,7 +116,7 @@ def _tap(i: Expr, weight: Expr, extent: int, padding: str, align_corners: bool) 
 
 
 def _reflected(at: Expr, low: float, span: float) -> Expr:
-    """A position thrown back at `low` and at `low + span` until it lies between them."""
+    """A position reflected at `low` and at `low + span` until it is between them."""
     if span == 0:
         return te.const(low, at.dtype)
     away = te.abs(at - low)
@@ -133,11 +133,11 @@ def _outer(x: Expr) -> Expr:
 
 
 def deformable_columns(data: View, offset: View, mask: View | None, window: Window, offset_groups: int) -> Computation:
-    """What the kernel of a deformable convolution lies on: [N, C, kernel…, output…] of data [N, C, H, W].
+    """The elements under the kernel of a deformable convolution: [N, C, kernel…, output…] of data [N, C, H, W].
 
-    offset [N, 2·groups·kernel, output…] moves each kernel element down and to the right, mask [N, groups·kernel,
-    output…] weighs it; channels share them in `offset_groups` groups. Outside of data there are zeros (Dai et al. 2017,
-    ONNX DeformConv).
+    offset [N, 2·groups·kernel, output…] moves each kernel element down and to the right, and mask [N, groups·kernel,
+    output…] is its weight; channels share them in `offset_groups` groups. Elements outside of data are zeros (Dai et
+    al. 2017, ONNX DeformConv).
     """
     name = "deformable_columns"
     require_views(name, data=data, offset=offset, **({} if mask is None else {"mask": mask}))
@@ -177,7 +177,7 @@ def roi_align(
 
     rois [regions, 4] are x1, y1, x2, y2, times `scale` in elements, of the images `batch` [regions]. Each bin is the
     average ("avg") of `samples` x `samples` points between elements, or the largest contribution of an element to one
-    ("max"); 0 samples stand for as many as the bin has elements. With `half_pixel` an element's centre is at 0.5.
+    ("max"); 0 samples mean as many as the bin has elements. With `half_pixel` an element's centre is at 0.5.
     """
     require_one_of("roi_align", "kind", kind, ("avg", "max"))
     require_views("roi_align", data=data, rois=rois, batch=batch)
@@ -236,7 +236,7 @@ def roi_align(
 
 
 def _clamped_taps(at: Expr, extent: int) -> list[tuple[Expr, Expr]]:
-    """The two elements around a position, which the border limits before it is split, and what they count."""
+    """The two elements around a position, which is first limited to the border, and their weights."""
     at = te.minimum(te.maximum(at, 0.0), float(extent - 1))
     first = te.minimum(at.astype("index"), extent - 1)
     part = at - first.astype(at.dtype)

@@ -24,7 +24,7 @@ from sateen.topi.types import Layout, View, compute
 
 
 def reshape(x: View, shape: Sequence[int], layout: Layout | None = None) -> Computation:
-    """The elements of x in row-major order, under another shape of as many elements."""
+    """The elements of x in row-major order, in another shape with as many elements."""
     require_views("reshape", x=x)
     require_integers("reshape", "shape", shape, len(shape), 0)
     require(prod(shape) == prod(x.shape), "reshape", f"a shape of {prod(x.shape)} elements", list(shape))
@@ -40,7 +40,7 @@ def reshape(x: View, shape: Sequence[int], layout: Layout | None = None) -> Comp
 
 
 def equal_products(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """The axes of two shapes of as many elements, in the smallest consecutive groups that have as many elements.
+    """The axes of two shapes with equal numbers of elements, in the smallest consecutive groups with equal numbers.
 
     [2, 3, 4, 5], [6, 4, 1, 5]   →   ([0, 1], [0]), ([2], [1]), ([], [2]), ([3], [3])
     """
@@ -179,7 +179,7 @@ def pad(
     value: float = 0,
     layout: Layout | None = None,
 ) -> Computation:
-    """x with elements added at both ends of each axis, or taken away where negative.
+    """x with elements added at both ends of each axis, or removed where negative.
 
     `mode` gives the added ones: `constant` is `value`, `edge` the nearest element, `reflect` a mirror at the centre of
     the outermost element, `wrap` the other end.
@@ -234,7 +234,7 @@ def _wrapped(i: Expr, extent: int, once: bool) -> Expr:
 
 
 _PADDING: dict[str, Callable[[Expr, int, bool], Expr]] = {"edge": _nearest, "reflect": _reflected, "wrap": _wrapped}
-"""Where the element at an index beyond [0, extent) is from; `once`: the index is less than an extent away."""
+"""The source of the element at an index beyond [0, extent); `once`: the index is less than an extent away."""
 
 
 def tile(x: View, repeats: Sequence[int], layout: Layout | None = None) -> Computation:
@@ -301,8 +301,8 @@ def trilu(x: View, upper: bool, k: int = 0, layout: Layout | None = None) -> Com
 
 
 def one_hot(indices: View, values: View, depth: int, axis: int, layout: Layout | None = None) -> Computation:
-    """values[1] where the new axis, of extent `depth`, is at the index, else values[0]. Negative indices count from the
-    end; those out of range choose nothing."""
+    """values[1] where the new axis, of extent `depth`, is at the index, otherwise values[0]. Negative indices count
+    from the end; indices out of range select nothing."""
     require_views("one_hot", indices=indices, values=values)
     require_numbers("one_hot", indices=indices)
     require_shape("one_hot", "values", values, (2,))

@@ -31,9 +31,9 @@ class Window:
         return (self.kernel[d] - 1) * self.dilations[d] + 1
 
     def output(self, spatial: Sequence[Extent], ceil_mode: bool = False) -> tuple[Extent, ...]:
-        """Output extents for input extents; at most 0 where the window doesn't fit.
+        """Output extents for input extents; at most 0 if the window doesn't fit.
 
-        With `ceil_mode` a last window may stick out, if it starts on data or in the padding before it.
+        With `ceil_mode` a last window may extend beyond the input, if it starts on data or in the padding before it.
         """
         result = []
         for d, extent in enumerate(spatial):
@@ -44,7 +44,7 @@ class Window:
         return tuple(result)
 
     def transposed_output(self, spatial: Sequence[Extent], output_padding: Sequence[int]) -> tuple[Extent, ...]:
-        """Output extents of the transpose for input extents: those from which `output` gives the input's, or more."""
+        """Output extents of the transpose for input extents: those for which `output` gives the input's, or more."""
         changes = [self.reach(d) - self.pads[d] - self.pads[self.rank + d] for d in range(self.rank)]
         return tuple(
             (extent - 1) * self.strides[d] + output_padding[d] + changes[d] for d, extent in enumerate(spatial)
@@ -55,7 +55,7 @@ class Window:
         return y * self.strides[d] + k * self.dilations[d] - self.pads[d]
 
     def inside(self, spatial: Sequence[int], output: Sequence[int], index: Sequence[Expr]) -> Expr:
-        """Whether input positions are on data, with those tests only that may fail."""
+        """The conditions that input positions are on data, without tests that can't fail."""
         tests = []
         for d, i in enumerate(index):
             if self.pads[d] > 0:
@@ -65,7 +65,7 @@ class Window:
         return te.all(*tests)
 
     def is_padded(self, d: int, extent: int, output: int) -> bool:
-        """Whether some window along a dimension sticks out of the input."""
+        """Whether some window extends beyond the input along a dimension."""
         return self.pads[d] > 0 or self._passes_end(d, extent, output)
 
     def _passes_end(self, d: int, extent: int, output: int) -> bool:

@@ -1,4 +1,4 @@
-"""Dimensions of tensors: numbers, and expressions over symbols. What other rooms and siblings use is listed here."""
+"""Dimensions of tensors: numbers, and expressions over symbols. This is the face for other rooms and siblings."""
 
 from sateen.topi.dimensions.dimension import (
     Dim,

@@ -2,9 +2,9 @@
 
 A dimension is an int or a `Dimension`: a sum of integer multiples of products of atoms, and a constant. An atom is a
 `Symbol`, which stands for a size of one or more, or a `Quotient`, a dimension divided by a number and rounded down.
-Arithmetic gives the normal form, an int where nothing is open, so that equality is that of values: `(n*2 + 4)//2` is
-`n + 2`, `(n//2 + 1)//2` is `(n + 2)//4`. Equal dimensions are equal for all sizes. Polynomials are so in both
-directions; quotients may be equal for all sizes in other words too, as `n` and `n//2 + (n + 1)//2`, which differ here.
+Arithmetic gives the normal form, an int without symbols, so that equality is that of values: `(n*2 + 4)//2` is `n + 2`,
+`(n//2 + 1)//2` is `(n + 2)//4`. Equal dimensions are equal for all sizes. For polynomials the reverse holds, too.
+Dimensions with quotients may be equal for all sizes and still differ here, such as `n` and `n//2 + (n + 1)//2`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from typing import Any
 from sateen.runtime.errors import InferenceError
 
 MOST_ATOMS = 128
-"""Of one dimension, those within its quotients among them."""
+"""The most atoms of one dimension, including those within its quotients."""
 LARGEST = 1 << 63
-"""What every number of a dimension stays below: an extent has 63 bits."""
+"""The bound of every number in a dimension: an extent has 63 bits."""
 
 PLAIN_NAME = re.compile(r"[\w.]+")
-"""A name that is written as it is; any other is written as a JSON string."""
+"""A name that is written plainly; any other is written as a JSON string."""
 
 
 class Dimension:
-    """A dimension that depends on sizes which are not known yet.
+    """A dimension that depends on unknown sizes.
 
-    `+ - * //` and `%` take dimensions and ints, `//` and `%` an int above 0 on the right. `< <= > >=`, and truth, which
-    is being other than 0, hold for all sizes or for none; where that can't be told they raise InferenceError, as do
-    numbers and expressions that grow beyond LARGEST and MOST_ATOMS.
+    `+ - * //` and `%` take dimensions and ints, `//` and `%` an int above 0 on the right. `< <= > >=`, and truth (other
+    than 0), hold for all sizes or for none. If neither can be shown they raise InferenceError, as do numbers and
+    expressions that grow beyond LARGEST and MOST_ATOMS.
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ Dim = int | Dimension
 
 @dataclass(frozen=True, slots=True)
 class Symbol(Dimension):
-    """A size that has a name and is one or more. Symbols of one name are equal."""
+    """A named size of one or more. Symbols with the same name are equal."""
 
     name: str
 
@@ -131,7 +131,7 @@ Term = tuple[Monomial, int]
 
 
 def bind(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
-    """The dimension with sizes, numbers or dimensions, for the symbols that `sizes` names; the others stay."""
+    """The dimension with sizes, numbers or dimensions, for the symbols in `sizes`; the others stay."""
     if isinstance(dimension, int):
         return dimension
     result: Dim = 0
@@ -163,7 +163,7 @@ def listed(dimensions: Iterable[Dim]) -> str:
 
 
 def numbers(dimensions: Iterable[Dim]) -> tuple[int, ...]:
-    """Dimensions as numbers. Raises InferenceError where one is open."""
+    """Dimensions as numbers. Raises InferenceError if one is open."""
     given = tuple(dimensions)
     known = tuple(d for d in given if isinstance(d, int))
     if len(known) < len(given):
@@ -182,7 +182,7 @@ def product(dimensions: Iterable[Dim]) -> Dim:
 
 
 def divided(dividend: Dim, divisor: Dim) -> Dim | None:
-    """The dimension whose product with `divisor` is `dividend`; None where there is none in normal form."""
+    """The dimension whose product with `divisor` is `dividend`; None if there is none in normal form."""
     leading = next(iter(_terms(divisor)), None)
     if leading is None:
         return None
@@ -197,15 +197,15 @@ def divided(dividend: Dim, divisor: Dim) -> Dim | None:
 
 
 def least(dimension: Dim) -> int | None:
-    """A number that the dimension is never below, whatever its symbols stand for; None where none is found.
+    """A lower bound of the dimension for all sizes; None if none is found.
 
-    It is the least value of a polynomial without differences, and at or below it for others.
+    For a polynomial without differences it is the least value.
     """
     return _least(dimension, {})
 
 
 def may_be_at_least(dimension: Dim, low: int) -> bool:
-    """Whether sizes may make the dimension `low` or more: False only where none do."""
+    """Whether sizes may make the dimension `low` or more: False only if none can."""
     if isinstance(dimension, int):
         return dimension >= low
     room = least(low - 1 - dimension)
@@ -244,7 +244,7 @@ def _lower_bound(dimension: Dim, loosen: bool, known: dict[Quotient, int | None]
 
 
 def _least_atom(atom: Atom, known: dict[Quotient, int | None]) -> int:
-    """A number at or below an atom; -1 where none is found."""
+    """A number at or below an atom; -1 if none is found."""
     if isinstance(atom, Symbol):
         return 1
     if atom not in known:
@@ -301,7 +301,8 @@ def _sum(terms: Iterable[Term]) -> Dim:
 
 
 def _floor(dividend: Dim, divisor: int) -> Dim:
-    """dividend / divisor rounded down: what the divisor divides is taken out, and the fraction that is left reduced."""
+    """dividend / divisor rounded down: terms that the divisor divides are taken out, and the remaining fraction is
+    reduced."""
     whole = _sum((monomial, count // divisor) for monomial, count in _terms(dividend))
     rest = [(monomial, count % divisor) for monomial, count in _terms(dividend) if count % divisor]
     common = gcd(divisor, *(count for monomial, count in rest if monomial))
@@ -340,7 +341,7 @@ def _atoms(monomial: Monomial) -> int:
 
 
 def _without(monomial: Monomial, factor: Monomial) -> Monomial | None:
-    """The monomial divided by another; None where it is no factor."""
+    """The monomial divided by another; None if that is no factor."""
     rest = list(monomial)
     for atom in factor:
         if atom not in rest:

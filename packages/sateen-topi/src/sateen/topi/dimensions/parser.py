@@ -15,11 +15,11 @@ from sateen.runtime.errors import ArgumentError
 from sateen.topi.dimensions.dimension import LARGEST, PLAIN_NAME, Dim, Symbol
 
 MOST_NESTED = 32
-"""Parentheses within each other."""
+"""The most nested parentheses."""
 
 
 class DimensionTextError(ArgumentError):
-    """Text that is no dimension: what was expected, and at which position of the text."""
+    """Text that is no dimension. It has the expected text and the position."""
 
     def __init__(self, expected: str, position: int, found: str) -> None:
         super().__init__(f"expected {expected}, found {found}")
@@ -28,7 +28,7 @@ class DimensionTextError(ArgumentError):
 
 
 def parse_dimension(text: str) -> Dim:
-    """The dimension of a text. Raises ArgumentError where it is none, and InferenceError where it grows too large."""
+    """The dimension of a text. Raises ArgumentError if it is none, and InferenceError if it grows too large."""
     dimension, end = read_dimension(text, 0)
     if end < len(text):
         raise DimensionTextError("the end of the dimension", end, repr(text[end:]))
@@ -36,9 +36,9 @@ def parse_dimension(text: str) -> Dim:
 
 
 def read_dimension(text: str, start: int) -> tuple[Dim, int]:
-    """The dimension that begins at a position of a text, and the position behind it and the spaces that follow.
+    """The dimension that begins at a position of a text, and the position after it and the following spaces.
 
-    Raises DimensionTextError where there is none, and InferenceError where it grows too large.
+    Raises DimensionTextError if there is none, and InferenceError if it grows too large.
     """
     reader = _Reader(text, start)
     return reader.sum(), reader.position

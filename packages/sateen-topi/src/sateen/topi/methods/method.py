@@ -1,4 +1,4 @@
-"""Methods: the ways to compute an operator where there is a choice, each a frozen value of whole numbers."""
+"""Methods: the ways to compute an operator if there is a choice, each a frozen value of whole numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sateen.topi.schedules import Computation
 from sateen.topi.types import TensorType, View
 
 NUMERICS = ("strict", "default", "fast")
-"""How far the sums of a network may be rearranged, from the least on (semantics 4.8)."""
+"""The levels of rearranging the sums of a network, from the strictest on (semantics 4.8)."""
 
 
 class Computable(Protocol):
-    """What a method asks of an operator."""
+    """The operator's interface for methods."""
 
     def compute(self, *inputs: Any, **_: Any) -> Computation:
         """The computation over views of the inputs, for keywords `outputs` and `method`."""
@@ -27,7 +27,7 @@ class Method:
 
     __slots__ = ()
     numerics: ClassVar[str] = "strict"
-    """The least of NUMERICS that this method needs."""
+    """The first of NUMERICS that allows this method."""
 
     def __post_init__(self) -> None:
         """Raises ArgumentError for numbers below 1."""
@@ -40,7 +40,7 @@ class Method:
 
     @classmethod
     def method_name(cls) -> str:
-        """The name in text form: that of the class in lower case."""
+        """The name in text form: the name of the class in lower case."""
         return cls.__name__.lower()
 
     def __str__(self) -> str:
@@ -49,13 +49,13 @@ class Method:
         return f"{self.method_name()}({', '.join(f'{f.name}={getattr(self, f.name)}' for f in fields(own))})"
 
     def compute(self, op: Computable, inputs: Sequence[View | None], outputs: Sequence[TensorType]) -> Computation:
-        """What the operator computes by this method."""
+        """The computation of the operator by this method."""
         return op.compute(*inputs, outputs=outputs, method=self)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A way to compute an operator, and the cycles that it is estimated to take of all cores together."""
+    """A method of an operator, and its estimated cycles of all cores together."""
 
     method: Method
     cycles: float

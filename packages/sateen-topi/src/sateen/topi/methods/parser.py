@@ -1,4 +1,4 @@
-"""The text of methods, read back."""
+"""Parses the text of methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIELD = re.compile(r"(\w+)=([0-9]{1,9})")
 
 
 def parse_method(text: str, methods: Iterable[type[Method]]) -> Method:
-    """The method of one of these classes that `str` writes so. Raises ArgumentError for other text."""
+    """The method of one of these classes that `str` writes as this text. Raises ArgumentError for other text."""
     kinds = {kind.method_name(): kind for kind in methods}
     match = _TEXT.fullmatch(text)
     kind: Callable[..., Method] | None = kinds.get(match[1]) if match else None

@@ -1,4 +1,4 @@
-"""What an operator is: the class that all are made from, and the border at which they are called."""
+"""Operators: their base class, and the border through which they are called."""
 
 from sateen.topi.operators.attributes import is_of, kind_text
 from sateen.topi.operators.border import computation_of, parameters, place_of, require_class, types_of

@@ -21,7 +21,7 @@ def attributes_of(op: Any) -> dict[str, object]:
 
 
 def check_attributes(op: Any, op_name: str) -> None:
-    """Raises ArgumentError where a field of a dataclass is of another kind than its annotation says, or can change."""
+    """Raises ArgumentError if a field of a dataclass does not fit its annotation, or can change."""
     own: Any = type(op)
     for name, kind, default in _kinds(own):
         value = getattr(op, name)
@@ -48,7 +48,7 @@ def _kinds(op: type) -> tuple[tuple[str, Any, object], ...]:
 
 
 def is_of(value: object, kind: Any) -> bool:
-    """Whether the value of an attribute is of the kind that its annotation says."""
+    """Whether the value of an attribute fits its annotation."""
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         return any(is_of(value, k) for k in arguments)
@@ -69,7 +69,7 @@ _PLURALS: Mapping[Any, str] = {int: "integers", float: "numbers", str: "texts", 
 
 
 def kind_text(kind: Any) -> str:
-    """What messages call a kind of attributes."""
+    """The name of a kind of attributes in messages."""
     arguments = get_args(kind)
     if get_origin(kind) in (Union, UnionType):
         return " or ".join(map(kind_text, arguments))
@@ -79,7 +79,7 @@ def kind_text(kind: Any) -> str:
 
 
 def _remedy(value: object, kind: Any) -> str:
-    """What to write in place of an attribute of another kind, where that is clear."""
+    """The hint what to write instead of an unfit attribute, if that is clear."""
     if get_origin(kind) is tuple and isinstance(value, (list, tuple)):
         numbers = tuple(v.item() if isinstance(v, np.generic) else v for v in value)
         return f"; write {numbers!r}" if is_of(numbers, kind) else ""

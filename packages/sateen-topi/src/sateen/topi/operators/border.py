@@ -1,6 +1,6 @@
-"""The border of operators: what they are given, and whether what they give is what they promised.
+"""The border of operators: it checks their arguments, and that their results fit their types.
 
-All operators are called through here, ours and those of other packages alike.
+All operators are called through it, ours and those of other packages.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _QUALIFIED = re.compile(r"[A-Za-z][\w-]*(\.[\w-]+)+", re.ASCII)
 def require_class(op: type[Operator]) -> str:
     """The name of a class of operators.
 
-    Raises ArgumentError for what is none, for one of another package without a qualified name, and for one that is no
-    frozen dataclass.
+    Raises ArgumentError for anything else, for a class of another package without a qualified name, and for one that is
+    no frozen dataclass.
     """
     if not isinstance(op, type) or not issubclass(op, Operator):
         raise ArgumentError(f"expected a subclass of sateen.topi.Operator, found {op!r}")
@@ -41,14 +41,14 @@ def require_class(op: type[Operator]) -> str:
 
 
 def place_of(op: type[Operator]) -> str:
-    """Where a class of operators is written."""
+    """The place in source code of a class of operators."""
     return f"{op.__module__}.{op.__qualname__}"
 
 
 def types_of(op: Operator, inputs: Sequence[TensorType | None]) -> tuple[TensorType, ...]:
     """The types of the outputs of an operator.
 
-    Raises InferenceError where it takes other inputs, or gives no tuple of row-major types.
+    Raises InferenceError if it takes other inputs, or gives no tuple of row-major types.
     """
     given = (
         inputs
@@ -72,8 +72,8 @@ def computation_of(
 ) -> Computation:
     """The computation of an operator over views, by a method if one was chosen.
 
-    Reductions and several stages that come without a schedule run in plain loops. Raises InferenceError where the
-    operator takes other inputs, or computes other outputs or none.
+    Reductions and several stages without a schedule run in plain loops. Raises InferenceError if the operator takes
+    other inputs, or computes other outputs or none.
     """
     arguments = _arguments(op, inputs)
     with _noted(op):
@@ -100,7 +100,7 @@ def _without_self(method: Callable[..., Any]) -> inspect.Signature:
 
 
 def _arguments(op: Operator, inputs: Sequence[Any]) -> Sequence[Any]:
-    """The inputs up to the last that is present. Raises InferenceError where `infer` takes others."""
+    """The inputs up to the last present one. Raises InferenceError if `infer` takes others."""
     present = list(inputs)
     while present and present[-1] is None:
         present.pop()
@@ -119,7 +119,7 @@ def _arguments(op: Operator, inputs: Sequence[Any]) -> Sequence[Any]:
 
 @contextmanager
 def _noted(op: Operator) -> Iterator[None]:
-    """Tell whose code it is that raises an error, where it is not ours."""
+    """Add to an error of another package's code where that code is."""
     try:
         yield
     except Exception as error:
@@ -131,9 +131,9 @@ def _noted(op: Operator) -> Iterator[None]:
 def _accepted(
     op: Operator, computation: object, inputs: Sequence[View | None], outputs: Sequence[TensorType]
 ) -> Computation:
-    """What code of any package gives as the computation of an operator; in plain loops where it needs a schedule.
+    """The computation that an operator's code gives, in plain loops if it lacks a schedule.
 
-    Raises InferenceError where it computes other outputs or none.
+    Raises InferenceError if it computes other outputs or none.
     """
     if not isinstance(computation, Computation):
         raise InferenceError(f"{op.op_name()}: expected a Computation, found {computation!r}")
@@ -148,7 +148,7 @@ def _accepted(
 
 
 def _is_injective(computation: Computation, inputs: Sequence[View | None]) -> bool:
-    """Whether each output is a stage of its own without a reduction, which may be inlined."""
+    """Whether each output is a separate stage without a reduction, which may be inlined."""
     given = {v.tensor for v in inputs if v is not None}
     for view in computation.outputs:
         op = view.tensor.op
@@ -160,4 +160,4 @@ def _is_injective(computation: Computation, inputs: Sequence[View | None]) -> bo
 
 
 def _in_plain_loops(_s: te.Schedule, _output: te.Tensor, _machine: Machine) -> None:
-    """Each stage in loops of its own, as a schedule begins."""
+    """Each stage in separate loops, as in a default schedule."""

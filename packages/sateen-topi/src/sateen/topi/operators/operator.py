@@ -1,6 +1,6 @@
-"""What an operator is: one class that holds all facts about it. Its fields are its attributes.
+"""Operators: one class holds all facts about an operator. Its fields are the attributes.
 
-`Operator` is the base of the operators of graphs and of those that other packages bring.
+`Operator` is the base of the operators of graphs and of those of other packages.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Array = np.ndarray[Any, Any]
 
 
 ELEMENT_BY_ELEMENT_SLOWDOWN = 100.0
-"""An operator takes so many times its estimate in a layout for which it has a definition, but no schedule."""
+"""The slowdown of an operator in a layout for which it has a definition, but no schedule."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutChoice:
     """A way to run an operator: the layouts it takes and gives. None: row-major.
 
-    `slowdown` is how much longer the operator takes than in its best layouts, conversions aside.
+    `slowdown` is the time of the operator relative to its best layouts, without conversions.
     """
 
     inputs: tuple[Layout | None, ...]
@@ -41,10 +41,10 @@ class LayoutChoice:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What a constant input becomes before the network runs.
+    """The preparation of a constant input at compile time.
 
-    `loss` is what an element of the result may lose by it, in proportion to Σ|w| of its terms times the largest input
-    that it depends on.
+    `loss` is the resulting error of an element, in proportion to Σ|w| of its terms times the largest input that it
+    depends on.
     """
 
     function: Callable[[Array], Array]
@@ -62,7 +62,7 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """What an operator is on inputs that are not transposed: its outputs are transposed by a permutation instead."""
+    """The form of an operator on untransposed inputs: its outputs are transposed by a permutation instead."""
 
     operator: Operator
     permutation: tuple[int, ...]
@@ -71,33 +71,33 @@ class Transposed:
 class Operator:
     """Base of operators: frozen dataclasses, equal where their attributes are.
 
-    A subclass gives `infer` and `compute`; what it is to fusion follows from what its computation reads. Both take one
-    argument for each input, under names of its own: one with default None is an optional input, `*inputs` are any
-    number. Attributes are bool, int, float, str, DType, Layout, None, or tuples of these. Raises ArgumentError for an
-    attribute of another kind than its annotation says.
+    A subclass gives `infer` and `compute`; its kind for fusion follows from the elements that its computation reads.
+    Both take one argument for each input, with names of the subclass's choice: one with default None is an optional
+    input, `*inputs` are any number. Attributes are bool, int, float, str, DType, Layout, None, or tuples of these.
+    Raises ArgumentError for an attribute that does not fit its annotation.
     """
 
     __slots__ = ()
     name: ClassVar[str | None] = None
-    """Whose operator it is and what it is called, such as "acme.Swish": in text form, and in ONNX domain and type.
-    None, for operators of sateen alone: they are called as their class."""
+    """The maker and the name, such as "acme.Swish": the name in text form, and domain and type in ONNX. None only for
+    operators of sateen, which have the name of their class."""
     is_pure: ClassVar[bool] = True
     methods: ClassVar[tuple[type[Method], ...]] = ()
-    """The ways to compute it where there is a choice. Then `compute` takes a keyword `method`, which is of
-    one of those classes or None."""
+    """The classes of methods, if there is a choice. Then `compute` takes a keyword `method`, an instance of one of them
+    or None."""
     minds_layouts: ClassVar[bool] = False
-    """Whether types have their layouts when `infer` takes and gives them; all others infer row-major ones."""
+    """Whether `infer` takes and gives types with layouts; all other operators infer row-major types."""
 
     def __post_init__(self) -> None:
         check_attributes(self, self.op_name())
 
     @classmethod
     def op_name(cls) -> str:
-        """The name in text form: `name`, or that of the class in snake case."""
+        """The name in text form: `name`, or the class's name in snake case."""
         return cls.name or _snake_case(cls.__name__)
 
     def infer(self, *inputs: Any, **_: Any) -> tuple[TensorType, ...]:
-        """The types of the outputs, for row-major types of the inputs. Raises InferenceError where those don't fit."""
+        """The types of the outputs, for row-major types of the inputs. Raises InferenceError if those don't fit."""
         raise AssertionError(f"{type(self).__name__} gives no inference")
 
     def output_device(self, inputs: Sequence[Device]) -> Device:
@@ -111,8 +111,7 @@ class Operator:
         return next(iter(found), cpu())
 
     def compute(self, *inputs: Any, **_: Any) -> Computation:
-        """The computation over views of the inputs; keyword `outputs` is the types of the outputs, whose layouts it
-        keeps to."""
+        """The computation on views of the inputs; `outputs` are the types of the outputs, whose layouts it uses."""
         raise AssertionError(f"{type(self).__name__} gives no computation")
 
     def candidates(
@@ -122,7 +121,8 @@ class Operator:
         return ()
 
     def substitute(self, method: Method) -> Substitution | None:
-        """What computes this operator by a method that takes constant inputs in another form; None: this one does."""
+        """The operator that computes this one by a method that takes constant inputs in another form; None: this
+        operator does."""
         return None
 
     def layouts(
@@ -130,40 +130,41 @@ class Operator:
     ) -> Iterable[LayoutChoice]:
         """The layouts in which this operator can run on a machine, best first; by default row-major only.
 
-        `inputs` are those that are present, in the layouts that they have.
+        `inputs` are the present ones, in their current layouts.
         """
         yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
 
     def layouts_by(
         self, method: Any, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        """Those in which it can run by one of its methods; by default the same."""
+        """The layouts in which it can run by one of its methods; by default the same."""
         return self.layouts(inputs, outputs, machine)
 
     def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
-        """The operator for which op(transpose(x), …) is transpose(op'(x), …); by default none is known.
+        """The operator for which op(transpose(x), …) is transpose(op'(x), …); by default there is none.
 
-        Inputs have the rank of the permutation, those of element-wise operators may broadcast.
+        Inputs have the rank of the permutation; those of element-wise operators may broadcast.
         """
         return None
 
     def parts_of_input(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
-        """The byte of the first input's memory at which each output begins, if outputs are parts of that memory."""
+        """The byte offset of each output in the first input's memory, if outputs are parts of that."""
         return None
 
     def parts_of_output(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Sequence[int] | None:
-        """The byte of the output's memory at which each input begins, if the output is inputs one behind the other."""
+        """The byte offset of each input in the output's memory, if the output is the concatenation of the inputs."""
         return None
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
-        """Floating-point operations of the multiply-adds that the definition sums, padding too, each counted as two.
+        """The number of floating-point operations in the multiply-adds of the definition, padding included, two for
+        each.
 
-        `inputs` are those that are present; all types are static. 0 for operators that memory limits, not arithmetic.
+        `inputs` are the present ones; all types are static. 0 for operators that memory limits, not arithmetic.
         """
         return 0
 
     def canonical(self) -> Self:
-        """The same operator without attributes that spell out what their defaults mean; by default itself.
+        """The same operator without attributes that only repeat the meaning of their defaults; by default itself.
 
         Requires: it takes its inputs, so that all attributes are right. Guarantees: equal for operators that mean the
         same, as far as attributes tell.

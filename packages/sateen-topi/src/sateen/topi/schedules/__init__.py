@@ -1,4 +1,4 @@
-"""Computations with their schedules, and what schedules of many operators are made from."""
+"""Computations with their schedules, and the common parts of schedules."""
 
 from sateen.topi.schedules.computation import Computation, ScheduleFunction, ScheduleTable, on_cpu
 from sateen.topi.schedules.extern_loops import loop_kind, loops, vector_of

@@ -1,4 +1,4 @@
-"""What an operator computes: its outputs, and the schedule of their stages by the kind of machine."""
+"""The computation of an operator: its outputs, and the schedule of their stages by the kind of machine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sateen.topi.types import View
 
 ScheduleFunction = Callable[[te.Schedule, te.Tensor, Machine], None]
 """Schedules an operator's own stages in a schedule whose output is the given tensor: the operator's last stage itself,
-or an element-wise function of it that was fused behind it."""
+or an element-wise function of it that was fused after it."""
 
 ScheduleTable = Mapping[DeviceKind, ScheduleFunction]
 """The schedule of an operator by the kind of machine."""
 
 
 def on_cpu(schedule: ScheduleFunction) -> ScheduleTable:
-    """A schedule for the cores of a CPU alone."""
+    """A schedule for the cores of a CPU only."""
     return {DeviceKind.CPU: schedule}
 
 
@@ -29,7 +29,7 @@ class Computation:
     """The outputs of an operator and the schedule of its stages: one for all machines, or one for each kind of them.
 
     Without `schedule` the computation is injective: single stages without reductions, which may be inlined anywhere.
-    An operator with one takes element-wise consumers behind it, unless `takes_epilogue` is false. Raises
+    With a schedule it takes element-wise consumers as an epilogue, unless `takes_epilogue` is false. Raises
     ExpressionError for outputs that are no tuple of views.
     """
 
@@ -50,7 +50,7 @@ class Computation:
         return view
 
     def schedule_on(self, machine: Machine) -> ScheduleFunction:
-        """The schedule for a machine. Raises LoweringError where there is none for its kind."""
+        """The schedule for a machine. Raises LoweringError if there is none for its kind."""
         table = INJECTIVE if self.schedule is None else self.schedule
         if not isinstance(table, Mapping):
             return table
@@ -63,7 +63,7 @@ class Computation:
 
 
 def _kinds(value: object) -> str:
-    """The type of a value, of a tuple the types of its elements."""
+    """The type of a value; for a tuple, the types of its elements."""
     if isinstance(value, tuple):
         return f"({', '.join(type(item).__name__ for item in value)})"
     return type(value).__name__

@@ -12,18 +12,19 @@ from sateen.topi.types import View
 
 
 def vector_of(x: View) -> int:
-    """Elements that a vector loop of an extern body moves at once; code generators cut them into registers."""
+    """The number of elements that a vector loop of an extern body moves at once; code generators divide them among
+    registers."""
     return WIDEST_VECTOR // x.dtype.bytes
 
 
 def loop_kind(work: int) -> str:
-    """How an extern body runs a loop of independent iterations that go through so many elements together."""
+    """The kind of a loop of independent iterations in an extern body, by the number of elements that it processes."""
     return "parallel" if work >= SERIAL_ELEMENTS else "serial"
 
 
 @contextmanager
 def loops(ib: IRBuilder, shape: Sequence[int], lanes: int = 1, kind: str = "serial") -> Iterator[list[Expr]]:
-    """A loop per extent around what is written inside; the last in vectors of `lanes`, the rest of it masked.
+    """A loop per extent around the block; the last in vectors of `lanes`, with its rest masked.
 
     `kind` is that of the outermost loop. Yields the indices.
     """

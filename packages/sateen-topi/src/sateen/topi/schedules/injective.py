@@ -1,7 +1,7 @@
 """The schedule of injective groups: one loop nest over the output's memory, everything inlined into it.
 
 The loop along memory is vectorized. Axes that every access crosses as one are fused first, so that short ones fill
-vectors; where an input is crossed against its memory, a square tile is transposed in registers.
+vectors. If an input is crossed against its memory order, a square tile is transposed in registers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sateen.tensor_ir.te import Operation
 
 
 def schedule_injective(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-    """Vectorize along memory, share the outer loops among threads where there is enough work."""
+    """Vectorize along memory, and share the outer loops among threads if there is enough work."""
     stage = s[output]
     axes = list(stage.axes)
     if not axes or not all(map(_extent, axes)):
@@ -57,9 +57,9 @@ INJECTIVE = {DeviceKind.CPU: schedule_injective}
 
 
 def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> list[IterVar]:
-    """The loops of a square tile, rows written out, of which generated code reads an input's rows and writes columns.
+    """The loops of a square tile with unrolled rows; generated code reads an input's rows and writes columns.
 
-    What is over at the ends of the axes is covered by tiles that overlap their neighbours. The loop over fewer tiles is
+    Tiles at the ends of the axes overlap their neighbours. The loop over fewer tiles is
     the inner one, so that the lines of memory that tiles share stay in the cache.
     """
     edge = 1 << (min(lanes, _extent(column), _extent(row)).bit_length() - 1)
@@ -74,7 +74,7 @@ def _transposing(stage: te.Stage, column: IterVar, row: IterVar, lanes: int) -> 
 
 
 def _parallelize(stage: te.Stage, loops: Sequence[IterVar], machine: Machine) -> None:
-    """Share the outermost loop among threads, fused with the next ones while it is short."""
+    """Share the outermost loop among threads, fused with the next ones as long as it is short."""
     if not loops:
         return
     outer, *rest = loops
@@ -91,7 +91,7 @@ def _extent(axis: IterVar) -> int:
 
 
 class _Accesses:
-    """Where a stage reads memory, as addresses over its axes, and which axes it uses otherwise (in conditions)."""
+    """The addresses that a stage reads, over its axes, and the axes that it uses otherwise (in conditions)."""
 
     def __init__(self, s: te.Schedule, op: Operation) -> None:
         inliner = Inliner(s)
@@ -104,7 +104,7 @@ class _Accesses:
             self.analyzer.bind(axis, 0, axis.extent)
 
     def fusible(self, axes: Sequence[IterVar], lanes: int) -> list[IterVar]:
-        """The last axes that are as one to every access, as many as vectors need."""
+        """The last axes that every access crosses as one, as many as vectors need."""
         group = [axes[-1]]
         for axis in reversed(axes[:-1]):
             size = prod(map(_extent, group))
@@ -116,7 +116,7 @@ class _Accesses:
         return group
 
     def _continues(self, axis: IterVar, group: Sequence[IterVar], size: int) -> bool:
-        """Whether a step of `axis` is to every access as `size` steps of the last axis of the group."""
+        """Whether a step of `axis` equals `size` steps of the group's last axis for every access."""
         if size <= 1 or _extent(axis) <= 1:
             return True
         if axis in self.conditions or any(member in self.conditions for member in group):
@@ -126,7 +126,8 @@ class _Accesses:
         return all(far is not None and near is not None and far == near * size for far, near in steps)
 
     def partner(self, axes: Sequence[IterVar], group: Sequence[IterVar], lanes: int) -> list[IterVar]:
-        """The axes, as one, along which an input lies that the last ones, `group`, cross in strides; none: no input."""
+        """The axes, taken as one, along which an input is contiguous that the last ones, `group`, cross in strides;
+        none: there is no such input."""
         others = [axis for axis in axes[: len(axes) - len(group)] if _extent(axis) > 1]
         last = next((axis for axis in reversed(group) if _extent(axis) > 1), None)
         if last is None:
@@ -142,7 +143,7 @@ class _Accesses:
         return []
 
     def period(self, group: Sequence[IterVar], lanes: int) -> int | None:
-        """The steps after which an address begins anew along the last axis, where vectors would straddle that."""
+        """The number of steps after which an address restarts along the last axis, if vectors would straddle that."""
         axis = group[-1]
         found = {
             int(node.b.value)
@@ -157,7 +158,7 @@ class _Accesses:
         return min(periods, default=None) if len(group) == 1 else None
 
     def _step(self, address: Expr, axis: IterVar, block: int = 1) -> int | None:
-        """How far the address moves with one step of the axis, within a block; None where that varies."""
+        """The distance that the address moves with one step of the axis, within a block; None if it varies."""
         inner, outer = Var("inner"), Var("outer")
         self.analyzer.bind(inner, 0, block)
         self.analyzer.bind(outer, 0, -(-_extent(axis) // block))

@@ -1,4 +1,4 @@
-"""What a computation is to fusion: derived from what it reads."""
+"""The kind of a computation for fusion, derived from its reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sateen.topi.schedules.computation import Computation
 
 
 class Kind(IntEnum):
-    """What a computation's access pattern makes of it, from most to least fusible."""
+    """The kinds of computations by access pattern, from most to least fusible."""
 
     ELEMENT_WISE = 0
     BROADCAST = 1
@@ -21,7 +21,8 @@ class Kind(IntEnum):
 
 
 def kind_of(computation: Computation) -> Kind:
-    """Derived from what each output reads: the same element of every input, a broadcast one, any one, or many."""
+    """The kind, derived from the reads of each output: the same element of every input, a broadcast one, any one, or
+    many."""
     kinds = [Kind.OPAQUE if len(computation.outputs) > 1 else Kind.ELEMENT_WISE]
     for view in computation.outputs:
         op = view.tensor.op

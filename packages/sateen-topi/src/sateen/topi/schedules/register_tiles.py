@@ -1,7 +1,7 @@
-"""Register tiles: how a contraction or a window operator is computed tile by tile, with its epilogue on each tile.
+"""Register tiles: contractions and window operators are computed tile by tile, with the epilogue on each tile.
 
 A schedule of such an operator splits the loops of the stage that writes the result, the host, and computes the
-reduction in registers at each tile. The host is the output of the fused group where that reads the reduction in place.
+reduction in registers at each tile. The host is the output of the fused group if that reads the reduction in place.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from sateen.topi.schedules.injective import schedule_injective
 from sateen.topi.types import FLOAT32
 
 FEW_ITERATIONS = 4
-"""A loop of fewer iterations stays serial where the loop inside of it can be parallel."""
+"""A loop of fewer iterations stays serial if the loop inside it can be parallel."""
 LONGEST_CHAIN = 128
-"""A long reduction in vectors adds so many terms to an accumulator before it starts a new one, to bound its error."""
+"""The number of terms that a long reduction in vectors adds to an accumulator before it starts a new one, to bound its
+error."""
 
 
 def accumulator_type(dtype: DType) -> DType:
-    """The type that terms are added in: float32 for shorter floats, which are storage only."""
+    """The type in which terms are added: float32 for shorter floats, which are storage only."""
     return FLOAT32 if dtype.is_float and dtype.bits < 32 else dtype
 
 
 def sum_lanes(dtype: DType, machine: Machine) -> int:
-    """Elements of a vector in which sums of a type are kept side by side: each takes 4 bytes or more."""
+    """The lanes of a vector that holds sums of a type: each takes 4 bytes or more."""
     return machine.lanes() * 4 // max(4, dtype.bytes)
 
 
@@ -49,7 +50,7 @@ def host_of(s: te.Schedule, result: te.Tensor, output: te.Tensor, machine: Machi
     """The tensor whose loops to tile for an operator that ends in `result`: the output, if it reads that in place.
 
     Otherwise (a transposed or broadcast read) the result goes to memory first and the output is one injective nest.
-    What lies between the two is inlined.
+    The stages between the two are inlined.
     """
     for tensor in _between(result, output):
         s[tensor].compute_inline()
@@ -74,8 +75,8 @@ def in_registers(s: te.Schedule, reduction: te.Tensor, host: te.Tensor) -> te.Te
 class ReductionTile:
     """A reduction in registers that its host reads, for a host that may compute a costly function of it.
 
-    Written out for each vector of a tile, such an epilogue would fill the instruction cache and the registers. The tile
-    goes through a buffer on the stack then, and the host's loops stay loops.
+    Written out for each vector of a tile, such an epilogue would fill the instruction cache and the registers. Then the
+    tile goes through a buffer on the stack, and the host's loops stay loops.
     """
 
     part: te.Stage
@@ -109,7 +110,7 @@ def _calls_functions(reduction: te.Tensor, host: te.Tensor) -> bool:
 
 
 def reads_in_place(reader: te.Tensor, source: te.Tensor) -> bool:
-    """Whether element i of `reader` needs no element of `source` but i."""
+    """Whether element i of `reader` needs only element i of `source`."""
     if reader is source:
         return True
     op = reader.op
@@ -124,7 +125,7 @@ def reads_in_place(reader: te.Tensor, source: te.Tensor) -> bool:
 
 
 def depends_on(tensor: te.Tensor, source: te.Tensor) -> bool:
-    """Whether `source` is among what `tensor` is computed from."""
+    """Whether `tensor` is computed from `source`, directly or not."""
     return tensor is source or any(depends_on(t, source) for t in tensor.op.inputs)
 
 
@@ -154,7 +155,7 @@ def _between(first: te.Tensor, last: te.Tensor) -> list[te.Tensor]:
 
 
 def register_tile(stage: te.Stage, *axes: IterVar) -> None:
-    """Unroll all of these loops but the last, which is vectorized."""
+    """Unroll all of these loops except the last, which is vectorized."""
     for axis in axes[:-1]:
         stage.unroll(axis)
     stage.vectorize(axes[-1])
@@ -177,11 +178,11 @@ def largest_divisor(extent: int, most: int) -> int:
 
 
 def share_among_threads(stage: te.Stage, loops: Sequence[IterVar], work: int, machine: Machine) -> IterVar:
-    """Run outer loops in parallel where the work, counted in elements touched, is worth a launch.
+    """Run outer loops in parallel if the work, counted in elements touched, is worth a launch.
 
-    `loops` are adjacent, outermost first; as many of them are fused as give threads enough iterations. A loop that is
-    to be partitioned is fused with none, since its tail would be lost. Returns the innermost loop there is then, at
-    which to compute stages.
+    `loops` are adjacent, outermost first; they are fused until threads have enough iterations. A loop that is to be
+    partitioned is not fused, since its tail would be lost. Returns the innermost remaining loop, at which to compute
+    stages.
     """
     outer, *rest = loops
     if work < machine.rates.serial_elements:
@@ -204,9 +205,9 @@ def elements(tensor: te.Tensor) -> int:
 
 
 def owns_its_memory(host: te.Tensor, reduction: te.Tensor) -> bool:
-    """Whether nothing that the host reads besides the reduction is so large that the host may be stored in its place.
+    """Whether the host reads no other tensor so large that the host may be stored in its place.
 
-    Partial results can be kept in the output only then: an operand of the epilogue in the same memory would be lost.
+    Only then can the output keep partial results: an operand of the epilogue in the same memory would be lost.
     """
     operands = [t for t in (*_between(reduction, host), host) for t in t.op.inputs if not depends_on(t, reduction)]
     return all(elements(t) < elements(host) for t in operands)
@@ -217,8 +218,8 @@ def reduce_in_vectors(
 ) -> None:
     """Compute a reduction along contiguous memory in registers, at a loop of the host.
 
-    Terms go to `accumulators` vectors in turn, which are then added pair by pair. A long reduction is one of those of
-    its parts, so that rounding errors grow with the length of a part. This reassociates, the same way whatever the
+    Terms go to `accumulators` vectors in turn, which are then added pair by pair. A long reduction combines those of
+    its parts, so that rounding errors grow with the length of a part only. This reassociates, in the same way for any
     number of threads.
     """
     stage = s[reduction]

@@ -1,7 +1,7 @@
-"""Operators that need statistics of rows before they can give an element: softmax, normalizations.
+"""Operators that need statistics of rows for each element: softmax, normalizations.
 
-A row lies along some adjacent axes of a row-major tensor. Its elements are a distance `inner` apart: 1 where those
-axes are the last ones. Statistics are computed where the row is written, a row (or a vector of rows) at a time.
+A row is along adjacent axes of a row-major tensor. Its elements are `inner` apart: 1 if those axes are the last ones.
+Statistics are computed where the row is written, for a row (or a vector of rows) at a time.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Rows:
         return tensor
 
     def buffer(self, value: Callable[[Expr, Expr, Expr], Expr], name: str) -> te.Tensor:
-        """A number per element of a row, kept while the row is worked on."""
+        """A number per element of a row, kept while the row is processed."""
         tensor: te.Tensor = te.compute((self.outer, self.length, self.inner), value, name=name)
         self.stages.append(tensor)
         return tensor
@@ -127,14 +127,14 @@ class Rows:
         self.schedule_statistics(s, stage, place, machine)
 
     def schedule_statistics(self, s: te.Schedule, host: te.Stage, place: IterVar, machine: Machine) -> None:
-        """Compute all stages at a loop of the host, each iteration of which writes a row (or a vector of rows)."""
+        """Compute all stages at a loop of the host; each iteration writes a row (or a vector of rows)."""
         for tensor in self.stages:
             self._schedule_statistic(s, tensor, host, place, machine)
 
     def _schedule_statistic(
         self, s: te.Schedule, tensor: te.Tensor, host: te.Stage, place: IterVar, machine: Machine
     ) -> None:
-        """One stage at the loop over rows: vectors along the row, or across rows where those lie side by side."""
+        """One stage at the loop over rows: vectors along the row, or across rows if those are adjacent."""
         stage, lanes = s[tensor], machine.lanes(self.stages[0].dtype)
         op = stage.op
         reduces = bool(op.reduce_axis)

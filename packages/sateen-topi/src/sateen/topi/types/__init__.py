@@ -1,4 +1,4 @@
-"""What values are: element type, dimensions, layout; views, which index memory by logical axes."""
+"""Types of values: element type, dimensions, layout; and views, which index memory by logical axes."""
 
 from sateen.topi.types.layout import Block, Layout, View, compute, placeholder
 from sateen.topi.types.packing import pack, rearranged, unpack

@@ -1,6 +1,6 @@
-"""Layouts: how the logical axes of a tensor lie in memory; and views, which index memory by logical axes.
+"""Layouts: the order of a tensor's logical axes in memory; and views, which index memory by logical axes.
 
-Operators are written over logical axes. A view turns a logical index into the physical one, so that the same
+Operators are defined over logical axes. A view turns a logical index into the physical one, so that the same
 definition reads and writes any layout.
 """
 
@@ -28,7 +28,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The physical order of a tensor's axes, outermost first: a logical axis, what its blocks leave of it, or a block.
+    """The physical order of a tensor's axes, outermost first: a logical axis, the part of it outside its blocks, or a
+    block.
 
     The text form names axes by letters in logical order and capitalises those that are blocked: `abcd` is row-major,
     `acdb` puts axis 1 last, `aBcd16b` splits axis 1 into blocks of 16 that are innermost.
@@ -42,12 +43,12 @@ class Layout:
 
     @staticmethod
     def blocked(rank: int, axis: int, size: int) -> Layout:
-        """Row-major but for `axis`, whose blocks of `size` are innermost."""
+        """Row-major, with blocks of `size` of `axis` innermost."""
         return Layout((*range(rank), Block(axis, size)))
 
     @staticmethod
     def parse(text: str) -> Layout:
-        """The layout that `str` writes so. Raises ExpressionError for other text."""
+        """The layout that `str` writes as this text. Raises ExpressionError for other text."""
         parts = re.findall(r"(\d*)([a-zA-Z])", text)
         if "".join(n + c for n, c in parts) != text or not parts:
             raise ExpressionError(f"expected a layout such as 'abcd' or 'aBcd16b', found {text!r}")
@@ -75,16 +76,16 @@ class Layout:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether axes lie in their logical order, blocks aside."""
+        """Whether axes are in their logical order, apart from blocks."""
         return tuple(part for part in self.order if isinstance(part, int)) == tuple(range(self.rank))
 
     @property
     def is_unblocked(self) -> bool:
-        """Whether it is nothing but an order of axes."""
+        """Whether it is only an order of axes."""
         return not any(isinstance(part, Block) for part in self.order)
 
     def block_of(self, axis: int) -> int:
-        """The elements of an axis that its blocks hold together; 1 where it is not blocked."""
+        """The elements of an axis in its blocks together; 1 if it is not blocked."""
         return prod(part.size for part in self.order if isinstance(part, Block) and part.axis == axis)
 
     def physical_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
@@ -94,7 +95,7 @@ class Layout:
         )
 
     def physical_index(self, index: Sequence[Any]) -> tuple[Any, ...]:
-        """Where the element at a logical index lies."""
+        """The physical index of the element at a logical index."""
         inner = {axis: self.block_of(axis) for axis in range(self.rank)}
         result = []
         for part in self.order:
@@ -118,7 +119,7 @@ class Layout:
         return tuple(result[axis] for axis in range(self.rank))
 
     def transposed(self, permutation: Sequence[int]) -> Layout:
-        """The same memory seen by other axes, of which number d is permutation[d] of these."""
+        """The same memory with other axes, of which number d is permutation[d] of these."""
         place = {axis: d for d, axis in enumerate(permutation)}
         return Layout(tuple(Block(place[p.axis], p.size) if isinstance(p, Block) else place[p] for p in self.order))
 
@@ -129,7 +130,7 @@ class Layout:
         )
 
     def offset_of(self, shape: Sequence[int], starts: Sequence[int], extents: Sequence[int]) -> int | None:
-        """How many elements lie before those of a box in a tensor of logical `shape`, or None where other elements lie
+        """The number of elements before those of a box in a tensor of logical `shape`; None if other elements are
         between them or blocks are cut."""
         offset, step, is_whole = 0, 1, True
         for part, full in reversed(list(zip(self.order, self.physical_shape(shape), strict=True))):
@@ -152,7 +153,7 @@ def _ceildiv(a: Any, b: int) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """A tensor seen by logical axes: `view[n, c, h, w]` reads the element wherever the layout keeps it."""
+    """A tensor with logical axes: `view[n, c, h, w]` reads the element from its place in the layout."""
 
     tensor: te.Tensor
     shape: tuple[int, ...]
@@ -186,8 +187,8 @@ def placeholder(shape: Sequence[int], dtype: DType | str, name: str, layout: Lay
 
 
 def compute(shape: Sequence[int], function: Callable[..., Any], name: str, layout: Layout | None = None) -> View:
-    """A tensor with element function(*index) at each logical index. In blocks that are not full, the rest is zero
-    (a reduction: its identity)."""
+    """A tensor with element function(*index) at each logical index. In blocks that are not full, the rest is zero (in a
+    reduction, its identity)."""
     layout = layout or Layout.row_major(len(shape))
     padded = [a for a in layout.pads(shape) if layout.block_of(a) > 1]
 

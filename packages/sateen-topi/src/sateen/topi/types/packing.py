@@ -1,4 +1,4 @@
-"""Arrays in layouts: what memory holds of a tensor, made and read back while compiling."""
+"""Arrays in layouts: converts between row-major data and the memory of a tensor at compile time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Array = np.ndarray[Any, Any]
 
 
 def pack(data: Array, layout: Layout) -> Array:
-    """Row-major data as `layout` keeps them in memory; what is over in a block is zero."""
+    """Row-major data in the memory order of `layout`; the rest of a block is zero."""
     return np.ascontiguousarray(rearranged(data, layout))
 
 
 def rearranged(data: Array, layout: Layout) -> Array:
-    """`pack` without moving what lies in memory already: a view of data whose axes the blocks of `layout` divide."""
+    """`pack` without moving data: a view of data whose axes the blocks of `layout` divide."""
     blocks = [layout.block_of(axis) for axis in range(layout.rank)]
     over = [-extent % block for extent, block in zip(data.shape, blocks, strict=True)]
     padded = np.pad(data, [(0, n) for n in over]) if any(over) else data
@@ -29,7 +29,7 @@ def rearranged(data: Array, layout: Layout) -> Array:
 
 
 def unpack(data: Array, shape: Sequence[int], layout: Layout) -> Array:
-    """Row-major data of logical `shape` from what `layout` keeps in memory."""
+    """Row-major data of logical `shape` from data in the memory order of `layout`."""
     logical = data.transpose(np.argsort(_places(layout)))
     padded = logical.reshape([extent + -extent % layout.block_of(axis) for axis, extent in enumerate(shape)])
     return np.ascontiguousarray(padded[tuple(map(slice, shape))])
@@ -40,7 +40,7 @@ def _blocks(layout: Layout, axis: int) -> list[int]:
 
 
 def _places(layout: Layout) -> list[int]:
-    """For each physical axis its place in the logical order, where each axis is followed by its blocks."""
+    """For each physical axis its position in the logical order, in which each axis is followed by its blocks."""
     places: list[int] = []
     starts = [axis + sum(len(_blocks(layout, a)) for a in range(axis)) for axis in range(layout.rank)]
     block = [start + 1 for start in starts]

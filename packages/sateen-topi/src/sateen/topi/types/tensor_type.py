@@ -13,7 +13,7 @@ from sateen.topi.types.layout import Layout
 
 FLOAT32, INT32 = DType.of("float32"), DType.of("int32")
 MOST_DIMENSIONS = 32
-"""Of a tensor: what NumPy has at the least."""
+"""The most dimensions of a tensor, which every NumPy supports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class TensorType:
         return symbols_of(*self.shape)
 
     def bind(self, sizes: Mapping[str, Dim]) -> TensorType:
-        """The type with sizes for the symbols that `sizes` names; the others stay."""
+        """The type with sizes for the symbols in `sizes`; the others stay."""
         return self if self.is_static else replace(self, shape=tuple(bind(d, sizes) for d in self.shape))
 
     @property
     def static_shape(self) -> tuple[int, ...]:
-        """The dimensions, as numbers. Raises InferenceError where one is open."""
+        """The dimensions, as numbers. Raises InferenceError if one is open."""
         if not self.is_static:
             raise InferenceError(f"expected known dimensions, found {self}")
         return tuple(d for d in self.shape if isinstance(d, int))
@@ -73,15 +73,16 @@ class TensorType:
 
     @property
     def physical_shape(self) -> tuple[int, ...]:
-        """Extents in memory, blocks that are not full included."""
+        """Extents in memory, including blocks that are not full."""
         return tuple(self.memory_layout.physical_shape(self.static_shape))
 
     @property
     def bytes(self) -> int:
-        """The memory that a static tensor takes."""
+        """The bytes of a static tensor."""
         return prod(self.physical_shape) * self.dtype.bytes
 
 
 def takes_weight(data: DType, weight: DType) -> bool:
-    """Whether products of data and a weight are taken: of one type, or of int32 and integers that it holds."""
+    """Whether products of data and a weight are supported: both of one type, or int32 and integers that it can
+    represent."""
     return data == weight or (data == INT32 and weight.is_int and weight.bits <= 16)

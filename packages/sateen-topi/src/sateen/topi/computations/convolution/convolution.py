@@ -1,8 +1,8 @@
 """Convolution in one to three dimensions: any strides, pads, dilations and groups.
 
-Two ways to compute it, told apart by the layout of the output. Blocked by channels: vectors of output channels, the
-input's elements broadcast, padding left out of the reduction. Row-major: vectors along the innermost dimension, over a
-copy of the input with its padding, in which elements that are a stride apart are neighbours.
+The layout of the output decides how to compute it. Blocked by channels: vectors of output channels, with broadcast
+elements of the input and without terms for padding. Row-major: vectors along the innermost dimension, on a copy of the
+input with its padding, in which elements that are a stride apart are neighbours.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def conv_layouts(
     lanes: int,
     vectors: int = 0,
 ) -> OperandLayouts | None:
-    """Layouts in which vectors of `lanes` output channels are computed; None where row-major is better.
+    """Layouts in which vectors of `lanes` output channels are computed; None if row-major is better.
 
     `data` and `weight` are shapes, `width` is the last output extent. Inputs with fewer channels than lanes stay as
-    they are, their axes in any order. Weights are packed in panels of as many output channels as a register tile has,
-    in the order of reading: `vectors` of them, or as many as suit the width.
+    they are, with their axes in any order. Weights are packed in reading order, in panels of as many output channels as
+    a register tile has: `vectors` of them, or as many as suit the width.
     """
     channels, outputs, rank = data[1], weight[0], len(data)
     depthwise = groups == channels == outputs and groups > 1
@@ -65,7 +65,7 @@ def conv_layouts(
 
 
 def _vectors(blocks: int, width: int) -> int:
-    """How many vectors of output channels a register tile has: more where there are few columns to fill it."""
+    """The vectors of output channels in a register tile: more if there are few columns to fill it."""
     preferred = (4, 2, 3) if width <= 4 else (2, 3)
     return next((n for n in preferred if blocks % n == 0), 1)
 
@@ -74,9 +74,9 @@ def conv(
     data: View, weight: View, bias: View | None, window: Window, groups: int = 1, layout: Layout | None = None,
     method: Direct | None = None,
 ) -> Computation:  # fmt: skip
-    """data [N, C, …] * weight [O, C/groups, …] + bias [O], as ONNX Conv; sums in float32 where data is shorter.
+    """data [N, C, …] * weight [O, C/groups, …] + bias [O], as ONNX Conv; with sums in float32 if data is shorter.
 
-    `method` tiles an output whose layout is blocked; without one a tile suits the shapes.
+    `method` gives the tile of an output in a blocked layout; by default the tile suits the shapes.
     """
     require_views("conv", data=data, weight=weight, **({} if bias is None else {"bias": bias}))
     require_rank("conv", "data [N, C, …]", data, 3, or_more=True)

@@ -29,7 +29,7 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Layout, View
 
 UNROLLED_TERMS = 400
-"""An innermost loop holds at most so many multiply-adds: more don't run faster, but fill any instruction cache."""
+"""The most multiply-adds in an innermost loop: more don't run faster, but fill any instruction cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _cycles(problem: ConvolutionShapes, method: Direct, machine: Machine) -> flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A convolution's stages and how to schedule them."""
+    """The stages of a convolution and their schedules."""
 
     master: te.Tensor
     result: te.Tensor
@@ -93,17 +93,17 @@ class Plan:
 
     @property
     def work(self) -> int:
-        """Multiply-adds over the vector length of a small machine: comparable to elements moved."""
+        """The number of multiply-adds divided by the vector length of a small machine: comparable to elements moved."""
         terms = prod(self.window.kernel) * (extent_of(self.channel.extent) if self.channel is not None else 1)
         return elements(self.master) * max(1, terms // 8)
 
     @property
     def _block(self) -> int:
-        """Input channels that lie together in a panel of weights; 1: none."""
+        """The input channels that are together in a panel of weights; 1: none."""
         return 1 if self.channel is None else gcd(extent_of(self.channel.extent), self.weight.layout.block_of(1))
 
     def schedule_blocked(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Register tiles of columns (rows too where a row is short) x vectors of output channels.
+        """Register tiles of columns (of rows, too, if a row is short) x vectors of output channels.
 
         One group of output channels runs over the whole image before the next, so that its weights stay in the cache.
         """
@@ -138,7 +138,7 @@ class Plan:
         self._reduce(tile.part, columns * vectors)
 
     def _vectors_of_tile(self, blocks: int, lanes: int) -> int:
-        """As many as a panel of weights has."""
+        """The vectors of a tile: as many as a panel of weights has."""
         if self.channel is None and self.groups > 1:
             return 1
         panel = self.weight.layout.block_of(0)

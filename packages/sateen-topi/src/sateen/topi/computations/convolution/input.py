@@ -1,4 +1,4 @@
-"""The input of a convolution as its reduction reads it: in place, or as a copy with its padding."""
+"""The input that a convolution's reduction reads: the data itself, or a copy with padding."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sateen.topi.schedules import elements, extent_of, share_among_threads
 from sateen.topi.types import View
 
 COLUMN_MULTIPLE = WIDEST_VECTOR // 2
-"""Longer rows of a row-major input's copy come in multiples of so many elements: no vector has more."""
+"""Longer rows of a row-major input's copy are a multiple of this many elements: no vector has more."""
 UNROLLED_TAPS = 16
-"""Up to so many kernel columns are written out, so that the padding of each is decided while compiling."""
+"""The most kernel columns that are unrolled, so that the padding of each is decided at compile time."""
 
 
 def reads_padding(window: Window, spatial: Sequence[int], output: Sequence[int]) -> bool:
-    """Whether some window sticks out of the input."""
+    """Whether some window extends beyond the input."""
     return any(window.is_padded(d, spatial[d], output[d]) for d in range(window.rank))
 
 
@@ -34,7 +34,7 @@ def _whole_vectors(columns: int) -> int:
 
 
 class ConvolutionInput:
-    """The input as the reduction reads it: in place, or as a copy with its padding.
+    """The input that the reduction reads: the data itself, or a copy with padding.
 
     In the copy, elements that are a stride apart are neighbours: its last dimensions are [x % stride, x // stride].
     """
@@ -85,7 +85,7 @@ class ConvolutionInput:
         share_among_threads(stage, rows, elements(self.copy), machine)
 
     def read(self, n: Expr, c: Expr, position: Sequence[Expr], kernel: Sequence[IterVar]) -> tuple[Expr, Expr]:
-        """The input under kernel element `kernel` at an output position, and whether it is there."""
+        """The input under kernel element `kernel` at an output position, and the condition that it exists."""
         window = self.window
         if self.copy is None:
             index = [window.position(d, y, k) for d, (y, k) in enumerate(zip(position, kernel, strict=True))]

@@ -12,7 +12,7 @@ from sateen.topi.methods import Candidate
 
 
 def cpu_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candidate]:
-    """All ways, best first; none where a layout in blocks of channels does not fit."""
+    """All methods, best first; none if a layout in blocks of channels does not fit."""
     lanes = machine.lanes()
     if lanes == 1 or problem.weight[0] < lanes:
         return []
@@ -21,4 +21,4 @@ def cpu_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candida
 
 
 CANDIDATES = {DeviceKind.CPU: cpu_candidates}
-"""By the kind of machine."""
+"""The candidates by the kind of machine."""

@@ -1,4 +1,4 @@
-"""What a convolution is to those who choose methods and layouts: shapes and a window."""
+"""The view that choices of methods and layouts have of a convolution: shapes and a window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sateen.topi.computations.windows import Window
 from sateen.topi.types import Layout
 
 MOST_VECTORS = 8
-"""A register tile has at most so many vectors of output channels: wider ones leave no registers for positions."""
+"""The most vectors of output channels in a register tile: wider ones leave no registers for positions."""
 
 
 @dataclass(frozen=True, slots=True)

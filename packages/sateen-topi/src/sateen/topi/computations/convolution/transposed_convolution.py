@@ -1,7 +1,7 @@
 """Transposed convolution in one to three dimensions: each input element adds a scaled kernel to the output.
 
 Computed from the output: position y takes kernel elements k with y + pad = i·stride + k for an input position i. Those
-are (y + pad) % stride plus multiples of the stride, so that no term is tried in vain.
+are (y + pad) % stride plus multiples of the stride, so that only existing terms are computed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sateen.topi.types import Block, Layout, View
 def conv_transpose_layouts(
     data: Sequence[int], data_layout: Layout | None, weight: Sequence[int], groups: int, lanes: int
 ) -> OperandLayouts | None:
-    """Layouts in which vectors of `lanes` output channels are computed; None where row-major is better.
+    """Layouts in which vectors of `lanes` output channels are computed; None if row-major is better.
 
     `data` [N, C, …] and `weight` [C, O/groups, …] are shapes.
     """
@@ -73,7 +73,7 @@ def conv_transpose(
 ) -> Computation:
     """data [N, C, …] with weight [C, O/groups, …] + bias [O] as ONNX ConvTranspose, giving extents `spatial`.
 
-    Sums in float32 where data is shorter.
+    Sums are in float32 if data is shorter.
     """
     name = "conv_transpose"
     require_views(name, data=data, weight=weight, **({} if bias is None else {"bias": bias}))
@@ -120,7 +120,7 @@ def _term(window: Window, d: int, extent: int, y: Expr, tap: Expr) -> tuple[Expr
 
 
 class _Transposed:
-    """What both ways to compute it share."""
+    """The common part of both ways to compute it."""
 
     def __init__(
         self, data: View, weight: View, bias: View | None, window: Window, shape: tuple[int, ...], groups: int

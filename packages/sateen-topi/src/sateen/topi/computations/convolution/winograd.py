@@ -1,4 +1,4 @@
-"""Convolution by Winograd's minimal filtering: tiles of m x m outputs, the estimate of each way and the schedule.
+"""Convolution by Winograd's minimal filtering: tiles of m x m outputs, the estimate of each method and the schedule.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015; winograd_transforms.
 """
@@ -46,9 +46,9 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Block, Layout, View
 
 LEAST_BLOCK = 8
-"""A part of a row has at least so many tiles, to bound the methods that are compared."""
+"""The least tiles in a part of a row, to bound the number of methods."""
 MOST_BLOCK = 256
-"""A block of rows has at most so many tiles, to bound the methods that are compared."""
+"""The most tiles in a block of rows, to bound the number of methods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Winograd(Method):
 
 @dataclass(frozen=True, slots=True)
 class Blocks(Method):
-    """What is left of Winograd when the tile is chosen: its blocks and its vectors."""
+    """Winograd's method with a chosen tile: its blocks and its vectors."""
 
     rows: int
     columns: int
@@ -72,7 +72,7 @@ class Blocks(Method):
 
 
 def blocks(output: Sequence[int], f: Transform) -> Iterator[tuple[int, int]]:
-    """Rows and columns of tiles that may be computed at a time: all, whole rows, or parts of one row."""
+    """The numbers of rows and columns of tiles that may be computed at a time: all, whole rows, or parts of one row."""
     down, across = (-(-extent // f.m) for extent in output)
     yield down, across
     yield from ((rows, across) for rows in range(1, down) if down % rows == 0 and rows * across <= MOST_BLOCK)
@@ -126,9 +126,9 @@ def winograd_conv(
 ) -> Computation:  # fmt: skip
     """data [N, C, H, W] * transformed weight [O, C, k, k] + bias [O], in the layout of data.
 
-    `method` tells how many tiles are computed at a time, by default all. `pool` divides a tile's rows:
-    squares of so many rows and columns give their maxima. Blocked by channels is the layout for speed; row-major
-    is computed as it is defined, element by element.
+    `method` says how many tiles are computed at a time, by default all. With `pool`, a divisor of a tile's rows,
+    squares of that many rows and columns give their maxima. The layout blocked by channels is fast; row-major is
+    computed by definition, element by element.
     """
     name = "winograd_conv"
     require_views(name, data=data, weight=weight, **({} if bias is None else {"bias": bias}))
@@ -148,7 +148,8 @@ def winograd_conv(
 def _sandwich(
     matrices: Sequence[Matrix], source: Callable[..., Expr], shape: tuple[int, ...], name: str
 ) -> list[te.Tensor]:
-    """M d Mᵀ for tiles d[i, j, …], M the product of matrices that are applied one by one: what each gives, in order."""
+    """M d Mᵀ for tiles d[i, j, …], with M the product of matrices that are applied one by one; gives the result of
+    each, in order."""
     found: list[te.Tensor] = []
     for along in (0, 1):
         for matrix in matrices:
@@ -161,7 +162,7 @@ def _sandwich(
 def _applied(matrix: Matrix, along: int, source: Callable[..., Expr], shape: tuple[int, ...], name: str) -> te.Tensor:
     """Σ matrix[i, r]·source(…, r, …) over r, without zeros, where i and r are index number `along`.
 
-    A sum begins at the end where more terms have the factor 1: a multiplication less for each.
+    A sum begins at the end with more terms of factor 1, which saves a multiplication for each.
     """
     entries, k = te.constant(np.array(matrix, np.float32), "M"), te.reduce_axis(len(matrix[0]), "k")
     rows = [[entry for entry in row if entry] for row in matrix]
@@ -232,7 +233,7 @@ class _Winograd:
         return Computation((View(self.result, self.shape, layout),), on_cpu(self.schedule))
 
     def _output(self, b: Expr, o: Expr, y: Expr, x: Expr) -> Expr:
-        """What the tiles hold of the convolution."""
+        """The convolution's results in the tiles."""
         m, lanes = self.f.m, self.lanes
         tile = (b * self.down + y // m) * self.across + x // m
         value: Expr = self.results[-1](y % m, x % m, o // lanes, tile, o % lanes)
@@ -248,7 +249,7 @@ class _Winograd:
         return te.max(value, axis=[rows, columns])
 
     def _padded(self, blocks: int) -> te.Tensor:
-        """The input with its padding and with what the last tiles reach beyond it."""
+        """The input with its padding, and with zeros for the part of the last tiles beyond it."""
         f, (batch, _, height, width), (top, left, *_) = self.f, self.data.shape, self.window.pads
         rows, columns = (self.down - 1) * f.step + f.n, (self.across - 1) * f.step + f.n
 
@@ -325,7 +326,8 @@ class _Winograd:
     def _schedule_input(
         self, s: te.Schedule, machine: Machine, place: tuple[te.Stage, IterVar] | None, columns: int, work: int
     ) -> None:
-        """At a place in the nest of blocks, or as a nest of its own; a strip of padded input serves a row of tiles."""
+        """Schedule the input at a place in the nest of blocks, or as a separate nest; a strip of padded input serves a
+        row of tiles."""
         tile = s.cache_write(self.transformed, "register")
         stage = s[self.transformed]
         i, j, cb, t, ci = stage.axes
@@ -366,7 +368,7 @@ def _two_passes(
 
 
 def _in_registers(stage: te.Stage, host: te.Stage, place: IterVar) -> None:
-    """A small reduction, all of whose loops are written out."""
+    """A small reduction with all loops unrolled."""
     *data, lane = stage.axes
     loops = [*data, *stage.op.reduce_axis, lane]
     stage.set_scope("register")

@@ -1,10 +1,10 @@
-"""The matrices of Winograd's minimal filtering for 3x3 kernels, what they make of a weight, and what they lose.
+"""The matrices of Winograd's minimal filtering for 3x3 kernels, the transform of a weight, and the loss of accuracy.
 
 F(m x m) computes tiles of m x m outputs from n rows and columns of input with n² multiplications per channel pair
 instead of 9·m². With stride 1, n is m + 2. With stride 2 the taps fall into two phases: the outer two, over inputs that
 are two apart, are an F(2, 2) of three products, the middle one takes a product per output: n is 5 for m = 2. Input and
-output are transformed by small constant matrices, whose zeros take no part and whose rows and columns for points p and
--p share what is even and what is odd in p; the weight is transformed beforehand. Rounding errors grow with m.
+output are transformed by small constant matrices. Their zeros cost nothing, and their rows and columns for points p and
+-p share the parts that are even and odd in p. The weight is transformed beforehand. Rounding errors grow with m.
 
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 """
@@ -26,19 +26,20 @@ Matrix = tuple[tuple[float, ...], ...]
 
 KERNEL = 3
 LARGE_WEIGHT_BYTES = 8 << 20
-"""A transformed weight of at least so many bytes is made by several threads of the compiler."""
+"""The least bytes of a transformed weight that several threads of the compiler compute."""
 
 ROUNDING = 2.0**-24
 """The largest error of one operation of float32, in proportion to its result."""
 DEVIATIONS = 3.0
-"""Of which the largest error of a tile is taken to consist; see docs/design/numerics.md for what was measured."""
+"""The number of standard deviations in the largest error of a tile; docs/design/numerics.md has the measurements."""
 ROUNDINGS = 6.0
-"""Of a term before it is summed over channels: its weight, the passes over its input, the product, passes over sums."""
+"""The roundings of a term besides the sum over channels: its weight, the passes over its input, the product, passes
+over sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """The matrices of F(m x m, 3x3) for a stride. Trailing rows of `weight` that are equal are stored once."""
+    """The matrices of F(m x m, 3x3) for a stride. Equal trailing rows of `weight` are stored once."""
 
     m: int
     stride: int
@@ -85,7 +86,7 @@ F4 = Transform(
         (0, 27 / 64, -27 / 64, 1331 / 512, -1331 / 512, 1),
     ),
 )  # fmt: skip
-"""Its points 3/4 and 11/8 lose a fifth of what 1 and 2 would, all exact in float32."""
+"""F(4x4). Its points 3/4 and 11/8, which are exact in float32, lose a fifth of what 1 and 2 would lose."""
 F6 = Transform(
     6, 1,
     (
@@ -112,7 +113,7 @@ F2_STRIDE_2 = Transform(
     ((1, 1, 0, 1, 0), (0, 1, -1, 0, 1)),
 )  # fmt: skip
 TRANSFORMS = {(f.m, f.stride): f for f in (F2, F4, F6, F2_STRIDE_2)}
-"""By outputs per tile, m, and stride."""
+"""The transforms by outputs per tile, m, and stride."""
 
 
 def fits(weight: Sequence[int], window: Window) -> bool:
@@ -141,10 +142,11 @@ def winograd_weight(weight: Array, f: Transform) -> Array:
 
 
 def winograd_loss(weight: Array, f: Transform) -> float:
-    """What an output may lose to rounding, in proportion to Σ|w| of its channel times the largest input of its tile.
+    """The rounding error of an output, in proportion to Σ|w| of its channel times the largest input of its tile; the
+    largest over channels.
 
-    Every operation is taken to add an error of its own, which later ones carry on as they do its result; errors and
-    inputs have nothing to do with each other, nor with the weight [O, C, 3, 3] of float32. The largest over channels.
+    The model: every operation adds its own error, which later operations transform like its result; errors, inputs and
+    the weight [O, C, 3, 3] of float32 are independent of each other.
     """
     outputs, channels = weight.shape[:2]
     taps = weight.reshape(outputs, channels, KERNEL**2).astype(np.float64)
@@ -160,9 +162,9 @@ def winograd_loss(weight: Array, f: Transform) -> float:
 
 
 def factors(matrix: Matrix) -> tuple[Matrix, ...]:
-    """Matrices whose product is `matrix`, with fewer terms: the first to be applied is the last.
+    """Matrices whose product is `matrix`, with fewer terms: the last one is applied first.
 
-    Rows that are sums and differences of the same two parts, as those for p and -p are, are computed from the parts.
+    Rows that are sums and differences of the same two parts, such as those for p and -p, are computed from the parts.
     """
     rows = np.array(matrix, np.float64)
     parts, sums = rows.copy(), np.eye(len(rows))

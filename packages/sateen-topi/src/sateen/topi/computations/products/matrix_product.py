@@ -34,13 +34,13 @@ from sateen.topi.schedules import (
 from sateen.topi.types import Block, Layout, View, compute
 
 PANEL_WIDTH = WIDEST_VECTOR // 2
-"""A panel that is packed while running has so many columns: whole vectors of float32 on any machine."""
+"""The columns of a panel that is packed at run time: whole vectors of float32 on any machine."""
 PANEL_ROWS = 16
-"""The right operand is packed where the left one has at least so many rows, which use each of its elements."""
+"""The least rows of the left operand for which the right one is packed, since each row uses all its elements."""
 
 
 def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape of a product of stacks of matrices. Raises ArgumentError where they don't fit."""
+    """The shape of a product of stacks of matrices. Raises ArgumentError if they don't fit."""
     if len(a) < 2 or len(b) < 2:
         raise ArgumentError(f"matmul: expected operands of 2 or more axes, found {list(a)} and {list(b)}")
     if a[-1] != b[-2]:
@@ -51,8 +51,8 @@ def matmul_shape(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
 def packed_layout(rows: int, columns: int, dtype: DType, machine: Machine, vectors: int = 0) -> Layout | None:
     """The layout of a constant right operand: panels of as many columns as a register tile has. None: row-major.
 
-    `rows` are those of the left operand, `columns` those of the right one. Without `vectors` a panel has as many of
-    them as suit both.
+    `rows` are those of the left operand, `columns` those of the right one. By default the number of `vectors` in a
+    panel suits both.
     """
     lanes = sum_lanes(dtype, machine)
     if rows == 0 or columns <= 1 or lanes == 1:
@@ -63,21 +63,21 @@ def packed_layout(rows: int, columns: int, dtype: DType, machine: Machine, vecto
 
 
 def panel_vectors(blocks: int) -> list[int]:
-    """The vectors that a panel may have where there are so many along all columns."""
+    """The numbers of vectors that a panel may have, for the given number along all columns."""
     return [n for n in (2, 3, 4, 6, 8, 1) if n <= blocks]
 
 
 def panel_value(rows: int, blocks: int, vectors: int, registers: int) -> float:
-    """What a panel is worth: more where a load serves more multiply-adds, and less of the last panel is empty."""
+    """The value of a panel's width: higher if a load serves more multiply-adds, and if less of the last panel is
+    empty."""
     tile = tile_rows(rows, vectors, registers)
     return tile * vectors / (tile + vectors) * blocks / (-(-blocks // vectors) * vectors)
 
 
 def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
-    """a [..., m, k] · b [..., k, n], batches broadcast. Sums in float32 where operands are shorter floats.
+    """a [..., m, k] · b [..., k, n], batches broadcast. Sums are in float32 if operands are shorter floats.
 
-    Sums of no terms, where k is 0, are 0. Where one b serves the whole batch, all rows of a are taken together as one
-    matrix.
+    If k is 0, sums are 0. If one b serves the whole batch, all rows of a are taken together as one matrix.
     """
     require_views("matmul", a=a, b=b)
     require_weight("matmul", "b", b, a)
@@ -109,14 +109,14 @@ def matmul(a: View, b: View, layout: Layout | None = None) -> Computation:
 
 
 def _place(x: View, batch: Sequence[te.Expr]) -> tuple[te.Expr, ...]:
-    """The matrix of a stack that a matrix of the result is made of."""
+    """The index of the operand's matrix for a matrix of the result."""
     extents = x.shape[:-2]
     own = batch[len(batch) - len(extents) :]
     return tuple(te.const(0) if extent == 1 else i for i, extent in zip(own, extents, strict=True))
 
 
 class _Right:
-    """The right operand as the reduction reads it: packed before, or in panels [..., panel, k, column] made here."""
+    """The right operand that the reduction reads: packed beforehand, or in panels [..., panel, k, column] made here."""
 
     def __init__(self, b: View, kind: DType) -> None:
         *batch, k, n = b.shape
@@ -141,7 +141,7 @@ class _Right:
         return self.panels(*place, column // self.width, k, column % self.width)
 
     def schedule(self, s: te.Schedule, rows: int, lanes: int, machine: Machine) -> bool:
-        """Place the panels, if there are any. Returns whether what is read has whole panels."""
+        """Place the panels, if there are any. Returns whether all panels are whole."""
         if self.panels is None:
             return self.is_packed
         if rows < PANEL_ROWS:
@@ -156,7 +156,7 @@ class _Right:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """A product's stages and how to schedule them."""
+    """The stages of a product and their schedule."""
 
     rows: int
     columns: int
@@ -213,7 +213,7 @@ class _Plan:
         return ([], stage.fuse(*batch, i), j) if self.flat else (batch, i, j)
 
     def _block(self, host: te.Tensor, machine: Machine) -> int | None:
-        """How many terms to add before going on to the next rows, so that their part of a panel stays in the L2 cache.
+        """The number of terms to add before the next rows, so that their part of a panel stays in the L2 cache.
 
         None: all of them.
         """

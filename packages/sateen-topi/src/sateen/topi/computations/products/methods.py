@@ -1,4 +1,4 @@
-"""The ways to compute a product with a matrix in panels of columns, with an estimate of what each costs."""
+"""The methods to compute a product with a matrix in panels of columns, with an estimate of each."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from sateen.topi.types import FLOAT32
 
 @dataclass(frozen=True, slots=True)
 class Packed(Method):
-    """Panels of so many vectors of columns, each of which register tiles of rows read from the first to the last."""
+    """Panels of `vectors` vectors of columns; register tiles of rows read each panel from the first to the last."""
 
     vectors: int
 
 
 @dataclass(frozen=True, slots=True)
 class Strassen(Method):
-    """Seven products of quarters, the right one's in panels of so many vectors of columns."""
+    """Seven products of quarters, with the right operand's in panels of `vectors` vectors of columns."""
 
     numerics: ClassVar[str] = "fast"
     vectors: int
 
 
 def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Machine) -> list[Candidate]:
-    """All ways for a [..., k] · b [k, n], best first; none where the right operand is not packed."""
+    """All methods for a [..., k] · b [k, n], best first; none if the right operand is not packed."""
     *rows, depth = a
     columns, lanes = b[-1], sum_lanes(dtype, machine)
     if len(b) != 2 or 0 in a or columns <= 1 or lanes == 1:
@@ -50,4 +50,4 @@ def cpu_candidates(a: Sequence[int], b: Sequence[int], dtype: DType, machine: Ma
 
 
 CANDIDATES = {DeviceKind.CPU: cpu_candidates}
-"""By the kind of machine."""
+"""The candidates by the kind of machine."""

@@ -41,29 +41,30 @@ Array = np.ndarray[Any, Any]
 
 STRASSEN_PRODUCTS = 7
 LEFT = ((1, 0, 0, 0), (0, 1, 0, 0), (1, 1, -1, -1), (0, 0, 0, 1), (0, 0, 1, 1), (-1, 0, 1, 1), (1, 0, -1, 0))
-"""What each product takes of the blocks of the left operand, row by row."""
+"""The factors of the left operand's blocks in each product, row by row."""
 RIGHT = ((1, 0, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (1, -1, -1, 1), (-1, 1, 0, 0), (1, -1, 0, 1), (0, -1, 0, 1))
-"""What it takes of those of the right operand."""
+"""The factors of the right operand's blocks in each product."""
 RESULT = ((1, 1, 0, 0, 0, 0, 0), (1, 0, 1, 0, 1, 1, 0), (1, 0, 0, -1, 0, 1, 1), (1, 0, 0, 0, 1, 1, 1))
-"""What each block of the result takes of the products."""
+"""The factors of the products in each block of the result."""
 
 UNROLLED_TERMS = 4
-"""A step of the reduction writes out so many terms; half of the depth is a multiple of it."""
+"""The unrolled terms in a step of the reduction; half of the depth is a multiple of it."""
 VECTORS = (3, 4, 2, 1)
-"""A row of a register tile has the first of these numbers of vectors that divides the columns and leaves registers for
-LEAST_ROWS."""
+"""The numbers of vectors per row of a register tile, best first; the first that divides the columns and leaves
+registers for LEAST_ROWS is used."""
 LEAST_ROWS = 3
-"""A register tile has at least so many rows: with fewer, loads take longer than multiply-adds."""
+"""The least rows of a register tile: with fewer, loads take longer than multiply-adds."""
 
 WORTHWHILE = 2.0
-"""A product is cut in blocks where it saves at least so many cycles for each that its sums take."""
+"""A product is cut in blocks if it saves at least this many cycles for each cycle of its sums."""
 
 
 def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
-    """Vectors per row of a register tile with which a [batch, ..., k] · [k, columns] can be computed so, or 0.
+    """The vectors per row of a register tile with which a [batch, ..., k] · [k, columns] can be computed by this
+    method, or 0.
 
-    Halves have to consist of whole panels. A single matrix may be a batch of rows that have nothing to do with each
-    other, which must not be summed; so `a` has to be a batch of matrices, if only of one.
+    Halves must consist of whole panels. A single matrix may be a batch of independent rows, which must not be summed;
+    so `a` must be a batch of matrices, perhaps of one.
     """
     _, *matrix, depth = a
     lanes = machine.lanes()
@@ -74,7 +75,7 @@ def vectors_for(a: Sequence[int], columns: int, machine: Machine) -> int:
 
 
 def gain(a: Sequence[int], columns: int, machine: Machine) -> float:
-    """Cycles that are saved, less those that are spent on sums; the latter count WORTHWHILE times."""
+    """The saved cycles, minus those of sums, which count WORTHWHILE times."""
     *rows, depth = a
     rates = machine.rates
     saved = 4 * prod(rows) * depth * columns / rates.multiply_add_bytes / 8
@@ -97,7 +98,7 @@ def strassen_weight(weight: Array) -> Array:
 
 
 def strassen_weight_layout(lanes: int, vectors: int) -> Layout:
-    """The layout of such sums: panels of as many columns as a register tile has, in the order of reading."""
+    """The layout of such sums: panels of as many columns as a register tile has, in reading order."""
     return Layout((2, 0, 1, Block(2, lanes * vectors)))
 
 
@@ -105,7 +106,7 @@ def strassen_matmul(a: View, weight: View) -> Computation:
     """a [batch, ..., k] · b [k, n] of float32, where `weight` [7, k/2, n/2] are the sums of b's blocks.
 
     Each item of the batch is a matrix; one with an odd number of rows is completed by zeros. With a row-major weight
-    the product is computed as it is defined, element by element.
+    the product is computed by definition, element by element.
     """
     name = "strassen_matmul"
     require_views(name, a=a, weight=weight)
@@ -121,7 +122,7 @@ def strassen_matmul(a: View, weight: View) -> Computation:
 class _Strassen:
     """The stages: sums of the left operand, products, blocks of the result, each [which, row, column].
 
-    A row of them stands for the two rows of an item that are half of its height apart; items follow each other.
+    A row of a block stands for two rows of an item that are half of its height apart; items follow each other.
     """
 
     def __init__(self, a: View, weight: View) -> None:
@@ -166,7 +167,7 @@ class _Strassen:
         return value if self.height % 2 == 0 else te.if_then_else(i < self.height, value, te.const(0, self.a.dtype))
 
     def schedule(self, s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        """Per panel of columns of the halves: all products, then the blocks of the result that they make."""
+        """For each panel of columns of the halves: all products, then their blocks of the result."""
         width, lanes = self.weight.layout.block_of(2), machine.lanes()
         if width == 1:
             schedule_injective(s, output, machine)
@@ -209,7 +210,8 @@ class _Strassen:
         register_tile(s[part], terms, i, vector, lane)
 
     def _schedule_left(self, s: te.Schedule, host: te.Stage, panel: IterVar, lanes: int) -> None:
-        """All sums of a vector of elements at a time, by each thread for itself: sharing them would take longer."""
+        """All sums of a vector of elements at a time. Each thread computes them for itself, since sharing would take
+        longer."""
         stage = s[self.left]
         q, i, c = stage.axes
         stage.storage_align(i, 2 * lanes, lanes)  # neighbouring rows are in different sets of the cache
