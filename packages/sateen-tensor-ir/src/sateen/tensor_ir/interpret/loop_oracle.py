@@ -16,7 +16,8 @@ import numpy as np
 from sateen.runtime.errors import ArgumentError, ExecutionError
 from sateen.tensor_ir.interpret.blocks import Place, Window, arguments
 from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory
-from sateen.tensor_ir.interpret.python_writer import Program, passed_on, write_program
+from sateen.tensor_ir.interpret.python_text import Program
+from sateen.tensor_ir.interpret.python_writer import passed_on, write_program
 from sateen.tensor_ir.interpret.scalars import Trap
 from sateen.tensor_ir.interpret.symbols import bind_symbols
 from sateen.tensor_ir.ir.buffer import Buffer
