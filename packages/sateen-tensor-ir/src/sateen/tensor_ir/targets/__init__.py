@@ -1,7 +1,7 @@
 """The targets of code: architectures, their processors, and the machine for schedules."""
 
 from sateen.tensor_ir.targets.abi_layout import AbiLayout
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.machine import Machine
 from sateen.tensor_ir.targets.rates import Rates
@@ -27,7 +27,7 @@ __all__ = [
     "AbiLayout",
     "Architecture",
     "FloatMode",
-    "Host",
+    "HostServices",
     "Linking",
     "Machine",
     "Rates",

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import NARROW, ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Field, Linking, Reference, Rule
@@ -129,5 +129,5 @@ AARCH64 = Architecture(
     float_mode=_FPCR,
     widening_products=True,
     linking=_LINKING,
-    host=Host(page="0x10000", futex="98L", pause="__builtin_arm_isb(15)"),
+    host=HostServices(page="0x10000", futex="98L", pause="__builtin_arm_isb(15)"),
 )

@@ -35,7 +35,7 @@ class CPU:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostServices:
     """Constants for the C source of the default host, on Linux, as C expressions: the largest page in bytes, the number
     of the system call futex, and the instruction that lets a waiting processor rest.
     """
@@ -79,7 +79,7 @@ class Architecture:
     code."""
     linking: Linking | None = None
     """The facts for our linker; None if LLVM's lld links."""
-    host: Host | None = None
+    host: HostServices | None = None
     """The constants for the source of the default host; None if there is no default host."""
 
     @property

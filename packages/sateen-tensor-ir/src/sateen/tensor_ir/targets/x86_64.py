@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sateen.runtime.processor import PROCESSORS
 from sateen.tensor_ir.targets.abi_layout import POINTERS_OF_64_BITS
-from sateen.tensor_ir.targets.architecture import CPU, Architecture, Host, Vectors
+from sateen.tensor_ir.targets.architecture import CPU, Architecture, HostServices, Vectors
 from sateen.tensor_ir.targets.float_mode import FloatMode
 from sateen.tensor_ir.targets.rates import ZEN_4
 from sateen.tensor_ir.targets.relocation import WORD32, WORD64, Addressing, Linking, Reference, Rule
@@ -127,5 +127,5 @@ X86_64 = Architecture(
     attributes='"min-legal-vector-width"="512" "prefer-vector-width"="512"',
     register_tile_bytes=384,  # 12 of AVX2's 16 registers, 6 of AVX-512's 32
     linking=_LINKING,
-    host=Host(page="0x1000", futex="202L", pause="__builtin_ia32_pause()"),
+    host=HostServices(page="0x1000", futex="202L", pause="__builtin_ia32_pause()"),
 )

@@ -13,7 +13,7 @@ from sateen.runtime.errors import CodegenError
 from sateen.runtime.signature import Metadata
 from sateen.tensor_ir.codegen.c_family.c99_interface import PublicFunction, declarations, services
 from sateen.tensor_ir.codegen.c_family.dialects import C99
-from sateen.tensor_ir.codegen.c_family.expressions import Source
+from sateen.tensor_ir.codegen.c_family.expressions import TranslationUnit
 from sateen.tensor_ir.codegen.c_family.identifiers import PREFIX, check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
@@ -42,20 +42,20 @@ def emit_c(programs: Sequence[HostProgram], target: str, producer: str) -> str:
     names = [program.function.name for program in programs]
     if len(set(names)) != len(names):
         raise CodegenError(f"expected functions of different names, found {', '.join(names)}")
-    source = Source()
+    unit = TranslationUnit()
     public = []
     for program in programs:
         check_public(program.function.name)
-        kernel = C99Kernel(source, program)
+        kernel = C99Kernel(unit, program)
         kernel.define()
-        public.append(PublicFunction(source, program.function, kernel.kernel_name).definition())
+        public.append(PublicFunction(unit, program.function, kernel.kernel_name).definition())
     metadata = Metadata(producer, target, tuple(signature_of(program.function) for program in programs))
     parts = [
         declarations(),
-        *(routine.definition(C99.types) for routine in source.routines),
-        *(array("static const", name, buffer, C99.types) for buffer, name in source.constants.items()),
+        *(routine.definition(C99.types) for routine in unit.routines),
+        *(array("static const", name, buffer, C99.types) for buffer, name in unit.constants.items()),
         services(metadata.to_json()),
-        *source.functions,
+        *unit.functions,
         *public,
     ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
@@ -66,9 +66,9 @@ class C99Kernel(Statements):
 
     dialect = C99
 
-    def __init__(self, source: Source, program: HostProgram) -> None:
+    def __init__(self, unit: TranslationUnit, program: HostProgram) -> None:
         function = program.function
-        super().__init__(source, _TAKEN, function.name)
+        super().__init__(unit, _TAKEN, function.name)
         self.function = function
         self.tasks = program.tasks
         self.symbols = symbols_of(function)
@@ -88,7 +88,7 @@ class C99Kernel(Statements):
         head = f"static int32_t {self.kernel_name}({', '.join(map(self.declaration, parameters))})"
         body = self.c_function(lambda: self.statement(self.function.body))
         unused = [f"  (void){self.identifiers.of(p)};" for p in parameters if p not in self.mentioned]
-        self.source.functions.append("\n".join([f"{head} {{", *unused, *body, "}"]))
+        self.unit.functions.append("\n".join([f"{head} {{", *unused, *body, "}"]))
 
     def declaration(self, node: Var | Buffer, *, restrict: bool = True) -> str:
         """The declaration of a parameter, or of a pointer to a buffer."""
@@ -194,12 +194,12 @@ class C99Kernel(Statements):
         if closure:
             fields = [f"  {self.declaration(node, restrict=False)};" for node in closure]
             struct = f"{PREFIX}closure_{task}"
-            self.source.functions.append("\n".join([f"struct {struct} {{", *fields, "};"]))
+            self.unit.functions.append("\n".join([f"struct {struct} {{", *fields, "};"]))
             given = [f"  {self.declaration(node)} = given->{self.name(node)};" for node in closure]
             body = [f"  const struct {struct} *given = closure;", *given, *body]
         else:
             body = ["  (void)closure;", *body]
-        self.source.functions.append("\n".join([head, *body, "}"]))
+        self.unit.functions.append("\n".join([head, *body, "}"]))
         return task, closure
 
     def _part(self, task: Task) -> None:

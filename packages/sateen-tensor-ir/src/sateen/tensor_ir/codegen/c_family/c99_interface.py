@@ -9,7 +9,7 @@ from textwrap import wrap
 from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import DeviceKind
 from sateen.tensor_ir.codegen.c_family.dialects import C99
-from sateen.tensor_ir.codegen.c_family.expressions import Expressions, Source
+from sateen.tensor_ir.codegen.c_family.expressions import Expressions, TranslationUnit
 from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.codegen.status import STATUS_MESSAGES
 from sateen.tensor_ir.ir.expr import Expr
@@ -213,8 +213,8 @@ class PublicFunction(Expressions):
 
     dialect = C99
 
-    def __init__(self, source: Source, function: Function, kernel: str) -> None:
-        super().__init__(source, frozenset({"host", "args", "count", "status"}), function.name)
+    def __init__(self, unit: TranslationUnit, function: Function, kernel: str) -> None:
+        super().__init__(unit, frozenset({"host", "args", "count", "status"}), function.name)
         self.function = function
         self.symbols = symbols_of(function)
         self.nonnegative.update(self.symbols)

@@ -42,7 +42,7 @@ from sateen.tensor_ir.ir.visit import Node, children, unknown, walk
 
 
 @dataclass(slots=True)
-class Source:
+class TranslationUnit:
     """The shared definitions of one translation unit."""
 
     routines: dict[Routine, None] = field(default_factory=dict)
@@ -73,8 +73,8 @@ class Expressions:
     index: DType = INT64
     """The type in which indices are computed."""
 
-    def __init__(self, source: Source, taken: frozenset[str], name: str) -> None:
-        self.source = source
+    def __init__(self, unit: TranslationUnit, taken: frozenset[str], name: str) -> None:
+        self.unit = unit
         self.identifiers = Identifiers(taken)
         self.function_name = name
         self.lines: list[str] = []
@@ -113,7 +113,7 @@ class Expressions:
     def name(self, node: Var | Buffer) -> str:
         """The identifier of a variable or of a buffer's first element."""
         if isinstance(node, Buffer) and node.data is not None:
-            return self.source.constant(node)
+            return self.unit.constant(node)
         self.mentioned.setdefault(node)
         return self.identifiers.of(node)
 
@@ -225,7 +225,7 @@ class Expressions:
         if e.dtype.is_bool:
             return Code(f"{element} != 0", EQUAL)
         if e.dtype.is_float and e.dtype.bits == 16:
-            return Code(f"{self.source.require(routines.unpack(e.dtype))}({element})")
+            return Code(f"{self.unit.require(routines.unpack(e.dtype))}({element})")
         return Code(element)
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...]) -> str:
@@ -242,7 +242,7 @@ class Expressions:
     # Arithmetic.
 
     def call(self, routine: Routine, *operands: Expr) -> Code:
-        return Code(f"{self.source.require(routine)}({', '.join(self.text(o) for o in operands)})")
+        return Code(f"{self.unit.require(routine)}({', '.join(self.text(o) for o in operands)})")
 
     def _arithmetic(self, e: ex.Add | ex.Sub | ex.Mul) -> Code:
         symbol, level = _INFIX[type(e)]
@@ -328,7 +328,7 @@ class Expressions:
             value = self.code(e.value)
             if not source.is_float or source.bits > 32:
                 value = self.cast(FLOAT32, value)
-            return Code(f"{self.source.require(routines.round_to(target))}({value.text})")
+            return Code(f"{self.unit.require(routines.round_to(target))}({value.text})")
         if target.is_float and self.value_type(source) == self.value_type(target):
             return self.code(e.value)
         if target.is_int and self.computed(source) == self.computed(target):
@@ -352,7 +352,7 @@ class Expressions:
                 return self.cast(e.dtype, Code(value, BITWISE))
             case RoutineCall(routine):
                 unsigned = f"uint{e.args[0].dtype.bits}"
-                return self.cast(e.dtype, Code(f"{self.source.require(routine)}({self._modulo(e.args[0], unsigned)})"))
+                return self.cast(e.dtype, Code(f"{self.unit.require(routine)}({self._modulo(e.args[0], unsigned)})"))
         raise CodegenError(
             f"{self.function_name}: {self.dialect.name} has no function {e.name!r} of {e.dtype} that could be "
             "called for its effect"
@@ -362,15 +362,15 @@ class Expressions:
         source, target = e.value.dtype, e.dtype
         value = self.code(e.value)
         if source.is_float and source.bits == 16:
-            value, source = Code(f"{self.source.require(routines.pack(source))}({value.text})"), DType.of("uint16")
+            value, source = Code(f"{self.unit.require(routines.pack(source))}({value.text})"), DType.of("uint16")
         if target.is_float and target.bits == 16:
             bits = f"({self.dialect.types['uint16']}){value.within(UNARY)}"
-            return Code(f"{self.source.require(routines.unpack(target))}({bits})")
+            return Code(f"{self.unit.require(routines.unpack(target))}({bits})")
         if source == target:
             return value
         if source.is_int and target.is_int:
             return self.cast(target, value)
-        return Code(f"{self.source.require(routines.reinterpret(source, target))}({value.text})")
+        return Code(f"{self.unit.require(routines.reinterpret(source, target))}({value.text})")
 
 
 def _used_several_times(roots: Sequence[Expr]) -> set[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.tensor_ir.codegen.c_family.dialects import OPENCL_C
-from sateen.tensor_ir.codegen.c_family.expressions import Source
+from sateen.tensor_ir.codegen.c_family.expressions import TranslationUnit
 from sateen.tensor_ir.codegen.c_family.identifiers import check_public
 from sateen.tensor_ir.codegen.c_family.literals import array
 from sateen.tensor_ir.codegen.c_family.statements import Statements
@@ -24,13 +24,13 @@ def emit_opencl(program: DeviceProgram) -> str:
     function or name that OpenCL C does not have.
     """
     check_public(program.host.name, opencl=True)
-    source = Source()
+    unit = TranslationUnit()
     for kernel in program.kernels:
-        OpenCLKernel(source, kernel).define()
+        OpenCLKernel(unit, kernel).define()
     parts = [
-        *(routine.definition(OPENCL_C.types) for routine in source.routines),
-        *(array("__constant", name, buffer, OPENCL_C.types) for buffer, name in source.constants.items()),
-        *source.functions,
+        *(routine.definition(OPENCL_C.types) for routine in unit.routines),
+        *(array("__constant", name, buffer, OPENCL_C.types) for buffer, name in unit.constants.items()),
+        *unit.functions,
     ]
     if any(_has(FLOAT64, kernel) for kernel in program.kernels):
         parts.insert(0, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable")
@@ -42,14 +42,14 @@ class OpenCLKernel(Statements):
 
     dialect = OPENCL_C
 
-    def __init__(self, source: Source, kernel: Kernel) -> None:
-        super().__init__(source, frozenset(), kernel.name)
+    def __init__(self, unit: TranslationUnit, kernel: Kernel) -> None:
+        super().__init__(unit, frozenset(), kernel.name)
         self.kernel = kernel
         self.nonnegative.update(kernel.axes.values(), kernel.scalars)
         self.index = DType(TypeCode.INT, kernel.index_bits)
 
     def define(self) -> None:
-        """Add the kernel to the functions of the source."""
+        """Add the kernel to the functions of the unit."""
         kernel = self.kernel
         parameters = ", ".join([*map(self._pointer, kernel.buffers), *map(self._scalar, kernel.scalars)])
         shared = [self._shared(buffer) for buffer in kernel.shared_buffers]
@@ -58,7 +58,7 @@ class OpenCLKernel(Statements):
         axes = [self._index(tag, var) for tag, var in kernel.axes.items() if var in self.mentioned]
         block = f"__attribute__((reqd_work_group_size({', '.join(map(str, kernel.block))})))"
         head = f"__kernel {block}\nvoid {kernel.name}({parameters}) {{"
-        self.source.functions.append("\n".join([head, *shared, *axes, *body, "}"]))
+        self.unit.functions.append("\n".join([head, *shared, *axes, *body, "}"]))
 
     def _pointer(self, buffer: Buffer) -> str:
         access = "" if buffer in self.kernel.outputs else "const "
