@@ -26,7 +26,7 @@ from sateen.frontends.core.node import Converter, ModelNode
 from sateen.frontends.core.operands import extents_array
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.place import Call, Heading, Place
-from sateen.frontends.core.reader import Model, Reader
+from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.core.source import Limits, Source
 from sateen.graph_ir.ir import Graph, OpSet, Symbol
@@ -46,7 +46,7 @@ CONVERTERS: dict[str, Converter[ModelNode]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class PlainModel(Model):
+class PlainModel(LoadedModel):
     lines: Sequence[Words]
     limits: Limits
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sateen.frontends.core.inputs import Bindings
-from sateen.frontends.core.reader import Model, Reader, network_of
+from sateen.frontends.core.reader import LoadedModel, Reader, network_of
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import LIMITS, Source, read_source
 from sateen.frontends.onnx import ONNX
@@ -33,7 +33,7 @@ def reader_of(given: str | Path | bytes, expected: str = EXPECTED) -> tuple[Read
     raise FrontendError(f"{source.place}: expected {expected}, found {found}")
 
 
-def open_model(given: str | Path | bytes, expected: str = EXPECTED) -> Model:
+def open_model(given: str | Path | bytes, expected: str = EXPECTED) -> LoadedModel:
     """A model, loaded and checked as a file. Raises FrontendError if it is no model, or damaged."""
     reader, source = reader_of(given, expected)
     return reader.load(source, LIMITS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from sateen.frontends.core.reader import Model
+from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.readers import EXPECTED, open_model
 from sateen.runtime import ARTIFACT_MAGIC, ArgumentError
 
@@ -16,7 +16,7 @@ MODEL_OR_ARTIFACT = f"{EXPECTED} or an artifact of sateen"
 """The name in errors for the files that verbs take."""
 
 
-def read_model_file(path: Path) -> Model:
+def read_model_file(path: Path) -> LoadedModel:
     """The loaded model in a file that is no artifact. Raises FrontendError if it is no model."""
     return open_model(path, MODEL_OR_ARTIFACT)
 

@@ -14,7 +14,7 @@ from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.dimensions import Sizes, find_sizes, open_dimensions, options_of
 from sateen.frontends.command.files import is_artifact, read_model_file
 from sateen.frontends.core.inputs import Bindings, input_types
-from sateen.frontends.core.reader import Model
+from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.report import Report
 from sateen.graph_ir.ir import Array, Graph, TensorType
 from sateen.graph_ir.ops import installed_operators
@@ -89,7 +89,7 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
     return Reading(None, sizes.report, _advice(types, sizes), read({})[0])
 
 
-def input_types_of(model: Model, compilation: Compilation) -> dict[str, TensorType]:
+def input_types_of(model: LoadedModel, compilation: Compilation) -> dict[str, TensorType]:
     """The types of the inputs that stay inputs, as far as they are known."""
     shapes = {name: shape for name, shape in compilation.shapes.items() if name not in compilation.bindings}
     inputs = [given for given in model.declarations() if given.name not in compilation.bindings]

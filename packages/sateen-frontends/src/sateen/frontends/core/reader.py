@@ -1,4 +1,4 @@
-"""Readers of models and their results: a `Reader` per format, and a `Model` per file."""
+"""Readers of models and their results: a `Reader` per format, and a `LoadedModel` per file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.runtime.errors import FrontendError
 
 
-class Model(ABC):
+class LoadedModel(ABC):
     """A model that is loaded: checked as a file, not yet as a network."""
 
     @abstractmethod
@@ -32,7 +32,7 @@ class Model(ABC):
         malformed. `operators` may contain operators of other packages."""
 
 
-def network_of(model: Model, bindings: Bindings, operators: OpSet) -> tuple[Graph, dict[str, Array]]:
+def network_of(model: LoadedModel, bindings: Bindings, operators: OpSet) -> tuple[Graph, dict[str, Array]]:
     """The graph of a model and the data of its parameters by name. Raises FrontendError if it has gaps."""
     graph, report = model.read(bindings, operators)
     if graph is None:
@@ -51,5 +51,5 @@ class Reader:
 
     described: str
     recognises: Callable[[Source], bool]
-    load: Callable[[Source, Limits], Model]
+    load: Callable[[Source, Limits], LoadedModel]
     peers: Mapping[str, Peer] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.reader import Model, Reader, network_of
+from sateen.frontends.core.reader import LoadedModel, Reader, network_of
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.onnx.declarations import declaration_of
@@ -24,7 +24,7 @@ from sateen.graph_ir.ops import OPS
 
 
 @dataclass(frozen=True, slots=True)
-class OnnxModel(Model):
+class OnnxModel(LoadedModel):
     file: OnnxFile
 
     def declarations(self) -> Sequence[Declaration]:

@@ -30,6 +30,11 @@ class Window:
         """Input positions that one output position spans."""
         return (self.kernel[d] - 1) * self.dilations[d] + 1
 
+    @property
+    def reaches(self) -> tuple[int, ...]:
+        """`reach` of each dimension."""
+        return tuple(self.reach(d) for d in range(self.rank))
+
     def output(self, spatial: Sequence[Extent], ceil_mode: bool = False) -> tuple[Extent, ...]:
         """Output extents for input extents; at most 0 if the window doesn't fit.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from math import prod
 
 from sateen.frontends.core.operands import Operand, static_extents
@@ -29,24 +29,9 @@ from sateen.graph_ir.ops import (
 )
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.computations.windows import Window as TopiWindow
+from sateen.topi.computations.windows import Window
 from sateen.topi.dimensions import rounded_up
 from sateen.topi.operators import Operator
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The window of a node, per spatial axis; pads are (begin..., end...)."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[int, ...]
-
-    @property
-    def reaches(self) -> tuple[int, ...]:
-        """Input positions that one output position spans, per axis."""
-        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
 
 def _window(node: OnnxNode, kernel: tuple[int, ...]) -> Window:
@@ -70,7 +55,7 @@ def _window(node: OnnxNode, kernel: tuple[int, ...]) -> Window:
             f"auto_pad {_auto_pad(node)} and pads {list(pads)} are given both, which ONNX forbids, and evaluators "
             "differ in which of them counts; leave one out"
         )
-    return Window(kernel, strides, tuple(1 if k == 1 else d for k, d in zip(kernel, dilations, strict=True)), pads)
+    return Window(kernel, strides, pads, tuple(1 if k == 1 else d for k, d in zip(kernel, dilations, strict=True)))
 
 
 def _auto_pad(node: OnnxNode) -> str:
@@ -172,10 +157,7 @@ def _uncropped(spatial: tuple[int, ...], window: Window, output_padding: tuple[i
     """The output extents of a transposed convolution without pads."""
     if len(output_padding) != len(spatial):
         raise FrontendError(f"expected {len(spatial)} numbers as output_padding, found {list(output_padding)}")
-    return tuple(
-        stride * (extent - 1) + reach + extra
-        for stride, extent, reach, extra in zip(window.strides, spatial, window.reaches, output_padding, strict=True)
-    )
+    return replace(window, pads=(0,) * (2 * window.rank)).transposed_output(spatial, output_padding)
 
 
 def _max_pool(node: OnnxNode) -> Operand | tuple[Operand, ...]:
@@ -234,10 +216,10 @@ def _narrowed(node: OnnxNode, op: Operator, *operands: Value) -> Operand:
 
 def _widened(pads: tuple[int, ...], window: Window, spatial: tuple[int, ...]) -> tuple[int, ...]:
     """Pads, enlarged by the part of a last window of ceil_mode that exceeds them."""
-    rank, shape = len(spatial), TopiWindow(window.kernel, window.strides, pads, window.dilations)
+    rank = len(spatial)
     ends = [
-        max(pads[rank + d], (count - 1) * window.strides[d] + window.reaches[d] - pads[d] - spatial[d])
-        for d, count in enumerate(shape.output(spatial, ceil_mode=True))
+        max(pads[rank + d], (count - 1) * window.strides[d] + window.reach(d) - pads[d] - spatial[d])
+        for d, count in enumerate(replace(window, pads=pads).output(spatial, ceil_mode=True))
     ]
     return (*pads[:rank], *ends)
 
