@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import gcd
 
 from sateen.runtime.errors import ScheduleError
 from sateen.tensor_ir.arith import Analyzer, Linear, constant
 from sateen.tensor_ir.ir import expr as ex
-from sateen.tensor_ir.ir.buffer import Load, Scope
+from sateen.tensor_ir.ir.buffer import Scope
 from sateen.tensor_ir.ir.expr import Const, Expr, IterVar, Var
 from sateen.tensor_ir.ir.identity import is_among, position
 from sateen.tensor_ir.ir.stmt import THREADS
-from sateen.tensor_ir.ir.tensor_expr import Read
 from sateen.tensor_ir.ir.visit import substitute, walk
+from sateen.tensor_ir.lowering.index_bounds import IndexBounds
 from sateen.tensor_ir.lowering.inline_stages import Inliner
 from sateen.tensor_ir.schedule.relations import Fuse, Split, Tail
 from sateen.tensor_ir.schedule.schedule import Schedule
@@ -105,6 +104,8 @@ def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Anal
     assert stage.attach is not None
     path = attach_path(stage)
     fixed = {leaf for host, leaf in path if not _shared_by_threads(stage, host, leaf)}
+    loops: dict[Var, Expr] = {leaf: extent for own in plans.values() for leaf, extent in own.loops.items()}
+    bounds = IndexBounds(analyzer, loops, fixed)
     lows: list[Linear] = []
     highs: list[Linear] = []
     for consumer, consumer_plan in plans.items():
@@ -116,12 +117,11 @@ def _attached_region(stage: Stage, plan: StagePlan, plans: Plans, analyzer: Anal
                 f"compute_at: {consumer.name!r} reads {stage.name!r}, but is not computed inside loop "
                 f"{stage.attach[1].name!r} of {stage.attach[0].name!r}"
             )
-        region = RegionOf(analyzer, fixed, plans)
         for read in touched:
             indices = [substitute(i, consumer_plan.axis_value) for i in read.indices]
             for d, index in enumerate(indices):
                 extent = analyzer.form(stage.axes[d].extent)
-                low, high = region(index) or (constant(0), extent - 1)
+                low, high = bounds(index) or (constant(0), extent - 1)
                 if d == len(lows):
                     lows.append(low)
                     highs.append(high)
@@ -175,90 +175,6 @@ def _constant_extent(stage: Stage, axis: IterVar, low: Linear, high: Linear, ana
     if domain.is_constant and extent.is_constant and extent.constant >= domain.constant:
         return constant(0), axis.extent
     return low, analyzer.expr(extent)
-
-
-class RegionOf:
-    """Bounds of an index over all loops but the `fixed` ones: linear forms of fixed variables, ends included."""
-
-    def __init__(self, analyzer: Analyzer, fixed: set[IterVar], plans: Plans) -> None:
-        self.analyzer = analyzer
-        self.fixed = fixed
-        self.loops: dict[Var, Expr] = {leaf: extent for plan in plans.values() for leaf, extent in plan.loops.items()}
-
-    def __call__(self, index: Expr) -> tuple[Linear, Linear] | None:
-        """None if the index depends on loaded data, so that any element may be read."""
-        form = self.analyzer.form(index)
-        low = high = constant(form.constant)
-        for atom, coefficient in form.terms.items():
-            ends = self._atom(atom)
-            if ends is None:
-                return None
-            first, last = ends if coefficient > 0 else (ends[1], ends[0])
-            low, high = low + first * coefficient, high + last * coefficient
-        recombine = self.analyzer.recombine
-        return recombine(low), recombine(high)
-
-    def _atom(self, atom: Expr) -> tuple[Linear, Linear] | None:
-        analyzer = self.analyzer
-        if isinstance(atom, Var):
-            if atom in self.fixed or atom not in self.loops:
-                form = analyzer.form(atom)
-                return form, form
-            return constant(0), analyzer.form(self.loops[atom]) - 1
-        if not any(v in self.loops and v not in self.fixed for v in walk(atom) if isinstance(v, IterVar)) and not any(
-            isinstance(n, (Load, Read)) for n in walk(atom)
-        ):
-            form = analyzer.form(atom)
-            return form, form
-        if atom in analyzer.divisions:
-            inner, k = analyzer.divisions[atom]
-            ends = self(analyzer.expr(inner))
-            return None if ends is None else self._divided(*ends, k)
-        if atom in analyzer.remainders:
-            inner, k = analyzer.remainders[atom]
-            ends = self(analyzer.expr(inner))
-            return (constant(0), constant(k - 1)) if ends is None else self._remainder(*ends, k)
-        if isinstance(atom, (ex.Min, ex.Max)):
-            a, b = self(atom.a), self(atom.b)
-            if a is None or b is None:
-                return None
-            return self._extremum(type(atom), a[0], b[0]), self._extremum(type(atom), a[1], b[1])
-        if isinstance(atom, ex.Select):
-            a, b = self(atom.then), self(atom.otherwise)
-            if a is None or b is None:
-                return None
-            return self._extremum(ex.Min, a[0], b[0]), self._extremum(ex.Max, a[1], b[1])
-        low, high = analyzer.atom_interval(atom)
-        return None if low is None or high is None else (constant(low), constant(high))
-
-    def _extremum(self, kind: type[ex.Min | ex.Max], a: Linear, b: Linear) -> Linear:
-        return self.analyzer.form(kind(self.analyzer.expr(a), self.analyzer.expr(b)))
-
-    def _divided(self, low: Linear, high: Linear, k: int) -> tuple[Linear, Linear]:
-        """Bounds of x // k: exact if low's remainder is known, otherwise with one more block."""
-        analyzer = self.analyzer
-        first = analyzer.form(analyzer.expr(low) // k)
-        last = analyzer.form(analyzer.expr(high) // k)
-        span = high - low
-        if (last - first).is_constant or not span.is_constant:
-            return first, last
-        m, r = analyzer.modulus(low)
-        step = gcd(m, k)
-        largest_remainder = k - step + r % step
-        return first, first + (largest_remainder + span.constant) // k
-
-    def _remainder(self, low: Linear, high: Linear, k: int) -> tuple[Linear, Linear]:
-        """Bounds of x % k: a block that stays within one period keeps its extent, any other covers the period."""
-        analyzer = self.analyzer
-        first = analyzer.form(analyzer.expr(low) % k)
-        span = high - low
-        if span.is_constant:
-            top = analyzer.upper(first + span.constant)
-            m, r = analyzer.modulus(low)
-            step = gcd(m, k)
-            if (top is not None and top < k) or (k - step + r % step + span.constant < k):
-                return first, first + span.constant
-        return constant(0), constant(k - 1)
 
 
 def _plan_loops(stage: Stage, plan: StagePlan, analyzer: Analyzer) -> None:
