@@ -149,7 +149,7 @@ class Failure(NamedTuple):
 
     @staticmethod
     def of(status: int, abi_version: int = ABI_VERSION) -> Failure:
-        """What a status of a library of this version says."""
+        """The meaning of a status from a library of this version."""
         if abi_version == 1:
             return Failure(status & 0xFF, status >> 8 & 0xFF, status >> 16 & 0xFFFF)
         return Failure(status & 0xFF, status >> 8 & 0xFFFF, status >> 24 & 0x7F)

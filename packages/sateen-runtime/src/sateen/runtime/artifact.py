@@ -127,7 +127,7 @@ class Artifact:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file. A concurrent reader of the path sees either the whole old file or the whole new one.
 
-        Raises ArtifactError where it can't be written, and for names that a reader would refuse.
+        Raises ArtifactError if it can't be written, and for names that a reader would refuse.
         """
         place, fields = Path(path), self.fields()
         try:

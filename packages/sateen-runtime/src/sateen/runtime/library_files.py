@@ -1,4 +1,4 @@
-"""Libraries as files, each with its C header beside it. Other processes may have mapped the file that is replaced."""
+"""Libraries as files, each with its C header beside it. Other processes may have mapped a file that is replaced."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ class Model:
         parameters = block if block.data % ALIGNMENT == 0 else array(block)  # a file's lie at a page
         workspace = empty((max(artifact.workspace_bytes, 64),), "uint8")
         self.clock = empty((len(artifact.steps) + 1,), "int64") if artifact.steps else None
-        """Of a network with timed steps: ticks of the processor when the last run began and after each of its steps."""
+        """For a network with timed steps: ticks of the processor at the beginning of the last run and after each of its
+        steps."""
         clock = () if self.clock is None else (self.clock,)
         self._blocks: tuple[NDArray, ...] = (*clock, parameters, workspace)
         self._inputs = tuple(p.name for p in artifact.inputs)

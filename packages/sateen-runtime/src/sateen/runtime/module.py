@@ -249,7 +249,7 @@ def _abi_version(library: Library) -> int:
 
 
 def _metadata(library: Library) -> Metadata:
-    """What a mapped library says of itself, once the features that it needs are known to be there."""
+    """The metadata of a mapped library, after checking the features that it needs."""
     try:
         metadata = Metadata.from_json(library.text("sateen_metadata"))
         missing = Target.host().missing_features(Target.parse(metadata.target))

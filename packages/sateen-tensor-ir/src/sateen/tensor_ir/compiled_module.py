@@ -156,7 +156,7 @@ class CompiledModule:
 
     @property
     def _text(self) -> ModuleText:
-        """What the object code is made of. Raises TargetError where the target's kind gives a source."""
+        """The LLVM text of the object code. Raises TargetError if the target's kind gives a source."""
         if isinstance(self._made, SourceCode):
             raise self._no_object_code()
         return generate(self.functions, self.target, self._rules)

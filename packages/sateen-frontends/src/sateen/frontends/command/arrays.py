@@ -119,7 +119,7 @@ def read_array(text: str, name: str, most_elements: int = MOST_ELEMENTS) -> Arra
 
 
 def named_inputs(content: ArrayFile, parameters: Sequence[Parameter]) -> dict[str, Array]:
-    """The inputs of a network among arrays called NAME or in/NAME. Raises ArgumentError where one is missing."""
+    """The inputs of a network among arrays called NAME or in/NAME. Raises ArgumentError if one is missing."""
     keys = content.keys
     if keys == [""]:
         raise ArgumentError(f"{content.path}: expected an npz file with arrays by name, found a single array")

@@ -28,7 +28,7 @@ class Ranked:
 
 
 def read_labels(path: Path) -> list[str]:
-    """The lines of a file. Raises ArgumentError where it can't be read or is not UTF-8."""
+    """The lines of a file. Raises ArgumentError if it can't be read or is not UTF-8."""
     try:
         return read_regular(path, MOST_BYTES).decode().splitlines()
     except OSError as error:

@@ -58,12 +58,12 @@ class Reading:
 
 
 def read_graph(path: Path, compilation: Compilation) -> tuple[Graph, dict[str, Array]]:
-    """The graph of a model and the data of its parameters. Raises FrontendError where a dimension is still open."""
+    """The graph of a model and the data of its parameters. Raises FrontendError if a dimension is still open."""
     return required_graph(read_model(path, compilation))
 
 
 def required_graph(reading: Reading) -> tuple[Graph, dict[str, Array]]:
-    """The graph that was read and the data of its parameters. Raises FrontendError where a dimension is still open."""
+    """The graph that was read and the data of its parameters. Raises FrontendError if a dimension is still open."""
     if reading.advice:
         raise FrontendError(reading.advice)
     if reading.graph is None:

@@ -29,8 +29,8 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a user gives with a model: shapes of inputs, extents of dimensions that the model names, and inputs that are
-    constants, each an array or, for a scalar, a number.
+    """The user's settings for a model: shapes of inputs, extents of dimensions that the model names, and inputs that
+    are constants, each an array or, for a scalar, a number.
 
     `inputs` and `outputs` are inner values at which the network is cut: it begins and ends there. Other inputs of the
     model stay if the outputs need them.

@@ -12,7 +12,7 @@ from sateen.runtime.errors import FrontendError, printable
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a model may ask of the machine that reads it."""
+    """Limits on the resources of the machine that reads a model."""
 
     model_bytes: int = 2**31 - 1
     """The most bytes of the file; a protobuf message can't have more."""

@@ -33,7 +33,7 @@ class ParameterBlock:
         self._arrays = [array for _, array in ordered]
         self._whole: memoryview | None = None
         self._lock = ForkSafeLock()
-        """Of the arrays and the whole, which takes their place."""
+        """Guards the arrays and the whole, which replaces them."""
         self._making = ForkSafeLock()
 
     def __len__(self) -> int:

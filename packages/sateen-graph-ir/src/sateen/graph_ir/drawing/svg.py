@@ -1,6 +1,6 @@
 """Drawings of graphs: SVG with a box per operator, edges with the types of values, and a frame around fused nodes.
 
-    inputs, operators and outputs are boxes; parameters are told in the boxes that read them
+    inputs, operators and outputs are boxes; parameters are listed in the boxes that read them
     a fused node is a frame that holds its operators, in order
 
 The texts of a model are escaped; colours follow the reader's scheme, light or dark.
@@ -262,7 +262,7 @@ def _far(value: Value) -> str:
 
 
 def _top(box: _Box, placed: Arrangement, layer: int) -> float:
-    """Of the frame: boxes lie in the middle of their layer."""
+    """The top of the frame: boxes are in the middle of their layer."""
     return (placed.tops[layer] + placed.bottoms[layer] - box.size[1]) / 2 + box.head
 
 

@@ -180,7 +180,8 @@ def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[
 
 
 def device_of(op: Operator, inputs: Iterable[Value | None]) -> Device:
-    """The device of what an operator makes of values. Raises InferenceError where they are not where it needs them."""
+    """The device of an operator's results on values. Raises InferenceError if these are not on the device that it
+    needs."""
     return op.output_device([v.device for v in inputs if v is not None])
 
 

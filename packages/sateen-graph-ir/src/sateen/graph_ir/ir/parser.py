@@ -257,7 +257,7 @@ class _Body:
         return name, tensor_type(line), self.device(line) or HOST
 
     def device(self, line: _Line) -> Device | None:
-        """What follows `on`, such as opencl(0)."""
+        """The device after `on`, such as opencl(0)."""
         if not line.accept("on"):
             return None
         start = line.position

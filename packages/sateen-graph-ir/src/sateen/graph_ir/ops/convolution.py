@@ -38,7 +38,7 @@ from sateen.topi.schedules import Computation, sum_lanes
 from sateen.topi.types import FLOAT32, INT32, Layout, View, takes_weight
 
 ROW_MAJOR_SLOWDOWN = 2.0
-"""A convolution takes so many times its estimate where it is row-major although blocks of channels fit."""
+"""The slowdown of a convolution that is row-major although blocks of channels fit."""
 
 
 @dataclass(frozen=True, slots=True)

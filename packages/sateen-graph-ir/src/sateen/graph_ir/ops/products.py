@@ -24,7 +24,7 @@ from sateen.topi.schedules import Computation
 from sateen.topi.types import View, takes_weight
 
 UNPACKED_SLOWDOWN = 1.1
-"""A product takes so many times its estimate where its right operand is packed while running."""
+"""The slowdown of a product whose right operand is packed at run time."""
 
 
 @dataclass(frozen=True, slots=True)

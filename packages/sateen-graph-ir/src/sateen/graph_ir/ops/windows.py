@@ -14,7 +14,7 @@ from sateen.topi.operators import Operator, require
 LARGEST = 1 << 24
 """The largest number in a window's attributes: positions computed from them stay far from the limits of int64."""
 NEUTRAL = {"strides": 1, "dilations": 1, "pads": 0, "output_padding": 0}
-"""What an empty attribute stands for: so many of this number as the window has axes, or ends of axes."""
+"""The number that an empty attribute repeats for each axis of the window, or for each end of an axis."""
 
 
 class Windowed(Operator):

@@ -90,7 +90,7 @@ def inception_v3(batch: int = 1, image: int = 299, classes: int = 1000, seed: in
 
 
 def _double(n: Network, x: Value) -> Value:
-    """A 5x5 window as two of 3x3, but for the second."""
+    """A 5x5 window as two windows of 3x3, without the second convolution."""
     return n.conv_norm_relu(n.conv_norm_relu(x, 64, 1), 96, 3, pad=1)
 
 

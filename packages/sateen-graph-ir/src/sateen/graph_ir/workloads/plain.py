@@ -1,4 +1,4 @@
-"""Networks whose layers stand one behind the other."""
+"""Networks whose layers form a chain."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class _Worker:
         return code
 
     def end(self) -> None:
-        """End the process at once, and whoever waits for its answer."""
+        """End the process at once, and with it the wait for its answer."""
         self._is_ended = True
         self.process.kill()
 

@@ -118,7 +118,7 @@ class ExpressionParser:
         return ex.Call(name.text, args, result if result is not None else args[0].dtype)
 
     def typed(self, dtype: DType) -> Expr:
-        """What is in the parentheses of `float64(...)`: a bare number is a literal, anything else is converted."""
+        """The content of the parentheses in `float64(...)`: a bare number is a literal, anything else is converted."""
         mark = self.cursor.position
         sign = "-" if self.cursor.accept("-") else ""
         token = self.cursor.next()

@@ -73,7 +73,7 @@ _LOOPS = {kind.value: kind for kind in LoopKind}
 
 
 def _declared(b: Buffer) -> tuple[object, ...]:
-    """What several allocations of one buffer must agree in."""
+    """The properties in which several allocations of one buffer must agree."""
     return b.dtype, b.scope, str(b.shape), b.device
 
 
@@ -86,7 +86,7 @@ class _Parser:
         self.expressions = ExpressionParser(self.cursor, names)
         self.declarations = DeclarationParser(self.cursor, self.expressions)
         self.names = self.expressions.names
-        """What names stand for by then."""
+        """The present meanings of names."""
 
     def function(self) -> Function:
         self.cursor.expect("function")
@@ -176,7 +176,7 @@ class _Parser:
         return self.block(depth + 2)
 
     def rest(self, depth: int) -> Stmt:
-        """What a let or an allocate holds for: the lines indented beneath it, else the rest of its block."""
+        """The scope of a let or an allocate: the lines indented beneath it, otherwise the rest of its block."""
         self.cursor.end_of_line()
         return self.block(depth + 2 if self.cursor.depth > depth else depth)
 

@@ -39,7 +39,7 @@ class _Cutter(StatementRewriter):
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.known: list[Linear] = []
-        """What conditions around a statement say is at least 0."""
+        """The values that conditions around a statement show to be at least 0."""
 
     def rewrite_Stmt(self, s: Stmt) -> Stmt:
         parts: list[Part] = []

@@ -104,7 +104,7 @@ class _Kernel:
         self.varying: set[Var] = set()
         """Variables whose value differs between threads."""
         self.divergence: str | None = None
-        """Why not all threads are here, if so."""
+        """The reason why not all threads reach this place, if so."""
 
     def visit(self, s: Stmt) -> Stmt:
         """The statement with its barriers; updates `pending` to the accesses that are pending after it."""

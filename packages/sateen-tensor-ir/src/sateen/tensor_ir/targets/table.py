@@ -29,7 +29,7 @@ SERIAL_ELEMENTS = max(
 
 
 def least_registers(vector_bytes: int) -> int:
-    """The vector registers of any of them that has vectors of so many bytes."""
+    """The vector registers of any architecture that has vectors of this many bytes."""
     vectors = (v for a in ARCHITECTURES.values() for v in a.vectors if v.bytes >= vector_bytes)
     return min(v.registers for v in vectors)
 

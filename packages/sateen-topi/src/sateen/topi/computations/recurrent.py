@@ -42,8 +42,8 @@ from sateen.topi.types import Block, Layout, View
 VECTORS = 4
 """The vectors of gates in a panel of weights, which are summed together."""
 LEAST_ROWS = 3
-"""A register tile has at least so many sequences of the batch, even where the registers can't hold weights beside their
-sums: with fewer, loads take longer than multiply-adds."""
+"""The least sequences of the batch in a register tile, even if the registers can't hold weights besides the sums: with
+fewer, loads take longer than multiply-adds."""
 
 Function = Callable[[Expr], Expr]
 

@@ -79,7 +79,7 @@ class C99Kernel(Statements):
         self.part: For | None = None
         """The loop of a task."""
         self.memory: dict[Buffer, None] = {}
-        """What the host allocates for the C function being written."""
+        """The memory that the host allocates for the C function being written."""
         self.may_fail = False
 
     def define(self) -> None:

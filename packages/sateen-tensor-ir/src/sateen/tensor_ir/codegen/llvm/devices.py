@@ -66,7 +66,7 @@ class Devices:
             self.writer.start_block(known)
 
     def allocate(self, buffer: Buffer, size: LlvmValue) -> None:
-        """Memory on the buffer's device of so many bytes; `give_back` of the frame ends its use."""
+        """Memory of the given size on the buffer's device; `give_back` of the frame ends its use."""
         assert buffer.on_device is not None
         table = self.tables[buffer.on_device]
         memory = self._call(table, ALLOC, "ptr", size)

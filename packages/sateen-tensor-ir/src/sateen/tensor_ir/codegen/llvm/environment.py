@@ -15,7 +15,7 @@ class Environment:
         self.analyzer = analyzer
         self.variables: dict[Var, LlvmValue] = {}
         self.unrolled: dict[Var, range] = {}
-        """What the variables of open unrolled loops run through."""
+        """The ranges of the variables of open unrolled loops."""
         self.lane: Var | None = None
         self.width = 0
         """How many lanes the open vectorized loop has; 0 outside of one."""

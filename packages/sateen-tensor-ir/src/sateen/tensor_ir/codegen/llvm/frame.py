@@ -25,7 +25,8 @@ class Frame:
         """Lines at the function's start: storage on the stack, and places in the arena."""
         self.arena_bytes = 0
         self.taken: list[Callable[[], object]] = []
-        """What gives back each memory of symbolic size or of a device that is in use here, also if the function fails.
+        """The actions that give back each memory of symbolic size or of a device in use here, also if the function
+        fails.
         """
         self.can_fail = False
 

@@ -26,7 +26,7 @@ class ModuleState:
         self.architecture = architecture
         self.triple = triple
         self.features = features
-        """What the processor has, by LLVM's names."""
+        """The processor's features, by LLVM's names."""
         self.declarations: dict[str, None] = {}
         self.constants: dict[Buffer, str] = {}
         self.functions: list[str] = []

@@ -110,7 +110,7 @@ class Registers:
     # Where control joins.
 
     def snapshot(self) -> dict[Buffer, Slots]:
-        """The slots as they are now, for later."""
+        """A copy of the present slots."""
         return {b: dict(slots) for b, slots in self.slots.items()}
 
     def open_loop(self, stored: set[Buffer]) -> dict[Buffer, Slots]:
