@@ -52,13 +52,13 @@ def test_a_drawing_of_the_structure_tells_imports_past_faces_and_circles(tmp_pat
         ),
         "sateen-graph-ir/src/sateen/graph_ir/drawing.py": (
             "from sateen.graph_ir.ir import Layout, graph\n"
-            "from sateen.topi.families import pooling\n"
+            "from sateen.topi.computations import pooling\n"
             "import sateen.runtime.errors\n"
         ),
         "sateen-topi/src/sateen/topi/__init__.py": "from sateen.topi.layouts import Layout\n",
         "sateen-topi/src/sateen/topi/layouts/__init__.py": "from sateen.topi.layouts.blocks import Layout\n",
-        "sateen-topi/src/sateen/topi/families/__init__.py": '"""A file for each."""\n',
-        "sateen-topi/src/sateen/topi/families/pooling.py": "from sateen.tensor_ir.te.builder import Builder\n",
+        "sateen-topi/src/sateen/topi/computations/__init__.py": '"""A file for each."""\n',
+        "sateen-topi/src/sateen/topi/computations/pooling.py": "from sateen.tensor_ir.te.builder import Builder\n",
         "sateen-tensor-ir/src/sateen/tensor_ir/te/__init__.py": "from sateen.tensor_ir.te import builder\n",
         "sateen-tensor-ir/src/sateen/tensor_ir/te/builder.py": "",
         "sateen-topi/src/sateen/topi/layouts/blocks.py": "import numpy\nfrom sateen.runtime.errors import Error\n",
@@ -71,10 +71,10 @@ def test_a_drawing_of_the_structure_tells_imports_past_faces_and_circles(tmp_pat
     assert drawn_arrows(draw_structure(tmp_path, tmp_path / "structure.svg")) == {
         "graph_ir, loose files → graph_ir.ir, imports: 2": "",
         "graph_ir, loose files → runtime, loose files, imports: 1": "",
-        "graph_ir, loose files → topi.families, imports: 1": "",
+        "graph_ir, loose files → topi.computations, imports: 1": "",
         "graph_ir.ir → graph_ir, loose files, imports: 1": "circle",
         "graph_ir.ir → topi.layouts, imports: 2, past the face: 1": "past",
-        "topi.families → tensor_ir.te, imports: 1": "",
+        "topi.computations → tensor_ir.te, imports: 1": "",
         "topi.layouts → runtime, loose files, imports: 1": "",
     }
 

@@ -4,8 +4,8 @@
 
 A room is a folder of a package. Files in the package's own folder make one more box. An arrow goes from the room that
 imports to the room that it takes from. It is thicker for more imports. It is red where imports go past a face of
-another package: into a file that is not the `__init__` of a room, where that lists names. It is dashed where it closes
-a circle of rooms.
+another package: into a file that is neither the `__init__` of a room nor listed there as a whole. It is dashed where
+it closes a circle of rooms.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ PACKAGES = ("frontends", "graph_ir", "topi", "tensor_ir", "rpc", "runtime")
 """The packages in the order of the bands, from top to bottom. Each imports from those below it."""
 FLAT = frozenset({"rpc", "runtime"})
 """Packages without rooms. Siblings import their modules, so no import into them goes past a face."""
+BY_FILE = frozenset({("graph_ir", "passes"), ("topi", "computations")})
+"""Rooms from which siblings import files: a pass has a file of its name, and so has a family of computations."""
 LOOSE = "loose files"
 """The name of the box for files in the package's own folder."""
 
 WIDTH = 1000
 BAND = 130
 """Pixels at the left of each band, for the name of the package."""
-ROW, BOX, MARGIN = 74, 34, 20
+ROW, BOX, MARGIN = 60, 34, 20
 """Pixels from one row of boxes to the next, of the height of a box, and around each band."""
 SHIFTS = (-0.32, 0.2, -0.12, 0.36)
 """How far rows lie beside the middle, in turns, as a part of the gap between boxes. Arrows past a row stay visible."""
@@ -89,7 +91,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The middle of a box, its width, and its row, all of which but the row in pixels."""
+    """The middle of a box and its width, in pixels, and its row."""
 
     x: float
     y: float
@@ -98,7 +100,7 @@ class Place:
 
 
 def read_modules(checkout: Path) -> dict[str, Module]:
-    """The modules of all packages, by name. Raises FileNotFoundError where `checkout` holds no packages."""
+    """The modules of all packages, by name. Raises FileNotFoundError if `checkout` has no packages."""
     files: dict[str, Path] = {}
     for source in sorted(checkout.glob("packages/*/src/sateen")):
         for file in sorted(source.rglob("*.py")):
@@ -112,18 +114,18 @@ def read_modules(checkout: Path) -> dict[str, Module]:
 
 
 def _listed(file: Path) -> frozenset[str]:
-    """What an `__init__` lists for others: names from its files, or whole files."""
+    """What an `__init__` lists for others: names from its files, and whole files."""
     return frozenset(_imported(ast.parse(file.read_text(encoding="utf-8"))))
 
 
 def _module(name: str, file: Path, known: Collection[str], listed: Mapping[str, frozenset[str]]) -> Module:
-    """Others may take from an `__init__`, from a file that it lists as a whole, and where it lists nothing from all."""
+    """Others may take from an `__init__`, from a file that it lists as a whole, and from the files of `BY_FILE`."""
     text = file.read_text(encoding="utf-8")
     package, *folders = name.split(".") if file.stem == "__init__" else name.split(".")[:-1]
     room = Room(package, folders[0] if folders else "" if file.stem == "__init__" else LOOSE)
     taken = {_longest_known(target, known) for target in _imported(ast.parse(text))}
-    face = listed.get(name.rpartition(".")[0], frozenset())
-    is_face = file.stem == "__init__" or (bool(folders) and (not face or name in face))
+    is_listed = bool(folders) and name in listed.get(name.rpartition(".")[0], frozenset())
+    is_face = file.stem == "__init__" or is_listed or (len(folders) == 1 and (package, folders[0]) in BY_FILE)
     return Module(name, is_face, room, text.count("\n"), frozenset(taken - {"", name}))
 
 
@@ -140,7 +142,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _longest_known(name: str, known: Collection[str]) -> str:
-    """The module that a dotted name leads to: the name without the words that name what is in the file; '' for none."""
+    """The module of a dotted name, without the words that name things in the file; '' if there is none."""
     while name and name not in known:
         name = name.rpartition(".")[0]
     return name
@@ -181,7 +183,7 @@ def order_rooms(rooms: Sequence[Room], arrows: Mapping[tuple[Room, Room], Arrow]
 
 
 def rows_of(rooms: Sequence[Room], arrows: Mapping[tuple[Room, Room], Arrow]) -> dict[Room, int]:
-    """The row of each room: below all that import it, but for arrows against the order."""
+    """The row of each room: below all rooms that import it, except by arrows against the order."""
     rows: dict[Room, int] = {}
     for room in order_rooms(rooms, arrows):
         rows[room] = max((row + 1 for other, row in rows.items() if (other, room) in arrows), default=0)
