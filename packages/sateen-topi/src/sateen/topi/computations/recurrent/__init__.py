@@ -1,0 +1,11 @@
+"""Recurrent layers: LSTM, GRU and the simple RNN, as ONNX defines them.
+
+One matrix product computes the part of the input in all time steps. The recurrence is a loop over time with a product
+of the batch's states and the recurrent weights, and each cell's update, in vectors along the hidden dimension.
+"""
+
+from sateen.topi.computations.recurrent.activations import ACTIVATIONS, Activation
+from sateen.topi.computations.recurrent.cells import gru, lstm, rnn
+from sateen.topi.computations.recurrent.operands import Inputs, Settings, weight_layout
+
+__all__ = ["ACTIVATIONS", "Activation", "Inputs", "Settings", "gru", "lstm", "rnn", "weight_layout"]

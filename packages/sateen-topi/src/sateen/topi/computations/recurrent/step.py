@@ -1,0 +1,144 @@
+"""A step of a recurrent layer: products of states and weights, and what cells compute of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.ir import Expr, Scope
+from sateen.tensor_ir.targets import least_registers
+from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.computations.recurrent.activations import limited
+from sateen.topi.computations.recurrent.operands import VECTORS, Inputs, Settings
+from sateen.topi.schedules import balanced, loop_kind, vector_of
+from sateen.topi.types import View
+
+LEAST_ROWS = 3
+"""The least sequences of the batch in a register tile, even if the registers can't hold weights besides the sums: with
+fewer, loads take longer than multiply-adds."""
+
+
+class Step:
+    """A step of all sequences of the batch: their gates and states."""
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        settings: Settings,
+        ib: IRBuilder,
+        given: dict[int, BufferPointer],
+        gate_input: BufferPointer,
+        states: Sequence[BufferPointer],
+    ) -> None:
+        self.inputs, self.settings, self.ib, self.given, self.gate_input = inputs, settings, ib, given, gate_input
+        self.hidden, self.cell = states[0], states[-1]
+        self.time, self.batch, _ = inputs.x.shape
+        _, self.width, self.size = inputs.recurrence.shape
+        self.lanes = vector_of(inputs.x)
+        self.panel = inputs.recurrence.layout.block_of(1)
+        width = -(-self.width // self.panel) * self.panel
+        self.gates = ib.allocate(self.hidden.dtype, (self.batch, width), name="gates")
+        self.d = 0
+        self.number: Expr = te.const(0)
+        self.activations = settings.activations[0]
+
+    def enter(self, d: int, number: Expr) -> None:
+        """Go to a step of a direction."""
+        self.d, self.number, self.activations = d, number, self.settings.activations[d]
+
+    @contextmanager
+    def sequences(self) -> Iterator[tuple[Expr, Expr, Expr | int]]:
+        """A loop over the batch: the sequence, the time at which this step reads it, its length."""
+        with self.ib.for_range(0, self.batch, "b") as b:
+            lengths = self.inputs.lengths
+            length: Expr | int = self.time
+            if lengths is not None:
+                given = read_element(self.given, lengths, (b,)).astype("index")
+                length = self.ib.let("length", te.minimum(te.maximum(given, 0), self.time))
+            backwards = self.settings.backwards[self.d]
+            yield b, self.ib.let("t", te.maximum(length - 1 - self.number, 0) if backwards else self.number), length
+
+    @contextmanager
+    def active(self) -> Iterator[tuple[Expr, Expr]]:
+        """A loop over the sequences that have not ended, and the time in each."""
+        ends = self.inputs.lengths is not None
+        with self.sequences() as (b, t, length), self.ib.if_scope(self.number < length) if ends else nullcontext():
+            yield b, t
+
+    def limited(self, e: Expr) -> Expr:
+        clip = self.settings.clip
+        return e if clip is None else limited(e, -clip, clip)
+
+    def input(self, t: Expr, b: Expr, g: Expr) -> Expr:
+        """The part of the input in gate element g."""
+        return self.gate_input[self.d, t * self.batch + b, g]
+
+    def peephole(self, gate: int, j: Expr, cell: Expr) -> Expr:
+        """The part of a cell state in a gate; 0 without peepholes."""
+        peepholes = self.inputs.peepholes
+        if peepholes is None:
+            return te.const(0, cell.dtype)
+        return read_element(self.given, peepholes, (self.d, j + gate * self.size)) * cell
+
+    def recurrent_bias(self, g: Expr) -> Expr:
+        bias = self.inputs.bias
+        if bias is None:
+            return te.const(0, self.hidden.dtype)
+        return read_element(self.given, bias, (self.d, g + self.width))
+
+    def products(self, first: int, end: int, state: Callable[[Expr, Expr], Expr]) -> None:
+        """gates[b, g] = Σ state(b, k) · recurrence[g, k] for all b, and for g from `first` to before `end`.
+
+        Elements in the same panels are set as well. A thread takes the same panels in each step, so that they stay in
+        its cache.
+        """
+        ib, batch = self.ib, self.batch
+        low, high = first // self.panel, -(-end // self.panel)
+        registers = least_registers(self._lanes * self.hidden.dtype.bytes)
+        rows = balanced(batch, max(LEAST_ROWS, (registers - 1 - VECTORS) // VECTORS))
+        work = batch * (end - first) * self.size // 8
+        with ib.for_range(low, high, "panel", loop_kind(work)) as panel:
+            with ib.for_range(0, batch // rows, "bo") as tile:
+                self._tile(panel, tile * rows, rows, state)
+            if batch % rows:
+                self._tile(panel, te.const(batch // rows * rows), batch % rows, state)
+
+    @property
+    def _lanes(self) -> int:
+        return self.panel // VECTORS if self.panel % VECTORS == 0 else self.panel
+
+    def _tile(self, panel: Expr, start: Expr, rows: int, state: Callable[[Expr, Expr], Expr]) -> None:
+        """The gates of a panel for some rows of the batch, summed in registers."""
+        ib, lanes, recurrence = self.ib, self._lanes, self.inputs.recurrence
+        weights = self.given[id(recurrence)]
+        sums = ib.allocate(self.gates.dtype, (rows, self.panel), Scope.REGISTER, "sums")
+
+        def over(body: Callable[[Expr, Expr], None]) -> None:
+            with (
+                ib.for_range(0, rows, "row", "unrolled") as row,
+                ib.for_range(0, self.panel // lanes, "v", "unrolled") as v,
+                ib.for_range(0, lanes, "lane", "vectorized") as lane,
+            ):
+                body(row, v * lanes + lane)
+
+        def clear(row: Expr, i: Expr) -> None:
+            sums[row, i] = te.const(0, self.gates.dtype)
+
+        def add(row: Expr, i: Expr) -> None:
+            place = (self.d, panel, k, i) if self.panel > 1 else (self.d, panel, k)
+            sums[row, i] = sums[row, i] + state(start + row, k) * weights[place]
+
+        def store(row: Expr, i: Expr) -> None:
+            self.gates[start + row, panel * self.panel + i] = sums[row, i]
+
+        over(clear)
+        with ib.for_range(0, self.size, "k") as k:
+            over(add)
+        over(store)
+
+
+def read_element(given: dict[int, BufferPointer], view: View, index: Sequence[Any]) -> Expr:
+    """An element of an operand, whose memory is found by the identity of its view."""
+    return given[id(view)][view.layout.physical_index([te.const(i) if isinstance(i, int) else i for i in index])]
