@@ -1,7 +1,7 @@
-"""Expressions: what a tensor element is computed from, before and after lowering; and what Python's operators build.
+"""Expressions for tensor elements, before and after lowering, and the operators of Python that build them.
 
-Nodes are immutable; `==` builds a comparison, dictionaries and sets go by identity. The grammar (`*` marks what only a
-tensor expression holds, see `tensor_expr`, `+` what only loop IR holds, see `buffer`):
+Nodes are immutable; `==` builds a comparison, dictionaries and sets go by identity. The grammar (`*` marks nodes of
+tensor expressions only, see `tensor_expr`, `+` nodes of loop IR only, see `buffer`):
 
     e = Const | Var | Cast(e) | Reinterpret(e) | e op e | Not(e) | Select(e, e, e) | Call(name, e...)
       | Piecewise(e..., index) | Read(tensor, e...)* | Reduce(combiner, e..., axes, where)* | Load(buffer, e...)+
@@ -98,7 +98,7 @@ class Expr:
         return compare(GE, self, other)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        """A comparison. Whether two expressions are one node is `a is b`; dictionaries and sets go by that."""
+        """A comparison. `a is b` tests whether two expressions are one node; dictionaries and sets use that."""
         return compare(EQ, self, other)  # type: ignore[arg-type]
 
     def __ne__(self, other: object) -> Expr:  # type: ignore[override]
@@ -137,7 +137,7 @@ class Expr:
         )
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Expr:
-        """A number of NumPy as the left operand of an operator. Raises ExpressionError for all else that NumPy does."""
+        """A number of NumPy as the left operand of an operator. Raises ExpressionError for other functions of NumPy."""
         operator = _NUMPY_OPERATORS.get(function.__name__) if method == "__call__" and not options else None
         if operator is None:
             raise ExpressionError(
@@ -177,7 +177,7 @@ class Var(Expr):
 
 
 class AxisKind(Enum):
-    """What an iteration axis ranges over."""
+    """The kinds of iteration axes."""
 
     DATA = "data"
     REDUCE = "reduce"
@@ -311,14 +311,14 @@ class GE(Compare):
 
 
 class And(Binary):
-    """Both; `b` is evaluated only where `a` holds."""
+    """Both; `b` is evaluated only if `a` holds."""
 
     __slots__ = ()
     symbol = "and"
 
 
 class Or(Binary):
-    """Either; `b` is evaluated only where `a` does not hold."""
+    """Either; `b` is evaluated only if `a` does not hold."""
 
     __slots__ = ()
     symbol = "or"
@@ -332,7 +332,7 @@ class Not(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False, init=False, repr=False)
 class Select(Expr):
-    """`then` where `condition` holds, else `otherwise`. Only the chosen operand's loads are performed."""
+    """`then` if `condition` holds, otherwise `otherwise`. Only the chosen operand's loads are performed."""
 
     condition: Expr
     then: Expr
@@ -348,7 +348,7 @@ class Select(Expr):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(Expr):
-    """A pure function by name: an intrinsic (docs/semantics.md lists them) or one that the user gives a rule for."""
+    """A pure function by name: an intrinsic (docs/semantics.md lists them) or a function with a user's rule."""
 
     name: str
     args: tuple[Expr, ...]
@@ -370,8 +370,8 @@ Operand = Expr | Scalar
 
 
 def element_type(dtype: DType | str) -> DType:
-    """The type of an element of memory. Raises ArgumentError for no type, ExpressionError for one that memory has not:
-    an index, and several lanes."""
+    """The type of an element of memory. Raises ArgumentError for an invalid type, ExpressionError for a type that
+    memory can't have: an index, or several lanes."""
     if isinstance(dtype, Expr):
         raise ExpressionError(f"expected an element type such as 'float32', found an expression: {dtype}")
     if _is_index(dtype):
@@ -383,7 +383,7 @@ def element_type(dtype: DType | str) -> DType:
 
 
 def value_type(dtype: DType | str) -> DType:
-    """The type of a single value: that of an element, or `index`. Raises as `element_type` does."""
+    """The type of a single value: that of an element, or `index`. Raises the errors of `element_type`."""
     return INDEX if _is_index(dtype) else element_type(dtype)
 
 
@@ -392,10 +392,11 @@ def _is_index(dtype: object) -> bool:
 
 
 def const(value: Any, dtype: DType | str | None = None) -> Const:
-    """A literal. Without `dtype`: an index for an int, float32 for a float, bool for a bool, its own for one of NumPy.
+    """A literal. The default type is index for an int, float32 for a float, bool for a bool, and its own for a number
+    of NumPy.
 
-    Raises ExpressionError where `value` is no number of Python or NumPy, or can't be represented: a fraction or NaN as
-    an integer, an integer out of range.
+    Raises ExpressionError if `value` is no number of Python or NumPy, or can't be represented: a fraction or NaN as an
+    integer, an integer out of range.
     """
     if not isinstance(value, (int, float)) or isinstance(value, np.generic):  # np.float64 is a float
         value, dtype = _number(value), value.dtype if dtype is None else dtype
@@ -434,8 +435,8 @@ def as_expr(value: Any, dtype: DType | None = None) -> Expr:
 
 
 def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
-    """Two operands of what `symbol` names, of which a literal takes the type of the other, and an index beside data is
-    an int64. Raises ExpressionError for unlike types."""
+    """The two operands of the operation `symbol` in one type: a literal takes the type of the other, and an index
+    beside data becomes int64. Raises ExpressionError for different types."""
     if not isinstance(a, Expr):
         b = as_expr(b)
         a = as_expr(a, b.dtype)
@@ -451,7 +452,7 @@ def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
 
 
 def _as_one_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """An index and an int64: both are data, but beside an index a literal is one (docs/semantics.md, 2.3)."""
+    """An index and an int64: the index becomes data, but an int64 literal becomes an index (docs/semantics.md, 2.3)."""
     index, data = (a, b) if a.dtype == INDEX else (b, a)
     kind = INDEX if isinstance(data, Const) and not isinstance(index, Const) else INT64
     return cast(kind, a), cast(kind, b)
@@ -568,7 +569,7 @@ COMPARISONS: dict[type[Compare], Callable[[Any, Any], bool]] = {
     GT: lambda a, b: a > b,
     GE: lambda a, b: a >= b,
 }
-"""What each comparison says of two values."""
+"""The result of each comparison for two values."""
 
 
 def compare(kind: type[Compare], a: Operand, b: Operand) -> Expr:
@@ -592,7 +593,7 @@ _NUMPY_OPERATORS: dict[str, Callable[[Any, Any], Expr]] = {
     "equal": partial(compare, EQ),
     "not_equal": partial(compare, NE),
 }
-"""What NumPy calls the operators of expressions."""
+"""NumPy's names of the operators of expressions."""
 
 TRUE = Const(True, BOOL)
 FALSE = Const(False, BOOL)
@@ -601,7 +602,7 @@ FALSE = Const(False, BOOL)
 def as_condition(value: Any, what: str) -> Expr:
     """`value` as a condition for `what`. Raises ExpressionError for another type, and for a bool of Python.
 
-    Such a bool was decided when the program was built, most often by mistake: by `a is b`, or `==` of tensors.
+    Python decided such a bool when the program was built, most often by mistake: by `a is b`, or `==` of tensors.
     """
     if isinstance(value, (bool, np.bool_)):
         raise ExpressionError(
@@ -640,7 +641,7 @@ def logical_not(a: Operand) -> Expr:
 
 
 def cast(dtype: DType | str, value: Operand) -> Expr:
-    """`value` converted to `dtype` (docs/semantics.md, conversions). Raises ArgumentError for no type."""
+    """`value` converted to `dtype` (docs/semantics.md, conversions). Raises ArgumentError for an invalid type."""
     kind = value_type(dtype)
     value = as_expr(value)
     if value.dtype == kind:
@@ -661,14 +662,15 @@ def reinterpret(dtype: DType | str, value: Operand) -> Expr:
 
 
 def as_data(e: Expr) -> Expr:
-    """A value that memory, a call or a reduction can have: an index becomes an int64."""
+    """A value for memory, a call or a reduction: an index becomes an int64."""
     return cast(INT64, e) if e.dtype == INDEX else e
 
 
 def call(name: str, args: Sequence[Any], dtype: DType | None = None) -> Expr:
-    """A function by name; without `dtype`, of the first argument's type. Raises ExpressionError without either.
+    """A call of a function by name; the default type is that of the first argument. Raises ExpressionError if there is
+    neither a type nor an argument.
 
-    An index among the arguments is an int64, and so is the result.
+    Indices among the arguments become int64, and so does an index result.
     """
     operands = tuple(as_data(as_expr(a)) for a in args)
     if dtype is None and not operands:
