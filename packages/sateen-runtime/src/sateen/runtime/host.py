@@ -59,8 +59,8 @@ class HostPool:
         self, threads: int = 0, devices: Sequence[SateenDevice] = (), abi_version: int = ABI_VERSION
     ) -> Host | None:
         """A table of the shared pool that uses at most `threads` threads at once, 0 for all, and offers `devices`, for
-        code of an `abi_version`. None before the first offer, when a function is given NULL and falls back on its own
-        library's table. Raises ArgumentError for a negative count and for what is no integer.
+        code of an `abi_version`. None before the first offer: then a function gets NULL and uses its own library's
+        table. Raises ArgumentError unless the count is an integer of 0 or more.
         """
         if not isinstance(threads, int) or threads < 0:
             raise ArgumentError(f"expected a number of threads, 0 for all, found {threads!r}")

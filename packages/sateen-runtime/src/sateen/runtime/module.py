@@ -105,7 +105,7 @@ class Module:
     ) -> None:
         """Functions at addresses in memory, alive as long as `owner`, compiled for an ABI of this version.
 
-        `default_host` is the address of `sateen_default_host` there, None where the code has no pool. The
+        `default_host` is the address of `sateen_default_host` there, None if the code has no pool. The
         functions run on the shared threads of `pool`, at most `threads` at once, 0 for all, and launch their kernels
         on `devices`.
         """

@@ -1,4 +1,4 @@
-"""What a recurrent layer is given: operands and settings, and whether they fit."""
+"""The operands and settings of recurrent layers, and checks that they fit."""
 
 from __future__ import annotations
 

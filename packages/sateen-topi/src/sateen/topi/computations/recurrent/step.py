@@ -1,4 +1,4 @@
-"""A step of a recurrent layer: products of states and weights, and what cells compute of them."""
+"""A step of a recurrent layer: products of states and weights, and the operands of cells."""
 
 from __future__ import annotations
 
