@@ -43,7 +43,7 @@ LAYERS, TRIALS, COMPARISONS, GOAL = 24, 64, 5, 0.9
 
 
 def sampled(count: int, target: Target) -> list[Problem]:
-    """As many of the networks' problems, drawn with a seed."""
+    """The given number of the networks' problems, drawn with a seed."""
     found = dict.fromkeys(p for network in NETWORKS for p in problems_of(network(), target))
     return random.Random(0).sample(list(found), min(count, len(found)))
 
@@ -61,9 +61,8 @@ def tuned(problem: Problem, target: Target, trials: int, process: MeasuringProce
 
 
 def compared(t: Tuning) -> tuple[float, float]:
-    """The time of the fastest over that of the estimate's choice, and the range of what processes find.
-
-    1 where these are the same; 0 where the estimate's choice can't be measured.
+    """The time of the fastest over that of the estimate's choice, and its range over processes. 1 if these are the
+    same; 0 if the estimate's choice can't be measured.
     """
     assert t.fastest is not None  # run() raises where nothing can be measured
     if t.estimated is None:

@@ -1,4 +1,4 @@
-"""`sateen compile` in a process of its own: how long it takes, and how much memory."""
+"""`sateen compile` in a separate process: its time and its memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SAMPLING_SECONDS = 0.05
 
 
 class Compilation:
-    """One run; `most_bytes` is the largest sum over the processes of the tree, pages that they share counted once.
+    """One run; `most_bytes` is the largest sum over the processes of the tree, with shared pages counted once.
 
-    Sampling memory holds the processes up, so that who wants to know the seconds leaves it out.
+    Sampling memory slows the processes, so leave it out to measure seconds.
     """
 
     def __init__(self, model: Path, output: Path, cache: Path, *options: str, sampled: bool = True) -> None:
@@ -37,7 +37,7 @@ class Compilation:
 
 
 def _tree(root: int) -> Iterator[int]:
-    """A process and all that it has started."""
+    """A process and all its descendants."""
     yield root
     for task in Path(f"/proc/{root}/task").glob("*/children"):
         try:

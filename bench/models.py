@@ -53,14 +53,14 @@ ASKED = {
 """The fastest opponent's time over ours."""
 ASKED_OF_RESNET18 = {1: {"ncnn": 1.35, "onnxruntime": 2.0, "openvino": 1.8}, 2: {"ncnn": 1.4}}
 LEAST = 0.8
-"""What is asked of other networks."""
+"""The least ratio for other networks."""
 COMPILE_SECONDS = {"resnet50_v1": 8, "bert_base_128": 8, "vgg16": 6}
-"""At most, cold."""
+"""The most seconds of a cold compilation."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """What an engine did in one run; `seconds` is None where it refused the network or computed something else."""
+    """The result of an engine in one run; `seconds` is None if it refused the network or gave a wrong result."""
 
     seconds: float | None
     memory_bytes: int
@@ -72,7 +72,7 @@ Run = Mapping[str, Engine]
 
 
 class Network:
-    """A network with all that is measured of it, in a folder for the files that this takes."""
+    """A network with all its measurements, in a folder for the files."""
 
     def __init__(self, model: Path, folder: Path, samples: int, numerics: str) -> None:
         self.model = model.stem
@@ -113,7 +113,7 @@ class Network:
         return Engine(contender.time.median, contender.memory_bytes, contender.outputs)
 
     def _error(self, found: Sequence[Array]) -> Difference | None:
-        """The largest of all outputs; None where there are none."""
+        """The largest error of all outputs; None without outputs."""
         apart = [difference(y, r) for y, r in zip(found, self._exact, strict=True)] if found else []
         return Difference(max(d.overall for d in apart), max(d.local for d in apart)) if apart else None
 
@@ -123,7 +123,7 @@ class Network:
             yield [self.name, str(threads), *(_milliseconds([run[name] for run in runs]) for name in ENGINES)]
 
     def figures(self) -> Iterator[Figure]:
-        """What is asked, and what was found."""
+        """The goals and the measured figures."""
         for threads, runs in self.runs.items():
             for opponent, ratio in self._asked(threads).items():
                 ratios = [_seconds(run, opponent) / _seconds(run, OURS) for run in runs]
@@ -155,7 +155,7 @@ class Network:
 
 
 def _seconds(run: Run, name: str) -> float:
-    """The time of an engine, or of the fastest opponent; infinite where it has none."""
+    """The time of an engine, or of the fastest opponent; infinite if it has none."""
     names = tuple(PEERS) if name == FASTEST else (name,)
     return min((s for n in names if (s := run[n].seconds) is not None), default=float("inf"))
 

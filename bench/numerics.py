@@ -1,4 +1,4 @@
-"""What an element loses to rounding: `nox -s bench -- numerics`.
+"""The rounding error of an element: `nox -s bench -- numerics`.
 
 Products and convolutions on data with outliers, at each level of numerics and in onnxruntime, against float64. Errors
 are the largest over the largest element of all, over that of the row or tile, and over Σ|w||x| of the element.
@@ -66,7 +66,7 @@ def _errors(found: Array, exact: Array, terms: Array) -> list[str]:
 
 
 def cases() -> Iterator[Case]:
-    """Data as trained networks have them, and with what is large beside them."""
+    """Data as in trained networks, without and with large elements."""
     random = np.random.default_rng(0)
     x = random.standard_normal((1, TOKENS, DEPTH), np.float32)
     w = random.standard_normal((DEPTH, COLUMNS), np.float32) / np.float32(DEPTH**0.5)

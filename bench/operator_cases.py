@@ -37,7 +37,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The operator, the shape of its data and what else tells it from others."""
+        """The operator, the shape of its data, and other distinguishing attributes."""
         operands = " ".join(_described(o) for o in self.operands if o is not None)
         named = (f"{key} {value}" for key, value in self.attributes.items())
         return " ".join([self.operator, operands, *named, *(["blocked"] if self.blocked else [])])
@@ -58,7 +58,7 @@ class Case:
         return onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
 
     def inputs(self) -> dict[str, Array]:
-        """What is fed at run time."""
+        """The inputs at run time."""
         return {f"in{i}": o.data for i, o in enumerate(self.operands) if o is not None and not o.constant}
 
 

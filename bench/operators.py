@@ -80,7 +80,7 @@ def in_turns(*calls: Call) -> None:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """What one core moves to and from as many bytes as it goes over again and again, in bytes per second."""
+    """The bandwidth of one core for data of a size that it reads or writes repeatedly, in bytes per second."""
 
     size: float
     read: float
@@ -94,7 +94,7 @@ class Bandwidth:
 
 
 def bandwidths() -> list[Bandwidth]:
-    """For sizes in powers of two, from half of the first cache to what none holds."""
+    """Bandwidths for sizes in powers of two, from half of the first cache to more than all caches hold."""
     size, found = MACHINE.l1_bytes // 2, []
     while size < 4 * MACHINE.l3_bytes:
         found.append(Bandwidth(size, *_streams(size)))
@@ -133,7 +133,7 @@ def _streams(size: int) -> tuple[float, float, float]:
 
 
 def opened(graph: Graph) -> Graph:
-    """The graph without conversions of layouts at its ends: what comes and goes has the layouts of the inside."""
+    """The graph without conversions of layouts at its ends: inputs and outputs have the layouts of the inside."""
     inputs: dict[Value, Value] = {}
     outputs: dict[Value, Value] = {}
     nodes: list[Node] = []
@@ -153,7 +153,7 @@ def opened(graph: Graph) -> Graph:
 
 
 def blocked(graph: Graph) -> Graph:
-    """Data in blocks of channels, where there are enough of them."""
+    """Data in blocks of channels, if there are enough channels."""
     builder = graph_ir.GraphBuilder(graph.name)
     lanes = MACHINE.lanes()
     found: dict[Value, Value] = {}
@@ -215,7 +215,7 @@ class Theirs:
 
 
 def moved(case: Case, outputs: Sequence[Array]) -> tuple[int, int]:
-    """Bytes that a node has to read and to write. What picks elements reads those."""
+    """The bytes that a node must read and write. A node that selects elements reads only those."""
     written = sum(a.nbytes for a in outputs)
     sizes = [o.data.nbytes for o in case.operands if o is not None]
     picks = case.operator in ("Gather", "GatherElements", "GatherND", "Slice", "Resize")
@@ -251,7 +251,7 @@ HEAD = ("family", "node", "ours us", "onnxruntime us", "ratio", "spread", "limit
 
 
 class Meter:
-    """What all cases are measured against."""
+    """The limits for all cases."""
 
     def __init__(self) -> None:
         self.bandwidths = bandwidths()
@@ -280,11 +280,11 @@ class Meter:
         return Row(case, own, other, max(bytes_, flops), "arithmetic" if flops > bytes_ else "memory", high - low)
 
     def seconds(self, read: float, written: float) -> float:
-        """What bytes take at the bandwidth of memory that holds them all."""
+        """The time of bytes at the bandwidth of the memory that holds them all."""
         return next(b for b in self.bandwidths if read + written <= b.size).seconds(read, written)
 
     def introduction(self) -> list[str]:
-        """What the limits and the overheads are."""
+        """The limits and the overheads, as text."""
         rows = [[_size(b.size), *(f"{rate / 1e9:.0f}" for rate in (b.read, b.write, b.copy))] for b in self.bandwidths]
         ours, theirs = (1e6 * seconds for seconds in self.overhead)
         calls = f"A call without a node takes {ours:.1f} us, onnxruntime's {theirs:.1f} us."
@@ -293,7 +293,7 @@ class Meter:
 
 
 def _size(count: float) -> str:
-    """A number of bytes in the largest unit of which there is one."""
+    """A number of bytes in the largest unit that gives one or more."""
     if count == float("inf"):
         return "more"
     return f"{count / 1024:.0f} KB" if count < 1 << 20 else f"{count / 2**20:.0f} MB"

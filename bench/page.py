@@ -46,7 +46,7 @@ def write_figures(name: str, figures: Sequence[Figure]) -> None:
 
 
 def write_part(name: str, lines: Sequence[str]) -> None:
-    """Replace what lies between the marks of a benchmark, and say where it was measured."""
+    """Replace the text between the marks of a benchmark, and name the machine."""
     mark = f"<!-- {name} -->"
     head, _, rest = PAGE.read_text().partition(mark)
     _, _, tail = rest.partition(mark)
@@ -54,9 +54,9 @@ def write_part(name: str, lines: Sequence[str]) -> None:
 
 
 def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Replace the rows of a table that tell of what `rows` tell of, on a machine of this generation.
+    """Replace the rows of a table with the same subjects as `rows`, on a machine of this generation.
 
-    What a row tells of is its first cell, up to a comma; the second names the generation.
+    The subject of a row is its first cell, up to a comma; the second names the generation.
     """
     mark = f"<!-- {name} -->"
     before, _, rest = PAGE.read_text().partition(mark)
@@ -90,11 +90,11 @@ GENERATIONS = {
     ("AuthenticAMD", 26): {range(0x30): "Zen 5", range(0x40, 0x50): "Zen 5", range(0x60, 0x80): "Zen 5"},
     ("GenuineIntel", 6): {range(0x8F, 0x90): "Sapphire Rapids", range(0xCF, 0xD0): "Emerald Rapids"},
 }
-"""By vendor and family, models of them; the first range that has one."""
+"""Generations by vendor and family, as ranges of models; the first range with the model counts."""
 
 
 def generation() -> str:
-    """What the processor's makers call its generation, else its name, as Linux tells them; else its architecture."""
+    """The maker's name of the processor's generation, otherwise its name on Linux, otherwise its architecture."""
     path = Path("/proc/cpuinfo")
     first = path.read_text().partition("\n\n")[0] if path.exists() else ""
     told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}

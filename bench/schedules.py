@@ -15,7 +15,7 @@ BLOCK = 16
 
 
 def _register_tile(stage: te.Stage, *axes: Any) -> None:
-    """Unroll all of these loops but the last, which is vectorized."""
+    """Unroll all of these loops except the last, which is vectorized."""
     for axis in axes[:-1]:
         stage.unroll(axis)
     stage.vectorize(axes[-1])

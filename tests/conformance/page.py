@@ -12,25 +12,25 @@ from examination import Outcome, Verdict
 HEAD = """# ONNX conformance
 
 The backend tests of onnx {version}, without the networks of kind `real`: each case is a model with inputs and the
-outputs that they must give, in exactly this type and shape, to a relative tolerance of 10⁻³ (10⁻⁷ absolute). What the
-compiler refuses counts as not passing.
+outputs that they must give, in exactly this type and shape, to a relative tolerance of 10⁻³ (10⁻⁷ absolute). A
+refused model counts as not passing.
 
 | cases | pass as given | pass with inputs bound too | refused | wrong | inexact | other failures |
 |--:|--:|--:|--:|--:|--:|--:|
 | {cases} | {given} ({share}) | {passed} ({passed_share}) | {refused} | {wrong} | {inexact} | {failed} |
 
-*As given*, every input comes at run time, also those that decide shapes: the target shape of `Reshape`, the `k` of
-`TopK`. sateen compiles for known shapes; with such inputs *bound* (`from_onnx(..., constants=...)`) they are known.
-*Wrong* are models that compile and give something else. *Inexact* are float16 outputs past the tolerance by no more
+*As given*, every input comes at run time, including those that decide shapes: the target shape of `Reshape`, the `k`
+of `TopK`. sateen compiles for known shapes; with such inputs *bound* (`from_onnx(..., constants=...)`) they are known.
+*Wrong* models compile and give other results. *Inexact* are float16 outputs past the tolerance by no more
 than rounding every step to float16 explains, which is how the expected outputs were computed; and Fourier transforms
 whose expected zeros are rounding errors of up to four units in the last place of the largest element.
 
 `nox -s conformance` repeats this and compares with `tests/conformance/passing.txt`; with `-- --accept` it writes the
-list and this page anew.
+list and this page again.
 
 ## What is refused
 
-- As many elements as the values of inputs decide: NonMaxSuppression, Unique, Compress and NonZero of computed data.
+- Results whose size depends on the values of inputs: NonMaxSuppression, Unique, Compress and NonZero of computed data.
   sateen compiles for known shapes.
 - Shapes that are computed at run time, and given neither by constants nor by dimensions: Reshape, Expand, Slice, ….
 - Strings: StringConcat, StringNormalizer, StringSplit, RegexFullMatch, TfIdfVectorizer, comparisons of them.
@@ -38,7 +38,7 @@ list and this page anew.
 - Random numbers: Bernoulli, Multinomial, Random…, Dropout in training. A compiled model is a function of its inputs.
 - Training: Adagrad, Adam, Gradient, Momentum.
 - Classical machine learning: ai.onnx.ml.
-- Elements of 2 and 4 bits and float8, which kernels can't compute with: Cast, QuantizeLinear and others of them.
+- Elements of 2 and 4 bits and float8, which kernels can't compute: Cast, QuantizeLinear and other operators on them.
 - ImageDecoder; `sateen run` reads images.
 
 ## By operator

@@ -25,13 +25,13 @@ LIMIT = 180.0
 PAGE = """# Networks
 
 Measured by `nox -s models`, on {processors}: each network is compiled cold in a
-process of its own with two workers, run once and compared with a golden file or with onnxruntime. The error is
-max|y-r| / max|r| of the worst output; 1e-4 is allowed, four units in the last place where outputs are float16. The
-local error is over the largest element near each, in its row or tile; it is not judged, since a small sum of large
-terms loses much of itself in any order. Seconds are from reading the file to the artifact. The workspace holds all
-intermediate values and the storage of kernels; the bound is the most bytes of them that live at one time, which no
-plan goes below. Peak is the memory of the compiler's process and both workers at its largest, sampled fifty times a
-second; what they share counts once. The weights of the light models are all equal, and so are their class scores.
+separate process with two workers, run once and compared with a golden file or with onnxruntime. The error is
+max|y-r| / max|r| of the worst output; 1e-4 is allowed, or four units in the last place for float16 outputs. The local
+error is relative to the largest element near each, in its row or tile; it is not judged, since a small sum of large
+terms loses accuracy in any order. Seconds are from reading the file to the artifact. The workspace holds all
+intermediate values and the storage of kernels; the bound is the most bytes of them that live at one time, a lower
+bound for any plan. Peak is the largest memory of the compiler's process and both workers, sampled fifty times a
+second; shared memory counts once. The weights of the light models are all equal, and so are their class scores.
 
 {counts}
 

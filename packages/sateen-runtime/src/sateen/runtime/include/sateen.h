@@ -1,4 +1,4 @@
-/* The native ABI of sateen, version 2: what a compiled library offers, and what it asks of its host.
+/* The native ABI of sateen, version 2: the functions of a compiled library, and those that it needs of its host.
  *
  * A C host declares the functions that its library exports and links against it, or looks them up with dlsym:
  *
@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
-/* DLPack's DLTensor: from its own header where the compiler finds that (include it first where it lies elsewhere),
- * or the same definitions, as far as this ABI goes. */
+/* DLPack's DLTensor: from its own header if the compiler finds that (if it is elsewhere, include it first), or the
+ * same definitions, as far as this ABI needs them. */
 #if defined(__has_include)
 #if __has_include(<dlpack/dlpack.h>)
 #include <dlpack/dlpack.h>
@@ -60,28 +60,28 @@ typedef struct sateen_device sateen_device;
 /* One chunk, [begin, end), of a parallel loop. Returns a status. */
 typedef int32_t (*sateen_task)(void *closure, int64_t begin, int64_t end);
 
-/* What a library asks of its host. To cap the threads of one model, copy a table and set `threads`. */
+/* The services of a host for its libraries. To cap the threads of one model, copy a table and set `threads`. */
 struct sateen_host {
   uint32_t abi_version;    /* SATEEN_ABI_VERSION */
   int32_t threads;         /* cap on the threads of one parallel_for through this table; 0: the pool's size */
-  void *context;           /* belongs to whoever made the table: the default table's pool */
+  void *context;           /* the table's owner uses it; in the default table, the pool */
 
   /* Cuts [0, extent) into at most min(threads, extent) contiguous chunks of nearly equal length, runs `task` once per
    * chunk and returns the first non-zero status of the lowest chunk, after all have ended. May be called from within
    * a task and from several threads at once. */
   int32_t (*parallel_for)(const sateen_host *host, sateen_task task, void *closure, int64_t extent);
 
-  /* Memory at a multiple of `alignment`, a power of two; NULL where there is none. */
+  /* Memory at a multiple of `alignment`, a power of two; NULL if there is none. */
   void *(*alloc)(const sateen_host *host, uint64_t bytes, uint64_t alignment);
   void (*free)(const sateen_host *host, void *memory);
 
   void (*log)(const sateen_host *host, int32_t level, const char *message);
 
-  const sateen_device *const *devices;   /* what code asks for by kind: opencl(1) is the second one of OpenCL */
+  const sateen_device *const *devices;   /* code finds them by kind and number: opencl(1) is the second one of OpenCL */
   int32_t device_count;
 };
 
-/* Memory, and the byte of it that is meant. Of a device, `memory` is what its `alloc` gave; of the host, an address. */
+/* Memory, and a byte offset in it. For a device, `memory` comes from its `alloc`; for the host, it is an address. */
 typedef struct {
   void *memory;
   uint64_t offset;
@@ -101,15 +101,15 @@ typedef struct {
   int32_t queue;
 } sateen_launch;
 
-/* What a library asks of a device. A queue is a number, from 0; a device does what one has in order, and what is in
- * different ones in any. What is not `void` or memory is a status; work that fails later does so at `sync`. May be
- * called from several threads at once. */
+/* The services of a device for libraries. A queue is a number, from 0; a device does the work of one queue in order,
+ * and that of different queues in any order. Functions return a status, unless they return memory or nothing; `sync`
+ * returns failures of queued work. They may be called from several threads at once. */
 struct sateen_device {
-  DLDevice id;             /* the device of arguments that lie there */
-  void *context;           /* belongs to whoever made the table */
+  DLDevice id;             /* the device of arguments in its memory */
+  void *context;           /* the table's owner uses it */
 
-  /* Memory of at least `bytes`, aligned as any element type wants it; NULL where there is none. It is given back once
-   * all has ended that is queued at that time. */
+  /* Memory of at least `bytes`, aligned for any element type; NULL if there is none. Freed memory is released when all
+   * work that is queued at that time has ended. */
   void *(*alloc)(const sateen_device *device, uint64_t bytes);
   void (*free)(const sateen_device *device, void *memory);
 
@@ -120,15 +120,15 @@ struct sateen_device {
   /* Queue a kernel. */
   int32_t (*launch)(const sateen_device *device, const sateen_launch *launch);
 
-  /* What is queued in `queue` from now on begins when all that is in `other` now has ended. */
+  /* Work queued in `queue` from now on begins when all present work in `other` has ended. */
   int32_t (*wait)(const sateen_device *device, int32_t queue, int32_t other);
 
-  /* Returns when all that is in `queue` has ended. */
+  /* Returns when all work in `queue` has ended. */
   int32_t (*sync)(const sateen_device *device, int32_t queue);
 };
 
 /* A public function of a library: checks its `n` arguments, then computes. `host` NULL: the library's own table.
- * Returns 0 or a status, and leaves the thread's mode of floating point (rounding, denormals) as it found it. */
+ * Returns 0 or a status, and restores the thread's floating-point mode (rounding, denormals). */
 typedef int32_t (*sateen_function)(const sateen_host *host, DLTensor *const *args, int32_t n);
 
 uint32_t sateen_abi_version(void);
