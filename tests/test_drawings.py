@@ -82,3 +82,10 @@ def test_a_drawing_of_the_structure_tells_imports_past_faces_and_circles(tmp_pat
 def test_a_folder_without_packages_is_not_drawn(tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         draw_structure(tmp_path, tmp_path / "structure.svg")
+
+
+def test_the_drawing_of_the_structure_has_the_rooms_that_exist(tmp_path: Path) -> None:
+    rooms = re.compile(r'<g class="room[^"]*"><rect[^>]*/><text[^>]*>([^<]*)</text>')
+    shown = rooms.findall((DOCS / "design" / "structure.svg").read_text(encoding="utf-8"))
+    drawn = rooms.findall(draw_structure(DOCS.parent, tmp_path / "structure.svg"))
+    assert sorted(shown) == sorted(drawn), "run: python docs/design/draw_structure.py . docs/design/structure.svg"
