@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.tensor_ir import te
-from sateen.topi.computations.convolution import winograd, winograd_transforms
+from sateen.topi.computations.convolution import winograd, winograd_methods, winograd_transforms
 from sateen.topi.computations.windows import Window
 from sateen.topi.types import Layout, compute
 
@@ -39,10 +39,10 @@ def convolved(run_views, view, random, shape, outputs, pads, m, lanes, block=(),
     u = winograd_transforms.winograd_weight(weight, f)
     blocked = Layout.blocked(4, 1, lanes)
     operands = [
-        view(x, "x", blocked), view(u, "u", winograd.winograd_weight_layout(lanes, 2)),
+        view(x, "x", blocked), view(u, "u", winograd_methods.winograd_weight_layout(lanes, 2)),
         view(bias, "b", Layout.blocked(1, 0, lanes)),
     ]  # fmt: skip
-    method = winograd.Blocks(*block, 2) if block else None
+    method = winograd_methods.Blocks(*block, 2) if block else None
     computation = winograd.winograd_conv(*operands, f, window(pads, stride), method, pool)
 
     def relu(v):
@@ -140,7 +140,7 @@ def test_no_more_is_lost_than_was_estimated(run_views, view, lanes, f, weights):
     u = winograd_transforms.winograd_weight(weight, f)
     estimate = winograd_transforms.winograd_loss(weight, f)
     for kind, x in INPUTS.items():
-        operands = [view(x, "x", blocked), view(u, "u", winograd.winograd_weight_layout(lanes, 2))]
+        operands = [view(x, "x", blocked), view(u, "u", winograd_methods.winograd_weight_layout(lanes, 2))]
         (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
         largest, down, across = tiles_of(x, f, w)
         magnitude = np.abs(weight.astype(np.float64)).sum((1, 2, 3)).reshape(-1, 1, 1)
@@ -154,7 +154,7 @@ def test_what_is_not_finite_stays_in_its_tiles(run_views, view, lanes, f, value)
     weight, w = WEIGHTS["normal"], window((1, 1, 1, 1), f.stride)
     blocked = Layout.blocked(4, 1, lanes)
     u, x = winograd_transforms.winograd_weight(weight, f), with_pixel(value)
-    operands = [view(x, "x", blocked), view(u, "u", winograd.winograd_weight_layout(lanes, 2))]
+    operands = [view(x, "x", blocked), view(u, "u", winograd_methods.winograd_weight_layout(lanes, 2))]
     (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
     largest, down, across = tiles_of(x, f, w)
     touched = ~np.isfinite(largest)[down][:, across]
@@ -166,7 +166,10 @@ def test_what_is_not_finite_stays_in_its_tiles(run_views, view, lanes, f, value)
 def test_up_to_1e30_what_is_finite_stays_so(run_views, view, lanes, f):
     weight, w = WEIGHTS["normal"], window((1, 1, 1, 1), f.stride)
     u, x = winograd_transforms.winograd_weight(weight, f), np.sign(NORMAL) * np.float32(1e30)
-    operands = [view(x, "x", Layout.blocked(4, 1, lanes)), view(u, "u", winograd.winograd_weight_layout(lanes, 2))]
+    operands = [
+        view(x, "x", Layout.blocked(4, 1, lanes)),
+        view(u, "u", winograd_methods.winograd_weight_layout(lanes, 2)),
+    ]
     (y,) = run_views(winograd.winograd_conv(*operands, None, f, w), operands, [x, u])
     assert np.isfinite(y).all()
 
@@ -200,7 +203,7 @@ def test_row_major_is_computed_as_defined(run_views, view, error, random):
 
 
 def test_blocks_are_all_tiles_whole_rows_or_parts_of_a_row():
-    assert list(winograd.blocks((16, 64), winograd_transforms.F4)) == [(4, 16), (1, 16), (2, 16), (1, 8)]
+    assert list(winograd_methods.blocks((16, 64), winograd_transforms.F4)) == [(4, 16), (1, 16), (2, 16), (1, 8)]
 
 
 @pytest.mark.parametrize("f", winograd_transforms.TRANSFORMS.values(), ids=lambda f: f"F{f.m} stride {f.stride}")

@@ -5,7 +5,8 @@ from sateen.topi.computations.convolution.direct import Direct
 from sateen.topi.computations.convolution.methods import CANDIDATES
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes, OperandLayouts
 from sateen.topi.computations.convolution.transposed_convolution import conv_transpose, conv_transpose_layouts
-from sateen.topi.computations.convolution.winograd import Blocks, Winograd, winograd_conv, winograd_weight_layout
+from sateen.topi.computations.convolution.winograd import winograd_conv
+from sateen.topi.computations.convolution.winograd_methods import Blocks, Winograd, winograd_weight_layout
 from sateen.topi.computations.convolution.winograd_transforms import (
     TRANSFORMS,
     Transform,

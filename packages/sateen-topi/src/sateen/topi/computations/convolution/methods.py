@@ -6,7 +6,7 @@ from math import inf
 
 from sateen.runtime.device import DeviceKind
 from sateen.tensor_ir import Machine
-from sateen.topi.computations.convolution import direct, winograd
+from sateen.topi.computations.convolution import direct, winograd_methods
 from sateen.topi.computations.convolution.shapes import ConvolutionShapes
 from sateen.topi.methods import Candidate
 
@@ -16,7 +16,7 @@ def cpu_candidates(problem: ConvolutionShapes, machine: Machine) -> list[Candida
     lanes = machine.lanes()
     if lanes == 1 or problem.weight[0] < lanes:
         return []
-    found = [*direct.candidates(problem, machine), *winograd.candidates(problem, machine)]
+    found = [*direct.candidates(problem, machine), *winograd_methods.candidates(problem, machine)]
     return sorted((c for c in found if c.cycles < inf), key=lambda c: c.cycles)
 
 
