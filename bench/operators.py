@@ -29,7 +29,8 @@ from sateen.graph_ir.ir import Graph, Node, Value
 from sateen.graph_ir.judge import difference
 from sateen.graph_ir.ops import ConvertLayout
 from sateen.graph_ir.passes import pass_name
-from sateen.graph_ir.passes.choose_layouts import choose_layouts
+from sateen.graph_ir.passes.choose_layouts import lay_out
+from sateen.graph_ir.passes.layout_search import greedy
 from sateen.tensor_ir import Machine, PeakMeter, build_functions, lower, te
 from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.stmt import For, LoopKind
@@ -153,7 +154,7 @@ def opened(graph: Graph) -> Graph:
 
 
 def blocked(graph: Graph) -> Graph:
-    """Data in blocks of channels, if there are enough channels."""
+    """Data in blocks of channels, if there are enough channels, and each node in its best layout for that."""
     builder = graph_ir.GraphBuilder(graph.name)
     lanes = MACHINE.lanes()
     found: dict[Value, Value] = {}
@@ -167,7 +168,8 @@ def blocked(graph: Graph) -> Graph:
     for node in graph.nodes:
         builder.append(Node(node.op, tuple(v and found.get(v, v) for v in node.inputs), node.outputs, node.spans))
     builder.output(*graph.outputs)
-    return choose_layouts(builder.finish(), MACHINE)
+    chosen = builder.finish()
+    return lay_out(chosen, greedy(chosen, MACHINE, in_order=True))
 
 
 class Ours:
@@ -176,11 +178,12 @@ class Ours:
     def __init__(self, case: Case) -> None:
         graph, params = frontends.from_onnx(case.model())
         self.operations = sum(n.op.operations(n.input_types, [v.type for v in n.outputs]) for n in graph.nodes)
-        types: dict[str, tuple[tuple[int, ...], Layout]] = {}
+        inputs: dict[str, Layout] = {}
+        outputs: list[tuple[tuple[int, ...], Layout]] = []
 
         def noted(graph: Graph) -> Graph:
-            for v in (*graph.inputs, *graph.outputs):
-                types[v.name] = v.type.static_shape, v.type.memory_layout
+            inputs.update((v.name, v.type.memory_layout) for v in graph.inputs)
+            outputs.extend((v.type.static_shape, v.type.memory_layout) for v in graph.outputs)
             return graph
 
         passes = default_pipeline(TARGET)
@@ -189,12 +192,10 @@ class Ours:
             passes = (*passes[:place], blocked, opened, *passes[place + 1 :])
         artifact = graph_ir.build(graph, params=params, pipeline=(*passes, noted))
         model = runtime.load(artifact, threads=1)
-        given = {p.name: runtime.array(pack(case.inputs()[p.name], types[p.name][1])) for p in model.inputs}
+        given = {p.name: runtime.array(pack(case.inputs()[p.name], inputs[p.name])) for p in model.inputs}
         self.results = model.run(given)
         self.call = Call(lambda: model.run(given, out=self.results))
-        self.outputs = [
-            unpack(a.numpy(), *types[p.name]) for p, a in zip(model.outputs, self.results.values(), strict=True)
-        ]
+        self.outputs = [unpack(a.numpy(), *type_) for a, type_ in zip(self.results.values(), outputs, strict=True)]
 
 
 class Theirs:

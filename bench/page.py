@@ -41,22 +41,31 @@ class Figure:
 
 
 def write_figures(name: str, figures: Sequence[Figure]) -> None:
-    """Replace the figures of a benchmark."""
-    write_part(name, table(["figure", "asked", "measured", "spread", "verdict", ""], [f.cells() for f in figures]))
+    """Replace the figures of a benchmark on a machine of this generation; those of others stay."""
+    head = ("figure", "asked", "measured", "spread", "verdict", "")
+    update_table(name, head, [f.cells() for f in figures], [f.name for f in figures])
 
 
 def write_part(name: str, lines: Sequence[str]) -> None:
-    """Replace the text between the marks of a benchmark, and name the machine."""
-    mark = f"<!-- {name} -->"
-    head, _, rest = PAGE.read_text().partition(mark)
+    """Replace the part of a benchmark that was measured on a machine of this generation; those of others stay."""
+    mark = f"<!-- {name}, {generation()} -->"
+    page = PAGE.read_text()
+    if mark not in page:
+        last = page.rindex(f"<!-- {name}, ")
+        end = page.index("-->", last) + len("-->")
+        page = f"{page[:end]}\n\n{mark}\n{mark}{page[end:]}"
+    head, _, rest = page.partition(mark)
     _, _, tail = rest.partition(mark)
-    PAGE.write_text(f"{head}{mark}\n{chr(10).join(lines)}\n\nMeasured on {processor()}.\n{mark}{tail}")
+    PAGE.write_text(
+        f"{head}{mark}\n### On {generation()}\n{chr(10).join(lines)}\n\nMeasured on {processor()}.\n{mark}{tail}"
+    )
 
 
-def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]], order: Sequence[str] = ()) -> None:
     """Replace the rows of a table with the same subjects as `rows`, on a machine of this generation.
 
-    The subject of a row is its first cell, up to a comma; the second names the generation.
+    The first cell of a row says what was measured, the second names the generation. The subject is both: the first
+    cell as it is, if there is an `order` of them, otherwise up to a comma, sorted.
     """
     mark = f"<!-- {name} -->"
     before, _, rest = PAGE.read_text().partition(mark)
@@ -64,14 +73,16 @@ def update_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) 
     lines = [line for line in kept.splitlines() if line.startswith("|")]
     told = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines][2:]
     own = [[row[0], generation(), *row[1:]] for row in rows]
-    new = {_subject(row) for row in own}
-    merged = sorted([*(row for row in told if _subject(row) not in new), *own], key=_subject)
+
+    def subject(row: Sequence[str]) -> tuple[int, str, str]:
+        if not order:
+            return 0, row[0].partition(",")[0], row[1]
+        return order.index(row[0]) if row[0] in order else len(order), row[0], row[1]
+
+    new = {subject(row) for row in own}
+    merged = sorted([*(row for row in told if subject(row) not in new), *own], key=subject)
     text = "\n".join(table([head[0], "machine", *head[1:]], merged))
     PAGE.write_text(f"{before}{mark}\n{text}\n{mark}{after}")
-
-
-def _subject(row: Sequence[str]) -> tuple[str, str]:
-    return row[0].partition(",")[0], row[1]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

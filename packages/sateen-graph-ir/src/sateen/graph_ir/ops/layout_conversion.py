@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sateen.graph_ir.ir import TensorType
+from sateen.tensor_ir import Machine
 from sateen.topi.computations import layout_conversion
-from sateen.topi.operators import Operator, require
+from sateen.topi.operators import LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View
 
@@ -24,6 +25,11 @@ class ConvertLayout(Operator):
         if self.layout is not None:
             require(self.layout.rank == data.rank, self, f"layout {self.layout} does not fit data, {data}")
         return (TensorType.of(data.dtype, data.shape, self.layout),)
+
+    def layouts(
+        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
+    ) -> Iterable[LayoutChoice]:
+        yield LayoutChoice((inputs[0].layout,), (self.layout,))
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return layout_conversion.convert_layout(data, outputs[0].memory_layout)

@@ -33,7 +33,12 @@ def choose_layouts(graph: Graph, machine: Machine) -> Graph:
     first, ordered = greedy(graph, machine, in_order=True), least(graph, costs, in_order=True)
     best = ordered if costs.total(ordered) < CLEARLY * costs.total(first) else first
     permuted = least(graph, costs, in_order=False)
-    return _Rewriter(graph, permuted if costs.total(permuted) < costs.total(best) else best).run()
+    return lay_out(graph, permuted if costs.total(permuted) < costs.total(best) else best)
+
+
+def lay_out(graph: Graph, choices: Choices) -> Graph:
+    """Run every node in the layouts that were chosen for it, with conversions where they differ."""
+    return _Rewriter(graph, choices).run()
 
 
 class _Rewriter:
