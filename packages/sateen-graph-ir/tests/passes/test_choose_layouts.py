@@ -1,5 +1,6 @@
 """Pass choose_layouts."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,9 @@ import pytest
 from sateen.graph_ir.ir import GraphBuilder, verify_graph
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Add, Relu, Reshape, Transpose
-from sateen.graph_ir.passes.choose_layouts import choose_layouts
+from sateen.graph_ir.passes.choose_layouts import CLEARLY, choose_layouts
+from sateen.graph_ir.passes.layout_search import Costs, greedy, least
+from sateen.runtime import Target
 from sateen.tensor_ir import Machine
 from sateen.topi.operators import LayoutChoice
 from sateen.topi.types import Layout
@@ -113,3 +116,22 @@ def test_axes_stay_in_order_where_another_order_takes_no_less(checked):
     result = checked(build(lambda g, x: [g.add(Relu(), g.add(Transpose((1, 0)), g.add(Relu(), x)), name="y")]))
     relus = [n.outputs[0].type for n in result.nodes if isinstance(n.op, Relu)]
     assert [str(t) for t in relus] == ["float32[2, 6]", "float32[6, 2]"]
+
+
+def test_a_choice_that_takes_a_little_less_than_the_first_ones_is_not_taken():
+    """Its estimate is within CLEARLY, and no axes move."""
+
+    def network(slowdown):
+        return build(lambda g, x: [g.add(Blocked(slowdown), g.add(Relu(), x))])
+
+    machine = Machine.of(Target.of("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4"))
+
+    def estimates(slowdown):
+        graph = network(slowdown)
+        costs = Costs(graph, machine)
+        return costs.total(greedy(graph, machine, in_order=True)), costs.total(least(graph, costs, in_order=False))
+
+    equal = bisect_left(range(1_000_000), 0.0, key=lambda s: estimates(s)[1] - estimates(s)[0])
+    first, other = estimates(0.995 * equal)
+    assert CLEARLY * first < other < first
+    assert "convert_layout" in operators(choose_layouts(network(0.995 * equal), machine))

@@ -33,7 +33,8 @@ def choose_layouts(graph: Graph, machine: Machine) -> Graph:
     first, ordered = greedy(graph, machine, in_order=True), least(graph, costs, in_order=True)
     best = ordered if costs.total(ordered) < CLEARLY * costs.total(first) else first
     permuted = least(graph, costs, in_order=False)
-    return lay_out(graph, permuted if costs.total(permuted) < costs.total(best) else best)
+    takes_less = permuted != ordered and costs.total(permuted) < costs.total(best)
+    return lay_out(graph, permuted if takes_less else best)
 
 
 def lay_out(graph: Graph, choices: Choices) -> Graph:
