@@ -28,9 +28,7 @@ from sateen.graph_ir import default_pipeline
 from sateen.graph_ir.ir import Graph, Node, Value
 from sateen.graph_ir.judge import difference
 from sateen.graph_ir.ops import ConvertLayout
-from sateen.graph_ir.passes import pass_name
-from sateen.graph_ir.passes.choose_layouts import lay_out
-from sateen.graph_ir.passes.layout_search import greedy
+from sateen.graph_ir.passes import first_layouts, pass_name
 from sateen.tensor_ir import Machine, PeakMeter, build_functions, lower, te
 from sateen.tensor_ir.ir.expr import Var, const
 from sateen.tensor_ir.ir.stmt import For, LoopKind
@@ -168,8 +166,7 @@ def blocked(graph: Graph) -> Graph:
     for node in graph.nodes:
         builder.append(Node(node.op, tuple(v and found.get(v, v) for v in node.inputs), node.outputs, node.spans))
     builder.output(*graph.outputs)
-    chosen = builder.finish()
-    return lay_out(chosen, greedy(chosen, MACHINE, in_order=True))
+    return first_layouts(builder.finish(), MACHINE)
 
 
 class Ours:

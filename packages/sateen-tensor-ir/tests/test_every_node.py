@@ -138,7 +138,8 @@ WALKERS: dict[str, Callable[[Function], object]] = {
 }
 GIVES_NO_WORK = "gives no work to devices, found work of opencl\\(0\\); build for llvm"
 REFUSED = {
-    **{("the emitter of C99", kind): GIVES_NO_WORK for kind in (dw.Launch, dw.Copy, dw.Wait)},
+    **{("the emitter of C99", kind): "C99 has no memory of devices, found 'D'" for kind in (dw.Launch, dw.Copy)},
+    ("the emitter of C99", dw.Wait): GIVES_NO_WORK,
     ("the emitter of OpenCL C", dw.Wait): GIVES_NO_WORK,
     **{("the emitter of OpenCL C", kind): "'D' is computed inside of a kernel" for kind in (dw.Launch, dw.Copy)},
     ("the LLVM emitter", st.Barrier): "barrier",

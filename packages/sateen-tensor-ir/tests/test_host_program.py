@@ -14,8 +14,8 @@ import pytest
 from sateen import runtime
 from sateen.runtime import abi
 from sateen.runtime.abi import DLDataType, DLTensor, SateenDevice, Status
-from sateen.runtime.device import DeviceKind, cpu, cuda
-from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError
+from sateen.runtime.device import Device, DeviceKind, cpu, cuda, opencl
+from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError, TargetError
 from sateen.tensor_ir import CompiledModule, build, build_functions, te
 from sateen.tensor_ir.interpret import loop_oracle
 from sateen.tensor_ir.ir.buffer import decl_buffer
@@ -25,6 +25,7 @@ from sateen.tensor_ir.ir.parser import parse_function
 from sateen.tensor_ir.ir.stmt import Function
 from sateen.tensor_ir.ir.tokens import ParseError
 from sateen.tensor_ir.ir.verifier import verify
+from sateen.tensor_ir.lowering import lower
 
 FLOAT = DLDataType(2, 32, 1)
 SUMS = """
@@ -233,14 +234,11 @@ REFUSED = {
     "launch k(A + 0) grid [4, 1, 1] block [1, 1, 1] on opencl(0)": (
         "kernel 'k' expects memory of opencl(0), found buffer 'A' of the host"
     ),
-    "launch k(D + 0) grid [4, 1, 1] block [0, 1, 1] on opencl(0)": (
-        "a block of kernel 'k' expects threads, found [0, 1, 1]"
-    ),
     "launch k(D + 0) grid [4, 1, 1] block [1, 1, 1] on cpu(0)": (
         "a queue expects a device other than the host, found cpu(0)"
     ),
     "copy A + 0 = D + 0, 16 on cuda(0)": (
-        "a copy on cuda(0) expects memory of that device and the host, found buffer 'D' of opencl(0)"
+        "a copy on cuda(0) expects memory of that device and the host, of scope global; found buffer 'D' of opencl(0)"
     ),
     "copy A + 0 = D + 0, 16 on opencl(0)": "buffer 'A' is stored to, but is no output",
     "B[0] = D[0]": "an element of buffer 'D' is accessed, which is in memory of opencl(0)",
@@ -248,6 +246,21 @@ REFUSED = {
     "parallel i in [0, 4):\n    wait on opencl(0)": (
         "work of opencl(0) is inside of the parallel loop 'i', not a host's"
     ),
+    "copy B + 0 = A + 0, 16 on opencl(0)": (
+        "a copy on opencl(0) expects memory of that device, found two buffers of the host"
+    ),
+    "copy D + 0 = B + -4, 16 on opencl(0)": "the offset of buffer 'B' expects bytes of 0 or more, found -4",
+    "copy D + 0 = B + 0, -16 on opencl(0)": "the size of a copy expects bytes of 0 or more, found -16",
+    "constant C: float32[1] = \"AACAPw==\"\n  copy C + 0 = D + 0, 4 on opencl(0)": (
+        "buffer 'C' is stored to, but is no output"
+    ),
+    "allocate R: register float32[4]\n  copy D + 0 = R + 0, 16 on opencl(0)": (
+        "of scope global; found buffer 'R' of the host and scope register"
+    ),
+    "allocate S: shared float32[4] on opencl(0)\n  wait on opencl(0)": (
+        "memory of a device expects scope global, found buffer 'S' of opencl(0) and scope shared"
+    ),
+    "invoke g(D + 0)": "kernel 'g' expects memory of the host, found buffer 'D' of opencl(0)",
     "wait on opencl(0) by cuda(0)": "a queue waits for one of its own device, found cuda(0) for opencl(0)",
 }  # fmt: skip
 
@@ -259,12 +272,82 @@ def test_the_verifier_refuses_work_that_no_device_can_do(statement: str) -> None
         verify(parse_function(head + statement))
 
 
-def test_a_parameter_of_another_device_is_refused() -> None:
+@pytest.mark.parametrize(("device", "remedy"), [(cuda(), "copy it before the call"), (opencl(), "leave it out")])
+def test_a_parameter_of_a_device_by_name_is_refused(device: Device, remedy: str) -> None:
     expected = (
-        "f: expected parameter 'A' in memory of the host, or with no device, which is that of opencl(0); found cuda(0)"
+        "f: expected parameter 'A' in memory of the host, or with no device, which means opencl(0); found "
+        f"{device}: {remedy}"
     )
     with pytest.raises(LoweringError, match=re.escape(expected)):
-        build_functions([function(SUMS, A=cuda())], "opencl")
+        build_functions([function(SUMS, A=device)], "opencl")
+
+
+def test_an_argument_of_a_device_by_name_is_refused() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i], name="B")
+    expected = "lower: expected argument 'A' in memory of the host, or with no device, which means where the code runs"
+    with pytest.raises(LoweringError, match=re.escape(f"{expected}; found opencl(0)")):
+        lower(te.create_schedule(b), [a, b], buffers={a: decl_buffer((4,), name="A", device="opencl(0)")})
+
+
+def test_aliased_parameters_of_the_host_are_refused() -> None:
+    """Each would get a copy of its own, and the last one that is copied back would undo what others stored."""
+    text = "function f(A: aliased float32[4], B: inout float32[4])\n  thread threadIdx.x i in [0, 4):\n    B[i] = A[i]"
+    expected = "f: expected aliased parameters in memory of the device, where they stay one; found 'A' in memory of the"
+    with pytest.raises(LoweringError, match=re.escape(expected)):
+        build_functions([function(text, A=cpu(), B=cpu())], "opencl")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "thread blockIdx.x i in [0, index(N[0])):\n    B[i] = 1.0f",
+        "allocate T: float32[index(N[0])]\n  thread blockIdx.x i in [0, 4):\n    T[i] = 1.0f",
+    ],
+)
+def test_extents_in_memory_of_the_device_are_refused(body: str) -> None:
+    f = function(f"function f(N: int64[1], B: out float32[4])\n  {body}")
+    expected = "f: expected serial loops, conditions and extents of sizes around kernels, found work for the host"
+    with pytest.raises(LoweringError, match=expected):
+        build_functions([f], "opencl")
+
+
+def test_work_on_the_callers_memory_ends_before_a_failure(launch: Any) -> None:
+    compiled = build_functions([function(SUMS, A=cpu(), B=cpu())], "opencl")
+    launch.fail_at = "launch"
+    try:
+        with pytest.raises(RuntimeError, match="LAUNCH"):
+            launch.run(compiled, np.zeros((4, 5), np.float32), np.zeros(5, np.float32))
+    finally:
+        launch.fail_at = ""
+    assert launch.log[-5:] == ["launch f_0 [5, 1, 1] [1, 1, 1]", "sync 0", "free", "free", "free"]
+
+
+def test_constants_are_copied_to_a_device() -> None:
+    f = parse_function(
+        "function f(B: out float32[1] on cpu(0))\n"
+        '  constant C: float32[1] = "AACAPw=="\n'
+        "  allocate T: float32[1] on opencl(0)\n"
+        "  copy T + 0 = C + 0, 4 on opencl(0)\n"
+        "  copy B + 0 = T + 0, 4 on opencl(0)\n"
+        "  wait on opencl(0)"
+    )
+    b = np.zeros(1, np.float32)
+    loop_oracle.run(f, [b])
+    assert b[0] == 1
+
+
+def test_elements_of_a_device_are_no_code_of_a_host() -> None:
+    f = parse_function("function f(D: float32[4] on opencl(0), B: out float32[4])\n  B[0] = D[0]")
+    with pytest.raises(CodegenError, match=re.escape("f: C99 has no memory of devices, found 'D' of opencl(0)")):
+        build_functions([f], "c")
+    with pytest.raises(CodegenError, match=re.escape("an element of 'D' is accessed, which is in memory of opencl(0)")):
+        build_functions([f])
+
+
+def test_a_host_is_a_processor() -> None:
+    with pytest.raises(TargetError, match="expected a target of a processor as target_host, found opencl"):
+        build_functions([function(SUMS)], "opencl", target_host="opencl")
 
 
 def test_kernels_that_are_not_given_are_told() -> None:
@@ -289,11 +372,18 @@ def test_a_copy_stays_within_its_memory() -> None:
         ("launch k(A + 0) grid [1, 1] block [1, 1, 1] on opencl(0)", "three extents of the grid"),
         ("launch k(A + 0) grid [1, 1, 1] block [1, 1, 1] on npu(0)", "expected a kind of device, one of cpu, cuda"),
         ("wait opencl(0)", "expected 'on'"),
+        ("launch k(A + 0) grid [1, 1, 1] block [8, n, 8] on opencl(0)", "expected an integer"),
+        ("launch k(A + 0) grid [1, 1, 1] block [1.5f, 1, 1] on opencl(0)", "expected an integer"),
+        ("launch k(A + 0) grid [1, 1, 1] block [0, 1, 1] on opencl(0)", "three numbers of threads of the block"),
+        ("launch k(A + 0) grid [1, 1, 1] block [18446744073709551624, 1, 1] on opencl(0)", "numbers of threads"),
+        ("launch k(A + 0, 3, A + 0) grid [1, 1, 1] block [1, 1, 1] on opencl(0)", "a scalar, as behind other scalars"),
+        ("wait on opencl(0) queue -1", "a queue of a number from 0 to 2147483647, found -1"),
+        ("wait on opencl(0) queue 4294967299", "a queue of a number from 0 to 2147483647, found 4294967299"),
         ("copy A + 0 = A + 0 on opencl(0)", "expected ','"),
     ],
 )
 def test_malformed_text_is_told(text: str, message: str) -> None:
-    with pytest.raises(ParseError, match=re.escape(message)):
+    with pytest.raises((ParseError, LoweringError), match=re.escape(message)):
         parse_function(f"function f(A: out float32[4] on opencl(0))\n  {text}")
 
 

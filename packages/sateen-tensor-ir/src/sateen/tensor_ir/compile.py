@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sateen.runtime.errors import CodegenError
+from sateen.runtime.device import DeviceKind
+from sateen.runtime.errors import CodegenError, TargetError
 from sateen.runtime.target import Target
 from sateen.tensor_ir.codegen.kinds import kind_of
 from sateen.tensor_ir.codegen.object_cache import ObjectCache
@@ -67,10 +68,12 @@ def build_functions(
         raise CodegenError(f"expected rules made from DEFAULT_RULES.with_rule(name, rule), found {found}")
     if cache is not None and not isinstance(cache, ObjectCache):
         raise CodegenError(f"expected a cache such as ObjectCache(folder), found {type(cache).__name__}")
-    complete = Target.of(target)
+    complete, host = Target.of(target), Target.of(target_host)
+    if host.device_kind is not DeviceKind.CPU:
+        raise TargetError(f"expected a target of a processor as target_host, found {host}")
     kind = kind_of(complete)
     if cache is None or not kind.has_libraries:
         made = kind.make(functions, complete, rules)
-        return CompiledModule(functions, complete, rules, made, Target.of(target_host))
+        return CompiledModule(functions, complete, rules, made, host)
     code = cache.get_or_make(functions, complete, rules, lambda: compile_functions(functions, complete, rules))
     return CompiledModule(functions, complete, rules, code)

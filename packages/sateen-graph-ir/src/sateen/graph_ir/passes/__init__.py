@@ -1,5 +1,6 @@
 """Passes over graphs, a file each, by the name of its function; here are what runs them and the lists of them."""
 
+from sateen.graph_ir.passes.choose_layouts import first_layouts
 from sateen.graph_ir.passes.choose_methods import MOST_LOSS, Known, chosen_method, nothing_known
 from sateen.graph_ir.passes.fuse import separations
 from sateen.graph_ir.passes.pipelines import default_pipeline, preparation
@@ -14,6 +15,7 @@ __all__ = [
     "Pipeline",
     "chosen_method",
     "default_pipeline",
+    "first_layouts",
     "nothing_known",
     "pass_name",
     "preparation",

@@ -34,12 +34,12 @@ def choose_layouts(graph: Graph, machine: Machine) -> Graph:
     best = ordered if costs.total(ordered) < CLEARLY * costs.total(first) else first
     permuted = least(graph, costs, in_order=False)
     takes_less = permuted != ordered and costs.total(permuted) < costs.total(best)
-    return lay_out(graph, permuted if takes_less else best)
+    return _Rewriter(graph, permuted if takes_less else best).run()
 
 
-def lay_out(graph: Graph, choices: Choices) -> Graph:
-    """Run every node in the layouts that were chosen for it, with conversions where they differ."""
-    return _Rewriter(graph, choices).run()
+def first_layouts(graph: Graph, machine: Machine) -> Graph:
+    """Run every node in its first choice for the layouts of its inputs, whatever the conversions cost."""
+    return _Rewriter(graph, greedy(graph, machine, in_order=True)).run()
 
 
 class _Rewriter:

@@ -44,9 +44,9 @@ def run(
     value. `symbols` gives extents that no parameter has; `functions` gives the meaning of calls that are not native, on
     float64. `simt` says whether kernels are executed by blocks of threads, as on hardware, or as plain loops; with None
     only those with a barrier are executed by threads. `kernels` are the functions that `Invoke` and `Launch` call by
-    name, on the memory of this one; queued work is done at once. Raises ArgumentError on arrays that do not fit,
-    LoweringError on a malformed function, and ExecutionError, which names the statement and the variables in it, on a
-    trap.
+    name, on the memory of this one; queued work is done at once, so a missing wait is not seen. Raises ArgumentError on
+    arrays that do not fit, LoweringError on a malformed function, and ExecutionError, which names the statement and the
+    variables in it, on a trap.
     """
     called = {kernel.name: kernel for kernel in kernels}
     for f in (function, *called.values()):

@@ -93,7 +93,8 @@ def write_program(
         }
     )  # fmt: skip
     worker = CurrentWorker(all_written(function.body))
-    writer = _Writer(text, worker, PythonExpressions(text, worker, functions), passed_on(function), simt)
+    passed = passed_on(function)
+    writer = _Writer(text, worker, PythonExpressions(text, worker, functions), passed, simt)
     for var, value in symbols.items():
         text.bind(var, value)
     for buffer, memory in memories.items():
@@ -101,7 +102,8 @@ def write_program(
     for node in walk(function.body):
         for buffer in read_by(node):
             if buffer.data is not None and buffer not in text.program.names:
-                text.bind(buffer, SharedMemory(buffer, buffer.data.shape, buffer.data))
+                kind = Window.alone if buffer in passed else SharedMemory
+                text.bind(buffer, kind(buffer, buffer.data.shape, buffer.data))
     text.line("def main():")
     with text.indented():
         text.line("pass")

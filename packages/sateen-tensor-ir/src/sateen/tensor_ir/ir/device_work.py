@@ -21,10 +21,17 @@ from sateen.tensor_ir.ir.stmt import Stmt
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue of a device, whose work is done in order; work in different queues is done in any order."""
+    """A queue of a device, whose work is done in order; work in different queues is done in any order.
+
+    Raises LoweringError for a number below 0, and for one that takes more than 31 bits.
+    """
 
     device: Device
     number: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.number < 1 << 31:
+            raise LoweringError(f"expected a queue of a number from 0 to {(1 << 31) - 1}, found {self.number}")
 
     def __str__(self) -> str:
         return f"{self.device} queue {self.number}" if self.number else str(self.device)
@@ -36,7 +43,7 @@ class Launch(Stmt):
 
     `grid` has the number of blocks along x, y and z, `block` the number of threads in each. Each argument is a buffer
     and the byte offset at which the kernel's own buffer begins; scalars of type index follow. Raises LoweringError for
-    another number of offsets, and for a grid or a block without three extents.
+    another number of offsets, for a grid or a block without three extents, and for a block without threads.
     """
 
     kernel: str
@@ -55,6 +62,8 @@ class Launch(Stmt):
         if (len(self.grid), len(self.block)) != (3, 3):
             found = f"{len(self.grid)} and {len(self.block)}"
             raise LoweringError(f"a launch of {self.kernel!r} expects three extents of grid and block, found {found}")
+        if not all(0 < threads < 1 << 31 for threads in self.block):
+            raise LoweringError(f"a block of kernel {self.kernel!r} expects threads, found {list(self.block)}")
 
     @property
     def arguments(self) -> Iterable[tuple[Buffer, Expr]]:

@@ -289,7 +289,10 @@ class _Parser:
         while not self.cursor.accept(")"):
             if buffers or scalars:
                 self.cursor.expect(",")
-            if isinstance(self.names.get(self.cursor.token.text), Buffer):
+            is_buffer = isinstance(self.names.get(self.cursor.token.text), Buffer)
+            if is_buffer and scalars:
+                self.cursor.fail("a scalar, as behind other scalars")
+            if is_buffer:
                 buffers.append(self.expressions.known_buffer())
                 self.cursor.expect("+")
                 offsets.append(self.expressions.expr())
@@ -301,13 +304,16 @@ class _Parser:
         grid = self.expressions.listed("]")
         self.cursor.expect("block")
         self.cursor.expect("[")
-        block = tuple(int(e.value) for e in self.expressions.listed("]") if isinstance(e, ex.Const))
-        if (len(grid), len(block)) != (3, 3):
-            self.cursor.fail("three extents of the grid, and three numbers of the block", token)
+        block = [self.cursor.integer()]
+        while self.cursor.accept(","):
+            block.append(self.cursor.integer())
+        self.cursor.expect("]")
+        if (len(grid), len(block)) != (3, 3) or not all(0 < threads < 1 << 31 for threads in block):
+            self.cursor.fail("three extents of the grid, and three numbers of threads of the block", token)
         self.cursor.expect("on")
         queue = self.declarations.queue()
         self.cursor.end_of_line()
-        return Launch(kernel, queue, grid, block, tuple(buffers), tuple(offsets), tuple(scalars))
+        return Launch(kernel, queue, grid, tuple(block), tuple(buffers), tuple(offsets), tuple(scalars))
 
     def copy(self, _: int) -> Stmt:
         target = self.expressions.known_buffer()

@@ -124,7 +124,9 @@ class _Verifier:
             case Invoke():
                 for buffer, offset in s.arguments:
                     self.declared(buffer)
-                    self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
+                    self.byte_count(offset, f"the offset of buffer {buffer.name!r}")
+                    if buffer.on_device is not None:
+                        self.fail(f"kernel {s.callee!r} expects memory of the host, found {_described(buffer)}")
             case Launch():
                 self.launch(s)
             case Copy():
@@ -184,25 +186,28 @@ class _Verifier:
         self.queue(s.queue)
         for buffer, offset in s.arguments:
             self.declared(buffer)
-            self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
+            self.byte_count(offset, f"the offset of buffer {buffer.name!r}")
             if buffer.on_device != s.queue.device:
-                found = f"buffer {buffer.name!r} of {_place(buffer)}"
-                self.fail(f"kernel {s.kernel!r} expects memory of {s.queue.device}, found {found}")
+                self.fail(f"kernel {s.kernel!r} expects memory of {s.queue.device}, found {_described(buffer)}")
         for e in (*s.grid, *s.scalars):
             self.expect_index(e, f"a scalar or an extent of the grid of kernel {s.kernel!r}")
-        self.expect(min(s.block) > 0, f"a block of kernel {s.kernel!r} expects threads, found {list(s.block)}")
 
     def copy(self, s: Copy) -> None:
         self.queue(s.queue)
         for buffer, offset in ((s.target, s.target_offset), (s.source, s.source_offset)):
             self.declared(buffer)
-            self.expect_index(offset, f"the offset of buffer {buffer.name!r}")
-            if buffer.on_device not in (s.queue.device, None):
-                found = f"buffer {buffer.name!r} of {_place(buffer)}"
-                self.fail(f"a copy on {s.queue} expects memory of that device and the host, found {found}")
-        self.expect_index(s.size, "the size of a copy")
-        if s.target in self.function.parameters:
-            self.writable(s.target)
+            self.byte_count(offset, f"the offset of buffer {buffer.name!r}")
+            if buffer.on_device not in (s.queue.device, None) or buffer.scope is not Scope.GLOBAL:
+                expected = f"a copy on {s.queue} expects memory of that device and the host, of scope global"
+                self.fail(f"{expected}; found {_described(buffer)}")
+        if s.target.on_device is s.source.on_device is None:
+            self.fail(f"a copy on {s.queue} expects memory of that device, found two buffers of the host")
+        self.byte_count(s.size, "the size of a copy")
+        self.writable(s.target)
+
+    def byte_count(self, e: Expr, what: str) -> None:
+        self.expect_index(e, what)
+        self.expect(not isinstance(e, ex.Const) or e.value >= 0, f"{what} expects bytes of 0 or more, found {e}")
 
     def writable(self, buffer: Buffer) -> None:
         if buffer.data is not None or (buffer in self.function.parameters and buffer not in self.function.outputs):
@@ -245,6 +250,8 @@ class _Verifier:
             if buffer.scope is Scope.REGISTER and not isinstance(e, ex.Const):
                 self.fail(f"register buffer {buffer.name!r} expects a constant shape, found extent {e}")
         self.element(buffer)
+        if buffer.on_device is not None and buffer.scope is not Scope.GLOBAL:
+            self.fail(f"memory of a device expects scope global, found {_described(buffer)}")
         self.buffers.add(buffer)
         self.statement(s.body)
         self.buffers.discard(buffer)
@@ -338,5 +345,7 @@ class _Verifier:
         self.expect(agree, f"'{symbol}' has operands of {e.a.dtype} and {e.b.dtype}")
 
 
-def _place(buffer: Buffer) -> str:
-    return "the host" if buffer.on_device is None else str(buffer.on_device)
+def _described(buffer: Buffer) -> str:
+    place = "the host" if buffer.on_device is None else str(buffer.on_device)
+    scope = "" if buffer.scope is Scope.GLOBAL else f" and scope {buffer.scope.value}"
+    return f"buffer {buffer.name!r} of {place}{scope}"

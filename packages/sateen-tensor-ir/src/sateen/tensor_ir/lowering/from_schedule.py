@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sateen.runtime.errors import ScheduleError
+from sateen.runtime.errors import LoweringError, ScheduleError
 from sateen.tensor_ir.arith import Analyzer
 from sateen.tensor_ir.ir.buffer import Buffer, Scope
 from sateen.tensor_ir.ir.stmt import Function
@@ -55,6 +55,12 @@ def lower(
     outputs = frozenset(buffer for t, buffer in parameters.items() if not t.op.is_given)
     overlapping = frozenset(parameters[t] for t in aliased)
     function = Function(name, tuple(parameters.values()), outputs, body, overlapping)
+    for b in parameters.values():
+        if b.on_device is not None:
+            raise LoweringError(
+                f"lower: expected argument {b.name!r} in memory of the host, or with no device, which means where the "
+                f"code runs; found {b.device}"
+            )
     verify(function, after="build_nests")
     for transform in passes:
         before, changed = function, transform(function.body, analyzer)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from sateen.runtime.device import Device, DeviceKind
+from sateen.runtime.device import Device
 from sateen.runtime.errors import LoweringError
 from sateen.tensor_ir.arith import StructuralKeys
 from sateen.tensor_ir.ir import expr as ex
@@ -34,6 +34,7 @@ from sateen.tensor_ir.ir.stmt import (
     sequence,
 )
 from sateen.tensor_ir.ir.types import INDEX
+from sateen.tensor_ir.ir.verifier import verify
 from sateen.tensor_ir.ir.visit import children, free_vars, substitute, walk
 from sateen.tensor_ir.lowering.insert_barriers import thread_extents
 
@@ -68,6 +69,7 @@ def split_host_device(function: Function, device: Device) -> DeviceProgram:
     outputs, aliased = (frozenset(renamed[b] for b in named) for named in (function.outputs, function.aliased))
     body = splitter.with_copies(body)
     host = Function(function.name, parameters, outputs, body, aliased, function.denormals)
+    verify(host, after="split_host_device")
     return DeviceProgram(host, tuple(splitter.kernels))
 
 
@@ -83,10 +85,16 @@ class _Splitter:
         """A parameter of the host's function."""
         if b.device is None:
             return self.memory[b]
-        if b.device.kind is not DeviceKind.CPU:
+        if b.on_device is not None:
+            remedy = "leave it out" if b.device == self.queue.device else "copy it before the call"
             raise LoweringError(
                 f"{self.function.name}: expected parameter {b.name!r} in memory of the host, or with no device, which "
-                f"is that of {self.queue.device}; found {b.device}"
+                f"means {self.queue.device}; found {b.device}: {remedy}"
+            )
+        if b in self.function.aliased:
+            raise LoweringError(
+                f"{self.function.name}: expected aliased parameters in memory of the device, where they stay one; "
+                f"found {b.name!r} in memory of the host, whose copies would be apart"
             )
         return b
 
@@ -120,6 +128,7 @@ class _Splitter:
                         f"{buffer.name!r} is computed outside of all kernels and expects scope global, found "
                         f"{buffer.scope.value}; call set_scope, or compute_at inside of a loop that is bound to blocks"
                     )
+                self._require_sizes(s, *buffer.shape, *(buffer.strides or ()))
                 self.memory[buffer] = replace(buffer, device=self.queue.device)
                 return replace(s, buffer=self.memory[buffer], body=self.host(s.body, around))
             case For(kind=LoopKind.THREAD):
@@ -131,9 +140,17 @@ class _Splitter:
             case If() if not all_read(s.condition):
                 otherwise = None if s.otherwise is None else self.host(s.otherwise, around)
                 return replace(s, then=self.host(s.then, around), otherwise=otherwise)
-        raise LoweringError(
-            f"{self.function.name}: expected serial loops and conditions on sizes around kernels, found work for the "
-            f"host:\n{str(s).splitlines()[0]}"
+        raise self._work_for_host(s)
+
+    def _require_sizes(self, s: Stmt, *extents: Expr) -> None:
+        """Raise LoweringError for extents that are read from memory, which is the device's."""
+        if all_read(*extents):
+            raise self._work_for_host(s)
+
+    def _work_for_host(self, s: Stmt) -> LoweringError:
+        return LoweringError(
+            f"{self.function.name}: expected serial loops, conditions and extents of sizes around kernels, found work "
+            f"for the host:\n{str(s).splitlines()[0]}"
         )
 
     def _launch(self, s: For, around: tuple[Var, ...]) -> Launch:
@@ -145,6 +162,7 @@ class _Splitter:
         buffers = tuple(b for b in self.memory if b in used)
         sizes = [e for b in used for e in (*b.shape, *(b.strides or ()))]
         grid = binding.grid()
+        self._require_sizes(s, *grid)
         free = free_vars(body).union(*map(free_vars, [*sizes, *grid])) - set(binding.axes.values())
         extents = (v for b in f.parameters for e in (*b.shape, *(b.strides or ())) for v in walk(e))
         scalars = tuple(v for v in dict.fromkeys((*extents, *around)) if isinstance(v, Var) and v in free)

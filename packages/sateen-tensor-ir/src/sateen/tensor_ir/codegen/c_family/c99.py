@@ -141,6 +141,11 @@ class C99Kernel(Statements):
 
     def allocate(self, s: Allocate) -> None:
         """Small private memory is an array on the stack; other memory comes from the host."""
+        if s.buffer.on_device is not None:
+            raise CodegenError(
+                f"{self.function_name}: C99 has no memory of devices, found {s.buffer.name!r} of {s.buffer.on_device}; "
+                "build for llvm"
+            )
         if s.scope is not Scope.GLOBAL and is_on_stack(s.buffer):
             self.private_array(s)
             return

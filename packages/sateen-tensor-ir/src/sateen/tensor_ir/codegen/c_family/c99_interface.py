@@ -8,6 +8,7 @@ from textwrap import wrap
 
 from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import DeviceKind
+from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.codegen.c_family.dialects import C99
 from sateen.tensor_ir.codegen.c_family.expressions import Expressions, TranslationUnit
 from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
@@ -223,6 +224,12 @@ class PublicFunction(Expressions):
     def definition(self) -> str:
         """The C text. Raises CodegenError for more arguments or dimensions than a status can distinguish."""
         check_limits(self.function)
+        for b in self.function.parameters:
+            if b.on_device is not None:
+                raise CodegenError(
+                    f"{self.function.name}: C99 has no memory of devices, found {b.name!r} of {b.on_device}; build for "
+                    "llvm"
+                )
         parameters = self.function.parameters
         self.line("if (host == NULL) host = sateen_default_host();")
         self.line("if (host->abi_version != sateen_abi_version()) return SATEEN_ABI_VERSION;")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import Any
 
+from sateen.runtime.errors import CodegenError
 from sateen.tensor_ir.arith import Linear
 from sateen.tensor_ir.codegen.llvm.environment import Environment
 from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal, scalar_type, storage_type
@@ -80,7 +81,7 @@ class Addresses:
         A loop's values from outside are frozen, so that LLVM's strength reduction takes them as given: its search over
         all ways to write the sums of a whole nest took most of a convolution's compile time.
         """
-        base = self.base_pointer(buffer)
+        base = self._elements(buffer)
         kind = storage_type(buffer.dtype)
         text = base.text
         key: tuple[Any, ...] = (text,)
@@ -115,6 +116,12 @@ class Addresses:
         steps = gcd(buffer.alignment, constant * size, *(c * size for _, c in terms))
         return steps & -steps
 
+    def _elements(self, buffer: Buffer) -> LlvmValue:
+        """The address of the first element. Raises CodegenError for memory of a device, which has none here."""
+        if buffer.on_device is not None:
+            raise CodegenError(f"an element of {buffer.name!r} is accessed, which is in memory of {buffer.on_device}")
+        return self.base_pointer(buffer)
+
     def base_pointer(self, buffer: Buffer) -> LlvmValue:
         """The address of the buffer's first element."""
         known = self.base.get(buffer)
@@ -143,7 +150,7 @@ class Addresses:
         offsets = self.writer.splat(
             self.value(self.environment.analyzer.expr(self.offset_form(access))), self.environment.width
         )
-        base = self.base_pointer(access.buffer)
+        base = self._elements(access.buffer)
         kind = storage_type(access.buffer.dtype)
         return self.writer.emit(
             f"getelementptr {kind}, ptr {base.text}, {offsets.typed}", "ptr", self.environment.width

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sateen.runtime.abi import ABI_VERSION, Status
 from sateen.runtime.device import Device, DeviceKind
 from sateen.runtime.errors import CodegenError
+from sateen.tensor_ir.codegen.llvm.devices import call_to_find
 from sateen.tensor_ir.codegen.signature import check_limits, symbols_of
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
@@ -32,15 +33,15 @@ class _Writer:
         self.lines.append(f"  %v{self.number} = {operation}")
         return f"%v{self.number}"
 
-    def field(self, base: str, offset: int, kind: str) -> str:
+    def field(self, base: str, offset: int, kind: str, alignment: str = "") -> str:
         place = self.emit(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return self.emit(f"load {kind}, ptr {place}")
+        return self.emit(f"load {kind}, ptr {place}{alignment}")
 
     def device(self, device: Device) -> str:
         """The identity of a device of the host, `DLDevice` as one integer."""
-        table = self.emit(f"call ptr @sateen.find_device(ptr %h, i32 {device.kind.value}, i32 {device.index})")
+        table = self.emit(call_to_find("%h", device))
         self.require(self.emit(f"icmp ne ptr {table}, null"), Status.NO_DEVICE)
-        return self.emit(f"load i64, ptr {table}")
+        return self.emit(f"load i64, ptr {table}, align 4")
 
     def require(self, condition: str, status: int) -> None:
         """Return `status` unless the i1 operand holds."""
@@ -151,7 +152,8 @@ def _check_type(w: _Writer, i: int, b: Buffer, device: str | None) -> str:
     w.require(w.emit(f"icmp ne ptr {tensor}, null"), Status.NULL_ARGUMENT.at(i))
     word = int(b.dtype.code) | b.dtype.bits << 8 | b.dtype.lanes << 16
     if device is not None:
-        w.require(w.emit(f"icmp eq i64 {w.field(tensor, w.layout.device, 'i64')}, {device}"), Status.DEVICE.at(i))
+        found = w.field(tensor, w.layout.device, "i64", ", align 4")
+        w.require(w.emit(f"icmp eq i64 {found}, {device}"), Status.DEVICE.at(i))
     kind = () if device is not None else ((w.layout.device, DeviceKind.CPU.value, Status.DEVICE),)
     for offset, expected, status in (
         *kind,
@@ -239,7 +241,7 @@ def _check_overlaps(w: _Writer, function: Function, places: Sequence[_Place]) ->
         tables.append(table)
     address, size, role, *owner = tables
     kinds = {"output": _OUTPUT, "shared": _SHARED, "status": Status.OVERLAP.value}
-    other_owner = _OTHER_OWNER.format(owner=owner[0]) if owner else "  %elsewhere = or i1 false, false"
+    other_owner = _OTHER_OWNER.format(owner=owner[0]) if owner else _ONE_OWNER
     w.lines.append(
         _OVERLAPS.format(address=address, size=size, role=role, count=count, other_owner=other_owner, **kinds)
     )
@@ -291,10 +293,8 @@ inner:
   %before = icmp ule i64 %i.end, %j.begin
   %after = icmp ule i64 %j.end, %i.begin
   %nothing = icmp eq i64 %i.size, 0
-{other_owner}
   %either = or i1 %before, %after
-  %there = or i1 %either, %elsewhere
-  %apart = or i1 %there, %nothing
+{other_owner}
   %fine = or i1 %apart, %j.left
   br i1 %fine, label %inner.end, label %overlapping, !prof !0
 overlapping:
@@ -318,8 +318,11 @@ _OTHER_OWNER = """\
   %i.owner = load i64, ptr %i.owner.place
   %j.owner.place = getelementptr i64, ptr {owner}, i64 %j
   %j.owner = load i64, ptr %j.owner.place
-  %elsewhere = icmp ne i64 %i.owner, %j.owner"""
+  %elsewhere = icmp ne i64 %i.owner, %j.owner
+  %there = or i1 %either, %elsewhere
+  %apart = or i1 %there, %nothing"""
 """Objects of memory are apart from each other."""
+_ONE_OWNER = "  %apart = or i1 %either, %nothing"
 
 
 _WORDS = {ex.Add: "add", ex.Sub: "sub", ex.Mul: "mul"}

@@ -15,7 +15,7 @@ from sateen.tensor_ir.codegen.llvm.values import LlvmValue, literal
 from sateen.tensor_ir.codegen.llvm.writer import FunctionWriter
 from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.buffer import Buffer
-from sateen.tensor_ir.ir.device_work import Copy, Launch, Wait
+from sateen.tensor_ir.ir.device_work import Copy, Launch, Queue, Wait
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import Allocate, Function
 from sateen.tensor_ir.ir.types import INDEX
@@ -50,6 +50,7 @@ class Devices:
         self.value = value
         self.tables: dict[Device, LlvmValue] = {}
         """The addresses of the devices' tables."""
+        self._ended_first: set[Queue] = set()
         self.offsets: dict[Buffer, LlvmValue] = {}
         """Where in the memory of a device a buffer begins, in bytes; its memory is its address."""
 
@@ -90,10 +91,19 @@ class Devices:
         """Queue a copy; stop where the device refuses it."""
         self.writer.module.declarations[_PLACE] = None
         pairs = ((s.target, s.target_offset), (s.source, s.source_offset))
+        if any(b.on_device is None for b, _ in pairs):
+            self._end_before_failing(s.queue)
         places = [self._record("%sateen.place", self._place(b, offset)) for b, offset in pairs]
         queue = literal(s.queue.number, "i32")
         table = self.tables[s.queue.device]
         self.frame.stop_on(self._call(table, COPY, "i32", queue, *places, self.value(s.size)))
+
+    def _end_before_failing(self, queue: Queue) -> None:
+        """Memory of the caller is in use until the work of a queue has ended."""
+        if queue not in self._ended_first:
+            self._ended_first.add(queue)
+            number = literal(queue.number, "i32")
+            self.frame.before_failing.append(lambda: self._call(self.tables[queue.device], SYNC, "i32", number))
 
     def wait(self, s: Wait) -> None:
         """Wait for a queue, or let another one wait for it."""
@@ -106,7 +116,7 @@ class Devices:
         start = self.value(ex.cast(INDEX, offset))
         if buffer.on_device is not None:
             start = self.writer.sum(self.offsets[buffer], start)
-            device = self.writer.emit(f"load i64, ptr {self.tables[buffer.on_device].text}", "i64")
+            device = self.writer.emit(f"load i64, ptr {self.tables[buffer.on_device].text}, align 4", "i64")
         else:
             device = literal(DeviceKind.CPU.value, "i64")
         return [((0,), self.addresses.base_pointer(buffer)), ((1,), start), ((2,), device)]
@@ -152,7 +162,12 @@ def find_device(writer: FunctionWriter, device: Device) -> LlvmValue:
     """The address of a device's table in that of the host, null where the host has no such device."""
     abi = writer.module.architecture.abi
     writer.module.routines[find_device_text(abi)] = None
-    return writer.emit(f"call ptr @sateen.find_device(ptr %host, i32 {device.kind.value}, i32 {device.index})", "ptr")
+    return writer.emit(call_to_find("%host", device), "ptr")
+
+
+def call_to_find(host: str, device: Device) -> str:
+    """LLVM text of a call for the address of a device's table, null if the host has no such device."""
+    return f"call ptr @sateen.find_device(ptr {host}, i32 {device.kind.value}, i32 {device.index})"
 
 
 def find_device_text(abi: AbiLayout) -> str:

@@ -28,6 +28,8 @@ class Frame:
         """The actions that give back each memory of symbolic size or of a device in use here, also if the function
         fails.
         """
+        self.before_failing: list[Callable[[], object]] = []
+        """What has to end before the function may fail, as its caller gets its memory back then."""
         self.can_fail = False
 
     def place(self, buffer: Buffer) -> LlvmValue:
@@ -70,8 +72,8 @@ class Frame:
 
     def fail(self, status: str) -> None:
         """End the function with a status; memory taken so far is given back."""
-        for give_back in self.taken:
-            give_back()
+        for end in (*self.before_failing, *self.taken):
+            end()
         self.writer.lines.append(f"  store i32 {status}, ptr %status")
         self.writer.branch("exit")
 
