@@ -45,7 +45,13 @@ def operands(function: MathFunction, dtype: str, count: int = 37) -> list[Array]
     found = []
     for position, kind in enumerate(kinds):
         if kind.is_float:
-            low = 0.2 if function.name in ("log", "pow", "sqrt") else 0.5 if function.name == "ldexp" else -2.0
+            low = (
+                0.2
+                if function.name in ("pow", "sqrt") or function.name.startswith("log")
+                else 0.5
+                if function.name == "ldexp"
+                else -2.0
+            )
             found.append(rng.uniform(low, 2.0, count).astype(kind.numpy))
         elif function.domain is not None and position == function.domain.operand:
             within = function.domain.range(kind)

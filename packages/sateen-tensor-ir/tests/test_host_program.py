@@ -87,9 +87,9 @@ def test_parameters_on_the_host_are_copied() -> None:
     program = build_functions([function(SUMS, A=cpu(), B=cpu())], "opencl").program
     lines = str(program.host).splitlines()
     assert lines[:3] == [
-        "function f[n](A: float32[4, n] on cpu(0), B: out float32[n] on cpu(0))",
-        "  allocate B_1: float32[n] on opencl(0)",
+        "function f[n](A: float32[4, n] align 4 on cpu(0), B: out float32[n] align 4 on cpu(0))",
         "  allocate A_1: float32[4, n] on opencl(0)",
+        "  allocate B_1: float32[n] on opencl(0)",
     ]
     copies = [line.strip() for line in lines if "copy" in line or "wait" in line]
     assert [re.sub(r", .* on", ", … on", copy) for copy in copies] == [
@@ -409,3 +409,10 @@ def test_the_host_of_a_device_is_a_module_of_its_own() -> None:
     compiled = build_functions([function(SUMS)], "opencl")
     assert isinstance(compiled.host, CompiledModule)
     assert [p.device for p in compiled.host.signatures[0].parameters] == [DeviceKind.OPENCL] * 2
+
+
+def test_the_header_tells_what_a_host_needs() -> None:
+    header = build_functions([function(SUMS, B=cpu())], "opencl").host.c_header()
+    assert "args[0]  in  A: float32[4, n], aligned to 64 bytes, memory of opencl\n" in header
+    assert "args[1]  out B: float32[n], aligned to 4 bytes\n" in header
+    assert "n is 2; host has devices of kind opencl." in header

@@ -1,13 +1,14 @@
 """Methods and their text."""
 
 import re
+from dataclasses import dataclass
 
 import pytest
 
 from sateen.runtime import ArgumentError
 from sateen.topi.computations.convolution import Direct, Winograd
 from sateen.topi.computations.products import Packed
-from sateen.topi.methods import parse_method
+from sateen.topi.methods import Method, parse_method
 
 METHODS = (Direct, Winograd)
 
@@ -52,3 +53,17 @@ def test_an_operator_without_methods_has_none():
 def test_numbers_below_1_are_refused():
     with pytest.raises(ArgumentError, match="direct: expected columns of 1 or more, found 0"):
         parse_method("direct(rows=1, columns=0, vectors=1)", METHODS)
+
+
+def test_a_field_with_a_default_may_be_absent() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Wide(Method):
+        vectors: int
+        terms: int = 4
+
+    assert parse_method("wide(vectors=2)", (Wide,)) == Wide(2)
+    assert parse_method("wide(vectors=2, terms=8)", (Wide,)) == Wide(2, 8)
+    with pytest.raises(
+        ArgumentError, match=r"expected a method of wide\(vectors=…, terms=…\); found 'wide\(terms=8\)'"
+    ):
+        parse_method("wide(terms=8)", (Wide,))

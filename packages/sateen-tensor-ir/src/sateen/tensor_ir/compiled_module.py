@@ -60,9 +60,10 @@ class CompiledModule:
         return self._made
 
     def _no_object_code(self) -> TargetError:
+        on_device = isinstance(self._made, SourceCode) and self._made.program is not None
         return TargetError(
             f"compiled for {self.target}, which gives {kind_of(self.target).gives}, not object code: see source and "
-            "export_source"
+            f"export_source{', and host, which launches its kernels' if on_device else ''}"
         )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sateen.runtime.device import DeviceKind
 from sateen.runtime.signature import Parameter, Signature
 
 
@@ -37,14 +38,21 @@ def _declaration(signature: Signature) -> list[str]:
     return [
         "/*",
         *arguments,
-        f" * n is {len(signature.parameters)}; host may be NULL. Returns 0, or a status for sateen_status_message.",
+        f" * n is {len(signature.parameters)}; {_host(signature)}. Returns 0, or a status for sateen_status_message.",
         " */",
         f"int32_t {signature.name}(const sateen_host *host, DLTensor *const *args, int32_t n);",
         "",
     ]
 
 
+def _host(signature: Signature) -> str:
+    """The requirement on the host's table."""
+    kinds = dict.fromkeys(p.device for p in signature.parameters if p.device is not DeviceKind.CPU)
+    return f"host has devices of kind {' and '.join(map(str, kinds))}" if kinds else "host may be NULL"
+
+
 def _argument(p: Parameter) -> str:
     strides = "" if p.strides is None else f", strides [{', '.join(map(str, p.strides))}]"
     role = "out" if p.is_output else "in "
-    return f"{role} {p.name}: {p.type}{strides}, aligned to {p.alignment} bytes"
+    device = "" if p.device is DeviceKind.CPU else f", memory of {p.device}"
+    return f"{role} {p.name}: {p.type}{strides}, aligned to {p.alignment} bytes{device}"

@@ -91,8 +91,12 @@ class Buffer:
 
     def span_bytes(self) -> Expr:
         """The bytes from the first element to the end of the last one; 0 without elements."""
-        last: Expr = const(1)
         some: Expr = const(1)
+        if self.strides is None:
+            for extent in self.shape:
+                some = some * extent
+            return some * self.dtype.bytes
+        last: Expr = const(1)
         for extent, stride in zip(self.shape, self.stride_exprs(), strict=True):
             last, some = last + (extent - 1) * stride, some * minimum(extent, 1)
         return last * some * self.dtype.bytes

@@ -79,6 +79,8 @@ class _Splitter:
         self.queue = Queue(device)
         self.memory = {b: replace(b, device=device) for b in function.parameters}
         """The device's memory for each buffer of the function."""
+        self.on_host = {b: replace(b, alignment=b.dtype.bytes) for b in function.parameters}
+        """The host's own memory, which is only copied, so that any alignment does."""
         self.kernels: list[Kernel] = []
 
     def parameter(self, b: Buffer) -> Buffer:
@@ -96,7 +98,7 @@ class _Splitter:
                 f"{self.function.name}: expected aliased parameters in memory of the device, where they stay one; "
                 f"found {b.name!r} in memory of the host, whose copies would be apart"
             )
-        return b
+        return self.on_host[b]
 
     def with_copies(self, body: Stmt) -> Stmt:
         """The host's work, with copies of parameters that are the host's."""
@@ -104,10 +106,14 @@ class _Splitter:
         if not copied:
             return body
         zero = ex.const(0)
-        there = [Copy(self.queue, self.memory[b], zero, b, zero, b.span_bytes()) for b in copied]
-        back = [Copy(self.queue, b, zero, self.memory[b], zero, b.span_bytes()) for b in copied if b in f.outputs]
+        there = [Copy(self.queue, self.memory[b], zero, self.on_host[b], zero, b.span_bytes()) for b in copied]
+        back = [
+            Copy(self.queue, self.on_host[b], zero, self.memory[b], zero, b.span_bytes())
+            for b in copied
+            if b in f.outputs
+        ]
         body = sequence(*there, body, *back, Wait(self.queue))
-        for b in copied:
+        for b in reversed(copied):
             body = Allocate(self.memory[b], body)
         return body
 
