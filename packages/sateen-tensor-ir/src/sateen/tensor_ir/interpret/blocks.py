@@ -92,11 +92,11 @@ class Window(SharedMemory):
         return places
 
 
-Place = tuple[Window, int]
+MemoryPlace = tuple[Window, int]
 """A memory, and a byte offset in it."""
 
 
-def copy(target: Place, source: Place, size: int) -> None:
+def copy(target: MemoryPlace, source: MemoryPlace, size: int) -> None:
     """Copy bytes; unwritten ones stay unwritten. Raises Trap for a place outside of its memory."""
     (to, to_start), (start_of, start) = target, source
     for memory, first in (target, source):
@@ -109,7 +109,7 @@ def copy(target: Place, source: Place, size: int) -> None:
 
 
 def arguments(
-    kernel: Function, places: Sequence[Place], symbols: Mapping[Var, int] | None = None
+    kernel: Function, places: Sequence[MemoryPlace], symbols: Mapping[Var, int] | None = None
 ) -> dict[Buffer, Window]:
     """The parameters of a kernel, from the memory and byte offset of each.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sateen.runtime.errors import ArgumentError, ExecutionError
-from sateen.tensor_ir.interpret.blocks import Place, Window, arguments
+from sateen.tensor_ir.interpret.blocks import MemoryPlace, Window, arguments
 from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory
 from sateen.tensor_ir.interpret.python_text import Program
 from sateen.tensor_ir.interpret.python_writer import passed_on, write_program
@@ -80,14 +80,19 @@ class _Run:
         program = write_program(function, memories, symbols, self.clock, self.functions, self.simt, self)
         _execute(program, function.name)
 
-    def invoke(self, name: str, places: Sequence[Place]) -> None:
+    def invoke(self, name: str, places: Sequence[MemoryPlace]) -> None:
         kernel = self.kernels.get(name)
         if not isinstance(kernel, Function):
             raise Trap(f"kernel {name!r} is not among those that are given")
         self.execute(kernel, arguments(kernel, places), {})
 
     def launch(
-        self, name: str, grid: Sequence[int], block: Sequence[int], places: Sequence[Place], scalars: Sequence[int]
+        self,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        places: Sequence[MemoryPlace],
+        scalars: Sequence[int],
     ) -> None:
         kernel = self.kernels.get(name)
         if not isinstance(kernel, Kernel):

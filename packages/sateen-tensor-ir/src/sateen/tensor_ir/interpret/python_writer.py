@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from sateen.runtime.errors import ExecutionError
 from sateen.tensor_ir.interpret import scalars
-from sateen.tensor_ir.interpret.blocks import Place, Window, copy
+from sateen.tensor_ir.interpret.blocks import MemoryPlace, Window, copy
 from sateen.tensor_ir.interpret.current_worker import CurrentWorker
 from sateen.tensor_ir.interpret.instructions import Execution
 from sateen.tensor_ir.interpret.memory import Clock, SharedMemory, TrappingMemory, interleave
@@ -54,10 +54,15 @@ MAX_LOOPS = 15
 class Callees(Protocol):
     """Executes kernels that a function names, at places in its memory."""
 
-    def invoke(self, name: str, places: Sequence[Place]) -> None: ...
+    def invoke(self, name: str, places: Sequence[MemoryPlace]) -> None: ...
 
     def launch(
-        self, name: str, grid: Sequence[int], block: Sequence[int], places: Sequence[Place], scalars: Sequence[int]
+        self,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        places: Sequence[MemoryPlace],
+        scalars: Sequence[int],
     ) -> None: ...
 
 
@@ -186,7 +191,7 @@ class _Writer:
                 raise unknown(s, "the interpreter")
 
     def place(self, buffer: Buffer, offset: Expr) -> str:
-        """A `blocks.Place`."""
+        """A `blocks.MemoryPlace`."""
         return f"({self.text.name(buffer)}, {self.expressions.expr(offset)})"
 
     def places(self, arguments: Iterable[tuple[Buffer, Expr]]) -> str:

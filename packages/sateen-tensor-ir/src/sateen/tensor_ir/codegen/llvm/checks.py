@@ -134,7 +134,7 @@ _Extent = tuple[int, int, Expr, str]
 """The extent that an argument must have in a dimension, and the operand with its actual extent."""
 
 
-class _Place(NamedTuple):
+class _ArgumentMemory(NamedTuple):
     """Operands: what the kernel is given, where an argument's elements begin, as an integer, and their bytes.
 
     Where memory of a device is an object, `owner` is which one, and they begin at an offset in it.
@@ -180,7 +180,7 @@ def _bind_symbols(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var,
     return others
 
 
-def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> _Place:
+def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> _ArgumentMemory:
     """Check the memory of an argument: it is aligned, and not null unless the argument has no elements."""
     data = w.field(tensor, w.layout.data, "ptr")
     offset = w.field(tensor, w.layout.byte_offset, "i64")
@@ -193,9 +193,9 @@ def _check_data(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, s
     given, nothing = w.emit(f"icmp ne ptr {data}, null"), w.emit(f"icmp eq i64 {size}, 0")
     w.require(w.emit(f"or i1 {given}, {nothing}"), Status.NULL_ARGUMENT.at(i))
     if b.on_device is None:
-        return _Place((f"ptr {pointer}",), address, size)
+        return _ArgumentMemory((f"ptr {pointer}",), address, size)
     owner = w.emit(f"ptrtoint ptr {data} to i64") if is_object else "0"
-    return _Place((f"ptr {data}", f"i64 {offset}"), address, size, owner)
+    return _ArgumentMemory((f"ptr {data}", f"i64 {offset}"), address, size, owner)
 
 
 def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var, str]) -> None:
@@ -222,7 +222,7 @@ def _check_strides(w: _Writer, i: int, b: Buffer, tensor: str, symbols: dict[Var
         w.lines.append(f"compact{own}:")
 
 
-def _check_overlaps(w: _Writer, function: Function, places: Sequence[_Place]) -> None:
+def _check_overlaps(w: _Writer, function: Function, places: Sequence[_ArgumentMemory]) -> None:
     """An output shares memory with no other argument, unless it is declared to: a loop over pairs, of which there may
     be thousands."""
     if not function.outputs:
