@@ -11,6 +11,7 @@ from sateen.runtime import (
     ArgumentError,
     ArtifactError,
     ExecutionError,
+    Hosting,
     HostPool,
     Metadata,
     Module,
@@ -161,7 +162,7 @@ def test_the_shared_pool_stays_when_its_library_is_dropped(library: bytes) -> No
 
 
 def test_code_without_a_pool_falls_back_on_its_own(module: Module) -> None:
-    alone = Module([module["host"].signature], module._addresses, owner=module, pool=HostPool())
+    alone = Module([module["host"].signature], module._addresses, owner=module, hosting=Hosting(HostPool()))
     found = empty(2, "int64")
     alone(found)
     assert found.numpy().tolist() == [-1, -1]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sateen import runtime
-from sateen.runtime import abi
-from sateen.runtime.abi import DLDataType, DLTensor, SateenDevice, SateenLaunch, SateenPlace, Status
-from sateen.runtime.device import DeviceKind
+from sateen.runtime import DeviceFunctions, DevicePlace, KernelLaunch
+from sateen.runtime.abi import DLDataType, DLTensor, Failure, Status
+from sateen.runtime.device import DeviceKind, opencl
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import CompiledModule, build_functions
 from sateen.tensor_ir.ir.stmt import Function
@@ -23,7 +23,7 @@ Launch = Callable[..., CompiledModule]
 
 
 class OpenCL:
-    """A device whose table compiled host code calls to allocate, copy and launch.
+    """A device whose functions compiled host code calls to allocate, copy and launch.
 
     Called with a function of loop IR and arrays, it runs the function and returns what it compiled. `log` has what the
     host's code asked for, in order.
@@ -38,15 +38,9 @@ class OpenCL:
         self.log: list[str] = []
         self.fail_at = ""
         """The request that fails."""
-        self._functions = {
-            "alloc": abi.DeviceAlloc(self._alloc), "free": abi.DeviceFree(self._free),
-            "copy": abi.DeviceCopy(self._copy), "launch": abi.DeviceLaunch(self._launch),
-            "wait": abi.DeviceWait(self._wait), "sync": abi.DeviceSync(self._sync),
-        }  # fmt: skip
-        self.table = SateenDevice()
-        self.table.id.device_type = DeviceKind.OPENCL
-        for name, function in self._functions.items():
-            setattr(self.table, name, ctypes.cast(function, ctypes.c_void_p))
+        self.device = DeviceFunctions(
+            opencl(), self._alloc, self._free, self._copy, self._launch, self._wait, self._sync
+        )
 
     def __call__(self, function: Function, *arrays: Array) -> CompiledModule:
         """Run the function on copies of the arrays in the device's memory."""
@@ -65,23 +59,23 @@ class OpenCL:
             data = copy.data
             on_device = b.device is not None and b.device.kind is DeviceKind.OPENCL
             if on_device:
-                data = self._alloc(None, max(array.nbytes, 1))
+                data = self._alloc(max(array.nbytes, 1))
                 self._write(data, array)
                 there.append((data, array))
             else:
                 here.append((copy, array))
             tensors.append(_tensor(data, array, DeviceKind.OPENCL if on_device else DeviceKind.CPU))
-        (loaded,) = compiled.host.module.with_devices([self.table]).functions.values()
-        status = loaded._call(loaded._host_address, _pointers(tensors), len(tensors))
+        (loaded,) = compiled.host.module.with_devices([self.device]).functions.values()
+        status = loaded.call_pointers(*map(ctypes.addressof, tensors))
         for data, array in there:
             self._read(data, array)
-            self._free(None, data)
+            self._free(data)
         for copy, array in here:
             array[...] = copy.numpy()
         if status:
-            raise RuntimeError(Status(abi.Failure.of(status).code).name)
+            raise RuntimeError(Status(Failure.of(status).code).name)
 
-    # The functions of the table.
+    # The functions of the device.
 
     def _queue(self, number: int) -> Any:
         if number not in self.queues:
@@ -98,7 +92,7 @@ class OpenCL:
             self.cl.enqueue_copy(self._queue(0), found, self.memory[data])
             array[...] = found
 
-    def _alloc(self, _: Any, size: int) -> int:
+    def _alloc(self, size: int) -> int:
         self.log.append(f"alloc {size}")
         if self.fail_at == "alloc":
             return 0
@@ -106,17 +100,17 @@ class OpenCL:
         self.memory[memory.int_ptr] = memory
         return int(memory.int_ptr)
 
-    def _free(self, _: Any, memory: int) -> None:
+    def _free(self, memory: int) -> None:
         self.log.append("free")
         self._queue(0).finish()
         del self.memory[memory]
 
-    def _copy(self, _: Any, queue: int, to: Any, start: Any, size: int) -> int:
+    def _copy(self, queue: int, to: DevicePlace, start: DevicePlace, size: int) -> int:
         self.log.append(f"copy {size}")
         if self.fail_at == "copy":
             return Status.QUEUE
-        places: list[SateenPlace] = [to.contents, start.contents]
-        host = [p.device.device_type == DeviceKind.CPU for p in places]
+        places = (to, start)
+        host = [p.device.kind is DeviceKind.CPU for p in places]
         target, source = (
             self._host_bytes(p, size) if h else self.memory[p.memory] for p, h in zip(places, host, strict=True)
         )
@@ -128,36 +122,30 @@ class OpenCL:
         return 0
 
     @staticmethod
-    def _host_bytes(place: SateenPlace, size: int) -> Array:
+    def _host_bytes(place: DevicePlace, size: int) -> Array:
         memory = (ctypes.c_uint8 * size).from_address(place.memory + place.offset)
         return np.frombuffer(memory, np.uint8)
 
-    def _launch(self, _: Any, given: Any) -> int:
-        launch: SateenLaunch = given.contents
-        name = launch.kernel.decode()
-        blocks, threads = list(launch.grid), tuple(launch.block)
-        self.log.append(f"launch {name} {blocks} {list(threads)}")
+    def _launch(self, launch: KernelLaunch) -> int:
+        self.log.append(f"launch {launch.kernel} {list(launch.grid)} {list(launch.block)}")
         if self.fail_at == "launch":
             return Status.LAUNCH
-        places = [launch.places[i] for i in range(launch.place_count)]
-        assert all(p.offset == 0 and p.device.device_type == DeviceKind.OPENCL for p in places)
-        scalars = [np.int64(launch.scalars[i]) for i in range(launch.scalar_count)]
-        if 0 not in blocks:
-            sizes = [n * m for n, m in zip(blocks, threads, strict=True)]
-            kernel = self.cl.Kernel(self.kernels, name)
-            kernel(self._queue(launch.queue), sizes, threads, *(self.memory[p.memory] for p in places), *scalars)
+        assert all(p.offset == 0 and p.device == opencl() for p in launch.places)
+        if 0 not in launch.grid:
+            sizes = [n * m for n, m in zip(launch.grid, launch.block, strict=True)]
+            arguments = (*(self.memory[p.memory] for p in launch.places), *map(np.int64, launch.scalars))
+            kernel = self.cl.Kernel(self.kernels, launch.kernel)
+            kernel(self._queue(launch.queue), sizes, launch.block, *arguments)
         return 0
 
-    def _wait(self, _: Any, queue: int, other: int) -> int:
+    def _wait(self, queue: int, other: int) -> None:
         self.log.append(f"wait {queue} for {other}")
         marker = self.cl.enqueue_marker(self._queue(other))
         self.cl.enqueue_barrier(self._queue(queue), wait_for=[marker])
-        return 0
 
-    def _sync(self, _: Any, queue: int) -> int:
+    def _sync(self, queue: int) -> None:
         self.log.append(f"sync {queue}")
         self._queue(queue).finish()
-        return 0
 
 
 def _tensor(data: int, array: Array, device: DeviceKind) -> DLTensor:
@@ -165,10 +153,6 @@ def _tensor(data: int, array: Array, device: DeviceKind) -> DLTensor:
     dtype = DType.of(array.dtype)
     assert array.flags.c_contiguous
     return DLTensor(data, (device, 0), array.ndim, DLDataType(dtype.code, dtype.bits, dtype.lanes), shape)
-
-
-def _pointers(tensors: list[DLTensor]) -> Any:
-    return (ctypes.POINTER(DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from sateen import runtime
-from sateen.runtime import abi
-from sateen.runtime.abi import DLDataType, DLTensor, SateenDevice, Status
+from sateen.runtime import DeviceFunctions
+from sateen.runtime.abi import DLDataType, DLTensor, Status
 from sateen.runtime.device import Device, DeviceKind, cpu, cuda, opencl
 from sateen.runtime.errors import CodegenError, ExecutionError, LoweringError, TargetError
 from sateen.tensor_ir import CompiledModule, build, build_functions, te
@@ -164,18 +164,17 @@ def test_queues_wait_for_each_other(launch: Any) -> None:
     np.testing.assert_array_equal(b, expected)
     launch.log.clear()
     x, y = runtime.array(a), runtime.empty(4)
-    assert status_of(f, [launch.table], *(tensor(t.data, (4,), DeviceKind.CPU) for t in (x, y))) == 0
+    assert status_of(f, [launch.device], *(tensor(t.data, (4,), DeviceKind.CPU) for t in (x, y))) == 0
     assert ", ".join(launch.log) == (
         "alloc 16, alloc 16, copy 16, wait 0 for 1, copy 8, copy 8, sync 0, copy 16, sync 1, free, free"
     )
     np.testing.assert_array_equal(y.numpy(), expected)
 
 
-def status_of(f: Function, devices: list[SateenDevice], *tensors: DLTensor) -> int:
+def status_of(f: Function, devices: list[DeviceFunctions], *tensors: DLTensor) -> int:
     """What a function of the host returns."""
     (loaded,) = build_functions([f]).module.with_devices(devices).functions.values()
-    pointers = (ctypes.POINTER(DLTensor) * len(tensors))(*map(ctypes.pointer, tensors))
-    return loaded._call(loaded._host_address, pointers, len(tensors))
+    return loaded.call_pointers(*map(ctypes.addressof, tensors))
 
 
 def tensor(data: int, shape: tuple[int, ...], device: DeviceKind, index: int = 0, offset: int = 0) -> DLTensor:
@@ -189,13 +188,13 @@ function f(A: float32[4] on {0}, B: out float32[4] on {0})
 """
 
 
-def idle_device(kind: DeviceKind, index: int = 0) -> SateenDevice:
+def idle_device(kind: DeviceKind, index: int = 0) -> DeviceFunctions:
     """A device that does nothing, and says so."""
-    table = SateenDevice()
-    table.id.device_type, table.id.device_id = kind, index
-    table.keep = abi.DeviceSync(lambda device, queue: 0)
-    table.sync = ctypes.cast(table.keep, ctypes.c_void_p)
-    return table
+
+    def refused(*_: object) -> int:
+        raise AssertionError("expected nothing but waits")
+
+    return DeviceFunctions(Device(kind, index), refused, refused, refused, refused, refused, lambda queue: 0)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +220,7 @@ def test_a_device_is_found_by_kind_and_number() -> None:
     kinds = [(DeviceKind.OPENCL, 0), (DeviceKind.CUDA, 3), (DeviceKind.CUDA, 5)]
     tables = [idle_device(kind, index) for kind, index in kinds]
 
-    def status(devices: list[SateenDevice], index: int) -> int:
+    def status(devices: list[DeviceFunctions], index: int) -> int:
         return status_of(f, devices, *(tensor(4096 * i, (4,), DeviceKind.CUDA, index) for i in (1, 2)))
 
     assert status(tables, 5) == 0

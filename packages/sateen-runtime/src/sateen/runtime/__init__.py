@@ -3,6 +3,7 @@
 from sateen.runtime.artifact import ARTIFACT_MAGIC, Artifact
 from sateen.runtime.artifact_reader import read_artifact
 from sateen.runtime.device import Device, DeviceKind, cpu, cuda, metal, opencl, rocm, vulkan
+from sateen.runtime.device_functions import DeviceFunctions, DevicePlace, KernelLaunch
 from sateen.runtime.dtype import DType, TypeCode
 from sateen.runtime.errors import (
     ArgumentError,
@@ -23,7 +24,7 @@ from sateen.runtime.errors import (
     SessionTimeoutError,
     TargetError,
 )
-from sateen.runtime.host import PROCESS_POOL, HostPool
+from sateen.runtime.host import PROCESS_POOL, Hosting, HostPool
 from sateen.runtime.local_session import LocalSession
 from sateen.runtime.model import Model, load
 from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
@@ -49,12 +50,16 @@ __all__ = [
     "CompiledFunction",
     "DType",
     "Device",
+    "DeviceFunctions",
     "DeviceKind",
+    "DevicePlace",
     "ExecutionError",
     "ExpressionError",
     "FrontendError",
     "HostPool",
+    "Hosting",
     "InferenceError",
+    "KernelLaunch",
     "LinkError",
     "LocalSession",
     "LoweringError",

@@ -9,6 +9,7 @@ from typing import NamedTuple
 ABI_VERSION = 2
 OLDEST_ABI_VERSION = 1
 """Libraries from this version on run: in version 1 a status had 8 bits for the argument, and a host had no devices."""
+FIRST_ABI_WITH_DEVICES = 2
 
 MOST_ARGUMENTS = 1 << 16
 """How many arguments a function takes at most: as many as a status can tell apart."""
@@ -85,7 +86,8 @@ class SateenLaunch(ctypes.Structure):
 class SateenDevice(ctypes.Structure):
     """`sateen_device`: what compiled code asks of a device that its host has.
 
-    The functions are the prototypes `DeviceAlloc` to `DeviceSync` of this module.
+    The functions are the prototypes `DeviceAlloc` to `DeviceSync` of this module; `DeviceFunctions` makes one of
+    functions in Python.
     """
 
     _fields_ = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.runtime.abi import ABI_VERSION, Failure, Status
+from sateen.runtime.device_functions import DeviceFailure
 from sateen.runtime.display import counted
 from sateen.runtime.errors import ArgumentError, ArtifactError, ExecutionError, OutOfMemoryError, SateenError
 from sateen.runtime.ndarray import NDArray
@@ -32,6 +33,31 @@ def failure_of(signature: Signature, arguments: Sequence[NDArray], failure: Fail
         return ArgumentError(f"{_place(signature, failure.argument)}: {words}")
     found = f"status {failure.code} of argument {failure.argument}"
     return ExecutionError(f"{signature.name}: failed with {found}, which this sateen-runtime does not know")
+
+
+def failure_of_device(name: str, failure: DeviceFailure) -> ExecutionError:
+    """The error of a function of that name which a device failed; an exception of the device is its cause.
+
+    A device knows no arguments of the function, so its status says nothing of one, whatever its bits are.
+    """
+    device = failure.device
+    error: ExecutionError
+    match failure.status:
+        case Status.OUT_OF_MEMORY:
+            error = OutOfMemoryError(f"{name}: {device} has no memory left")
+        case Status.LAUNCH:
+            error = ExecutionError(f"{name}: {device} refused a kernel")
+        case Status.QUEUE:
+            error = ExecutionError(f"{name}: {device} failed at {failure.function}, or at work that it had queued")
+        case Status.OK:
+            error = ExecutionError(f"{name}: {device} failed at {failure.function}")
+        case unknown:
+            error = ExecutionError(
+                f"{name}: {device} failed at {failure.function} with status {unknown}, which this sateen-runtime does "
+                "not know of a device"
+            )
+    error.__cause__ = failure.error
+    return error
 
 
 def wrong_count(signature: Signature, found: int) -> ArgumentError:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sateen.runtime.abi import ABI_VERSION, OLDEST_ABI_VERSION, Failure, PublicFunction, SateenDevice
-from sateen.runtime.diagnosis import failure_of, wrong_argument, wrong_count
+from sateen.runtime.abi import ABI_VERSION, OLDEST_ABI_VERSION, Failure, PublicFunction
+from sateen.runtime.device_functions import DeviceFailure, DeviceFunctions
+from sateen.runtime.diagnosis import failure_of, failure_of_device, wrong_argument, wrong_count
 from sateen.runtime.display import did_you_mean, named
-from sateen.runtime.errors import ArgumentError, ArtifactError, SateenError, TargetError
+from sateen.runtime.errors import ArgumentError, ArtifactError, TargetError
 from sateen.runtime.files import read_regular
-from sateen.runtime.host import PROCESS_POOL, HostPool
+from sateen.runtime.host import HOSTED_BY_PROCESS, PROCESS_POOL, Hosting, HostPool
 from sateen.runtime.library import Library
 from sateen.runtime.ndarray import NDArray, SupportsDLPack
 from sateen.runtime.signature import Metadata, Signature
@@ -38,26 +40,19 @@ class CompiledFunction:
     the compiled code against `signature`, and an ArgumentError says what was expected and what was found.
     """
 
-    __slots__ = ("_abi_version", "_call", "_host", "_host_address", "_owner", "_pointers", "signature")
+    __slots__ = ("_call", "_devices", "_host", "_host_address", "_owner", "_pointers", "hosting", "signature")
 
     def __init__(
-        self,
-        signature: Signature,
-        address: int,
-        *,
-        owner: object,
-        threads: int = 0,
-        pool: HostPool = PROCESS_POOL,
-        devices: Sequence[SateenDevice] = (),
-        abi_version: int = ABI_VERSION,
+        self, signature: Signature, address: int, *, owner: object, hosting: Hosting = HOSTED_BY_PROCESS
     ) -> None:
-        """The function at `address`, whose code lives as long as `owner`, compiled for an ABI of this version."""
+        """The function at `address`, whose code lives as long as `owner`."""
         self.signature = signature
+        self.hosting = hosting
         self._owner = owner
         self._call = PublicFunction(address)
-        self._abi_version = abi_version
-        self._host = pool.host(threads, devices, abi_version)
+        self._host = hosting.host()
         self._host_address = None if self._host is None else self._host.address
+        self._devices = hosting.devices
         self._pointers = ctypes.c_void_p * len(signature.parameters)
 
     def __call__(self, *arguments: Argument) -> None:
@@ -65,23 +60,50 @@ class CompiledFunction:
         arrays = arrays_of(self.signature, arguments)
         pointers = self._pointers(*[array.handle for array in arrays])
         status = self._call(self._host_address, pointers, len(arrays))
-        if status:
-            raise self._failure(arrays, status)
+        if status or self._devices:
+            self._check(arrays, status)
 
     def bind(self, *arguments: Argument) -> Callable[[], None]:
         """The call with these arguments as a function without arguments, prepared once, to measure or repeat it."""
         arrays = arrays_of(self.signature, arguments)
         pointers = self._pointers(*[array.handle for array in arrays])
-        call, host, count = self._call, self._host_address, len(arrays)
+        call, host, count, devices = self._call, self._host_address, len(arrays), self._devices
 
         def run() -> None:
-            if status := call(host, pointers, count):
-                raise self._failure(arrays, status)
+            if (status := call(host, pointers, count)) or devices:
+                self._check(arrays, status)
 
         return run
 
-    def _failure(self, arrays: Sequence[NDArray], status: int) -> SateenError:
-        return failure_of(self.signature, arrays, Failure.of(status, self._abi_version))
+    def call_pointers(self, *tensors: int) -> int:
+        """Runs the function on DLTensors at these addresses, as C would, and returns its status, which
+        `abi.Failure.of` takes apart. The caller keeps the tensors alive.
+
+        It is for memory that an NDArray can't stand for, such as an object of OpenCL with a `byte_offset`. Raises
+        ExecutionError if a function of a device raised an exception.
+        """
+        pointers = (ctypes.c_void_p * len(tensors))(*tensors)
+        status: int = self._call(self._host_address, pointers, len(tensors))
+        if (failure := self._failure_of_device(status)) and failure.error is not None:
+            raise failure_of_device(self.signature.name, failure)
+        return status
+
+    def _check(self, arrays: Sequence[NDArray], status: int) -> None:
+        """Raises the error of a call that failed, also where only a device knows it, since `free` has no status."""
+        if failure := self._failure_of_device(status):
+            raise failure_of_device(self.signature.name, failure)
+        if status:
+            raise failure_of(self.signature, arrays, Failure.of(status, self.hosting.abi_version))
+
+    def _failure_of_device(self, status: int) -> DeviceFailure | None:
+        """Of the failures of devices in the call that has ended on this thread, the one with the status of the call: a
+        second device may have failed while the call gave memory back. An interrupt is raised as it is.
+        """
+        failures = [failure for device in self._devices if (failure := device.take_failure())]
+        for failure in failures:
+            if failure.error is not None and not isinstance(failure.error, Exception):
+                raise failure.error
+        return next((failure for failure in failures if failure.status == status), failures[0] if failures else None)
 
     def __repr__(self) -> str:
         return f"CompiledFunction({self.signature.summary})"
@@ -98,36 +120,21 @@ class Module:
         *,
         owner: object,
         default_host: int | None = None,
-        threads: int = 0,
-        pool: HostPool = PROCESS_POOL,
-        devices: Sequence[SateenDevice] = (),
-        abi_version: int = ABI_VERSION,
+        hosting: Hosting = HOSTED_BY_PROCESS,
     ) -> None:
-        """Functions at addresses in memory, alive as long as `owner`, compiled for an ABI of this version.
+        """Functions at addresses in memory, alive as long as `owner`.
 
-        `default_host` is the address of `sateen_default_host` there, None if the code has no pool. The
-        functions run on the shared threads of `pool`, at most `threads` at once, 0 for all, and launch their kernels
-        on `devices`.
+        `default_host` is the address of `sateen_default_host` there, None if the code has no pool; `hosting` takes its
+        table if it has none yet.
         """
         if default_host is not None:
-            pool.offer(default_host, owner)
+            hosting.pool.offer(default_host, owner)
         self._owner = owner
         self._addresses = dict(addresses)
-        self._pool = pool
-        self._devices = tuple(devices)
-        self._abi_version = abi_version
-        self.threads = threads
+        self.hosting = hosting
         self.functions: Mapping[str, CompiledFunction] = MappingProxyType(
             {
-                signature.name: CompiledFunction(
-                    signature,
-                    addresses[signature.name],
-                    owner=owner,
-                    threads=threads,
-                    pool=pool,
-                    devices=devices,
-                    abi_version=abi_version,
-                )
+                signature.name: CompiledFunction(signature, addresses[signature.name], owner=owner, hosting=hosting)
                 for signature in signatures
             }
         )
@@ -145,22 +152,18 @@ class Module:
 
     def with_threads(self, threads: int) -> Module:
         """The same code, run by at most `threads` threads at once, 0 for all."""
-        return self._with(threads, self._devices)
+        return self._hosted(replace(self.hosting, threads=threads))
 
-    def with_devices(self, devices: Sequence[SateenDevice]) -> Module:
-        """The same code, which launches its kernels on these devices (docs/design/abi.md)."""
-        return self._with(self.threads, devices)
+    def with_devices(self, devices: Sequence[DeviceFunctions]) -> Module:
+        """The same code, which launches its kernels on these devices: code for opencl(1) on the second one of OpenCL.
 
-    def _with(self, threads: int, devices: Sequence[SateenDevice]) -> Module:
-        return Module(
-            [function.signature for function in self.functions.values()],
-            self._addresses,
-            owner=self._owner,
-            threads=threads,
-            pool=self._pool,
-            devices=devices,
-            abi_version=self._abi_version,
-        )
+        Raises ArgumentError if the code can't have devices (docs/design/abi.md).
+        """
+        return self._hosted(replace(self.hosting, devices=tuple(devices)))
+
+    def _hosted(self, hosting: Hosting) -> Module:
+        signatures = [function.signature for function in self.functions.values()]
+        return Module(signatures, self._addresses, owner=self._owner, hosting=hosting)
 
     def __repr__(self) -> str:
         return f"Module({named([function.signature.summary for function in self.functions.values()])})"
@@ -217,9 +220,7 @@ def load_module(source: bytes | str | os.PathLike[str], *, threads: int = 0, poo
         found,
         owner=library,
         default_host=library.address("sateen_default_host"),
-        threads=threads,
-        pool=pool,
-        abi_version=version,
+        hosting=Hosting(pool, threads, abi_version=version),
     )
 
 
