@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Graph, Node, TensorType, Value
+from sateen.graph_ir.ir import HOST, Graph, Node, TensorType, Value
 from sateen.graph_ir.memory import Location, MemoryPlan
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir import (
@@ -113,13 +113,14 @@ class _Writer:
             inputs = [place(v) for v in node.inputs if v is not None]
             outputs = [place(v) for v in node.outputs]
             scratch = [(workspace[0], workspace[1] + offset) for offset in plan.scratch.get(node, ())]
+            inside = workspace[0], workspace[1] + plan.body_workspaces.get(node, {}).get(HOST, 0)
             match node.op:
                 case ops.If() as op:
-                    steps.append(self._choice(op, plan, inputs, outputs, scratch[0]))
+                    steps.append(self._choice(op, plan, inputs, outputs, inside))
                 case ops.Loop() as op:
-                    steps.append(self._counted(op, plan, inputs, outputs, scratch))
+                    steps.append(self._counted(op, plan, inputs, outputs, scratch, inside))
                 case ops.While() as op:
-                    steps.append(self._conditional(op, plan, inputs, outputs, scratch))
+                    steps.append(self._conditional(op, plan, inputs, outputs, scratch, inside))
                 case _:
                     steps.append(invoke(self.kernels[node], *inputs, *outputs, *scratch))
         return steps
@@ -141,9 +142,9 @@ class _Writer:
         plan: MemoryPlan,
         inputs: Sequence[Place],
         outputs: Sequence[Place],
-        scratch: Sequence[Place],
+        following: Sequence[Place],
+        workspace: Place,
     ) -> Stmt:
-        workspace, *following = scratch
         number, i = _variable("number", ops.NUMBER), Var("i")
         state, captured = outputs[: op.carried], inputs[op.carried :]
         sizes = [v.type.bytes for v in op.body.outputs[op.carried :]]
@@ -160,9 +161,9 @@ class _Writer:
         plan: MemoryPlan,
         inputs: Sequence[Place],
         outputs: Sequence[Place],
-        scratch: Sequence[Place],
+        following: Sequence[Place],
+        workspace: Place,
     ) -> Stmt:
-        workspace, *following = scratch
         number, most = _variable("number", ops.NUMBER), _variable("most", ops.NUMBER)
         goes_on = _variable("goes_on", ops.CONDITION)
         captured = inputs[op.deciding + len(outputs) :]

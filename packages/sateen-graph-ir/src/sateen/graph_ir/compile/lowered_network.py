@@ -72,8 +72,8 @@ def lower_network(
         fused = copy_early_outputs(fused, _overwritable(kernels_of(fused)))
     calls = kernels_of(fused)
     nodes = list(_nodes_to_run(fused))
-    copied = {t: None for node in nodes if isinstance(node.op, Control) for t in node.op.copied(node.inputs)}
-    copies = {type_: kernel_of(copying(type_)).function.name for type_ in copied}
+    copied = {v.type: v for node in nodes if isinstance(node.op, Control) for v in node.op.copied(node.inputs)}
+    copies = {type_: kernel_of(copying(v)).function.name for type_, v in copied.items()}
     plan = plan_memory(fused, {node: kernel.scratch for node, kernel in calls.items()}, _overwritable(calls))
     names = {node: kernel.function.name for node, kernel in calls.items()}
     entry = build_entry(fused, names, copies, plan, timed=timed, denormals=denormals)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, device_of, infer_at
+from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, infer_at
 from sateen.graph_ir.ir.types import TensorType
 from sateen.runtime.device import Device
 from sateen.runtime.dtype import DType
@@ -106,10 +106,9 @@ class GraphBuilder:
         for i, v in enumerate(inputs):
             if v is not None:
                 self._require_own(v, f"input {i} of {op.op_name()}")
-        types = infer_at(op, inputs, spans)
-        given = [*names, *[f"{op.op_name()}"] * (len(types) - len(names))]
-        device = device_of(op, inputs)
-        outputs = tuple(Value(self.unique(n), t, device) for n, t in zip(given, types, strict=True))
+        inferred = infer_at(op, inputs, spans)
+        given = [*names, *[f"{op.op_name()}"] * (len(inferred) - len(names))]
+        outputs = tuple(Value(self.unique(n), t, device) for n, (t, device) in zip(given, inferred, strict=True))
         return self.append(Node(op.canonical(), tuple(inputs), outputs, spans, method)).outputs
 
     def keep_parameter(self, value: Value, data: Array) -> None:

@@ -179,17 +179,19 @@ def note_node(error: Exception, inputs: Iterable[Value | None], spans: Iterable[
             error.add_note(f"  {v}: {v.declared}")
 
 
-def device_of(op: Operator, inputs: Iterable[Value | None]) -> Device:
-    """The device of an operator's results on values. Raises InferenceError if these are not on the device that it
-    needs."""
-    return op.output_device([v.device for v in inputs if v is not None])
+def infer_outputs(op: Operator, inputs: Sequence[Value | None]) -> tuple[tuple[TensorType, Device], ...]:
+    """The type and the device of each output of an operator on values."""
+    types = infer(op, inputs)
+    devices = operators.devices_of(op, [v.device for v in inputs if v is not None], len(types))
+    return tuple(zip(types, devices, strict=True))
 
 
-def infer_at(op: Operator, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]) -> tuple[TensorType, ...]:
+def infer_at(
+    op: Operator, inputs: Sequence[Value | None], spans: Iterable[NodeSpan]
+) -> tuple[tuple[TensorType, Device], ...]:
+    """The same, with the node in errors."""
     try:
-        types = infer(op, inputs)
-        device_of(op, inputs)
-        return types
+        return infer_outputs(op, inputs)
     except Exception as error:
         note_node(error, inputs, spans)
         raise

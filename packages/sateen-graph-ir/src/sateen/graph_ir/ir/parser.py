@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, NoReturn, TypeVar, get_type_hints
 
 import numpy as np
 
-from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, device_of, infer
+from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, infer_outputs
 from sateen.graph_ir.ir.op_set import OpSet
 from sateen.graph_ir.ir.text import WORD
 from sateen.graph_ir.ir.types import Dim, Dimension, TensorType
@@ -161,6 +161,10 @@ class _Parser:
         return _Body(self, head, name).read()
 
 
+_Result = tuple[str, tuple[TensorType, Device] | None]
+"""The name of an output, and its type and device if they are declared."""
+
+
 class _Body:
     """The lines of one graph."""
 
@@ -224,15 +228,21 @@ class _Body:
             block.expect("graph")
             attributes[name] = self.parser.graph(block)
         op = _make(line, start, op_class, attributes)
-        types = [t for _, t, _ in declared]
-        if None in types:
-            types = list(_infer(line, op, inputs))
-            if len(types) != len(declared):
-                line.fail(f"{len(types)} outputs of {op.op_name()}", line.indent)
-        placed = device_of(op, inputs) if None in (d for _, _, d in declared) else HOST
-        outputs = tuple(Value(n, t, d or placed) for (n, _, d), t in zip(declared, types, strict=True) if t is not None)
+        outputs = self.results(line, declared, op, inputs)
         self.values.update((v.name, v) for v in outputs)
         self.nodes.append(Node(op, tuple(inputs), outputs, spans, method))
+
+    def results(
+        self, line: _Line, declared: Sequence[_Result], op: Operator, inputs: list[Value | None]
+    ) -> tuple[Value, ...]:
+        """The outputs of a node, as they are declared; types and devices of the others are inferred."""
+        own = [Value(name, *placed) for name, placed in declared if placed is not None]
+        if len(own) == len(declared):
+            return tuple(own)
+        inferred = _infer(line, op, inputs)
+        if len(inferred) != len(declared):
+            line.fail(f"{len(inferred)} outputs of {op.op_name()}", line.indent)
+        return tuple(Value(name, *(placed or found)) for (name, placed), found in zip(declared, inferred, strict=True))
 
     # Parts of a line.
 
@@ -250,11 +260,11 @@ class _Body:
         value = self.values[name] = Value(name, tensor_type(line), self.device(line) or HOST)
         return value
 
-    def result(self, line: _Line) -> tuple[str, TensorType | None, Device | None]:
+    def result(self, line: _Line) -> _Result:
         name = self.new_name(line)
         if not line.accept(":"):
-            return name, None, None
-        return name, tensor_type(line), self.device(line) or HOST
+            return name, None
+        return name, (tensor_type(line), self.device(line) or HOST)
 
     def device(self, line: _Line) -> Device | None:
         """The device after `on`, such as opencl(0)."""
@@ -468,9 +478,9 @@ def _fields(op_class: type[Operator]) -> tuple[Field[Any], ...]:
     return fields(op_class)  # type: ignore[arg-type]
 
 
-def _infer(line: _Line, op: Operator, inputs: list[Value | None]) -> tuple[TensorType, ...]:
+def _infer(line: _Line, op: Operator, inputs: list[Value | None]) -> tuple[tuple[TensorType, Device], ...]:
     try:
-        return infer(op, inputs)
+        return infer_outputs(op, inputs)
     except SateenError as error:
         error.add_note(f"in line {line.number}: {line.text.strip()}")
         raise

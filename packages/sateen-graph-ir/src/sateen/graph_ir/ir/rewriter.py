@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from sateen.graph_ir.ir.builder import GraphBuilder
 from sateen.graph_ir.ir.graph import Array, Graph, Node, NodeSpan, Value, infer_at
+from sateen.graph_ir.ir.types import TensorType
+from sateen.runtime.device import Device
 from sateen.topi.methods import Method
 from sateen.topi.operators import Operator
 
@@ -39,18 +41,22 @@ class GraphRewriter:
         return tuple(None if v is None else self._values[v] for v in inputs)
 
     def keep(self, node: Node) -> None:
-        """The node as it is, on the new values; its types are inferred again if those of its inputs changed."""
+        """The node as it is, on the new values; types and devices are inferred again if those of its inputs changed."""
         inputs = self.values(node.inputs)
         if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
             self.builder.append(node)
             self._bind(node.outputs, node.outputs)
             return
-        same = all(
-            a is b or (a is not None and b is not None and a.type == b.type)
-            for a, b in zip(inputs, node.inputs, strict=True)
+        pairs = [(a, b) for a, b in zip(inputs, node.inputs, strict=True) if a is not None and b is not None]
+        same_types = all(a is b or a.type == b.type for a, b in pairs)
+        if same_types and all(a is b or a.device == b.device for a, b in pairs):
+            self.put(node, inputs, node.outputs)
+            return
+        inferred = infer_at(node.op, inputs, node.spans)
+        outputs = tuple(
+            _inferred(o, o.type if same_types else t, device)
+            for o, (t, device) in zip(node.outputs, inferred, strict=True)
         )
-        types = tuple(o.type for o in node.outputs) if same else infer_at(node.op, inputs, node.spans)
-        outputs = tuple(o if o.type == t else replace(o, type=t) for o, t in zip(node.outputs, types, strict=True))
         self.put(node, inputs, outputs)
 
     def insert(
@@ -144,6 +150,11 @@ class GraphRewriter:
             self.builder.alias(self._values[output], self._values[input_])
         names = {self._values[v]: v.name for v in self.graph.outputs if self._values[v].name != v.name}
         return _renamed(self.builder.finish(), names) if names else self.builder.finish()
+
+
+def _inferred(value: Value, type_: TensorType, device: Device) -> Value:
+    same = (value.type, value.device) == (type_, device)
+    return value if same else replace(value, type=type_, device=device)
 
 
 def _renamed(graph: Graph, names: Mapping[Value, str]) -> Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.ir.graph import Graph, Node, Value, device_of, infer, note_node
+from sateen.graph_ir.ir.graph import Graph, Node, Value, infer_outputs, note_node
 from sateen.graph_ir.ir.text import subgraphs
 from sateen.runtime.errors import InferenceError
 
@@ -10,9 +10,9 @@ from sateen.runtime.errors import InferenceError
 def verify_graph(graph: Graph) -> None:
     """Raise InferenceError if a graph is malformed.
 
-    Names are unique and values defined once, before their use; the type of each output is the one that its operator
-    infers, in any layout; parameters have data of their types; each output occurs once; aliases are outputs and inputs
-    of one type, each once.
+    Names are unique and values defined once, before their use; the type and the device of each output are those that
+    its operator infers, in any layout; parameters have data of their types; each output occurs once; aliases are
+    outputs and inputs of one type and device, each once.
     """
     names: set[str] = set()
     known: set[Value] = set()
@@ -59,10 +59,10 @@ def _verify_node(node: Node, known: set[Value]) -> None:
     for v in node.inputs:
         if v is not None:
             _require_known(v, known, f"input of {name}")
-    types, device = infer(node.op, node.inputs), device_of(node.op, node.inputs)
-    if len(types) != len(node.outputs):
-        raise InferenceError(f"{name}: expected {len(types)} outputs, found {len(node.outputs)}")
-    for v, t in zip(node.outputs, types, strict=True):
+    inferred = infer_outputs(node.op, node.inputs)
+    if len(inferred) != len(node.outputs):
+        raise InferenceError(f"{name}: expected {len(inferred)} outputs, found {len(node.outputs)}")
+    for v, (t, device) in zip(node.outputs, inferred, strict=True):
         if (v.type.dtype, v.type.shape) != (t.dtype, t.shape) or t.layout not in (None, v.type.layout):
             raise InferenceError(f"{name}: {v} is {v.type}, inferred {t}")
         if v.device != device:

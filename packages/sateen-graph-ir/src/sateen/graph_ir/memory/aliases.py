@@ -36,7 +36,7 @@ def copy_early_outputs(graph: Graph, overwritable: Mapping[Node, Sequence[Value]
         else node
         for node in graph.nodes
     ]
-    copies = [Node(copying(v.type).op, (source,), (v,)) for v, source in beside.items()]
+    copies = [Node(copying(v).op, (source,), (v,)) for v, source in beside.items()]
     return replace(graph, nodes=(*nodes, *copies))
 
 

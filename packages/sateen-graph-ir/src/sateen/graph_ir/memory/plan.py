@@ -40,7 +40,10 @@ class MemoryPlan:
 
     workspace: Mapping[Value, int]
     scratch: Mapping[Node, tuple[int, ...]]
-    """The offsets in the workspace of each piece of storage that a node needs while it runs."""
+    """The offsets of each piece of storage that a node needs while it runs: what its kernel asks for, on the device of
+    its outputs; for control nodes a piece per value that iterations hand on, on that value's device."""
+    body_workspaces: Mapping[Node, Mapping[Device, int]]
+    """The offset, on each device, of the workspace that the bodies of a control node share."""
     workspaces: Mapping[Device, int]
     """The bytes of the workspace on each device."""
     parameters: Mapping[Value, int]
@@ -50,7 +53,7 @@ class MemoryPlan:
     free: frozenset[Node]
     """Nodes with nothing to do: their values are already in the right places."""
     bodies: Mapping[Graph, MemoryPlan]
-    """The plans of control nodes' bodies. Their workspace is the first piece of the node's storage."""
+    """The plans of control nodes' bodies."""
     least_bytes: int
     """The most bytes that live at one time, on all devices: what no plan can go below."""
 
@@ -104,10 +107,10 @@ def plan_memory(
 ) -> MemoryPlan:
     """Place the values of a graph that are neither given to it nor its outputs, and the storage of its nodes.
 
-    `scratch` is the bytes that nodes need while they run. Control nodes are planned with their bodies; they need the
-    bodies' memory, and memory for each value that iterations hand on. A node's output may use the memory of an
-    `overwritable` input of the same size; it does so if nothing else needs that memory any more. Otherwise values that
-    live at the same time do not overlap. Each device has its own memory.
+    `scratch` is the bytes that kernels need while they run, on the device of their outputs. Control nodes are planned
+    with their bodies; they need the bodies' memory, and memory for each value that iterations hand on. A node's output
+    may use the memory of an `overwritable` input of the same size; it does so if nothing else needs that memory any
+    more. Otherwise values that live at the same time do not overlap. Each device has its own memory.
     """
     found = find_views(graph)
     views = dict(found.views)
@@ -115,19 +118,20 @@ def plan_memory(
     values = _blocks(graph, views)
     devices = {block: root.device for root, block in values.items()}
     bodies: dict[Graph, MemoryPlan] = {}
-    storage = dict(scratch or {})
-    for node in graph.nodes:
+    shared: dict[Node, dict[Device, _Block]] = {}
+    pieces: dict[Node, list[_Block]] = {}
+    for position, node in enumerate(graph.nodes):
         if isinstance(node.op, Control):
             plans = {body: plan_memory(body, scratch, overwritable) for body in node.op.bodies}
-            device = _device_of(node)
-            inside = max(p.workspaces.get(device, 0) for p in plans.values())
-            storage[node] = (inside, *(v.type.bytes for v in node.op.state))
             bodies.update(plans)
-    pieces = {
-        node: tuple(_Block((_Part(0, _aligned(size), position, position),)) for size in storage.get(node, ()))
-        for position, node in enumerate(graph.nodes)
-    }
-    devices |= {block: _device_of(node) for node, own in pieces.items() for block in own}
+            most = _largest([plan.workspaces for plan in plans.values()])
+            shared[node] = {device: _piece(size, position) for device, size in most.items()}
+            devices.update((block, device) for device, block in shared[node].items())
+            needed = [(v.device, v.type.bytes) for v in node.op.state]
+        else:
+            needed = [(node.outputs[0].device, size) for size in (scratch or {}).get(node, ())]
+        pieces[node] = [_piece(size, position) for _, size in needed]
+        devices.update((block, device) for block, (device, _) in zip(pieces[node], needed, strict=True))
     places: dict[_Block, int] = {}
     workspaces, least = {}, 0
     for device in dict.fromkeys(devices.values()):
@@ -144,6 +148,7 @@ def plan_memory(
     return MemoryPlan(
         {v: places[block] for v, block in values.items()},
         {node: tuple(places[block] for block in own) for node, own in pieces.items() if own},
+        {node: {device: places[block] for device, block in own.items()} for node, own in shared.items()},
         workspaces,
         parameters,
         ends,
@@ -154,9 +159,17 @@ def plan_memory(
     )
 
 
-def _device_of(node: Node) -> Device:
-    """Where a node's storage lies: with its outputs."""
-    return node.outputs[0].device
+def _largest(workspaces: Sequence[Mapping[Device, int]]) -> dict[Device, int]:
+    """The bytes on each device of a workspace that may be any of several."""
+    most: dict[Device, int] = {}
+    for sizes in workspaces:
+        most |= {device: max(size, most.get(device, 0)) for device, size in sizes.items()}
+    return most
+
+
+def _piece(size: int, position: int) -> _Block:
+    """Storage of a node while it runs."""
+    return _Block((_Part(0, _aligned(size), position, position),))
 
 
 def _aligned(size: int) -> int:

@@ -13,7 +13,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from sateen.graph_ir.ir import Array, Dim, Graph, TensorType, Value, subgraphs
+from sateen.graph_ir.ir import HOST, Array, Dim, Graph, TensorType, Value, subgraphs
+from sateen.graph_ir.ops.fused import listed, require_devices
+from sateen.runtime import Device
 from sateen.tensor_ir import Machine
 from sateen.topi.operators import LayoutChoice, Operator, require
 
@@ -28,7 +30,8 @@ class Control(Operator):
     """Base of operators with bodies.
 
     Each output of a body is computed by a node of the body, and no value is an output twice, since it is written
-    directly to the control node's output. Values go in and come out in the layouts of the bodies' inputs and outputs.
+    directly to the control node's output. Values go in and come out in the layouts of the bodies' inputs and outputs,
+    and on their devices; those that only decide are on the host.
     """
 
     __slots__ = ()
@@ -37,6 +40,8 @@ class Control(Operator):
     """The number of the node's inputs that no body reads."""
     counted: ClassVar[int] = 0
     """The number of a body's inputs that are no inputs of the node: the number of the iteration."""
+    deciding_outputs: ClassVar[int] = 0
+    """The number of a body's outputs, its first ones, that the node does not give."""
 
     @property
     def bodies(self) -> tuple[Graph, ...]:
@@ -53,9 +58,9 @@ class Control(Operator):
         changed: dict[str, Graph] = {n: new for n, b in bodies.items() if (new := function(b)) is not b}
         return replace(self, **changed) if changed else self  # type: ignore[type-var]
 
-    def copied(self, inputs: Sequence[Value | None]) -> list[TensorType]:
-        """The types of the copied inputs: those that only decide, and those that iterations hand on."""
-        return [v.type for v in inputs[: self.deciding + len(self.state)] if v is not None]
+    def copied(self, inputs: Sequence[Value | None]) -> list[Value]:
+        """The copied inputs: those that only decide, and those that iterations hand on."""
+        return [v for v in inputs[: self.deciding + len(self.state)] if v is not None]
 
     def captures(self, body: Graph) -> tuple[Value, ...]:
         """The inputs of a body that stand for captured values."""
@@ -65,6 +70,23 @@ class Control(Operator):
         """The body with other inputs that stand for captured values; itself if they are the same."""
         inputs = (*body.inputs[: self.counted + len(self.state)], *captures)
         return body if inputs == body.inputs else replace(body, inputs=inputs)
+
+    def output_devices(self, inputs: Sequence[Device], count: int) -> tuple[Device, ...]:
+        decide, read = inputs[: self.deciding], inputs[self.deciding :]
+        require_devices(self, "inputs that decide", [HOST] * self.deciding, decide)
+        for name, body in subgraphs(self).items():
+            given = [*[HOST] * self.counted, *read]
+            require_devices(self, f"inputs of {name}", [v.device for v in body.inputs], given)
+            decide = [v.device for v in body.outputs[: self.deciding_outputs]]
+            require_devices(self, f"outputs of {name} that decide", [HOST] * self.deciding_outputs, decide)
+        state = [v.device for v in self.state]
+        require_devices(self, "outputs of body that the next iteration takes", read[: len(state)], state)
+        (first, devices), *others = (
+            (name, [v.device for v in body.outputs[self.deciding_outputs :]]) for name, body in subgraphs(self).items()
+        )
+        for name, found in others:
+            require_devices(self, f"outputs of {name}, like those of {first},", devices, found)
+        return tuple(devices)
 
     @abstractmethod
     def run(self, inputs: Sequence[Array], run: Run) -> list[Array]:
@@ -81,19 +103,19 @@ class Control(Operator):
         for name, body in subgraphs(self).items():
             expected = [v.type for v in body.inputs]
             given = [*[NUMBER] * self.counted, *inputs[self.deciding :]]
-            message = f"{name} takes {_listed(expected)}, found {_listed(given)}"
+            message = f"{name} takes {listed(expected)}, found {listed(given)}"
             require(expected == given, self, message)
             computed = {v for node in body.nodes for v in node.outputs}
             own = len(set(body.outputs)) == len(body.outputs) and computed.issuperset(body.outputs)
             require(own, self, f"{name} must compute each of its outputs by a node of its own, such as identity")
             types = [v.type for v in body.outputs]
             row_major = all(t.layout is None for t in types)
-            require(row_major, self, f"{name} must give row-major outputs, found {_listed(types)}")
+            require(row_major, self, f"{name} must give row-major outputs, found {listed(types)}")
 
     def _require_state(self, given: Sequence[TensorType]) -> None:
         """Raise InferenceError if an iteration hands on other types than it gets."""
         before, after = list(given[: len(self.state)]), [v.type for v in self.state]
-        require(before == after, self, f"iterations are given {_listed(before)}, but hand on {_listed(after)}")
+        require(before == after, self, f"iterations are given {listed(before)}, but hand on {listed(after)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,10 +127,10 @@ class If(Control):
     deciding = 1
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
-        require(inputs[:1] == (CONDITION,), self, f"condition expects {CONDITION}, found {_listed(inputs[:1])}")
+        require(inputs[:1] == (CONDITION,), self, f"condition expects {CONDITION}, found {listed(inputs[:1])}")
         self._require_inputs(inputs)
         one, other = ([v.type for v in branch.outputs] for branch in self.bodies)
-        require(one == other, self, f"then_branch gives {_listed(one)}, but else_branch {_listed(other)}")
+        require(one == other, self, f"then_branch gives {listed(one)}, but else_branch {listed(other)}")
         return tuple(one)
 
     def run(self, inputs: Sequence[Array], run: Run) -> list[Array]:
@@ -179,6 +201,7 @@ class While(Control):
     body: Graph
     deciding = 2
     counted = 1
+    deciding_outputs = 1
 
     @property
     def state(self) -> tuple[Value, ...]:
@@ -186,10 +209,10 @@ class While(Control):
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         expected = (NUMBER, CONDITION)
-        require(inputs[:2] == expected, self, f"expected {_listed(expected)} first, found {_listed(inputs[:2])}")
+        require(inputs[:2] == expected, self, f"expected {listed(expected)} first, found {listed(inputs[:2])}")
         self._require_inputs(inputs)
         outputs = tuple(v.type for v in self.body.outputs)
-        require(outputs[:1] == (CONDITION,), self, f"body expects to give {CONDITION} first, gives {_listed(outputs)}")
+        require(outputs[:1] == (CONDITION,), self, f"body expects to give {CONDITION} first, gives {listed(outputs)}")
         self._require_state(inputs[self.deciding :])
         return outputs[1:]
 
@@ -205,10 +228,6 @@ class While(Control):
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         """The operations of one iteration: the number of iterations is known only at run time."""
         return self.body.operations()
-
-
-def _listed(types: Iterable[TensorType]) -> str:
-    return ", ".join(map(str, types)) or "none"
 
 
 OPS = (If, Loop, While)

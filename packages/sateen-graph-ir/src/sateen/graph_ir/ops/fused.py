@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,21 +21,32 @@ class Fused(Operator):
 
     def infer(self, *inputs: TensorType) -> tuple[TensorType, ...]:
         expected = tuple(v.type for v in self.body.inputs)
-        require(
-            inputs == expected, self, f"body takes {', '.join(map(str, expected))}, found {', '.join(map(str, inputs))}"
-        )
+        require(inputs == expected, self, f"body takes {listed(expected)}, found {listed(inputs)}")
         return tuple(v.type for v in self.body.outputs)
 
-    def output_device(self, inputs: Sequence[Device]) -> Device:
-        return self.body.outputs[0].device
+    def output_devices(self, inputs: Sequence[Device], count: int) -> tuple[Device, ...]:
+        require_devices(self, "inputs of body", [v.device for v in self.body.inputs], inputs)
+        return tuple(v.device for v in self.body.outputs)
 
     def operations(self, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> int:
         return self.body.operations()
 
 
-def copying(type_: TensorType) -> Node:
-    """A fused node that copies a value of a type."""
+def require_devices(op: Operator, values: str, expected: Sequence[Device], found: Sequence[Device]) -> None:
+    """Raise InferenceError unless values, which the error calls so, are on the devices that the operator expects."""
+    if [*expected] != [*found]:
+        require(False, op, f"expected {values} on {listed(expected)}, found {listed(found)}")
+
+
+def listed(facts: Iterable[object]) -> str:
+    """The types or devices of several values, as errors tell them."""
+    return ", ".join(map(str, facts)) or "none"
+
+
+def copying(value: Value) -> Node:
+    """A fused node that copies a value of the type of another, in memory of its device."""
     builder = GraphBuilder("copy")
-    builder.output(builder.add(Identity(), builder.declare(Value("source", type_)), name="target"))
+    source = builder.declare(Value("source", value.type, value.device))
+    builder.output(builder.add(Identity(), source, name="target"))
     body = builder.finish()
     return Node(Fused(body), body.inputs, body.outputs)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from sateen.graph_ir.ir import TensorType
 from sateen.runtime import ArgumentError, Device
@@ -26,8 +27,13 @@ class CopyTo(Operator):
             require(False, self, str(error))
         return (data,)
 
-    def output_device(self, inputs: Sequence[Device]) -> Device:
-        return Device.of(self.device)
+    def output_devices(self, inputs: Sequence[Device], count: int) -> tuple[Device, ...]:
+        return (Device.of(self.device),) * count
+
+    def canonical(self) -> Self:
+        """The device has its index: copy_to(%x) {device="opencl"}  =>  copy_to(%x) {device="opencl(0)"}."""
+        device = str(Device.of(self.device))
+        return self if device == self.device else replace(self, device=device)
 
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         return layout_conversion.convert_layout(data, outputs[0].memory_layout)

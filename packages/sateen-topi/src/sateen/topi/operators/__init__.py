@@ -1,7 +1,7 @@
 """Operators: their base class, and the border through which they are called."""
 
 from sateen.topi.operators.attributes import is_of, kind_text
-from sateen.topi.operators.border import computation_of, parameters, place_of, require_class, types_of
+from sateen.topi.operators.border import computation_of, devices_of, parameters, place_of, require_class, types_of
 from sateen.topi.operators.operator import (
     ELEMENT_BY_ELEMENT_SLOWDOWN,
     LayoutChoice,
@@ -20,6 +20,7 @@ __all__ = [
     "Substitution",
     "Transposed",
     "computation_of",
+    "devices_of",
     "is_of",
     "kind_text",
     "parameters",

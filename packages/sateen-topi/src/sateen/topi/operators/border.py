@@ -13,6 +13,8 @@ from dataclasses import is_dataclass, replace
 from functools import cache
 from typing import Any
 
+from sateen.runtime.device import Device
+from sateen.runtime.display import counted
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.topi.methods import Method
@@ -61,6 +63,23 @@ def types_of(op: Operator, inputs: Sequence[TensorType | None]) -> tuple[TensorT
     if not isinstance(types, tuple) or not all(_is_type(t, op) for t in types):
         raise InferenceError(f"{op.op_name()}: expected infer to give a tuple of row-major types, found {types!r}")
     return types
+
+
+def devices_of(op: Operator, inputs: Sequence[Device], count: int) -> tuple[Device, ...]:
+    """The devices of the outputs of an operator, given those of its present inputs and the number of its outputs.
+
+    Raises InferenceError if it takes inputs on other devices, or gives no tuple of a device for each output.
+    """
+    try:
+        devices = op.output_devices(inputs, count)
+    except Exception as error:
+        _note(op, error)
+        raise
+    if not isinstance(devices, tuple) or len(devices) != count or not {*map(type, devices)} <= {Device}:
+        raise InferenceError(
+            f"{op.op_name()}: expected output_devices to give a tuple of {counted(count, 'device')}, found {devices!r}"
+        )
+    return devices
 
 
 def _is_type(found: object, op: Operator) -> bool:
@@ -123,9 +142,13 @@ def _noted(op: Operator) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if op.name is not None:
-            error.add_note(f"in operator {op.name!r}, {place_of(type(op))}")
+        _note(op, error)
         raise
+
+
+def _note(op: Operator, error: Exception) -> None:
+    if op.name is not None:
+        error.add_note(f"in operator {op.name!r}, {place_of(type(op))}")
 
 
 def _accepted(

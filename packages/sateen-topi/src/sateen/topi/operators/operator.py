@@ -100,15 +100,17 @@ class Operator:
         """The types of the outputs, for row-major types of the inputs. Raises InferenceError if those don't fit."""
         raise AssertionError(f"{type(self).__name__} gives no inference")
 
-    def output_device(self, inputs: Sequence[Device]) -> Device:
-        """The device of the outputs, given those of the present inputs: by default theirs, without any the host.
+    def output_devices(self, inputs: Sequence[Device], count: int) -> tuple[Device, ...]:
+        """The device of each of `count` outputs, given those of the present inputs: by default theirs, without any the
+        host.
 
-        Raises InferenceError for inputs on several devices.
+        Raises InferenceError for inputs on devices that it does not take, by default on several ones.
         """
-        found = dict.fromkeys(inputs)
-        places = ", ".join(map(str, found))
-        require(len(found) <= 1, self, f"expected inputs on one device, found {places}; copy_to moves them")
-        return next(iter(found), cpu())
+        device = inputs[0] if inputs else cpu()
+        if inputs.count(device) < len(inputs):
+            places = ", ".join(map(str, dict.fromkeys(inputs)))
+            require(False, self, f"expected inputs on one device, found {places}; copy_to moves them")
+        return (device,) * count
 
     def compute(self, *inputs: Any, **_: Any) -> Computation:
         """The computation on views of the inputs; `outputs` are the types of the outputs, whose layouts it uses."""
