@@ -109,11 +109,6 @@ class Conv(Windowed):
         prepared = Preparation(partial(winograd_weight, f=transform), partial(winograd_loss, f=transform))
         return Substitution(op, Blocks(method.rows, method.columns, method.vectors), {1: prepared})
 
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
-    ) -> Iterable[LayoutChoice]:
-        return self.layouts_by(None, inputs, outputs, machine)
-
     def layouts_by(
         self, method: Direct | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
@@ -263,11 +258,6 @@ class WinogradConv(Windowed):
         method: Blocks | None = None,
     ) -> Computation:
         return convolution.winograd_conv(data, weight, bias, self.transform, self._window(), method, self.pool)
-
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
-    ) -> Iterable[LayoutChoice]:
-        return self.layouts_by(None, inputs, outputs, machine)
 
     def layouts_by(
         self, method: Blocks | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine

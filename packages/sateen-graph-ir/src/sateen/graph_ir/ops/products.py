@@ -69,11 +69,6 @@ class MatMul(Operator):
             return Substitution(StrassenMatMul(), Packed(method.vectors), {1: Preparation(products.strassen_weight)})
         return None
 
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
-    ) -> Iterable[LayoutChoice]:
-        return self.layouts_by(None, inputs, outputs, machine)
-
     def layouts_by(
         self, method: Packed | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
@@ -120,11 +115,6 @@ class StrassenMatMul(Operator):
     ) -> Computation:
         """The panels of the weight follow from the method."""
         return products.strassen_matmul(a, weight)
-
-    def layouts(
-        self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
-    ) -> Iterable[LayoutChoice]:
-        return self.layouts_by(None, inputs, outputs, machine)
 
     def layouts_by(
         self, method: Packed | None, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine

@@ -130,17 +130,18 @@ class Operator:
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        """The layouts in which this operator can run on a machine, best first; by default row-major only.
+        """The layouts in which this operator can run on a machine, best first, where no method is chosen.
 
-        `inputs` are the present ones, in their current layouts.
+        `inputs` are those that are present, in the layouts that they have. An operator with methods overrides
+        `layouts_by` instead.
         """
-        yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
+        return self.layouts_by(None, inputs, outputs, machine)
 
     def layouts_by(
         self, method: Any, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
-        """The layouts in which it can run by one of its methods; by default the same."""
-        return self.layouts(inputs, outputs, machine)
+        """Those in which it can run by one of its methods, None where none is chosen; by default row-major only."""
+        yield LayoutChoice((None,) * len(inputs), (None,) * len(outputs))
 
     def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
         """The operator for which op(transpose(x), …) is transpose(op'(x), …); by default there is none.
