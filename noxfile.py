@@ -15,6 +15,7 @@ EXTRAS = {
     "sateen-frontends": "[peers,pictures]",
 }
 WHEEL_EXTRAS = {"sateen-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
+SUITES = sorted(path.parent.name for path in (ROOT / "tests" / "suites").glob("*/make.py"))
 PYTHON = "3.11"
 
 nox.needs_version = ">=2025.2.9"
@@ -157,6 +158,25 @@ def models(session: nox.Session) -> None:
     session.install("-e", "packages/sateen-frontends[peers]")
     options = session.posargs or ("--page", "docs/models.md")
     session.run("python", "tests/models/verify_models.py", *options)
+
+
+@nox.session(python=PYTHON, default=False)
+@nox.parametrize("format_", SUITES, ids=SUITES)
+def suites(session: nox.Session, format_: str) -> None:
+    """Models of a format that its framework makes, one per layer and option, compared with what the framework computes:
+    `nox -s "suites(mxnet)"`, or all of them."""
+    cases = Path(session.create_tmp()).absolute() / format_
+    framework = cases.with_name(f"{format_}-framework")
+    install(session, "test")
+    session.install("-e", "packages/sateen-frontends[coremltools,keras]")
+    shutil.rmtree(cases, ignore_errors=True)
+    cases.mkdir(parents=True)
+    if not framework.exists():
+        session.run_install("python", "-m", "venv", str(framework))
+    python, suite = str(framework / "bin/python"), f"tests/suites/{format_}"
+    session.run_install(python, "-m", "pip", "install", "--quiet", "-r", f"{suite}/requirements.txt", external=True)
+    session.run(python, f"{suite}/make.py", str(cases), external=True)
+    session.run("python", "tests/suites/judge.py", str(cases), *session.posargs)
 
 
 @nox.session(python=PYTHON, default=False)

@@ -43,12 +43,12 @@ def test_no_two_readers_know_one_model(plain, relu):
 
 
 def test_what_no_reader_knows_is_refused(tmp_path):
-    expected = " or ".join(reader.described for reader in readers.READERS)
+    expected = readers.EXPECTED
     (tmp_path / "net").write_bytes(b"\xff\xfe\xfd\x00")
     with pytest.raises(FrontendError) as caught:
         load(tmp_path / "net")
     assert str(caught.value) == f"{tmp_path / 'net'}: expected {expected}, found data of no format that is known here"
-    with pytest.raises(FrontendError, match="expected an ONNX model: a path or its bytes, found int"):
+    with pytest.raises(FrontendError, match=f"expected {expected}: a path or its bytes, found int"):
         load(5)
     with pytest.raises(FrontendError, match=f"expected {expected}, found a folder"):
         load(tmp_path)
@@ -66,3 +66,8 @@ def test_the_command_takes_a_model_of_any_reader(plain, tmp_path, capsys, monkey
     assert "nobody else runs a plain network; compare with recorded outputs" in capsys.readouterr().err
     assert main(["bench", str(network), "--against", "onnxruntime"]) == 1
     assert "it does not run a plain network" in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_refused(relu):
+    with pytest.raises(TypeError, match=r"expected options shapes, dims, constants, .*, found shape"):
+        load(relu.SerializeToString(), shape={"x": (2,)})  # type: ignore[call-arg]

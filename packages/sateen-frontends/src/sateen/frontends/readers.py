@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import Unpack
 
-from sateen.frontends.core.inputs import Bindings
-from sateen.frontends.core.reader import LoadedModel, Reader, network_of
+from sateen.frontends.core.options import ReadOptions, network_of, report_of, with_weights
+from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
-from sateen.frontends.core.source import LIMITS, Source, read_source
+from sateen.frontends.core.source import LIMITS, Given, Source, read_source
 from sateen.frontends.onnx import ONNX
-from sateen.graph_ir.ir import Array, Graph, OpSet
-from sateen.graph_ir.ops import OPS
+from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime.errors import FrontendError
 
 READERS: tuple[Reader, ...] = (ONNX,)
 """All formats; no two recognise one file."""
-EXPECTED = " or ".join(reader.described for reader in READERS)
-"""The name in errors for models that can be read."""
 PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
 """All engines that models can be measured against."""
 
 
-def reader_of(given: str | Path | bytes, expected: str = EXPECTED) -> tuple[Reader, Source]:
+def _either(names: tuple[str, ...]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+EXPECTED = _either(tuple(reader.described for reader in READERS))
+"""The name in errors for models that can be read."""
+
+
+def reader_of(given: Given, expected: str = EXPECTED) -> tuple[Reader, Source]:
     """The reader of a model, and its source. Raises FrontendError if no reader takes it; `expected` names what would be
     accepted."""
     source = read_source(given, LIMITS, expected)
@@ -33,42 +38,22 @@ def reader_of(given: str | Path | bytes, expected: str = EXPECTED) -> tuple[Read
     raise FrontendError(f"{source.place}: expected {expected}, found {found}")
 
 
-def open_model(given: str | Path | bytes, expected: str = EXPECTED) -> LoadedModel:
+def open_model(given: Given, weights: Given | None = None, expected: str = EXPECTED) -> LoadedModel:
     """A model, loaded and checked as a file. Raises FrontendError if it is no model, or damaged."""
     reader, source = reader_of(given, expected)
-    return reader.load(source, LIMITS)
+    return reader.load(with_weights(source, weights, reader), LIMITS)
 
 
-def load(
-    source: str | Path | bytes,
-    *,
-    shapes: Mapping[str, Sequence[int]] = {},  # never written to
-    dims: Mapping[str, int] = {},
-    constants: Mapping[str, Array | float] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    operators: OpSet = OPS,
-) -> tuple[Graph, dict[str, Array]]:
+def load(source: Given, weights: Given | None = None, **options: Unpack[ReadOptions]) -> tuple[Graph, dict[str, Array]]:
     """Read a model of any known format: a path, or its bytes.
 
-    `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
-    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `inputs` and
-    `outputs` name values within the model at which the network begins and ends. `operators` may have some of other
-    packages. The second result holds the data of the graph's parameters by name. Raises FrontendError where the model
-    is malformed or has nodes that can't be compiled, naming all of them.
+    `weights` is the second file of a model of two; if it is not given, it is looked for beside the first. The options
+    are those of `ReadOptions`. The second result holds the data of the graph's parameters by name. Raises FrontendError
+    where the model is malformed or has nodes that can't be compiled, naming all of them.
     """
-    return network_of(open_model(source), Bindings(shapes, dims, constants, inputs, outputs), operators)
+    return network_of(open_model(source, weights), options)
 
 
-def check(
-    source: str | Path | bytes,
-    *,
-    shapes: Mapping[str, Sequence[int]] = {},
-    dims: Mapping[str, int] = {},
-    constants: Mapping[str, Array | float] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    operators: OpSet = OPS,
-) -> Report:
+def check(source: Given, weights: Given | None = None, **options: Unpack[ReadOptions]) -> Report:
     """A report of everything in a model that can't be read as a graph. Raises FrontendError if it is malformed."""
-    return open_model(source).read(Bindings(shapes, dims, constants, inputs, outputs), operators)[1]
+    return report_of(open_model(source, weights), options)

@@ -96,6 +96,6 @@ def _require_default(path: Path, compilation: Compilation) -> None:
     """Raises UsageError if the command line has options of compiling for an artifact."""
     if not compilation.is_default:
         raise click.UsageError(
-            "--target, --shape, --dim, --bind, --numerics, --denormals and --records are for models; "
-            f"{path} is compiled already"
+            "--weights, --from, --to, --target, --shape, --dim, --bind, --numerics, --denormals and --records are for "
+            f"models; {path} is compiled already"
         )

@@ -72,6 +72,8 @@ def bench(
     peers = [name for name in names if name in PEERS]
     if peers:
         require_model(model)
+        if compilation.is_cut:
+            raise click.UsageError(f"{' and '.join(peers)} run whole networks; leave out --from and --to")
     missing = _missing(model, peers)
     if missing and len(missing) == len(names):
         raise ArgumentError("; ".join(missing.values()))

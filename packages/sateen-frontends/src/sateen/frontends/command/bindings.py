@@ -20,7 +20,7 @@ def constants_of(path: Path, compilation: Compilation) -> dict[str, Array]:
     """The data of the inputs that `--bind` makes constant. Raises ArgumentError for text that is no such data."""
     if not compilation.bindings:
         return {}
-    types = {given.name: given.type for given in read_model_file(path).declarations()}
+    types = {given.name: given.type for given in read_model_file(path, compilation.weights).declarations()}
     constants = {}
     for name, text in compilation.bindings.items():
         if name not in types:

@@ -25,6 +25,9 @@ class Compilation:
     shapes: Mapping[str, tuple[int, ...]]
     dims: Mapping[str, int]
     bindings: Mapping[str, str]
+    weights: Path | None
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     use_cache: bool
     numerics: str
     denormals: str
@@ -32,14 +35,22 @@ class Compilation:
 
     @property
     def is_default(self) -> bool:
-        read_as_it_is = not (self.shapes or self.dims or self.bindings)
+        read_as_it_is = not (self.shapes or self.dims or self.bindings or self.weights or self.is_cut)
         plain = (self.target, self.numerics, self.denormals, self.records) == ("llvm", "default", "keep", None)
         return read_as_it_is and plain
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the network begins or ends at inner values."""
+        return bool(self.inputs or self.outputs)
 
 
 def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options of `Compilation` to a verb, which gets them as `compilation`."""
 
+    @click.option("--weights", type=FILE, metavar="FILE", help="The second file of a model of two.")
+    @click.option("--from", "begin", multiple=True, metavar="NAME", help="An inner value at which the network begins.")
+    @click.option("--to", "end", multiple=True, metavar="NAME", help="An inner value at which the network ends.")
     @click.option(
         "--target", default="llvm", metavar="TARGET", show_default="this machine", help="What to compile for."
     )
@@ -72,6 +83,9 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--cache/--no-cache", default=True, help="Keep compiled kernels for the next time.")
     @functools.wraps(verb)
     def collected(
+        weights: Path | None,
+        begin: tuple[str, ...],
+        end: tuple[str, ...],
         target: str,
         shape: tuple[tuple[str, tuple[int, ...]], ...],
         dim: tuple[tuple[str, int], ...],
@@ -87,6 +101,9 @@ def compilation_options(verb: Callable[..., Any]) -> Callable[..., Any]:
             by_name("--shape", shape),
             by_name("--dim", dim),
             by_name("--bind", bind),
+            weights,
+            begin,
+            end,
             cache,
             numerics,
             denormals,

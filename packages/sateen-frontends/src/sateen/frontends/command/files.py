@@ -16,9 +16,10 @@ MODEL_OR_ARTIFACT = f"{EXPECTED} or an artifact of sateen"
 """The name in errors for the files that verbs take."""
 
 
-def read_model_file(path: Path) -> LoadedModel:
-    """The loaded model in a file that is no artifact. Raises FrontendError if it is no model."""
-    return open_model(path, MODEL_OR_ARTIFACT)
+def read_model_file(path: Path, weights: Path | None) -> LoadedModel:
+    """The loaded model in a file that is no artifact, perhaps with its second file. Raises FrontendError if it is no
+    model."""
+    return open_model(path, weights, MODEL_OR_ARTIFACT)
 
 
 def is_artifact(path: Path) -> bool:

@@ -32,9 +32,11 @@ def sources_of(path: Path, compilation: Compilation) -> Iterator[Path]:
     yield path
     if compilation.records is not None:
         yield compilation.records
+    if compilation.weights is not None:
+        yield compilation.weights
     yield from bound_files(compilation)
     if not is_artifact(path):
-        yield from read_model_file(path).files_beside()
+        yield from read_model_file(path, compilation.weights).files_beside()
 
 
 def require_model(path: Path) -> None:
@@ -76,13 +78,20 @@ def read_model(path: Path, compilation: Compilation) -> Reading:
     require_model(path)
     constants = constants_of(path, compilation)
     operators = installed_operators()
-    model = read_model_file(path)
-    types = input_types_of(model, compilation)
-    usual = open_dimensions(types)
+    model = read_model_file(path, compilation.weights)
+    cut = compilation.inputs, compilation.outputs
 
     def read(dims: Mapping[str, int]) -> tuple[Graph | None, Report]:
-        return model.read(Bindings(compilation.shapes, {**compilation.dims, **dims}, constants), operators)
+        return model.read(Bindings(compilation.shapes, {**compilation.dims, **dims}, constants, *cut), operators)
 
+    if compilation.is_cut:  # the graph knows which inputs are left
+        graph, report = read({})
+        types = {} if graph is None else {v.name: v.type for v in graph.inputs}
+        if not open_dimensions(types):
+            return Reading(graph, report)
+    else:
+        types = input_types_of(model, compilation)
+    usual = open_dimensions(types)
     if not usual:
         return Reading(*read({}))
     sizes = find_sizes(usual, read)

@@ -40,7 +40,7 @@ class Verification:
     def compare_outputs(self, artifact: Artifact, recorded: Mapping[str, Array] | None = None) -> list[Comparison]:
         """All outputs, against recorded ones if given. Raises ArgumentError if the judge lacks one."""
         found = run_artifact(artifact, self.inputs, self.threads)
-        expected = self._judged(()) if recorded is None else recorded
+        expected = self._judged(self.compilation.outputs) if recorded is None else recorded
         compared = compare_outputs(self.judge, found, expected, self.tolerance)
         near = [c.value for c in compared if c.may_be_rounding and found[c.value].dtype == np.float32]
         return self._settled(compared, found, expected, self._in_double(near)[0] if near else {})

@@ -72,6 +72,8 @@ def verify(
                 f"{model} is compiled already; give the model that it was compiled from, or outputs to compare with by "
                 "--against recorded --inputs FILE.npz"
             )
+        if compilation.inputs:
+            raise click.UsageError("a judge runs the network from its inputs; --from needs --against recorded")
         judge = against or judges_of(model, MODEL_OR_ARTIFACT).default(model)
         artifact = open_artifact(model, compilation)
         outputs = []

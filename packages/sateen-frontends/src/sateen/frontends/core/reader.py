@@ -11,8 +11,7 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.peers import Peer
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
-from sateen.graph_ir.ir import Array, Graph, OpSet
-from sateen.runtime.errors import FrontendError
+from sateen.graph_ir.ir import Graph, OpSet
 
 
 class LoadedModel(ABC):
@@ -32,24 +31,17 @@ class LoadedModel(ABC):
         malformed. `operators` may contain operators of other packages."""
 
 
-def network_of(model: LoadedModel, bindings: Bindings, operators: OpSet) -> tuple[Graph, dict[str, Array]]:
-    """The graph of a model and the data of its parameters by name. Raises FrontendError if it has gaps."""
-    graph, report = model.read(bindings, operators)
-    if graph is None:
-        raise FrontendError(str(report))
-    return graph, {value.name: data for value, data in graph.parameters.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class Reader:
     """How to read models of a format.
 
-    `described` is the name of such a model in messages. `recognises` says by content whether a file is one; `load`
-    reads it, and raises FrontendError if it is damaged or exceeds the limits. `peers` are other engines that run such
-    models.
+    `described` is the name of such a model in messages. `recognises` says by content whether a file is one; of a model
+    of two files, either. `load` reads it, and raises FrontendError if it is damaged or exceeds the limits. `weights`
+    describes the second file, '' if there is none. `peers` are other engines that run such models.
     """
 
     described: str
     recognises: Callable[[Source], bool]
     load: Callable[[Source, Limits], LoadedModel]
+    weights: str = ""
     peers: Mapping[str, Peer] = field(default_factory=dict)

@@ -32,10 +32,12 @@ LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Data of a model. `path` is the file that it was read from, or a folder, which has no data; None: bytes."""
+    """Data of a model. `path` is the file that it was read from, or a folder, which has no data; None: bytes.
+    `weights` is the second file of a model of two, where the user gives it."""
 
     data: bytes
     path: Path | None = None
+    weights: Source | None = None
 
     @property
     def place(self) -> str:
@@ -59,7 +61,11 @@ class Source:
         return format_of(self.data)
 
 
-def read_source(given: str | Path | bytes, limits: Limits, expected: str) -> Source:
+Given = str | Path | bytes
+"""A file or folder of a model, or the bytes of a file."""
+
+
+def read_source(given: Given, limits: Limits, expected: str) -> Source:
     """The source that a path or bytes give. Raises FrontendError for a file that can't be read or exceeds a limit, and
     for a value that is neither bytes nor a path; `expected` names what would be accepted."""
     match given:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import onnx
 
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.reader import LoadedModel, Reader, network_of
+from sateen.frontends.core.options import ReadOptions, network_of, report_of
+from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.onnx.declarations import declaration_of
@@ -20,7 +22,6 @@ from sateen.frontends.onnx.peers import PEERS
 from sateen.frontends.onnx.recognition import is_onnx
 from sateen.frontends.onnx.structure import inputs_of
 from sateen.graph_ir.ir import Array, Graph, OpSet
-from sateen.graph_ir.ops import OPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,40 +42,20 @@ def _load(source: Source, limits: Limits) -> OnnxModel:
     return OnnxModel(load(source, limits))
 
 
-ONNX = Reader(EXPECTED, is_onnx, _load, PEERS)
+ONNX = Reader(EXPECTED, is_onnx, _load, peers=PEERS)
 
 
 def from_onnx(
-    source: str | Path | bytes | onnx.ModelProto,
-    *,
-    shapes: Mapping[str, Sequence[int]] = {},  # never written to
-    dims: Mapping[str, int] = {},
-    constants: Mapping[str, Array | float] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    operators: OpSet = OPS,
+    source: str | Path | bytes | onnx.ModelProto, **options: Unpack[ReadOptions]
 ) -> tuple[Graph, dict[str, Array]]:
-    """Read an ONNX model: a path, its bytes or its message.
+    """Read an ONNX model: a path, its bytes or its message, with the options of `ReadOptions`.
 
-    `shapes` gives inputs their shapes, `dims` gives dimensions that the model names their extents, `constants` makes
-    inputs constant, by an array or, for a scalar, a number; dimensions that stay unknown are Symbols. `inputs` and
-    `outputs` name values within the model at which the network begins and ends. `operators` may have some of other
-    packages, for nodes of their domain and type that are not ours. The second result holds the data of the graph's
-    parameters by name. Raises FrontendError where the model is malformed or has nodes that can't be compiled, naming
-    all of them.
+    The second result holds the data of the graph's parameters by name. Raises FrontendError where the model is
+    malformed or has nodes that can't be compiled, naming all of them.
     """
-    return network_of(OnnxModel(load(source)), Bindings(shapes, dims, constants, inputs, outputs), operators)
+    return network_of(OnnxModel(load(source)), options)
 
 
-def check_onnx(
-    source: str | Path | bytes | onnx.ModelProto,
-    *,
-    shapes: Mapping[str, Sequence[int]] = {},
-    dims: Mapping[str, int] = {},
-    constants: Mapping[str, Array | float] = {},
-    inputs: Sequence[str] = (),
-    outputs: Sequence[str] = (),
-    operators: OpSet = OPS,
-) -> Report:
+def check_onnx(source: str | Path | bytes | onnx.ModelProto, **options: Unpack[ReadOptions]) -> Report:
     """A report of everything in a model that can't be read as a graph. Raises FrontendError if it is malformed."""
-    return import_onnx(load(source), Bindings(shapes, dims, constants, inputs, outputs), operators)[1]
+    return report_of(OnnxModel(load(source)), options)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.windows import limited_strides, same_pads, shared_pads
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import (
@@ -30,7 +31,6 @@ from sateen.graph_ir.ops import (
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.computations.windows import Window
-from sateen.topi.dimensions import rounded_up
 from sateen.topi.operators import Operator
 
 
@@ -65,34 +65,17 @@ def _auto_pad(node: OnnxNode) -> str:
     return mode
 
 
-def _shared(totals: list[int], more_at_end: bool) -> tuple[int, ...]:
-    """Padding split into begin and end, the odd element at one of them."""
-    small = [total // 2 for total in totals]
-    large = [total - part for total, part in zip(totals, small, strict=True)]
-    return (*small, *large) if more_at_end else (*large, *small)
-
-
 def _pads(node: OnnxNode, window: Window) -> tuple[int, ...]:
     """Pads of a convolution or pool: SAME gives ceil(extent / stride) outputs (ONNX Conv, attribute auto_pad)."""
     mode = _auto_pad(node)
     if not mode.startswith("SAME"):
         return window.pads
-    spatial = node.shape(0)[2:]
-    totals = [
-        (rounded_up(extent, stride) - 1) * stride + reach - extent
-        for extent, stride, reach in zip(spatial, window.strides, window.reaches, strict=True)
-    ]
-    known = static_extents(totals, f"auto_pad {mode} of {node.described(0)}")
-    return _shared([max(total, 0) for total in known], mode == "SAME_UPPER")
+    what = f"auto_pad {mode} of {node.described(0)}"
+    return same_pads(node.shape(0)[2:], window.strides, window.reaches, what, odd_at_end=mode == "SAME_UPPER")
 
 
 def _strides(node: OnnxNode, window: Window, pads: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides limited to the padded data: a longer one gives no further window, and positions would overflow."""
-    spatial, rank = node.shape(0)[2:], len(window.kernel)
-    return tuple(
-        min(stride, extent + pads[i] + pads[rank + i]) if isinstance(extent, int) and extent > 0 else stride
-        for i, (stride, extent) in enumerate(zip(window.strides, spatial, strict=True))
-    )
+    return limited_strides(window.strides, node.shape(0)[2:], pads)
 
 
 def _kernel_of_weight(node: OnnxNode, index: int = 1) -> tuple[int, ...]:
@@ -139,7 +122,7 @@ def _conv_transpose(node: OnnxNode) -> Operand:
                 "give pads and output_padding",
             )
         totals = [max(whole - part, 0) for whole, part in zip(full, wanted, strict=True)]
-        pads = _shared(totals, mode == "SAME_UPPER")
+        pads = shared_pads(totals, odd_at_end=mode == "SAME_UPPER")
         output_padding = tuple(
             extra + max(part - whole, 0) for extra, part, whole in zip(output_padding, wanted, full, strict=True)
         )
