@@ -28,6 +28,7 @@ ARITHMETIC = {
 }
 COMPARISONS = {
     ops.Equal(): np.equal,
+    ops.NotEqual(): np.not_equal,
     ops.Less(): np.less,
     ops.LessEqual(): np.less_equal,
     ops.Greater(): np.greater,
@@ -97,6 +98,7 @@ def test_division_and_remainders_of_integers(check_op, dtype):
     x, y = integers((200,), dtype), integers((200,), dtype)
     y[y == 0] = 3
     check_op(ops.Divide(), [x, y], [np.trunc(x / y).astype(dtype)])
+    check_op(ops.FloorDivide(), [x, y], [x // y])
     check_op(ops.Modulo(), [x, y], [np.mod(x, y)])
     check_op(ops.Modulo(fmod=True), [x, y], [np.fmod(x, y)])
 
@@ -108,6 +110,19 @@ def test_fmod_of_floats(check_op, dtype):
     with np.errstate(invalid="ignore"):
         check_op(ops.Modulo(fmod=True), [x, y], [np.fmod(x, y)])
         check_op(ops.Modulo(), [x, y], [np.mod(x, y)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_angles_of_points_in_all_quadrants_and_at_their_limits(check_op, dtype):
+    special = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-7, -1e4])
+    y, x = (np.concatenate([a.ravel(), RANDOM.normal(size=99)]).astype(dtype) for a in np.meshgrid(special, special))
+    expected = np.arctan2(y, x)
+    check_op(ops.Atan2(), [y, x], [expected])
+
+
+def test_not_a_number_differs_from_itself(check_op):
+    x = np.array([np.nan, 1, 2], "float32")
+    check_op(ops.NotEqual(), [x, x], [np.array([True, False, False])])
 
 
 def test_power(check_op):

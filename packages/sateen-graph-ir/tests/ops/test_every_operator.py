@@ -98,14 +98,15 @@ PLAIN = (
     element_wise.Identity, element_wise.Relu, element_wise.HardSwish, element_wise.Gelu, element_wise.Sigmoid,
     element_wise.Tanh, element_wise.Softplus, element_wise.Softsign, element_wise.Mish, element_wise.Reciprocal,
     element_wise.Sqrt, element_wise.Abs, element_wise.Negative, element_wise.Sign, element_wise.Floor,
-    element_wise.Ceil, element_wise.Round, element_wise.Exp, element_wise.Log, element_wise.Erf, element_wise.Sin,
+    element_wise.Ceil, element_wise.Round, element_wise.Trunc, element_wise.Exp, element_wise.Log, element_wise.Expm1,
+    element_wise.Log1p, element_wise.Erf, element_wise.Sin,
     element_wise.Cos, element_wise.Tan, element_wise.Asin, element_wise.Acos, element_wise.Atan, element_wise.Sinh,
     element_wise.Cosh, element_wise.Asinh, element_wise.Atanh, element_wise.IsNaN, element_wise.IsInf,
 )  # fmt: skip
 BINARY = (
     broadcast.Add, broadcast.Subtract, broadcast.Multiply, broadcast.Divide, broadcast.Minimum, broadcast.Maximum,
-    broadcast.Power, broadcast.PRelu, broadcast.Equal, broadcast.Less, broadcast.LessEqual, broadcast.Greater,
-    broadcast.GreaterEqual,
+    broadcast.Atan2, broadcast.Power, broadcast.PRelu, broadcast.Equal, broadcast.NotEqual, broadcast.Less,
+    broadcast.LessEqual, broadcast.Greater, broadcast.GreaterEqual,
 )  # fmt: skip
 REDUCE = (
     reductions.ReduceSum, reductions.ReduceMean, reductions.ReduceMax, reductions.ReduceMin,
@@ -134,6 +135,7 @@ CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     (element_wise.Not(), (b(*IMAGE),)),
     (element_wise.BitwiseNot(), (i(-9, 9, *IMAGE),)),
     (broadcast.Modulo(), (i(-9, 9, 3, 17), i(1, 4, 17))),
+    (broadcast.FloorDivide(), (i(-9, 9, 3, 17), i(1, 4, 17))),
     (broadcast.And(), (b(3, 17), b(17))),
     (broadcast.Or(), (b(3, 17), b(17))),
     (broadcast.Xor(), (b(3, 17), b(17))),

@@ -65,7 +65,7 @@ def test_slice(check_op):
     check_op(ops.Slice(starts=(3,), ends=(3,), steps=(1,)), [X[0, 0, 0]], [X[0, 0, 0, 3:3]])
 
 
-@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
 @pytest.mark.parametrize("before", [(0, 1, 2, 3), (3, 0, 0, 40)], ids=str)
 def test_pad(check_op, mode, before):
     after = (1, 0, 9, 2)
@@ -195,7 +195,11 @@ PICTURE = TensorType.of("float32", (1, 6, 3, 4))
             (TensorType.of("int8", (3,)),),
             "pad: value expects an integer of -128 to 127 for int8, found 0.5",
         ),
-        (ops.Pad(mode="mirror"), (DATA,), "pad: mode expects one of constant, edge, reflect, wrap, found 'mirror'"),
+        (
+            ops.Pad(mode="mirror"),
+            (DATA,),
+            "pad: mode expects one of constant, edge, reflect, symmetric, wrap, found 'mirror'",
+        ),
         (ops.Pad(pads=(1, 1)), (DATA,), "pad: pads expects 4 values, a begin and an end per axis, found 2"),
         (
             ops.Pad(pads=(-2, 0, -1, 0)),

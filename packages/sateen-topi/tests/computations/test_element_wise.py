@@ -12,6 +12,7 @@ WIDE = np.concatenate([
 ])  # fmt: skip
 ACCURATE = {
     ew.log1p: np.log1p,
+    ew.expm1: np.expm1,
     ew.atan: np.arctan,
     ew.asin: np.arcsin,
     ew.acos: np.arccos,

@@ -28,7 +28,7 @@ def test_reshape(computed, new):
     np.testing.assert_array_equal(computed(lambda v: shape.reshape(v, new), X), X.reshape(new))
 
 
-@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
 @pytest.mark.parametrize("width", [1, 4, 5, 23])
 def test_padding_by_more_than_a_period(computed, mode, width):
     found = computed(lambda v: shape.pad(v, (0, 0, 0, width), (0, 0, 1, 2 * width), mode), X)

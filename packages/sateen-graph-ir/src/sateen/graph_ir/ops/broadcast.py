@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sateen.graph_ir.ir import Dim, TensorType
-from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, INTEGERS, NUMBERS, ElementKind
+from sateen.graph_ir.ops.element_kinds import ANY, BOOLEANS, FLOATS, INTEGERS, NUMBERS, ElementKind
 from sateen.runtime.errors import ArgumentError, InferenceError
 from sateen.tensor_ir import Machine, te
 from sateen.tensor_ir.te import Expr
@@ -133,6 +133,26 @@ class Modulo(Binary):
 
 
 @dataclass(frozen=True, slots=True)
+class FloorDivide(Binary):
+    """a / b of integers rounded down, 0 where b is 0; of floating point it is the floor of a division."""
+
+    takes = INTEGERS
+
+    def element(self, a: Expr, b: Expr) -> Expr:
+        return broadcast.floor_divide(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Atan2(Binary):
+    """The angle of the point (b, a), from -π to π; 0 and π for zeros by their signs."""
+
+    takes = FLOATS
+
+    def element(self, a: Expr, b: Expr) -> Expr:
+        return broadcast.atan2(a, b)
+
+
+@dataclass(frozen=True, slots=True)
 class Power(Broadcast):
     """a^b in the type of a; b may have another."""
 
@@ -169,6 +189,16 @@ class Equal(Comparison):
 
     def element(self, a: Expr, b: Expr) -> Expr:
         return a.equal(b)
+
+
+@dataclass(frozen=True, slots=True)
+class NotEqual(Comparison):
+    """a ≠ b; NaN differs from everything."""
+
+    takes = ANY
+
+    def element(self, a: Expr, b: Expr) -> Expr:
+        return a.not_equal(b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +327,7 @@ class Where(Broadcast):
 
 
 OPS = (
-    Add, Subtract, Multiply, Divide, Minimum, Maximum, Modulo, Power, PRelu, Equal, Less, LessEqual, Greater,
-    GreaterEqual, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift, Where,
+    Add, Subtract, Multiply, Divide, Minimum, Maximum, Modulo, FloorDivide, Atan2, Power, PRelu, Equal, NotEqual, Less,
+    LessEqual, Greater, GreaterEqual, And, Or, Xor, BitwiseAnd, BitwiseOr, BitwiseXor, BitShift, Where,
 )  # fmt: skip
 """The operators of this file."""

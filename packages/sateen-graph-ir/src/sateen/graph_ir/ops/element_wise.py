@@ -346,6 +346,14 @@ class Round(Unary):
         return te.round(x)
 
 
+@dataclass(frozen=True, slots=True)
+class Trunc(Unary):
+    """The nearest integer towards zero."""
+
+    def element(self, x: Expr) -> Expr:
+        return te.trunc(x)
+
+
 # Elementary functions.
 
 
@@ -363,6 +371,22 @@ class Log(Unary):
 
     def element(self, x: Expr) -> Expr:
         return te.log(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Expm1(Unary):
+    """e^x - 1, accurate near 0."""
+
+    def element(self, x: Expr) -> Expr:
+        return element_wise.expm1(x)
+
+
+@dataclass(frozen=True, slots=True)
+class Log1p(Unary):
+    """log(1 + x), accurate near 0; NaN below -1."""
+
+    def element(self, x: Expr) -> Expr:
+        return element_wise.log1p(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,7 +558,8 @@ class IsInf(Predicate):
 
 OPS = (
     Identity, Cast, Relu, Clip, LeakyRelu, ThresholdedRelu, HardSigmoid, HardSwish, Shrink, Elu, Selu, Celu, Gelu,
-    Sigmoid, Tanh, Softplus, Softsign, Mish, Reciprocal, Sqrt, Abs, Negative, Sign, Floor, Ceil, Round, Exp, Log, Erf,
-    Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Not, BitCast, BitwiseNot, IsNaN, IsInf,
+    Sigmoid, Tanh, Softplus, Softsign, Mish, Reciprocal, Sqrt, Abs, Negative, Sign, Floor, Ceil, Round, Trunc, Exp, Log,
+    Expm1, Log1p, Erf, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Not, BitCast, BitwiseNot,
+    IsNaN, IsInf,
 )  # fmt: skip
 """The operators of this file."""

@@ -245,7 +245,8 @@ class Slice(Operator):
 @dataclass(frozen=True, slots=True)
 class Pad(Operator):
     """Data with elements added before and after each axis, or removed where `pads` (all begins, then all ends) is
-    negative. `mode`: constant (`value`), edge, reflect, wrap."""
+    negative. `mode`: constant (`value`), edge, reflect (at the centre of the outermost element), symmetric (at its
+    outer edge), wrap."""
 
     mode: str = "constant"
     pads: tuple[Dim, ...] = ()
@@ -253,7 +254,7 @@ class Pad(Operator):
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         ANY.check(self, "data", data)
-        modes = ("constant", "edge", "reflect", "wrap")
+        modes = ("constant", "edge", "reflect", "symmetric", "wrap")
         require(self.mode in modes, self, f"mode expects one of {', '.join(modes)}, found {self.mode!r}")
         require_literal(self, "value", self.value, data.dtype)
         fits = len(self.pads) == 2 * data.rank

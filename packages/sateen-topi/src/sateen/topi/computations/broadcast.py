@@ -16,7 +16,7 @@ from sateen.topi.computations.arguments import (
     require_integers,
     require_views,
 )
-from sateen.topi.computations.element_wise import is_unsigned
+from sateen.topi.computations.element_wise import atan, is_unsigned
 from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View, compute
 
@@ -109,6 +109,31 @@ def _fmod_float(a: Expr, b: Expr) -> Expr:
     rest = te.select(te.all(rest >= 0, rest < y), rest, math.nan)
     rest = te.select(te.all(y.equal(math.inf), x < math.inf), x, rest)
     return te.select(a < 0, -rest, rest).astype(a.dtype)
+
+
+@of_expressions
+def floor_divide(a: Expr, b: Expr) -> Expr:
+    """a / b of integers rounded down, and 0 where b is 0."""
+    return a // b
+
+
+@of_expressions
+def atan2(y: Expr, x: Expr) -> Expr:
+    """The angle of the point (x, y), with the signs of zeros and the limits at infinity of C's atan2."""
+    if y.dtype.bits == 16:
+        return atan2(y.astype("float32"), x.astype("float32")).astype(y.dtype)
+    up, along = te.abs(y), te.abs(x)
+    near, far = te.minimum(up, along), te.maximum(up, along)
+    ratio = te.select(far.equal(0.0), 0.0, te.select(near.equal(math.inf), 1.0, near / far))
+    angle = atan(ratio)
+    angle = te.select(up > along, math.pi / 2 - angle, angle)
+    angle = te.select(_has_sign(x), math.pi - angle, angle)
+    return te.select(_has_sign(y), -angle, angle)
+
+
+def _has_sign(x: Expr) -> Expr:
+    """Whether the sign bit is set, as that of -0 is."""
+    return te.reinterpret(f"int{x.dtype.bits}", x) < 0
 
 
 @of_expressions

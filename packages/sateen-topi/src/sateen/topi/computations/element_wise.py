@@ -115,7 +115,7 @@ def shrink(x: Expr, bias: float, lambd: float) -> Expr:
 @of_expressions
 def elu(x: Expr, alpha: float) -> Expr:
     """x, or alpha·(e^x - 1) below 0."""
-    return te.select(x < 0, _expm1_below_0(x) * alpha, x)
+    return te.select(x < 0, _expm1_below_1(x) * alpha, x)
 
 
 @of_expressions
@@ -129,9 +129,9 @@ def celu(x: Expr, alpha: float) -> Expr:
     """x, or alpha·(e^(x/alpha) - 1) below 0 (Barron, Continuously Differentiable Exponential Linear Units, 2017)."""
     y = x * (1 / alpha)
     if alpha > 0:
-        return te.select(x < 0, _expm1_below_0(y) * alpha, x)
+        return te.select(x < 0, _expm1_below_1(y) * alpha, x)
     root = te.exp(y * 0.5)  # e^y alone may overflow where the result does not
-    return te.select(x < 0, _expm1_below_0(-y) * -alpha * root * root, x)
+    return te.select(x < 0, _expm1_below_1(-y) * -alpha * root * root, x)
 
 
 @of_expressions
@@ -224,10 +224,16 @@ def log1p(x: Expr) -> Expr:
 
 
 @of_expressions
-def _expm1_below_0(x: Expr) -> Expr:
-    """e^x - 1 for x ≤ 0: 2t / (1 - t) of t = tanh(x/2), which near 0 has the relative accuracy that e^x - 1 lacks."""
+def _expm1_below_1(x: Expr) -> Expr:
+    """e^x - 1 for x < 1: 2t / (1 - t) of t = tanh(x/2), which near 0 has the relative accuracy that e^x - 1 lacks."""
     t = te.tanh(x * 0.5)
     return t * 2.0 / (1.0 - t)
+
+
+@of_expressions
+def expm1(x: Expr) -> Expr:
+    """e^x - 1 with its relative accuracy near 0."""
+    return te.select(te.abs(x) < 1.0, _expm1_below_1(x), te.exp(x) - 1.0)
 
 
 @of_expressions

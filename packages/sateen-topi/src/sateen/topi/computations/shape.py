@@ -182,7 +182,7 @@ def pad(
     """x with elements added at both ends of each axis, or removed where negative.
 
     `mode` gives the added ones: `constant` is `value`, `edge` the nearest element, `reflect` a mirror at the centre of
-    the outermost element, `wrap` the other end.
+    the outermost element, `symmetric` one at its outer edge, `wrap` the other end.
     """
     require_views("pad", x=x)
     require_one_of("pad", "mode", mode, ("constant", *_PADDING))
@@ -227,13 +227,23 @@ def _reflected(i: Expr, extent: int, once: bool) -> Expr:
     return te.minimum(position, 2 * (extent - 1) - position)
 
 
+def _mirrored(i: Expr, extent: int, once: bool) -> Expr:
+    """Mirrors at the outer edges: element -1 is element 0."""
+    if once:
+        return te.select(i < 0, -1 - i, te.select(i >= extent, 2 * extent - 1 - i, i))
+    position = i % (2 * extent)
+    return te.minimum(position, 2 * extent - 1 - position)
+
+
 def _wrapped(i: Expr, extent: int, once: bool) -> Expr:
     if not once:
         return i % extent
     return te.select(i < 0, i + extent, te.select(i >= extent, i - extent, i))
 
 
-_PADDING: dict[str, Callable[[Expr, int, bool], Expr]] = {"edge": _nearest, "reflect": _reflected, "wrap": _wrapped}
+_PADDING: dict[str, Callable[[Expr, int, bool], Expr]] = {
+    "edge": _nearest, "reflect": _reflected, "symmetric": _mirrored, "wrap": _wrapped,
+}  # fmt: skip
 """The source of the element at an index beyond [0, extent); `once`: the index is less than an extent away."""
 
 
