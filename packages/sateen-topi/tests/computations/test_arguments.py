@@ -11,6 +11,7 @@ import pytest
 from sateen.runtime.errors import ArgumentError
 from sateen.topi import computations
 from sateen.topi.computations import (
+    boxes,
     broadcast,
     convolution,
     element_wise,
@@ -67,6 +68,34 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
         (
             lambda: quantization.quantize(X, X, None, "int8", 0, 5),
             "quantize: expected blocks of 5 that divide axis 0, found",
+        ),
+    ],
+    boxes.non_max_suppression: [
+        (
+            lambda: boxes.non_max_suppression(view(2, 5, 4), view(2, 3, 5), 6, 0.5, None),
+            "non_max_suppression: expected most of 1 to 5, found 6",
+        ),
+        (
+            lambda: boxes.non_max_suppression(view(2, 5, 3), view(2, 3, 5), 1, 0.5, None),
+            r"expected boxes of shape \[2, 5, 4\], found \[2, 5, 3\]",
+        ),
+        (
+            lambda: boxes.non_max_suppression(view(2, 5, 4), view(2, 3, 5), 1, 0.5, None, "polar"),
+            "expected form of 'corners', 'diagonal', 'center', found 'polar'",
+        ),
+    ],
+    boxes.suppress_records: [
+        (lambda: boxes.suppress_records(V, boxes.Records()), r"expected data \[B, N, W\] of 3 axes, found \[3\]"),
+        (lambda: boxes.suppress_records(X, boxes.Records()), "suppress_records: expected box of 0 to 0, found 2"),
+    ],
+    boxes.multibox_prior: [
+        (lambda: boxes.multibox_prior((3,), (1.0,), (1.0,)), "expected shape as 2 integers of at least 1, found"),
+        (lambda: boxes.multibox_prior((3, 4), (1.0,), (0.0,)), r"expected ratios above 0, found \[0.0\]"),
+    ],
+    boxes.multibox_transform_loc: [
+        (
+            lambda: boxes.multibox_transform_loc(view(2, 3, 5), view(2, 20), view(1, 4, 4)),
+            r"expected anchors of shape \[1, 5, 4\], found \[1, 4, 4\]",
         ),
     ],
     broadcast.combine: [

@@ -1,5 +1,11 @@
 """The operators of graphs: a file per family, all of them in `OPS`."""
 
+from sateen.graph_ir.ops.boxes import (
+    MultiBoxPrior,
+    MultiBoxTransformLoc,
+    NonMaxSuppression,
+    SuppressRecords,
+)
 from sateen.graph_ir.ops.broadcast import (
     Add,
     And,
@@ -232,8 +238,11 @@ __all__ = [
     "Minimum",
     "Mish",
     "Modulo",
+    "MultiBoxPrior",
+    "MultiBoxTransformLoc",
     "Multiply",
     "Negative",
+    "NonMaxSuppression",
     "Not",
     "NotEqual",
     "OneHot",
@@ -276,6 +285,7 @@ __all__ = [
     "Sqrt",
     "StrassenMatMul",
     "Subtract",
+    "SuppressRecords",
     "Tan",
     "Tanh",
     "TensorScatter",

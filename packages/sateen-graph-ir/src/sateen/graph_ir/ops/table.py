@@ -2,6 +2,7 @@
 
 from sateen.graph_ir.ir import OpSet
 from sateen.graph_ir.ops import (
+    boxes,
     broadcast,
     control,
     convolution,
@@ -36,6 +37,7 @@ OPS = OpSet.of(
     *resizing.OPS,
     *recurrent.OPS,
     *sampling.OPS,
+    *boxes.OPS,
     *quantization.OPS,
     *control.OPS,
     ConvertLayout,

@@ -7,7 +7,6 @@ from typing import Any
 
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr, ir_builder
-from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
 from sateen.topi.computations.arguments import (
     require_axis,
     require_count,
@@ -15,6 +14,7 @@ from sateen.topi.computations.arguments import (
     require_one_of,
     require_views,
 )
+from sateen.topi.computations.heaps import Heap
 from sateen.topi.schedules import Computation, accumulator_type, loop_kind, loops, vector_of
 from sateen.topi.types import Layout, View
 
@@ -79,19 +79,29 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
             def at(place: Any) -> tuple[Any, ...]:
                 return (*index[:axis], place, *index[axis:])
 
-            heap = _Heap(ib, values, places, at, largest)
+            def belongs_below(i: Expr, j: Expr) -> Expr:
+                """Whether the element at place i is the better one: the worst is at the root."""
+                a, b = values[at(i)], values[at(j)]
+                same = te.all(~_exceeds(b, a, largest), places[at(i)] < places[at(j)])
+                return te.any(_exceeds(a, b, largest), same)
+
+            def swap(i: Expr, j: Expr) -> None:
+                value, place = ib.let("held", values[at(i)]), ib.let("held", places[at(i)])
+                values[at(i)], places[at(i)] = values[at(j)], places[at(j)]
+                values[at(j)], places[at(j)] = value, place
+
+            heap = Heap(ib, belongs_below, swap)
             with ib.for_range(0, k, "i") as i:
                 values[at(i)] = source[at(i)]
                 places[at(i)] = i
-            with ib.for_range(0, k // 2, "i") as i:
-                heap.sift_down(k // 2 - 1 - i, k)
-            with ib.for_range(k, extent, "i") as i, ib.if_scope(heap.exceeds(source[at(i)], values[at(0)])):
+            heap.build(k)
+            with ib.for_range(k, extent, "i") as i, ib.if_scope(_exceeds(source[at(i)], values[at(0)], largest)):
                 values[at(0)] = source[at(i)]
                 places[at(0)] = i
                 heap.sift_down(te.const(0), k)
             with ib.for_range(0, k - 1, "i") as i:
                 last = ib.let("last", k - 1 - i)
-                heap.swap(te.const(0), last)
+                swap(te.const(0), last)
                 heap.sift_down(te.const(0), last)
         return ib.get()
 
@@ -103,43 +113,8 @@ def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:
     return [flat // prod(shape[d + 1 :]) % shape[d] for d in range(len(shape))]
 
 
-class _Heap:
-    """A binary heap in a row of two buffers, values and positions: a parent never precedes its children."""
-
-    def __init__(self, ib: IRBuilder, values: BufferPointer, places: BufferPointer, at: Any, largest: bool) -> None:
-        self.ib, self.values, self.places, self.at, self.largest = ib, values, places, at, largest
-
-    def element(self, i: Any) -> tuple[Expr, Expr]:
-        return self.values[self.at(i)], self.places[self.at(i)]
-
-    def exceeds(self, a: Expr, b: Expr) -> Expr:
-        """Whether a comes before b in the result, regardless of their positions."""
-        if not a.dtype.is_float:
-            return a > b if self.largest else a < b
-        return te.all(~(a <= b), ~te.isnan(b)) if self.largest else te.all(~(a >= b), ~te.isnan(a))
-
-    def precedes(self, a: Expr, i: Expr, b: Expr, j: Expr) -> Expr:
-        """Whether element a at place i comes before element b at place j in the result."""
-        return te.any(self.exceeds(a, b), te.all(~self.exceeds(b, a), i < j))
-
-    def swap(self, i: Expr, j: Expr) -> None:
-        ib = self.ib
-        value, place = (ib.let("held", e) for e in self.element(i))
-        self.values[self.at(i)], self.places[self.at(i)] = self.element(j)
-        self.values[self.at(j)], self.places[self.at(j)] = value, place
-
-    def sift_down(self, start: Expr, size: Any) -> None:
-        """Let the element at `start` sink below all children that it precedes, in the first `size` elements."""
-        ib = self.ib
-        hole = ib.allocate("int64", (1,), name="hole")
-        hole[0] = start
-        with ib.while_scope(hole[0] * 2 + 1 < size):
-            parent = ib.let("parent", hole[0].astype("index"))
-            left = ib.let("left", parent * 2 + 1)
-            right_is_worse = te.all(left + 1 < size, self.precedes(*self.element(left), *self.element(left + 1)))
-            child = ib.let("child", left + right_is_worse.astype("index"))
-            with ib.if_scope(self.precedes(*self.element(parent), *self.element(child))):
-                self.swap(parent, child)
-                hole[0] = child
-            with ib.else_scope():
-                hole[0] = size
+def _exceeds(a: Expr, b: Expr, largest: bool) -> Expr:
+    """Whether element a comes before b in the result, regardless of their places."""
+    if not a.dtype.is_float:
+        return a > b if largest else a < b
+    return te.all(~(a <= b), ~te.isnan(b)) if largest else te.all(~(a >= b), ~te.isnan(a))

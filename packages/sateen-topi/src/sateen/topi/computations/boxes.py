@@ -1,0 +1,402 @@
+"""Boxes of detectors: anchors, their decoding, and the suppression of boxes that overlap better ones.
+
+The number of boxes that remain depends on the data, so outputs have room for all, and counts say how much is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from sateen.tensor_ir import te
+from sateen.tensor_ir.te import Expr, ir_builder
+from sateen.tensor_ir.te.ir_builder import BufferPointer, IRBuilder
+from sateen.topi.computations.arguments import (
+    require,
+    require_count,
+    require_floats,
+    require_integers,
+    require_one_of,
+    require_rank,
+    require_same_type,
+    require_shape,
+    require_views,
+)
+from sateen.topi.computations.heaps import Heap
+from sateen.topi.schedules import Computation, loop_kind
+from sateen.topi.types import Layout, View, compute
+
+FORMS = ("corners", "diagonal", "center")
+"""How four numbers are a box: the corner that is low along both axes and the one that is high, where a box whose high
+corner is below the low one is empty; any two opposite corners; or the centre and the extents."""
+
+
+def non_max_suppression(
+    boxes: View, scores: View, most: int, iou_threshold: float, score_threshold: float | None, form: str = "diagonal"
+) -> Computation:
+    """The boxes [B, N, 4] that no better one of the same class overlaps by more than `iou_threshold`.
+
+    scores [B, C, N]. Gives indices [B, C, most], best first and -1 after the last, and counts [B, C]. Only scores above
+    `score_threshold` take part, and none that is NaN; of equal ones the first box comes first. Overlap is the
+    intersection over the union, 0 of empty boxes.
+    """
+    name = "non_max_suppression"
+    require_views(name, boxes=boxes, scores=scores)
+    require_floats(name, boxes=boxes, scores=scores)
+    require_rank(name, "boxes [B, N, 4]", boxes, 3)
+    require_rank(name, "scores [B, C, N]", scores, 3)
+    require_shape(name, "boxes", boxes, (scores.shape[0], scores.shape[2], 4))
+    require_one_of(name, "form", form, FORMS)
+    require_count(name, "most", most, 1, scores.shape[2])
+    batch, classes, count = scores.shape
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        box, score = (ib.buffer_ptr(b) for b in ins)
+        chosen, number = (ib.buffer_ptr(b) for b in outs)
+        with ib.for_range(0, batch * classes, "row", loop_kind(batch * classes * count * 4)) as row:
+            b, c = ib.let("b", row // classes), ib.let("c", row % classes)
+            queue = _Queue(ib, count, lambda i: score[b, c, i])
+            with ib.for_range(0, count, "i") as i, ib.if_scope(_takes_part(score[b, c, i], score_threshold)):
+                queue.append(i)
+            queue.order()
+            kept = _Counter(ib, "kept")
+            with ib.while_scope(te.all(queue.size.value > 0, kept.value < most)):
+                best = queue.take()
+                place = ib.let("place", best.astype("index"))
+                one = _Box.load(ib, [box[b, place, d] for d in range(4)], form)
+
+                def other(j: Expr, b: Expr = b, c: Expr = c) -> _Box:
+                    i = ib.let("i", chosen[b, c, j].astype("index"))
+                    return _Box.load(ib, [box[b, i, d] for d in range(4)], form)
+
+                with ib.if_scope(~_is_overlapped(ib, one, other, kept.value, iou_threshold)):
+                    chosen[b, c, kept.value.astype("index")] = best
+                    kept.increase()
+            number[b, c] = kept.value
+            with ib.for_range(kept.value.astype("index"), most, "i") as i:
+                chosen[b, c, i] = te.const(-1, "int64")
+        return ib.get()
+
+    shapes = [(batch, classes, most), (batch, classes)]
+    tensors = te.extern(shapes, [boxes.tensor, scores.tensor], body, name=name, dtype=["int64", "int64"])
+    return Computation(tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Where a record of a detector has its box, score and class, and which records are suppressed.
+
+    `classes` of -1: records have none. Records of class `background` and those with scores up to `score_threshold` are
+    none. The `most` best take part, with 0 all. Boxes suppress each other only within a class, unless `across`.
+    """
+
+    box: int = 2
+    score: int = 1
+    classes: int = -1
+    background: int = -1
+    iou_threshold: float = 0.5
+    score_threshold: float = 0.0
+    most: int = 0
+    across: bool = False
+    form: str = "corners"
+    keeps_suppressed: bool = False
+
+
+def suppress_records(data: View, how: Records) -> Computation:
+    """Records [B, N, W] without those whose box a better one overlaps: [B, N, W], best first, and counts [B].
+
+    The rest is -1. With `keeps_suppressed` all candidates stay in order, those that are suppressed with class -1, and
+    after them are the records of data in these places, with class -1 (MXNet's MultiBoxDetection).
+    """
+    name = "suppress_records"
+    require_views(name, data=data)
+    require_floats(name, data=data)
+    require_rank(name, "data [B, N, W]", data, 3)
+    batch, count, width = data.shape
+    require_count(name, "box", how.box, 0, width - 4)
+    require_count(name, "score", how.score, 0, width - 1)
+    require_count(name, "classes", how.classes, 0 if how.keeps_suppressed else -1, width - 1)
+    require_count(name, "most", how.most, 0)
+    require_one_of(name, "form", how.form, FORMS)
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        record = ib.buffer_ptr(ins[0])
+        result, number = (ib.buffer_ptr(b) for b in outs)
+        with ib.for_range(0, batch, "b", loop_kind(batch * count * 4)) as b:
+            queue = _Queue(ib, count, lambda i: record[b, i, how.score])
+            with ib.for_range(0, count, "i") as i:
+                real = _takes_part(record[b, i, how.score], how.score_threshold)
+                if how.classes >= 0:
+                    real = te.all(real, record[b, i, how.classes].not_equal(float(how.background)))
+                with ib.if_scope(real):
+                    queue.append(i)
+            queue.order()
+            limit = how.most or count
+            tried, kept, written = (_Counter(ib, n) for n in ("tried", "kept", "written"))
+            places = ib.allocate("int64", (max(count, 1),), name="places")
+            with ib.while_scope(te.all(queue.size.value > 0, tried.value < limit)):
+                place = ib.let("place", queue.take().astype("index"))
+                one = _Box.load(ib, [record[b, place, how.box + d] for d in range(4)], how.form)
+
+                def other(j: Expr, b: Expr = b) -> _Box:
+                    i = ib.let("i", places[j].astype("index"))
+                    return _Box.load(ib, [record[b, i, how.box + d] for d in range(4)], how.form)
+
+                def concerns(j: Expr, b: Expr = b, place: Expr = place) -> Expr:
+                    return record[b, places[j].astype("index"), how.classes].equal(record[b, place, how.classes])
+
+                among_all = how.across or how.classes < 0
+                overlapped = _is_overlapped(
+                    ib, one, other, kept.value, how.iou_threshold, None if among_all else concerns
+                )
+                with ib.if_scope(overlapped):
+                    if how.keeps_suppressed:
+                        _copy_record(ib, result, record, (b, written.value.astype("index")), place, how.classes)
+                        written.increase()
+                with ib.else_scope():
+                    _copy_record(ib, result, record, (b, written.value.astype("index")), place)
+                    written.increase()
+                    places[kept.value.astype("index")] = place
+                    kept.increase()
+                tried.increase()
+            number[b] = kept.value
+            with ib.for_range(written.value.astype("index"), count, "i") as i:
+                if how.keeps_suppressed:
+                    _copy_record(ib, result, record, (b, i), i, how.classes)
+                else:
+                    with ib.for_range(0, width, "d") as d:
+                        result[b, i, d] = te.const(-1.0, data.dtype)
+        return ib.get()
+
+    shapes = [(batch, count, width), (batch,)]
+    tensors = te.extern(shapes, [data.tensor], body, name=name, dtype=[data.dtype, "int64"])
+    return Computation(tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True)))
+
+
+def _copy_record(
+    ib: IRBuilder,
+    result: BufferPointer,
+    record: BufferPointer,
+    to: tuple[Expr, Expr],
+    place: Expr,
+    forgotten: int | None = None,
+) -> None:
+    """result[to] = record[…, place], with -1 as the class at `forgotten`."""
+    with ib.for_range(0, record.shape[2], "d") as d:
+        value = record[to[0], place, d]
+        if forgotten is not None:
+            value = te.select(d.equal(forgotten), te.const(-1.0, record.dtype), value)
+        result[(*to, d)] = value
+
+
+class _Counter:
+    """A number that statements change."""
+
+    def __init__(self, ib: IRBuilder, name: str) -> None:
+        self._number = ib.allocate("int64", (1,), name=name)
+        self._number[0] = te.const(0, "int64")
+
+    @property
+    def value(self) -> Expr:
+        return self._number[0]
+
+    def increase(self, by: int = 1) -> None:
+        self._number[0] = self.value + by
+
+
+class _Queue:
+    """Indices in order of their scores, highest first, and of equal ones the lowest first: a heap that is emptied."""
+
+    def __init__(self, ib: IRBuilder, room: int, score: Callable[[Expr], Expr]) -> None:
+        self._ib, self._score = ib, score
+        self._indices = ib.allocate("int64", (max(room, 1),), name="queue")
+        self.size = _Counter(ib, "size")
+        self._heap = Heap(ib, self._belongs_below, self._swap)
+
+    def append(self, index: Expr) -> None:
+        """Add an index, before `order`."""
+        self._indices[self.size.value.astype("index")] = index
+        self.size.increase()
+
+    def order(self) -> None:
+        self._heap.build(self.size.value.astype("index"))
+
+    def take(self) -> Expr:
+        """The first index, which leaves the queue."""
+        best = self._ib.let("best", self._indices[0])
+        self.size.increase(-1)
+        self._indices[0] = self._indices[self.size.value.astype("index")]
+        self._heap.sift_down(te.const(0), self.size.value.astype("index"))
+        return best
+
+    def _belongs_below(self, i: Expr, j: Expr) -> Expr:
+        one, other = self._indices[i], self._indices[j]
+        a, b = self._score(one.astype("index")), self._score(other.astype("index"))
+        return te.any(a < b, te.all(a.equal(b), one > other))
+
+    def _swap(self, i: Expr, j: Expr) -> None:
+        held = self._ib.let("held", self._indices[i])
+        self._indices[i] = self._indices[j]
+        self._indices[j] = held
+
+
+def _takes_part(score: Expr, threshold: float | None) -> Expr:
+    return ~te.isnan(score) if threshold is None else score > te.const(threshold, score.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The low and high corner of a box, and its area."""
+
+    low: tuple[Expr, Expr]
+    high: tuple[Expr, Expr]
+    area: Expr
+
+    @staticmethod
+    def load(ib: IRBuilder, numbers: Sequence[Expr], form: str) -> _Box:
+        a, b, c, d = (ib.let("edge", e) for e in numbers)
+        if form == "center":
+            low, high = (a - c * 0.5, b - d * 0.5), (a + c * 0.5, b + d * 0.5)
+        elif form == "diagonal":
+            low, high = (te.minimum(a, c), te.minimum(b, d)), (te.maximum(a, c), te.maximum(b, d))
+        else:
+            low, high = (a, b), (c, d)
+        return _Box(low, high, _area(low, high))
+
+    def overlap(self, other: _Box) -> Expr:
+        """Intersection over union, 0 if a box is empty."""
+        low = (te.maximum(self.low[0], other.low[0]), te.maximum(self.low[1], other.low[1]))
+        high = (te.minimum(self.high[0], other.high[0]), te.minimum(self.high[1], other.high[1]))
+        shared = _area(low, high)
+        return te.select(shared > 0.0, shared / (self.area + other.area - shared), te.const(0.0, shared.dtype))
+
+
+def _area(low: Sequence[Expr], high: Sequence[Expr]) -> Expr:
+    width, height = te.maximum(high[0] - low[0], 0.0), te.maximum(high[1] - low[1], 0.0)
+    return width * height
+
+
+def _is_overlapped(
+    ib: IRBuilder,
+    one: _Box,
+    other: Callable[[Expr], _Box],
+    kept: Expr,
+    threshold: float,
+    concerns: Callable[[Expr], Expr] | None = None,
+) -> Expr:
+    """Whether one of the first `kept` boxes overlaps `one` by more than the threshold, if it `concerns` it."""
+    found = _Counter(ib, "found")
+    j = _Counter(ib, "j")
+    with ib.while_scope(te.all(j.value < kept, found.value.equal(0))):
+        at = ib.let("at", j.value.astype("index"))
+        exceeds = one.overlap(other(at)) > te.const(threshold, one.area.dtype)
+        with ib.if_scope(exceeds if concerns is None else te.all(concerns(at), exceeds)):
+            found.increase()
+        j.increase()
+    return found.value > 0
+
+
+def multibox_prior(
+    shape: Sequence[int],
+    sizes: Sequence[float],
+    ratios: Sequence[float],
+    steps: Sequence[float] = (-1.0, -1.0),
+    offsets: Sequence[float] = (0.5, 0.5),
+    clip: bool = False,
+) -> Computation:
+    """Anchors of a feature map [height, width]: [1, height·width·(sizes + ratios - 1), 4], low and high corners (x, y).
+
+    At each place all sizes with the first ratio, then the first size with the other ratios, in units of the picture
+    (Liu et al., SSD, 2016; MXNet MultiBoxPrior). `steps` and `offsets` are (y, x); steps of 0 or less are 1 / extent.
+    """
+    name = "multibox_prior"
+    require_integers(name, "shape", shape, 2, 1)
+    require(len(steps) == len(offsets) == 2, name, "steps and offsets (y, x)", f"{list(steps)} and {list(offsets)}")
+    require(len(sizes) > 0 and len(ratios) > 0, name, "sizes and ratios", f"{list(sizes)} and {list(ratios)}")
+    require(all(r > 0 for r in ratios), name, "ratios above 0", list(ratios))
+    height, width = shape
+    kinds = [(size, ratios[0]) for size in sizes] + [(sizes[0], ratio) for ratio in ratios[1:]]
+    halves = np.array([(s * height / width * sqrt(r) / 2, s / sqrt(r) / 2) for s, r in kinds], np.float32)
+    half = te.constant(halves, "halves")
+    step_y, step_x = (step if step > 0 else 1 / n for step, n in zip(steps, shape, strict=True))
+
+    def element(_: Expr, anchor: Expr, d: Expr) -> Expr:
+        place, kind = anchor // len(kinds), anchor % len(kinds)
+        x = ((place % width).astype("float32") + offsets[1]) * step_x
+        y = ((place // width).astype("float32") + offsets[0]) * step_y
+        extent = half(kind, d % 2)
+        value = te.select((d % 2).equal(0), x, y) + te.select(d < 2, -extent, extent)
+        return te.minimum(te.maximum(value, 0.0), 1.0) if clip else value
+
+    return Computation((compute((1, height * width * len(kinds), 4), element, name),))
+
+
+def multibox_transform_loc(
+    probabilities: View,
+    offsets: View,
+    anchors: View,
+    threshold: float = 0.01,
+    clip: bool = True,
+    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+) -> Computation:
+    """Records [B, N, 6] (class, score, low and high corner) of anchors whose best class is not the background, and
+    their counts [B]; the rest is -1 (MXNet MultiBoxDetection before suppression).
+
+    probabilities [B, classes, N], background first; offsets [B, 4·N] of centres and logarithms of extents, times
+    `variances` in units of the anchors [1, N, 4]. A score below `threshold` is none. Of equal classes the first counts.
+    """
+    name = "multibox_transform_loc"
+    require_views(name, probabilities=probabilities, offsets=offsets, anchors=anchors)
+    require_floats(name, probabilities=probabilities)
+    require_same_type(name, probabilities=probabilities, offsets=offsets, anchors=anchors)
+    require_rank(name, "probabilities [B, classes, N]", probabilities, 3)
+    batch, classes, count = probabilities.shape
+    require_shape(name, "offsets", offsets, (batch, 4 * count))
+    require_shape(name, "anchors", anchors, (1, count, 4))
+    require(len(variances) == 4, name, "four variances", list(variances))
+    kind = probabilities.dtype
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        probability, offset, anchor = (ib.buffer_ptr(b) for b in ins)
+        result, number = (ib.buffer_ptr(b) for b in outs)
+        with ib.for_range(0, batch, "b", loop_kind(batch * classes * count)) as b:
+            found = _Counter(ib, "found")
+            with ib.for_range(0, count, "i") as i:
+                best, chosen = ib.allocate(kind, (1,), name="best"), ib.allocate("int64", (1,), name="chosen")
+                best[0], chosen[0] = te.const(-1.0, kind), te.const(0, "int64")
+                with ib.for_range(1, classes, "c") as c, ib.if_scope(probability[b, c, i] > best[0]):
+                    best[0], chosen[0] = probability[b, c, i], c
+                with ib.if_scope(te.all(chosen[0] > 0, ~(best[0] < te.const(threshold, kind)))):
+                    to = ib.let("to", found.value.astype("index"))
+                    result[b, to, 0], result[b, to, 1] = (chosen[0] - 1).astype(kind), best[0]
+                    _decode(ib, result, (b, to), [anchor[0, i, d] for d in range(4)],
+                            [offset[b, i * 4 + d] * variances[d] for d in range(4)], clip)  # fmt: skip
+                    found.increase()
+            number[b] = found.value
+            with ib.for_range(found.value.astype("index"), count, "i") as i, ib.for_range(0, 6, "d") as d:
+                result[b, i, d] = te.const(-1.0, kind)
+        return ib.get()
+
+    shapes = [(batch, count, 6), (batch,)]
+    inputs = [probabilities.tensor, offsets.tensor, anchors.tensor]
+    tensors = te.extern(shapes, inputs, body, name=name, dtype=[kind, "int64"])
+    return Computation(tuple(View(t, s, Layout.row_major(len(s))) for t, s in zip(tensors, shapes, strict=True)))
+
+
+def _decode(
+    ib: IRBuilder, result: BufferPointer, to: tuple[Any, Any], anchor: list[Expr], offset: list[Expr], clip: bool
+) -> None:
+    """Write the box at an offset from an anchor to columns 2 to 5 of a record."""
+    for axis in range(2):
+        extent = ib.let("extent", anchor[axis + 2] - anchor[axis])
+        centre = offset[axis] * extent + (anchor[axis] + anchor[axis + 2]) * 0.5
+        half = te.exp(offset[axis + 2]) * extent * 0.5
+        for d, value in ((2 + axis, centre - half), (4 + axis, centre + half)):
+            result[(*to, d)] = te.minimum(te.maximum(value, 0.0), 1.0) if clip else value
