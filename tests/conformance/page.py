@@ -30,8 +30,8 @@ list and this page again.
 
 ## What is refused
 
-- Results whose size depends on the values of inputs: NonMaxSuppression, Unique, Compress and NonZero of computed data.
-  sateen compiles for known shapes.
+- Results whose size depends on the values of inputs: Unique, Compress and NonZero of computed data, NonMaxSuppression
+  where it may select fewer boxes than it is asked for. sateen compiles for known shapes.
 - Shapes that are computed at run time, and given neither by constants nor by dimensions: Reshape, Expand, Slice, ….
 - Strings: StringConcat, StringNormalizer, StringSplit, RegexFullMatch, TfIdfVectorizer, comparisons of them.
 - Sequences and optional values: Sequence…, SplitToSequence, Optional…, If and Loop over them.

@@ -1,5 +1,6 @@
 """Operators that become several of ours, against NumPy; and those that never do."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -148,10 +149,36 @@ def test_bits_of_a_truth_value(run_node: Callable[..., list[Array]]) -> None:
     np.testing.assert_array_equal(found, np.array([1, 0], "int8"))
 
 
+@pytest.mark.parametrize("center", [0, 1])
+@pytest.mark.parametrize(("most", "threshold"), [(1, 0.3), (4, 1.0), (99, 1.0), (0, 0.5)])
+def test_boxes_whose_number_is_known(
+    run_node: Callable[..., list[Array]],
+    reference: Callable[..., list[Array]],
+    most: int,
+    threshold: float,
+    center: int,
+) -> None:
+    inputs = {
+        "boxes": RANDOM.random((2, 9, 4)).astype("float32"), "scores": RANDOM.random((2, 3, 9)).astype("float32"),
+        "most": np.array([most]), "threshold": np.array([threshold], "float32"),
+    }  # fmt: skip
+    bound = ("most", "threshold")
+    (found,) = run_node("NonMaxSuppression", inputs, bound=bound, opset=11, center_point_box=center)
+    (expected,) = reference("NonMaxSuppression", inputs, opset=11, center_point_box=center)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_boxes_whose_number_the_data_decides_are_refused(run_node: Callable[..., list[Array]]) -> None:
+    boxes, scores = np.zeros((1, 2, 4), "float32"), np.zeros((1, 1, 2), "float32")
+    inputs = {"b": boxes, "s": scores, "most": np.array([2])}
+    message = "how many boxes it selects depends .* end the model at input 0 .* graph_ir.ops.NonMaxSuppression"
+    with pytest.raises(FrontendError, match=re.compile(message, re.DOTALL)):
+        run_node("NonMaxSuppression", inputs, bound=("most",))
+
+
 @pytest.mark.parametrize(
     ("operator", "inputs", "attributes", "text"),
     [
-        ("NonMaxSuppression", {"b": (1, 2, 4), "s": (1, 1, 2)}, {}, "how many elements it gives depends on the values"),
         ("Unique", {"x": (3,)}, {}, "how many elements it gives depends on the values of its inputs"),
         ("RandomNormalLike", {"x": (3,)}, {}, "draw them outside and make them an input of the model"),
         ("SequenceConstruct", {"x": (3,)}, {}, "sequences and optional values are not supported, only tensors"),

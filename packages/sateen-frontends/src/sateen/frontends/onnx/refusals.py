@@ -10,7 +10,7 @@ _RANDOM = ("random numbers are not supported", "draw them outside and make them 
 _SEQUENCES = ("sequences and optional values are not supported, only tensors", "export the model with tensors only")
 
 REFUSALS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("NonMaxSuppression", "Unique"), _DATA_DECIDES),
+    "Unique": _DATA_DECIDES,
     **dict.fromkeys(
         ("Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM
     ),

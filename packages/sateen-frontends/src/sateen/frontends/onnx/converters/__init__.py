@@ -1,5 +1,6 @@
 """How each ONNX operator becomes operators of sateen: a table per family."""
 
+from sateen.frontends.onnx.converters.boxes import BOXES
 from sateen.frontends.onnx.converters.broadcast import BROADCAST
 from sateen.frontends.onnx.converters.constants import CONSTANTS
 from sateen.frontends.onnx.converters.einsum import EINSUM
@@ -17,7 +18,8 @@ from sateen.frontends.onnx.converters.window import WINDOW
 from sateen.frontends.onnx.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
-    BROADCAST
+    BOXES
+    | BROADCAST
     | CONSTANTS
     | EINSUM
     | ELEMENT_WISE
