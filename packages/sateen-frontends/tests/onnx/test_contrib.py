@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 from sateen import frontends, runtime
-from sateen.frontends.onnx.contrib import contrib_function
+from sateen.frontends.onnx.microsoft import contrib_function
 from sateen.graph_ir.compile import build
 from sateen.runtime.errors import FrontendError
 
@@ -110,7 +110,7 @@ def test_onnxruntime_gives_the_same(operator: str, inputs: dict[str, Array], att
             "QLinearAveragePool", image("uint8", 1) | RESULT, {**POOL, "channels_last": 1},
             "channels behind the spatial axes are not supported",
         ),
-        ("QLinearWhere", image("uint8", 1) | RESULT, {}, "ONNX has no operator of this name in com.microsoft 1"),
+        ("QLinearNothing", image("uint8", 1) | RESULT, {}, "ONNX has no operator of this name in com.microsoft 1"),
     ],
 )  # fmt: skip
 def test_variants_are_refused(operator: str, inputs: dict[str, Array], attributes: Any, message: str) -> None:

@@ -20,13 +20,13 @@ from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope
 from sateen.frontends.core.report import Report, UnsupportedError
-from sateen.frontends.onnx import contrib
 from sateen.frontends.onnx.control_flow import CONTROL_FLOW, GraphReader
 from sateen.frontends.onnx.converters import CONVERTERS
 from sateen.frontends.onnx.custom import convert_custom, operator_named, schema_of_operator
 from sateen.frontends.onnx.declarations import declaration_of
 from sateen.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
 from sateen.frontends.onnx.loading import OnnxFile, text
+from sateen.frontends.onnx.microsoft import DESCRIPTIONS, DOMAIN, Description, contrib_function
 from sateen.frontends.onnx.node import OnnxNode
 from sateen.frontends.onnx.refusals import REFUSALS
 from sateen.frontends.onnx.schemas import likely_meant, schema_of
@@ -112,10 +112,13 @@ class OnnxImporter(Importer[onnx.NodeProto]):
     def conversion_of(self, node: onnx.NodeProto, heading: Heading) -> Conversion:
         domain = heading.domain
         function = self.functions.get((domain, node.op_type, node.overload))
-        if function is None and domain == contrib.DOMAIN and heading.opset:
-            function = contrib.contrib_function(node)
+        description = DESCRIPTIONS.get((domain, node.op_type))
+        if function is None and description is None and domain == DOMAIN and heading.opset:
+            function = contrib_function(node)
         if function is not None:
             return partial(self._called, node, function)
+        if description is not None and heading.opset:
+            return partial(self._described, node, description)
         try:
             schema = _schema_of(heading)
         except UnsupportedError:
@@ -132,6 +135,10 @@ class OnnxImporter(Importer[onnx.NodeProto]):
 
     def _custom(self, node: onnx.NodeProto, schema: OpSchema, operator: type[Operator], call: Call) -> Results:
         return convert_custom(self._node(node, schema, call), operator)
+
+    def _described(self, proto: onnx.NodeProto, description: Description, call: Call) -> Results:
+        schema = description.schema(proto.op_type, call.heading.domain)
+        return converted(self._node(proto, schema, call), description.convert)
 
     def _control_flow(self, node: onnx.NodeProto, schema: OpSchema, call: Call) -> Results | None:
         return CONTROL_FLOW[node.op_type](self._node(node, schema, call), GraphReader(Bodies(self, call), self._data))

@@ -48,6 +48,16 @@ class OnnxNode(ModelNode):
     def input_name(self, index: int) -> str:
         return self._parameter(index).name
 
+    def standing_for(self, proto: onnx.NodeProto, schema: OpSchema, call: Call) -> OnnxNode:
+        """Another node at the place of this one, whose results become part of the same graph."""
+        node = OnnxNode(proto, schema, call, self._decode)
+        node._emitter = self._emitter
+        return node
+
+    def name_beside(self, role: str) -> str:
+        """A name for a value on the way to the result."""
+        return self._emitter.beside(f"{self._result_name}.{role}")
+
     def _parameter(self, index: int) -> OpSchema.FormalParameter:
         """The description of input `index`; the last one of a variadic operator stands for all further ones."""
         return self.schema.inputs[min(index, len(self.schema.inputs) - 1)]

@@ -31,12 +31,12 @@ def _dft(node: OnnxNode) -> Operand:
     length = int(node.scalar(1)) if node.has(1) else usual
     others = [d for d in range(rank - 1) if d != axis]
     moved = node.step(Transpose(permutation=(*others, axis, rank - 1)), node.value(0))
-    result = _transformed(node, moved, length, inverse, onesided)
+    result = transformed(node, moved, length, inverse, onesided)
     back = [*others, axis, rank - 1]
     return node.result(Transpose(permutation=tuple(back.index(d) for d in range(rank))), result)
 
 
-def _transformed(node: OnnxNode, data: Value, length: int, inverse: bool, onesided: bool) -> Value:
+def transformed(node: OnnxNode, data: Value, length: int, inverse: bool, onesided: bool) -> Value:
     """The transform of data [..., elements, parts] along its last axis but one."""
     *batch, count, parts = data.type.static_shape
     if length < 1:
@@ -89,7 +89,7 @@ def _stft(node: OnnxNode) -> Operand:
     frames = node.step(Gather(axis=1), node.value(0), places)
     if window is not None:
         frames = node.step(Multiply(), frames, node.step(Reshape(shape=(length, 1)), window))
-    result = _transformed(node, frames, length, inverse=False, onesided=node.flag("onesided"))
+    result = transformed(node, frames, length, inverse=False, onesided=node.flag("onesided"))
     return node.result(Reshape(shape=result.type.static_shape), result)
 
 

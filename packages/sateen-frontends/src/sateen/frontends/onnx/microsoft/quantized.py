@@ -1,4 +1,4 @@
-"""Operators of onnxruntime's own domain that its quantiser writes into every QOperator network, as functions of ONNX's.
+"""Quantised operators, which onnxruntime's quantiser writes, as functions of the standard's operators.
 
 Each follows its description (onnxruntime, docs/ContribOperators.md): the inputs are dequantised, the operator runs in
 float32, and the result is quantised. QGemm, like QLinearMatMul, sums in integers.
@@ -14,9 +14,9 @@ from onnx import parser
 
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.loading import text
+from sateen.frontends.onnx.microsoft.description import Description
+from sateen.frontends.onnx.microsoft.standard import as_standard
 from sateen.frontends.onnx.structure import MOST_ARGUMENTS
-
-DOMAIN = "com.microsoft"
 
 LEAST_OF_CONCAT = 5
 """The fewest inputs: scale and zero point of the result; data, scale and zero point of a part."""
@@ -58,6 +58,8 @@ def contrib_function(node: onnx.NodeProto) -> onnx.FunctionProto | None:
         if count < LEAST_OF_CONCAT:
             raise UnsupportedError(f"expected at least {LEAST_OF_CONCAT} inputs, found {count}")
         function = _concat(count)
+    elif operator in _PLAIN:
+        return _PLAIN[operator](node)
     elif operator == "QGemm":
         transposed = tuple(name in attributes and bool(attributes[name].i) for name in ("transA", "transB"))
         function = _gemm(*transposed, count > 6 and bool(node.input[6]))
@@ -76,6 +78,64 @@ def contrib_function(node: onnx.NodeProto) -> onnx.FunctionProto | None:
     if operator == "QLinearSoftmax" and ("opset" not in attributes or attributes["opset"].i < 13):
         raise UnsupportedError("Softmax as before operator set 13 is not supported", "convert the model to a newer one")
     return function
+
+
+def _product_in_float(node: onnx.NodeProto) -> onnx.FunctionProto:
+    """The product of the centred integers, scaled in float32, with a bias in float32."""
+    given = [*node.input, *[""] * (7 - len(node.input))]
+    return _function(
+        "MatMulIntegerToFloat (A, B, a_scale, b_scale, a_zero_point, b_zero_point, bias) => (Y)",
+        f"product = MatMulInteger(A, B{', a_zero_point' if given[4] else ', '}{', b_zero_point' if given[5] else ''})",
+        *_scaled_product(bool(given[6])),
+    )
+
+
+def _dynamic_product(node: onnx.NodeProto) -> onnx.FunctionProto:
+    """A is quantised by its own range."""
+    given = [*node.input, *[""] * (5 - len(node.input))]
+    return _function(
+        "DynamicQuantizeMatMul (A, B, b_scale, b_zero_point, bias) => (Y)",
+        "a, a_scale, a_zero_point = DynamicQuantizeLinear(A)",
+        f"product = MatMulInteger(a, B, a_zero_point{', b_zero_point' if given[3] else ''})",
+        *_scaled_product(bool(given[4])),
+    )
+
+
+def _scaled_product(has_bias: bool) -> list[str]:
+    return [
+        "scale = Mul(a_scale, b_scale)",
+        "total = Cast <to = 1> (product)",
+        *(["scaled = Mul(total, scale)", "Y = Add(scaled, bias)"] if has_bias else ["Y = Mul(total, scale)"]),
+    ]
+
+
+def _where(_: onnx.NodeProto) -> onnx.FunctionProto:
+    return _function(
+        "QLinearWhere (condition, X, x_scale, x_zero, Y, y_scale, y_zero, z_scale, z_zero) => (Z)",
+        "x = DequantizeLinear(X, x_scale, x_zero)",
+        "y = DequantizeLinear(Y, y_scale, y_zero)",
+        "z = Where(condition, x, y)",
+        "Z = QuantizeLinear(z, z_scale, z_zero)",
+    )
+
+
+def _mean(_: onnx.NodeProto) -> onnx.FunctionProto:
+    return _function(
+        "QLinearReduceMean <axes, keepdims> (X, x_scale, x_zero, y_scale, y_zero) => (Y)",
+        "x = DequantizeLinear(X, x_scale, x_zero)",
+        "places = Constant <value_ints: ints = @axes> ()",
+        "y = ReduceMean <keepdims: int = @keepdims> (x, places)",
+        "Y = QuantizeLinear(y, y_scale, y_zero)",
+    )
+
+
+_PLAIN = {
+    "DynamicQuantizeMatMul": _dynamic_product,
+    "MatMulIntegerToFloat": _product_in_float,
+    "QLinearReduceMean": _mean,
+    "QLinearWhere": _where,
+}
+"""The functions of operators whose variants all work."""
 
 
 @cache
@@ -140,4 +200,13 @@ def _listed(attributes: Sequence[str]) -> str:
 
 def _function(head: str, *nodes: str) -> onnx.FunctionProto:
     body = "\n".join(nodes)
-    return parser.parse_function(f'<opset_import: ["" : 21], domain: "{DOMAIN}"> {head} {{\n{body}\n}}')
+    return parser.parse_function(f'<opset_import: ["" : 21], domain: "com.microsoft"> {head} {{\n{body}\n}}')
+
+
+_SCALED = "x:any scale zero_point:any?"
+QUANTIZED: dict[str, Description] = {
+    "DequantizeLinear": Description(as_standard("DequantizeLinear"), _SCALED, 1, {"axis": 1}),
+    "QuantizeLinear": Description(as_standard("QuantizeLinear"), _SCALED, 1, {"axis": 1}),
+}
+FUNCTIONS = frozenset({*_BINARY, *_UNARY, *_PLAIN, "QGemm", "QLinearConcat"})
+"""The operators that `contrib_function` knows."""
