@@ -37,6 +37,18 @@ def test_a_position_that_is_no_number_reads_nothing_beyond_the_data(run_node: Ca
             run_node("GridSample", {"x": X[:1], "grid": grid}, opset=20, mode=mode, padding_mode=padding_mode)
 
 
+def test_maxima_of_regions(run_node: Callable[..., list[Array]]) -> None:
+    """The evaluator of the onnx package has none; onnxruntime's kernel is Caffe's."""
+    rois = np.array([[0, 0, 0, 3, 4], [1, 1, 1, 2, 3], [1, 0, 0, 0, 0]], "float32")
+    (found,) = run_node("MaxRoiPool", {"x": X, "rois": rois}, pooled_shape=[1, 2])
+    expected = [
+        [X[0, :, :, :2].max((1, 2)), X[0, :, :, 2:].max((1, 2))],
+        [X[1, :, 1:4, 1].max(1), X[1, :, 1:4, 2].max(1)],
+        [X[1, :, 0, 0], X[1, :, 0, 0]],
+    ]
+    np.testing.assert_array_equal(found, np.array(expected).transpose(0, 2, 1)[:, :, None])
+
+
 def test_regions_with_as_many_samples_as_they_have_elements(
     run_node: Callable[..., list[Array]], reference: Callable[..., list[Array]]
 ) -> None:

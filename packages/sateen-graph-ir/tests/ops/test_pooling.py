@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 
 from sateen.graph_ir.ir import TensorType
-from sateen.graph_ir.ops import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
+from sateen.graph_ir.ops import (
+    AdaptiveAveragePool,
+    AdaptiveMaxPool,
+    AveragePool,
+    GlobalAveragePool,
+    GlobalMaxPool,
+    MaxPool,
+    MaxPoolIndices,
+)
 from sateen.runtime.errors import InferenceError
 from sateen.topi.types import Layout
 
+RANDOM = np.random.default_rng(0)
 X = np.random.default_rng(0).standard_normal((1, 24, 9, 8)).astype("float32")
 BLOCKED = Layout.blocked(4, 1, 16)
 
@@ -73,3 +82,32 @@ def test_whole_channels(check_op):
 def test_data_that_does_not_fit_is_refused(op, dtype, shape, message):
     with pytest.raises(InferenceError, match=re.escape(message)):
         op.infer(TensorType.of(dtype, shape))
+
+
+def windows_of(before, after):
+    return [slice(i * before // after, -(-(i + 1) * before // after)) for i in range(after)]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 1), (7, 9), (5, 2), (11, 3), (2, 18)], ids=str)
+@pytest.mark.parametrize(("op", "function"), [(AdaptiveAveragePool, np.mean), (AdaptiveMaxPool, np.max)])
+def test_windows_that_follow_from_the_number_of_places(check_op, op, function, shape):
+    x = RANDOM.normal(size=(2, 20, 7, 9)).astype("float32")
+    rows = [[function(x[:, :, a, b], axis=(2, 3)) for b in windows_of(9, shape[1])] for a in windows_of(7, shape[0])]
+    expected = np.moveaxis(np.array(rows, "float32"), (0, 1), (2, 3))
+    check_op(op(shape), [x], [expected], Layout.blocked(4, 1, 16))
+
+
+def test_adaptive_pools_of_other_types_and_ranks(check_op):
+    x = RANDOM.integers(-9, 9, (1, 2, 7)).astype("int8")
+    expected = np.array([x[..., a].max(-1) for a in windows_of(7, 3)]).transpose(1, 2, 0)
+    check_op(AdaptiveMaxPool((3,)), [x], [expected])
+    half = RANDOM.normal(size=(1, 2, 2, 4, 3)).astype("float16")
+    check_op(
+        AdaptiveAveragePool((2, 1, 3)),
+        [half],
+        [half.mean(axis=3, keepdims=True, dtype="float32").astype("float16")],
+    )
+    with pytest.raises(InferenceError, match="adaptive_average_pool: expects floating-point data, found int8"):
+        AdaptiveAveragePool((3,)).infer(TensorType.of("int8", x.shape))
+    with pytest.raises(InferenceError, match=r"expects shape and data with places, found \[0\] and"):
+        AdaptiveMaxPool((0,)).infer(TensorType.of("int8", x.shape))

@@ -161,3 +161,22 @@ def test_nan_is_larger_than_all(check_op):
 def test_attributes_that_do_not_fit_are_refused(op, shape, message):
     with pytest.raises(InferenceError, match=f"^{re.escape(message)}$"):
         op.infer(TensorType.of("float32", shape))
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("extent", [1, 2, 7, 8, 100])
+def test_places_in_a_sorted_sequence(check_op, extent, right):
+    sequence = np.sort(RANDOM.integers(0, 20, extent)).astype("float32")
+    values = np.array([*RANDOM.integers(-2, 22, 30), np.nan, np.inf, -np.inf], "float32").reshape(3, 11)
+    expected = np.searchsorted(sequence, values, side="right" if right else "left")
+    check_op(ops.SearchSorted(right), [sequence, values], [expected])
+
+
+def test_places_in_a_sequence_for_each_row(check_op):
+    sequence, values = np.sort(RANDOM.integers(0, 20, (2, 3, 9))), RANDOM.integers(0, 20, (2, 3, 4))
+    expected = [
+        [np.searchsorted(s, v) for s, v in zip(*rows, strict=True)] for rows in zip(sequence, values, strict=True)
+    ]
+    check_op(ops.SearchSorted(), [sequence, values], [np.array(expected)])
+    with pytest.raises(InferenceError, match="search_sorted: expects a sequence of one axis, or as many as values"):
+        ops.SearchSorted().infer(TensorType.of("int8", (2, 3)), TensorType.of("int8", (3, 3)))

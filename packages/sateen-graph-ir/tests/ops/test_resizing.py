@@ -34,6 +34,21 @@ def test_given_scales_decide_the_positions(check_op):
     check_op(op, [X], [X[..., np.floor(np.arange(9) / 1.6).astype(int)]])
 
 
+@pytest.mark.parametrize(("before", "after"), [(2, 82), (2, 41), (7, 29), (10, 21)])
+def test_positions_in_float32_decide_which_element_is_nearest(check_op, before, after):
+    """The pairs are such that exact positions give other elements, but for the last."""
+    x, one = np.arange(before, dtype="float32").reshape(1, 1, before), np.float32
+    place, step = np.arange(after, dtype="float32"), one(before) / one(after)
+    aligned = np.floor(np.float64(place * (one(before - 1) / one(after - 1))) + 0.5)
+    for transformation, mode, found in (
+        ("asymmetric", "floor", np.floor(place * step)),
+        ("tf_half_pixel_for_nn", "floor", np.floor((place + one(0.5)) * step)),
+        ("align_corners", "round_prefer_ceil", aligned),
+    ):
+        op = Resize((1, 1, after), "nearest", transformation, mode, float32_positions=True)
+        check_op(op, [x], [np.minimum(found, before - 1).reshape(1, 1, after).astype("float32")])
+
+
 @pytest.mark.parametrize(
     ("op", "dtype", "message"),
     [
@@ -41,6 +56,10 @@ def test_given_scales_decide_the_positions(check_op):
         (Resize((1, 24, 0, 6)), "float32", "resize: expects sizes of 1 to 32768, found [1, 24, 0, 6]"),
         (Resize((1, 24, 8, 6), "bilinear"), "float32", "expects mode of nearest, linear, cubic, found 'bilinear'"),
         (Resize((1, 24, 8, 6), "linear"), "int8", "resize: mode linear expects floating-point data, found int8"),
+        (
+            Resize((1, 24, 8, 6), coordinate_transformation="half_pixel_symmetric", float32_positions=True), "float32",
+            "expects coordinate_transformation of half_pixel, align_corners, asymmetric, tf_half_pixel_for_nn, found",
+        ),
         (Resize((1, 24, 8, 6), scales=(2.0,)), "float32", "resize: expects 4 scales, found [2.0]"),
         (
             Resize((1, 24, 8, 6), coordinate_transformation="tf_crop_and_resize"), "float32",

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sateen.graph_ir.ir import TensorType
-from sateen.graph_ir.ops import DeformableColumns, GridSample, RoiAlign
+from sateen.graph_ir.ops import CropAndResize, DeformableColumns, GridSample, RoiAlign, RoiPool
 from sateen.runtime.errors import InferenceError
 
+RANDOM = np.random.default_rng(0)
 X = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype("float32")
 
 
@@ -66,3 +67,51 @@ def test_operands_that_do_not_fit_are_refused(op, shapes, message):
         types.append(TensorType.of("int64", (3,)))
     with pytest.raises(InferenceError, match=re.escape(message)):
         op.infer(*types)
+
+
+def cropped(data, boxes, batch, shape, mode, outside):
+    result = np.full((len(boxes), data.shape[1], *shape), outside, "float32")
+    for k, (y1, x1, y2, x2) in enumerate(boxes):
+        for r, c in np.ndindex(*shape):
+            at = [
+                a * (n - 1) + p * (b - a) * (n - 1) / (count - 1) if count > 1 else (a + b) / 2 * (n - 1)
+                for a, b, p, n, count in zip((y1, x1), (y2, x2), (r, c), data.shape[2:], shape, strict=True)
+            ]
+            if not all(0 <= p <= n - 1 for p, n in zip(at, data.shape[2:], strict=True)):
+                continue
+            if mode == "nearest":
+                y, x = (int(np.floor(p + 0.5)) for p in at)
+                result[k, :, r, c] = data[batch[k], :, y, x]
+                continue
+            (y, x), (v, w) = (int(np.floor(p)) for p in at), (p - np.floor(p) for p in at)
+            rows = data[batch[k]][:, [y, int(np.ceil(at[0]))]][:, :, [x, int(np.ceil(at[1]))]]
+            result[k, :, r, c] = (rows * np.outer([1 - v, v], [1 - w, w])).sum((1, 2))
+    return result
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (1, 5)], ids=str)
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_boxes_resized(check_op, mode, shape):
+    data = RANDOM.standard_normal((2, 3, 6, 9)).astype("float32")
+    boxes = np.array([[0, 0, 1, 1], [0.21, 0.13, 0.72, 0.94], [0.93, 0.81, 0.12, 0.33], [-0.4, 0, 1.3, 1]], "float32")
+    batch = np.array([0, 1, 1, 0])
+    op = CropAndResize(shape, mode, extrapolation_value=7.5)
+    check_op(op, [data, boxes, batch], [cropped(data, boxes, batch, shape, mode, 7.5)])
+
+
+def test_maxima_of_regions(check_op):
+    data = RANDOM.standard_normal((2, 3, 8, 9)).astype("float32")
+    rois = np.array([[0, 0, 16, 15], [3, 2, 9.1, 7], [-6, -9, 3, 2], [40, 40, 50, 50], [5, 5, 3, 3]], "float32")
+    batch, scale, (height, width) = np.array([0, 1, 0, 1, 1]), 0.5, (3, 2)
+    expected = np.zeros((5, 3, height, width), "float32")
+    for k, roi in enumerate(rois):
+        x1, y1, x2, y2 = (np.trunc(p * scale + np.copysign(0.5, p)) for p in roi)
+        sizes = (max(y2 - y1 + 1, 1) / height, max(x2 - x1 + 1, 1) / width)
+        for r, c in np.ndindex(height, width):
+            spans = [
+                slice(int(np.clip(np.floor(p * s) + a, 0, n)), int(np.clip(np.ceil((p + 1) * s) + a, 0, n)))
+                for p, s, a, n in zip((r, c), sizes, (y1, x1), (8, 9), strict=True)
+            ]
+            own = data[batch[k]][:, spans[0], spans[1]]
+            expected[k, :, r, c] = own.max((1, 2)) if own.size else 0
+    check_op(RoiPool((height, width), scale), [data, rois, batch], [expected])

@@ -6,11 +6,13 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from sateen.runtime.errors import ArgumentError
 from sateen.topi import computations
 from sateen.topi.computations import (
+    adaptive_pooling,
     boxes,
     broadcast,
     convolution,
@@ -24,10 +26,12 @@ from sateen.topi.computations import (
     quantization,
     recurrent,
     reductions,
+    regions,
     resizing,
     sampling,
     shape,
     softmaxes,
+    taps,
 )
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import Computation
@@ -52,6 +56,7 @@ HOW = recurrent.Settings(((recurrent.Activation("Tanh"),) * 3,), (False,))
 GRU = recurrent.Settings((HOW.activations[0][:2],), (False,))
 RNN = recurrent.Settings((HOW.activations[0][:1],), (False,))
 LINEAR = resizing.Interpolation("linear")
+TAPS = np.zeros((2, 1), np.int64)
 HALF = resizing.AxisResize(2, 8, 4, 0.5)
 
 REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]]] = {
@@ -69,6 +74,57 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
             lambda: quantization.quantize(X, X, None, "int8", 0, 5),
             "quantize: expected blocks of 5 that divide axis 0, found",
         ),
+    ],
+    adaptive_pooling.adaptive_average_pool: [
+        (
+            lambda: adaptive_pooling.adaptive_average_pool(IMAGE, (3,)),
+            "expected shape as 2 integers of at least 1, found",
+        ),
+        (
+            lambda: adaptive_pooling.adaptive_average_pool(view(1, 2, 3, dtype="int8"), (3,)),
+            "expected data of float",
+        ),
+    ],
+    adaptive_pooling.adaptive_max_pool: [
+        (lambda: adaptive_pooling.adaptive_max_pool(V, (3,)), r"expected data \[N, C, …\] of 3 or more axes, found"),
+        (
+            lambda: adaptive_pooling.adaptive_max_pool(view(1, 2, 0), (3,)),
+            "expected data with elements, found",
+        ),
+    ],
+    regions.crop_and_resize: [
+        (
+            lambda: regions.crop_and_resize(IMAGE, view(2, 4), PLACES, (2, 2), "cubic", 0),
+            "crop_and_resize: expected mode of 'linear', 'nearest', found 'cubic'",
+        ),
+        (
+            lambda: regions.crop_and_resize(IMAGE, view(3, 4), PLACES, (2, 2), "linear", 0),
+            r"expected batch of shape \[3\], found \[2\]",
+        ),
+    ],
+    regions.roi_pool: [
+        (
+            lambda: regions.roi_pool(X, view(2, 4), PLACES, (2, 2), 1.0),
+            r"expected data \[N, C, H, W\] of 4 axes, found",
+        ),
+        (
+            lambda: regions.roi_pool(IMAGE, view(2, 4), PLACES, (0, 2), 1.0),
+            "expected shape as 2 integers of at least 1",
+        ),
+    ],
+    taps.in_passes: [
+        (
+            lambda: taps.in_passes(X, [taps.Taps(3, TAPS)], "f", X.layout, X.dtype),
+            "f: expected axis of 0 to 2, found",
+        ),
+        (lambda: taps.in_passes(1, [], "f", X.layout, X.dtype), "f: expected x as a view, .*, found int"),
+    ],
+    ordered.search_sorted: [
+        (
+            lambda: ordered.search_sorted(V, BYTES),
+            "expected values of sequence's type, float32, found int8",
+        ),
+        (lambda: ordered.search_sorted(view(3, 4), X), r"expected sequence of shape \[2, 3, 4\], found \[3, 4\]"),
     ],
     boxes.non_max_suppression: [
         (

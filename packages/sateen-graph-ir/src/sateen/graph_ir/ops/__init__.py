@@ -107,7 +107,15 @@ from sateen.graph_ir.ops.normalization import (
     LpNormalization,
 )
 from sateen.graph_ir.ops.placement import CopyTo
-from sateen.graph_ir.ops.pooling import AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices
+from sateen.graph_ir.ops.pooling import (
+    AdaptiveAveragePool,
+    AdaptiveMaxPool,
+    AveragePool,
+    GlobalAveragePool,
+    GlobalMaxPool,
+    MaxPool,
+    MaxPoolIndices,
+)
 from sateen.graph_ir.ops.products import Det, MatMul, StrassenMatMul
 from sateen.graph_ir.ops.quantization import Dequantize, Quantize
 from sateen.graph_ir.ops.recurrent import DIRECTIONS, GRU, LSTM, RNN, Recurrent
@@ -126,10 +134,17 @@ from sateen.graph_ir.ops.reductions import (
     ReduceProd,
     ReduceSum,
     ReduceSumSquare,
+    SearchSorted,
     TopK,
 )
 from sateen.graph_ir.ops.resizing import Resize
-from sateen.graph_ir.ops.sampling import DeformableColumns, GridSample, RoiAlign
+from sateen.graph_ir.ops.sampling import (
+    CropAndResize,
+    DeformableColumns,
+    GridSample,
+    RoiAlign,
+    RoiPool,
+)
 from sateen.graph_ir.ops.shape import (
     BroadcastTo,
     Concat,
@@ -159,6 +174,8 @@ __all__ = [
     "Abs",
     "Acos",
     "Acosh",
+    "AdaptiveAveragePool",
+    "AdaptiveMaxPool",
     "Add",
     "And",
     "ArgMax",
@@ -190,6 +207,7 @@ __all__ = [
     "CopyTo",
     "Cos",
     "Cosh",
+    "CropAndResize",
     "CumProd",
     "CumSum",
     "DeformableColumns",
@@ -267,9 +285,11 @@ __all__ = [
     "Reshape",
     "Resize",
     "RoiAlign",
+    "RoiPool",
     "Round",
     "ScatterElements",
     "ScatterND",
+    "SearchSorted",
     "Selu",
     "Shrink",
     "Sigmoid",

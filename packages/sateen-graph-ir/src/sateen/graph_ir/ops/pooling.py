@@ -1,4 +1,4 @@
-"""Pools over windows and over whole channels."""
+"""Pools over windows, given or as many as the output has places, and over whole channels."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sateen.graph_ir.ir import TensorType
+from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.element_kinds import NUMBERS
 from sateen.graph_ir.ops.windows import Windowed, output_dims, require_spatial, window_of
 from sateen.tensor_ir import Machine
-from sateen.topi.computations import pooling
+from sateen.topi.computations import adaptive_pooling, pooling
+from sateen.topi.dimensions import listed, may_be_at_least, numbers
 from sateen.topi.operators import LayoutChoice, Operator, require
 from sateen.topi.schedules import Computation
 from sateen.topi.types import Layout, View
@@ -144,5 +145,44 @@ class GlobalMaxPool(GlobalPool):
     kind: ClassVar[str] = "max"
 
 
-OPS = (AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices)
+class AdaptivePool(ChannelWise):
+    """One value per window of data [N, C, …]: as many windows as `shape` has places, from ⌊i·m / n⌋ to before
+    ⌈(i + 1)·m / n⌉ of m elements along an axis (PyTorch)."""
+
+    __slots__ = ()
+    shape: tuple[Dim, ...]
+
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        NUMBERS.check(self, "data", data)
+        require_spatial(self, data, len(self.shape))
+        fits = all(may_be_at_least(n, 1) for n in (*self.shape, *data.shape[2:]))
+        require(fits, self, f"expects shape and data with places, found {listed(self.shape)} and {data}")
+        return (TensorType(data.dtype, (*data.shape[:2], *self.shape)),)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveAveragePool(AdaptivePool):
+    """The average of each window."""
+
+    shape: tuple[Dim, ...] = ()
+
+    def infer(self, data: TensorType) -> tuple[TensorType, ...]:
+        require(data.dtype.is_float, self, f"expects floating-point data, found {data.dtype}")
+        return AdaptivePool.infer(self, data)
+
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
+        return adaptive_pooling.adaptive_average_pool(data, numbers(self.shape), outputs[0].memory_layout)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveMaxPool(AdaptivePool):
+    """The maximum of each window."""
+
+    shape: tuple[Dim, ...] = ()
+
+    def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
+        return adaptive_pooling.adaptive_max_pool(data, numbers(self.shape), outputs[0].memory_layout)
+
+
+OPS = (AdaptiveAveragePool, AdaptiveMaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool, MaxPool, MaxPoolIndices)
 """The operators of this file."""

@@ -1,4 +1,4 @@
-"""Reductions along axes, positions of extrema, running sums, the largest elements."""
+"""Reductions along axes, positions of extrema, running sums, the largest elements, search in sorted ones."""
 
 from __future__ import annotations
 
@@ -257,8 +257,32 @@ class TopK(Operator):
         return ordered.top_k(data, self.k, self.axis, self.largest)
 
 
+@dataclass(frozen=True, slots=True)
+class SearchSorted(Operator):
+    """Where each value belongs in an ascending sequence: the number of its elements below it, with `right` of those up
+    to it (int64); NaN belongs at the end.
+
+    Inputs: sequence, values. The sequence has one axis, or those of the values before the last, along which it is
+    searched.
+    """
+
+    right: bool = False
+
+    def infer(self, sequence: TensorType, values: TensorType) -> tuple[TensorType, ...]:
+        NUMBERS.check(self, "sequence", sequence)
+        same = sequence.dtype == values.dtype
+        require(same, self, f"expects values of the sequence's type, {sequence.dtype}, found {values.dtype}")
+        fits = sequence.rank == 1 or (sequence.rank > 1 and sequence.shape[:-1] == values.shape[:-1])
+        require(fits, self, f"expects a sequence of one axis, or as many as values {values}, found {sequence}")
+        require(may_be_at_least(sequence.shape[-1], 1), self, f"expects a sequence with elements, found {sequence}")
+        return (TensorType.of("int64", values.shape),)
+
+    def compute(self, sequence: View, values: View, *, outputs: Sequence[TensorType]) -> Computation:
+        return ordered.search_sorted(sequence, values, self.right, outputs[0].memory_layout)
+
+
 OPS = (
     ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceSumSquare, ReduceL1, ReduceL2, ReduceLogSum,
-    ReduceLogSumExp, ArgMax, ArgMin, CumProd, CumSum, TopK,
+    ReduceLogSumExp, ArgMax, ArgMin, CumProd, CumSum, TopK, SearchSorted,
 )  # fmt: skip
 """The operators of this file."""

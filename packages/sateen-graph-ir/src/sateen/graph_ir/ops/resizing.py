@@ -23,6 +23,8 @@ class Resize(Operator):
 
     `scales` are output over input extents, which positions follow from; empty: the ratio of the extents. `roi` is
     (begin…, end…) in units of the extents and used by tf_crop_and_resize, which gives `extrapolation_value` outside.
+    With `float32_positions` positions are rounded as in TensorFlow and PyTorch, which decides for some extents which
+    element is nearest.
     """
 
     sizes: tuple[Dim, ...]
@@ -35,6 +37,7 @@ class Resize(Operator):
     scales: tuple[float, ...] = ()
     roi: tuple[float, ...] = ()
     extrapolation_value: float = 0.0
+    float32_positions: bool = False
 
     def infer(self, data: TensorType) -> tuple[TensorType, ...]:
         rank = data.rank
@@ -45,12 +48,13 @@ class Resize(Operator):
         require(fits, self, f"with antialias expects data of at most {LARGEST} along each axis, found {data}")
         require(len(self.scales) in (0, rank), self, f"expects {rank} scales, found {list(self.scales)}")
         require(all(s > 0 for s in self.scales), self, f"expects scales above 0, found {list(self.scales)}")
-        for name, value, known in (
+        known = resizing.FLOAT32_COORDINATES if self.float32_positions else resizing.COORDINATES
+        for name, value, values in (
             ("mode", self.mode, resizing.MODES),
-            ("coordinate_transformation", self.coordinate_transformation, resizing.COORDINATES),
+            ("coordinate_transformation", self.coordinate_transformation, known),
             ("nearest_mode", self.nearest_mode, resizing.NEAREST_MODES),
         ):
-            require(value in known, self, f"expects {name} of {', '.join(known)}, found {value!r}")
+            require(value in values, self, f"expects {name} of {', '.join(values)}, found {value!r}")
         crops = self.coordinate_transformation == "tf_crop_and_resize"
         complete = len(self.roi) == 2 * rank
         require(complete or not crops, self, f"expects {2 * rank} values of roi, found {list(self.roi)}")
@@ -63,7 +67,7 @@ class Resize(Operator):
     def compute(self, data: View, *, outputs: Sequence[TensorType]) -> Computation:
         how = resizing.Interpolation(
             self.mode, self.coordinate_transformation, self.nearest_mode, self.cubic_coeff_a, self.exclude_outside,
-            self.antialias, self.extrapolation_value,
+            self.antialias, self.extrapolation_value, self.float32_positions,
         )  # fmt: skip
         return resizing.resize(data, self._axes(data.shape), how, outputs[0].memory_layout)
 

@@ -9,7 +9,7 @@ from math import prod
 from sateen.graph_ir.ir import TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
 from sateen.graph_ir.ops.windows import Windowed, window_of
-from sateen.topi.computations import sampling
+from sateen.topi.computations import regions, sampling
 from sateen.topi.dimensions import listed, may_be_at_least
 from sateen.topi.operators import Operator, require
 from sateen.topi.schedules import Computation
@@ -111,19 +111,9 @@ class RoiAlign(Operator):
     half_pixel: bool = True
 
     def infer(self, data: TensorType, rois: TensorType, batch: TensorType) -> tuple[TensorType, ...]:
-        FLOATS.check(self, "data", data)
-        FLOATS.check(self, "rois", rois)
-        INTEGERS.check(self, "batch", batch)
         _require_one_of(self, "kind", self.kind, ("avg", "max"))
-        filled = data.rank == 4 and all(may_be_at_least(extent, 1) for extent in data.shape)
-        require(filled, self, f"expects data [N, C, H, W] with elements, found {data}")
-        require(rois.shape[1:] == (4,), self, f"expects rois [regions, 4], found {rois}")
-        regions = rois.shape[0]
-        require(batch.shape == (regions,), self, f"expects batch [{regions}] for rois {rois}, found {batch}")
-        fits = len(self.shape) == 2 and min(self.shape) >= 1
-        require(fits, self, f"expects a shape of two extents of at least 1, found {list(self.shape)}")
         require(self.samples >= 0, self, f"expects 0 or more samples, found {self.samples}")
-        return (TensorType(data.dtype, (regions, data.shape[1], *self.shape)),)
+        return _infer_regions(self, data, rois, batch, self.shape)
 
     def compute(self, data: View, rois: View, batch: View, *, outputs: Sequence[TensorType]) -> Computation:
         height, width = self.shape
@@ -132,5 +122,61 @@ class RoiAlign(Operator):
         )
 
 
-OPS = (DeformableColumns, GridSample, RoiAlign)
+@dataclass(frozen=True, slots=True)
+class CropAndResize(Operator):
+    """Regions of data [N, C, H, W] resized to `shape`: [regions, C, *shape] (TensorFlow CropAndResize).
+
+    Inputs: data, rois [regions, 4] as y1, x1, y2, x2, where 0 and 1 are the centres of the outermost elements, batch
+    [regions], the image of each. `mode`: linear or nearest; beyond the outermost elements is `extrapolation_value`.
+    """
+
+    shape: tuple[int, ...] = (1, 1)
+    mode: str = "linear"
+    extrapolation_value: float = 0.0
+
+    def infer(self, data: TensorType, rois: TensorType, batch: TensorType) -> tuple[TensorType, ...]:
+        _require_one_of(self, "mode", self.mode, regions.CROP_MODES)
+        return _infer_regions(self, data, rois, batch, self.shape)
+
+    def compute(self, data: View, rois: View, batch: View, *, outputs: Sequence[TensorType]) -> Computation:
+        layout = outputs[0].memory_layout
+        return regions.crop_and_resize(data, rois, batch, self.shape, self.mode, self.extrapolation_value, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class RoiPool(Operator):
+    """The maxima of the bins of regions of data [N, C, H, W]: [regions, C, *shape] (ONNX MaxRoiPool).
+
+    Inputs: data, rois [regions, 4] as x1, y1, x2, y2, batch [regions], the image of each. Coordinates times `scale` are
+    rounded to elements, both included. A bin that covers none gives 0.
+    """
+
+    shape: tuple[int, ...] = (1, 1)
+    scale: float = 1.0
+
+    def infer(self, data: TensorType, rois: TensorType, batch: TensorType) -> tuple[TensorType, ...]:
+        return _infer_regions(self, data, rois, batch, self.shape)
+
+    def compute(self, data: View, rois: View, batch: View, *, outputs: Sequence[TensorType]) -> Computation:
+        return regions.roi_pool(data, rois, batch, self.shape, self.scale)
+
+
+def _infer_regions(
+    op: Operator, data: TensorType, rois: TensorType, batch: TensorType, shape: Sequence[int]
+) -> tuple[TensorType, ...]:
+    """The type [regions, C, *shape] of regions of images."""
+    FLOATS.check(op, "data", data)
+    FLOATS.check(op, "rois", rois)
+    INTEGERS.check(op, "batch", batch)
+    filled = data.rank == 4 and all(may_be_at_least(extent, 1) for extent in data.shape)
+    require(filled, op, f"expects data [N, C, H, W] with elements, found {data}")
+    require(rois.shape[1:] == (4,), op, f"expects rois [regions, 4], found {rois}")
+    count = rois.shape[0]
+    require(batch.shape == (count,), op, f"expects batch [{count}] for rois {rois}, found {batch}")
+    fits = len(shape) == 2 and min(shape) >= 1
+    require(fits, op, f"expects a shape of two extents of at least 1, found {list(shape)}")
+    return (TensorType(data.dtype, (count, data.shape[1], *shape)),)
+
+
+OPS = (CropAndResize, DeformableColumns, GridSample, RoiAlign, RoiPool)
 """The operators of this file."""

@@ -1,4 +1,4 @@
-"""Operators along an axis whose steps depend on those before: running sums, and the largest elements."""
+"""Operators along an axis that is in order, or is put in order: running sums, the largest elements, binary search."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from sateen.topi.computations.arguments import (
     require_count,
     require_numbers,
     require_one_of,
+    require_same_type,
+    require_shape,
     require_views,
 )
 from sateen.topi.computations.heaps import Heap
 from sateen.topi.schedules import Computation, accumulator_type, loop_kind, loops, vector_of
-from sateen.topi.types import Layout, View
+from sateen.topi.types import Layout, View, compute
 
 
 def cumulative(x: View, kind: str, axis: int, exclusive: bool = False, reverse: bool = False) -> Computation:
@@ -107,6 +109,34 @@ def top_k(x: View, k: int, axis: int, largest: bool = True) -> Computation:
 
     outputs = te.extern([shape, shape], [x.tensor], body, name="top_k", dtype=[x.dtype, "int64"])
     return Computation(tuple(View(t, shape, Layout.row_major(x.ndim)) for t in outputs))
+
+
+def search_sorted(sequence: View, values: View, right: bool = False, layout: Layout | None = None) -> Computation:
+    """Where each value belongs in a sequence in ascending order: the number of its elements below it (int64), with
+    `right` of those up to it. NaN belongs at the end.
+
+    The sequence has one axis, or those of the values before the last, which it is searched along.
+    """
+    name = "search_sorted"
+    require_views(name, sequence=sequence, values=values)
+    require_numbers(name, sequence=sequence)
+    require_same_type(name, sequence=sequence, values=values)
+    if sequence.ndim != 1:
+        length = sequence.shape[-1:]
+        require_shape(name, "sequence", sequence, (*values.shape[:-1], *length))
+    (extent,) = sequence.shape[-1:]
+
+    def element(*index: Expr) -> Expr:
+        own, value = index[: sequence.ndim - 1], values(*index)
+        found: Expr = te.const(0)
+        for bit in reversed(range(extent.bit_length())):
+            next_one = found + (1 << bit)
+            there = sequence(*own, te.minimum(next_one, extent) - 1)
+            before = ~(there > value) if right else ~(there >= value)
+            found = te.select(te.all(next_one <= extent, before), next_one, found)
+        return found.astype("int64")
+
+    return Computation((compute(values.shape, element, name, layout),))
 
 
 def _unraveled(flat: Expr, shape: tuple[int, ...]) -> list[Expr]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import Any
 
 import numpy as np
 
-from sateen.tensor_ir import Machine, te
+from sateen.tensor_ir import te
 from sateen.tensor_ir.ir import Expr
 from sateen.topi.computations.arguments import (
     require,
@@ -23,32 +22,26 @@ from sateen.topi.computations.arguments import (
     require_one_of,
     require_views,
 )
-from sateen.topi.schedules import (
-    Computation,
-    accumulator_type,
-    elements,
-    extent_of,
-    host_of,
-    in_registers,
-    on_cpu,
-    register_tile,
-    share_among_threads,
-)
+from sateen.topi.computations.taps import Array, Taps, in_passes
+from sateen.topi.schedules import Computation, accumulator_type
 from sateen.topi.types import Layout, View, compute
-
-Array = np.ndarray[Any, Any]
 
 COORDINATES = (
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 )  # fmt: skip
+FLOAT32_COORDINATES = ("half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn")
+"""Those of frameworks that compute positions in float32, whose rounding decides which element is the nearest."""
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 MODES = ("nearest", "linear", "cubic")
 
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """The way to compute values between elements; the names are those of ONNX Resize."""
+    """The way to compute values between elements; the names are those of ONNX Resize.
+
+    With `float32_positions` positions are computed in float32, which decides for some extents which element is nearest.
+    """
 
     mode: str = "nearest"
     coordinates: str = "half_pixel"
@@ -57,6 +50,7 @@ class Interpolation:
     exclude_outside: bool = False
     antialias: bool = False
     extrapolation: float = 0.0
+    float32_positions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +84,27 @@ class AxisResize:
                 return first * (self.before - 1) + (x * span / (width - 1) if width != 1 else span / 2)
         raise AssertionError(transformation)
 
-    def coordinates(self, transformation: str) -> list[float]:
-        return [self.coordinate(x, transformation) for x in range(self.after)]
+    def coordinate_in_float32(self, x: int, transformation: str) -> float:
+        """The input coordinate of output position x, as TensorFlow and PyTorch compute it: in float32, by products."""
+        one = np.float32
+        if transformation == "align_corners":
+            return float(one(x) * (one(self.before - 1) / one(self.after - 1))) if self.after > 1 else 0.0
+        of_extents = self.scale == self.after / self.before
+        step = one(self.before) / one(self.after) if of_extents else one(1 / self.scale)
+        if transformation == "asymmetric":
+            return float(one(x) * step)
+        middle = (one(x) + one(0.5)) * step
+        return float(middle if transformation == "tf_half_pixel_for_nn" else middle - one(0.5))
+
+    def coordinates(self, how: Interpolation) -> list[float]:
+        coordinate = self.coordinate_in_float32 if how.float32_positions else self.coordinate
+        return [coordinate(x, how.coordinates) for x in range(self.after)]
 
 
 def nearest_indices(resize: AxisResize, how: Interpolation) -> Array:
     """The element that each output position takes."""
     result = []
-    for x in resize.coordinates(how.coordinates):
+    for x in resize.coordinates(how):
         match how.nearest_mode:
             case "round_prefer_floor":
                 i = ceil(x - 0.5)
@@ -119,7 +126,7 @@ def weighted_indices(resize: AxisResize, how: Interpolation) -> tuple[Array, Arr
     stretch = min(resize.scale, 1.0) if how.antialias else 1.0
     first = floor(-radius / stretch) + 1
     taps = np.arange(first, 2 - first)
-    for x in resize.coordinates(how.coordinates):
+    for x in resize.coordinates(how):
         left = ceil(x) - 1
         place = left + taps
         weight = np.array([kernel((t - (x - left)) * stretch) for t in taps])
@@ -155,7 +162,8 @@ def resize(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layo
     """x with some axes resized; the others keep their extents. Interpolation is in float32 if x is shorter."""
     require_views("resize", x=x)
     require_one_of("resize", "mode", how.mode, MODES)
-    require_one_of("resize", "coordinates", how.coordinates, COORDINATES)
+    known = FLOAT32_COORDINATES if how.float32_positions else COORDINATES
+    require_one_of("resize", "coordinates", how.coordinates, known)
     require_one_of("resize", "nearest_mode", how.nearest_mode, NEAREST_MODES)
     require_axes("resize", [a.axis for a in axes], x.ndim)
     for a in axes:
@@ -168,61 +176,13 @@ def resize(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layo
     layout = layout or x.layout
     if how.mode == "nearest":
         return _nearest(x, axes, how, layout)
-    kind = accumulator_type(x.dtype)
-    passes: list[te.Tensor] = []
-    view = x
-    for axis in sorted(axes, key=lambda a: a.after / a.before):
-        view = _interpolated(view, axis, how, layout)
-        passes.append(view.tensor)
-    if not passes:
-        return Computation((compute(x.shape, x, "resize", layout),))
-    last = view
+    taps = [Taps(axis.axis, *weighted_indices(axis, how)) for axis in axes]
+    crops = how.coordinates == "tf_crop_and_resize"
 
-    def element(*index: Expr) -> Expr:
-        return _extrapolated(last(*index), index, axes, how).astype(x.dtype)
+    def outside(value: Expr, index: Sequence[Expr]) -> Expr:
+        return _extrapolated(value, index, axes, how)
 
-    result = last
-    if kind != x.dtype or how.coordinates == "tf_crop_and_resize":
-        result = compute(last.shape, element, "resize", layout)
-
-    def schedule(s: te.Schedule, output: te.Tensor, machine: Machine) -> None:
-        for tensor in passes[:-1]:
-            _schedule_pass(s, tensor, tensor, machine)
-        _schedule_pass(s, passes[-1], host_of(s, result.tensor, output, machine), machine)
-
-    return Computation((result,), on_cpu(schedule))
-
-
-def _interpolated(x: View, axis: AxisResize, how: Interpolation, layout: Layout) -> View:
-    kind = accumulator_type(x.dtype)
-    index_table, weight_table = weighted_indices(axis, how)
-    places = te.constant(index_table, "places")
-    weights = te.constant(weight_table.astype(kind.numpy), "weights")
-    tap = te.reduce_axis(index_table.shape[1], "tap")
-    shape = (*x.shape[: axis.axis], axis.after, *x.shape[axis.axis + 1 :])
-
-    def element(*physical: Expr) -> Expr:
-        index = list(layout.logical_index(physical))
-        i = index[axis.axis]
-        index[axis.axis] = places(i, tap)
-        return te.sum(x(*index).astype(kind) * weights(i, tap), axis=tap)
-
-    return View(te.compute(layout.physical_shape(shape), element, name="interpolated"), shape, layout)
-
-
-def _schedule_pass(s: te.Schedule, reduction: te.Tensor, host: te.Tensor, machine: Machine) -> None:
-    """Vectors along memory, all taps of an element at once."""
-    tile = in_registers(s, reduction, host)
-    stage = s[host]
-    *loops, last = stage.axes
-    outer, lane = stage.split(last, min(machine.lanes(reduction.dtype), extent_of(last.extent)), tail="partition")
-    stage.vectorize(lane)
-    s[tile].compute_at(stage, share_among_threads(stage, [*loops, outer], elements(host) * 4, machine))
-    part = s[tile]
-    *data, lane = part.axes
-    (tap,) = part.op.reduce_axis
-    part.reorder(tap, *data, lane)
-    register_tile(part, tap, *data, lane)
+    return in_passes(x, taps, "resize", layout, accumulator_type(x.dtype), outside if crops else None)
 
 
 def _nearest(x: View, axes: Sequence[AxisResize], how: Interpolation, layout: Layout) -> Computation:
@@ -257,7 +217,7 @@ def _extrapolated(value: Expr, index: Sequence[Expr], axes: Sequence[AxisResize]
     if how.coordinates != "tf_crop_and_resize":
         return value
     for axis in axes:
-        inside = [0.0 <= c <= axis.before - 1 for c in axis.coordinates(how.coordinates)]
+        inside = [0.0 <= c <= axis.before - 1 for c in axis.coordinates(how)]
         if not all(inside):
             table = te.constant(np.array(inside, np.uint8), "inside")
             value = te.select(table(index[axis.axis]) > 0, value, te.const(how.extrapolation, value.dtype))

@@ -20,6 +20,7 @@ from sateen.graph_ir.ops import (
     Pad,
     Reshape,
     RoiAlign,
+    RoiPool,
     ScatterElements,
     Slice,
 )
@@ -52,6 +53,18 @@ def _roi_align(node: OnnxNode) -> Operand:
         half_pixel=transformation == "half_pixel",
     )
     return node.result(op, node.value(0), node.value(1), node.value(2))
+
+
+def _max_roi_pool(node: OnnxNode) -> Operand:
+    """Regions are rows [image, x1, y1, x2, y2]."""
+    regions, columns = node.static_shape(1)
+    if columns != 5:
+        raise FrontendError(f"expected regions of 5 numbers, found {list(node.shape(1))}")
+    shape = node.integers("pooled_shape")
+    image = node.step(Slice(starts=(0, 0), ends=(regions, 1), steps=(1, 1)), node.value(1))
+    batch = node.step(Cast(dtype=DType.of("int64")), node.step(Reshape(shape=(regions,)), image))
+    rois = node.step(Slice(starts=(0, 1), ends=(regions, 5), steps=(1, 1)), node.value(1))
+    return node.result(RoiPool(shape=shape, scale=node.number("spatial_scale")), node.value(0), rois, batch)
 
 
 def _deformable_convolution(node: OnnxNode) -> Operand:
@@ -149,6 +162,7 @@ SAMPLING: dict[str, Converter] = {
     "Col2Im": _columns_to_image,
     "DeformConv": _deformable_convolution,
     "GridSample": _grid_sample,
+    "MaxRoiPool": _max_roi_pool,
     "MaxUnpool": _max_unpool,
     "RoiAlign": _roi_align,
 }
