@@ -3,7 +3,6 @@
 from sateen.frontends.onnx.converters.boxes import BOXES
 from sateen.frontends.onnx.converters.broadcast import BROADCAST
 from sateen.frontends.onnx.converters.constants import CONSTANTS
-from sateen.frontends.onnx.converters.einsum import EINSUM
 from sateen.frontends.onnx.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.onnx.converters.gather import GATHER
 from sateen.frontends.onnx.converters.normalization import NORMALIZATION
@@ -21,7 +20,6 @@ CONVERTERS: dict[str, Converter] = (
     BOXES
     | BROADCAST
     | CONSTANTS
-    | EINSUM
     | ELEMENT_WISE
     | GATHER
     | NORMALIZATION

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sateen.frontends.core.einsum import einsum
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir import ops
@@ -125,6 +126,7 @@ BROADCAST: dict[str, Converter] = {
     "BitwiseXor": _binary(lambda node: ops.BitwiseXor()),
     "Det": _determinant,
     "Div": _binary(lambda node: ops.Divide()),
+    "Einsum": lambda node: node.result(*einsum(node, node.text("equation"), node.values())),
     "Equal": _binary(lambda node: ops.Equal()),
     "Gemm": _gemm,
     "Greater": _binary(lambda node: ops.Greater()),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sateen.frontends.core.operands import Operand, require_bound, static_extents
-from sateen.frontends.onnx.node import Converter, OnnxNode
+from sateen.frontends.core.node import ModelNode
+from sateen.frontends.core.operands import require_bound, static_extents
 from sateen.graph_ir.ir import Dim, Value
 from sateen.graph_ir.ops import BroadcastTo, MatMul, ReduceSum, Reshape, Slice, Transpose
 from sateen.runtime.errors import FrontendError
@@ -16,37 +17,36 @@ from sateen.topi.operators import Operator
 _SPELLING = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 
-def einsum(node: OnnxNode) -> Operand:
-    """Operands are joined from the left; a label that neither another operand nor the result has is summed before.
+def einsum(node: ModelNode, equation: str, operands: Sequence[Value]) -> tuple[Operator, Value]:
+    """The last operator of a sum of products, and its input; those before it are steps of the node.
 
-    The axes that `...` stands for are labelled by numbers from the last one on.
+    Operands are joined from the left; a label that neither another operand nor the result has is summed before. The
+    axes that `...` stands for are labelled by numbers from the last one on.
     """
-    terms, result = _labels(node)
+    terms, result = _labels(equation.replace(" ", ""), [value.type.rank for value in operands])
     steps = _Product(node)
     extents: dict[str, Dim] = {}
-    operands = [steps.named(node.value(i), term, extents) for i, term in enumerate(terms)]
-    total, *rest = operands
+    named = [steps.named(value, term, extents) for value, term in zip(operands, terms, strict=True)]
+    total, *rest = named
     for i, operand in enumerate(rest, 1):
-        kept = set(result).union(*(other.labels for other in operands[i + 1 :]))
+        kept = set(result).union(*(other.labels for other in named[i + 1 :]))
         total = steps.joined(steps.summed(total, kept | set(operand.labels)), operand, kept)
     total = steps.ordered(steps.summed(total, set(result)), result)
-    wanted = tuple(extents[label] for label in result)
-    return node.result(BroadcastTo(shape=wanted), total.value)
+    return BroadcastTo(shape=tuple(extents[label] for label in result)), total.value
 
 
-def _labels(node: OnnxNode) -> tuple[list[list[str]], list[str]]:
+def _labels(equation: str, ranks: Sequence[int]) -> tuple[list[list[str]], list[str]]:
     """The labels of each operand's axes and of the result's."""
-    equation = node.text("equation").replace(" ", "")
     left, arrow, right = equation.partition("->")
     spelt = left.split(",")
-    if len(spelt) != len(node.inputs) or not all(_SPELLING.fullmatch(term) for term in (*spelt, right)):
-        raise FrontendError(f"expected an equation of {len(node.inputs)} operands, found {equation!r}")
+    if len(spelt) != len(ranks) or not all(_SPELLING.fullmatch(term) for term in (*spelt, right)):
+        raise FrontendError(f"expected an equation of {len(ranks)} operands, found {equation!r}")
     terms = []
-    for i, term in enumerate(spelt):
+    for i, (term, rank) in enumerate(zip(spelt, ranks, strict=True)):
         letters = len(term.replace("...", ""))
-        implied = node.rank(i) - letters
+        implied = rank - letters
         if implied < 0 or (implied and "..." not in term):
-            raise FrontendError(f"{term!r} names {letters} axes, input {i} has {node.rank(i)}")
+            raise FrontendError(f"{term!r} names {letters} axes, input {i} has {rank}")
         terms.append(_expanded(term, implied))
     named = [label for term in terms for label in term]
     shared = sorted({label for label in named if label.isdigit()}, key=int, reverse=True)
@@ -84,7 +84,7 @@ def _contradiction(label: str, one: Dim, other: Dim) -> FrontendError:
 class _Product:
     """The steps of one node."""
 
-    def __init__(self, node: OnnxNode) -> None:
+    def __init__(self, node: ModelNode) -> None:
         self.node = node
 
     def step(self, op: Operator, *values: Value) -> Value:
@@ -159,6 +159,3 @@ class _Product:
             return _Named(self.step(BroadcastTo(shape=shape), one.value), one.labels)
 
         return spread(left, right), spread(right, left)
-
-
-EINSUM: dict[str, Converter] = {"Einsum": einsum}
