@@ -12,7 +12,7 @@ TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").
 EXTRAS = {
     "sateen-runtime": "[ml-dtypes]",
     "sateen-tensor-ir": "[ml-dtypes,opencl]",
-    "sateen-frontends": "[peers,pictures]",
+    "sateen-frontends": "[keras,peers,pictures]",
 }
 WHEEL_EXTRAS = {"sateen-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
 SUITES = sorted(path.parent.name for path in (ROOT / "tests" / "suites").glob("*/make.py"))

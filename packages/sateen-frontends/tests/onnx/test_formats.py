@@ -24,7 +24,6 @@ def zipped(name: bytes) -> bytes:
 
 
 TENSORFLOW = "; tf2onnx makes an ONNX model of it"
-KERAS = '; Keras writes an ONNX model by model.export(FILE, format="onnx"), and tf2onnx makes one of older ones'
 PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
 DARKNET_0_2 = struct.pack("<iiiq4f", 0, 2, 5, 32013312, 0.5, -1.25, 3e-5, 0.0)
 TENSORFLOW_NODE = field(1, b"x") + field(2, b"Placeholder")
@@ -42,10 +41,10 @@ CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
         (field(1, b"net") + field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (b"\x1c\0\0\0TFL3rest", f"a TensorFlow Lite model{TENSORFLOW}"),
-        (b"\x89HDF\r\n\x1a\nrest", f"an HDF5 file, as Keras writes{KERAS}"),
+        (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
         (b"\x80\x02}q\0.", f"a Python pickle, as PyTorch writes{PYTORCH}"),
         (zipped(b"archive/data.pkl"), f"a PyTorch file{PYTORCH}"),
-        (zipped(b"metadata.json"), f"a Keras model{KERAS}"),
+        (zipped(b"metadata.json"), "a Keras model"),
         (zipped(b"net.onnx"), "a zip archive with an ONNX model; unpack it"),
         (zipped(b"other"), f"a zip archive, as PyTorch and Keras write{PYTORCH}"),
         (b"\x10\0\0\0\0\0\0\0" + b'{"w": 1}', "weights in safetensors, which have no network"),

@@ -8,11 +8,12 @@ from sateen.frontends.core.options import ReadOptions, network_of, report_of, wi
 from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import LIMITS, Given, Source, read_source
+from sateen.frontends.keras import KERAS
 from sateen.frontends.onnx import ONNX
 from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime.errors import FrontendError
 
-READERS: tuple[Reader, ...] = (ONNX,)
+READERS: tuple[Reader, ...] = (KERAS, ONNX)
 """All formats; no two recognise one file."""
 PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
 """All engines that models can be measured against."""

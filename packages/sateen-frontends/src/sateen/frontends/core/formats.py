@@ -18,11 +18,10 @@ _MOST_FIELDS = 4096
 """The most fields of a message to look at."""
 
 _TENSORFLOW = "; tf2onnx makes an ONNX model of it"
-_KERAS = '; Keras writes an ONNX model by model.export(FILE, format="onnx"), and tf2onnx makes one of older ones'
 _PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
 _STARTS = (
     (0, ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
-    (0, b"\x89HDF\r\n\x1a\n", f"an HDF5 file, as Keras writes{_KERAS}"),
+    (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
     (4, b"TFL3", f"a TensorFlow Lite model{_TENSORFLOW}"),
     (4, b"ORTM", "a model in onnxruntime's own format"),
     (0, b"\x93NUMPY", "a NumPy array"),
@@ -49,8 +48,8 @@ _ZIPPED = (
     (".npy", "an archive of NumPy arrays"),
     ("data.pkl", f"a PyTorch file{_PYTORCH}"),
     (".data/serialization_id", f"a PyTorch file{_PYTORCH}"),
-    ("metadata.json", f"a Keras model{_KERAS}"),
-    ("config.json", f"a Keras model{_KERAS}"),
+    ("metadata.json", "a Keras model"),
+    ("config.json", "a Keras model"),
     (".onnx", "a zip archive with an ONNX model; unpack it"),
 )
 """The kinds of zip archives, by the end of the name of their first file."""

@@ -1,0 +1,27 @@
+"""The converter of each layer and operation, by its kind; a file for each family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sateen.frontends.core.node import Converter
+from sateen.frontends.keras.converters.activations import ACTIVATION_LAYERS
+from sateen.frontends.keras.converters.convolution import CONVOLUTION
+from sateen.frontends.keras.converters.dense import DENSE
+from sateen.frontends.keras.converters.merging import MERGING
+from sateen.frontends.keras.converters.normalization import NORMALIZATION
+from sateen.frontends.keras.converters.pooling import POOLING
+from sateen.frontends.keras.converters.reshaping import RESHAPING
+from sateen.frontends.keras.converters.structure import STRUCTURE
+from sateen.frontends.keras.node import KerasNode
+
+CONVERTERS: Mapping[str, Converter[KerasNode]] = {
+    **ACTIVATION_LAYERS,
+    **CONVOLUTION,
+    **DENSE,
+    **MERGING,
+    **NORMALIZATION,
+    **POOLING,
+    **RESHAPING,
+    **STRUCTURE,
+}

@@ -1,0 +1,80 @@
+"""Configurations of Keras 1 and 2 in today's terms.
+
+Sources: keras-1.2.2/keras/layers (the old arguments) and keras-2.0.0/keras/legacy/interfaces.py (how they map).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+RENAMED = {
+    "AtrousConvolution1D": "Conv1D",
+    "AtrousConvolution2D": "Conv2D",
+    "BatchNormalizationV1": "BatchNormalization",
+    "BatchNormalizationV2": "BatchNormalization",
+    "Convolution1D": "Conv1D",
+    "Convolution2D": "Conv2D",
+    "Convolution3D": "Conv3D",
+    "Convolution2DTranspose": "Conv2DTranspose",
+    "Convolution3DTranspose": "Conv3DTranspose",
+    "Deconvolution2D": "Conv2DTranspose",
+    "Deconvolution3D": "Conv3DTranspose",
+    "SeparableConvolution1D": "SeparableConv1D",
+    "SeparableConvolution2D": "SeparableConv2D",
+    "SyncBatchNormalization": "BatchNormalization",
+    "TimeDistributedDense": "Dense",
+}
+"""Old names of layers."""
+_MERGES = {
+    "sum": "Add", "mul": "Multiply", "concat": "Concatenate", "ave": "Average", "max": "Maximum", "dot": "Dot",
+}  # fmt: skip
+"""The layer of each mode of Keras 1's Merge."""
+_WIDTHS = {"Dense", "LSTM", "GRU", "SimpleRNN"}
+"""Layers whose output_dim is called units now; that of Embedding kept its name."""
+_ARGUMENTS = {
+    "atrous_rate": "dilation_rate",
+    "bias": "use_bias",
+    "border_mode": "padding",
+    "filter_length": "kernel_size",
+    "inner_activation": "recurrent_activation",
+    "nb_filter": "filters",
+    "p": "rate",
+    "pool_length": "pool_size",
+    "stride": "strides",
+    "subsample": "strides",
+    "subsample_length": "strides",
+}
+_KERNELS = (("nb_row", "nb_col"), ("kernel_dim1", "kernel_dim2", "kernel_dim3"))
+_ORDERS = {"tf": "channels_last", "th": "channels_first"}
+
+
+def kind_of(name: str, config: Mapping[str, Any]) -> str:
+    """Today's name of a class of keras.layers."""
+    if name == "Merge":
+        return _MERGES.get(str(config.get("mode")), "Merge")
+    return RENAMED.get(name, name)
+
+
+def in_todays_terms(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration with today's arguments; one in today's terms stays as it is."""
+    found = dict(config)
+    if "output_dim" in found and kind in _WIDTHS:
+        found["units"] = found.pop("output_dim")
+    for old, new in _ARGUMENTS.items():
+        if old in found and new not in found:
+            found[new] = found.pop(old)
+    for old_names in _KERNELS:
+        if all(name in found for name in old_names):
+            found["kernel_size"] = [found.pop(name) for name in old_names]
+    if "dim_ordering" in found:
+        found["data_format"] = _ORDERS.get(found.pop("dim_ordering"), "channels_last")
+    if kind == "UpSampling1D" and "length" in found:
+        found["size"] = found.pop("length")
+    if kind == "LeakyReLU" and "alpha" in found:
+        found["negative_slope"] = found.pop("alpha")
+    if kind == "Concatenate" and "concat_axis" in found:
+        found["axis"] = found.pop("concat_axis")
+    if kind == "Dot" and "dot_axes" in found:
+        found["axes"] = found.pop("dot_axes")
+    return found

@@ -1,0 +1,130 @@
+"""Makes a Graph and its parameters of a Keras model, or a report of all gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sateen.frontends.core.cut import part_of
+from sateen.frontends.core.folding import converted
+from sateen.frontends.core.importer import Conversion, Importer, Results
+from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.node import Converter
+from sateen.frontends.core.place import Call, Heading, Place
+from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.core.source import Limits
+from sateen.frontends.keras.converters import CONVERTERS
+from sateen.frontends.keras.layers import Layer
+from sateen.frontends.keras.masks import MIXED, gives_mask, mask_name, with_masks
+from sateen.frontends.keras.networks import shape_of_input
+from sateen.frontends.keras.node import KerasNode
+from sateen.frontends.keras.refusals import refusal_of
+from sateen.frontends.keras.steps import Step, steps_of
+from sateen.frontends.keras.weights import Weights
+from sateen.graph_ir.ir import Array, Graph, Symbol
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError, FrontendError
+
+
+@dataclass(frozen=True, slots=True)
+class KerasFile:
+    """A model that is read and checked as a file: its network, the data of its variables, and the generation of the
+    Keras that wrote it (1, 2 or 3)."""
+
+    name: str
+    network: Layer
+    weights: Weights
+    generation: int
+    limits: Limits
+
+
+def declarations_of(file: KerasFile) -> list[Declaration]:
+    """The inputs of a model."""
+    return [_declaration(layer) for layer in steps_of(file.network, file.limits).inputs]
+
+
+def _declaration(layer: Layer) -> Declaration:
+    """An InputLayer; dimensions that its shape leaves open are Symbols, `input.axis`."""
+    shape, dtype = shape_of_input(layer.config), layer.config.get("dtype") or "float32"
+    where = f"input {layer.name!r}"
+    if layer.config.get("sparse") or layer.config.get("ragged"):
+        raise FrontendError(f"{where}: sparse and ragged tensors are not supported; save the model with dense inputs")
+    if isinstance(dtype, dict):
+        inner = dtype.get("config")
+        dtype = inner.get("name") if isinstance(inner, dict) else None
+    try:
+        type_ = DType.of(str(dtype))
+    except ArgumentError:
+        raise FrontendError(f"{where}: expected a type of numbers, found {dtype!r}") from None
+    if shape is None:
+        return Declaration(layer.name, type_, None)
+    fits = isinstance(shape, list) and all(d is None or (type(d) is int and d > 0) for d in shape)
+    if not fits:
+        raise FrontendError(f"{where}: expected a shape, found {shape!r}")
+    dims = tuple(Symbol(f"{layer.name}.{axis}") if d is None else d for axis, d in enumerate(shape))
+    return Declaration(layer.name, type_, dims)
+
+
+def import_keras(file: KerasFile, bindings: Bindings) -> tuple[Graph | None, Report]:
+    """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
+    try:
+        return KerasImporter(file, bindings).run()
+    except FrontendError as error:
+        error.add_note(f"in model {file.name!r}")
+        raise
+
+
+class KerasImporter(Importer[Step]):
+    def __init__(self, file: KerasFile, bindings: Bindings) -> None:
+        self.file = file
+        whole = steps_of(file.network, file.limits)
+        inputs = {layer.name: layer for layer in whole.inputs}
+        steps = with_masks(whole.steps)
+        self.part = part_of(steps, list(inputs), whole.outputs, _reads, _gives, bindings)
+        declarations = [_declaration(inputs[name]) for name in self.part.inputs]
+        names = [*inputs, *(name for step in steps for name in _gives(step))]
+        graph = file.network.name
+        super().__init__(file.name, graph, declarations, names, self.part.outputs, bindings, file.limits)
+
+    def run(self) -> tuple[Graph | None, Report]:
+        self.bind_inputs()
+        self.read(self.part.nodes, self.scope, Place(self.emitter))
+        return self.finish({})
+
+    def heading_of(self, node: Step, place: Place) -> Heading:
+        domain = "keras.ops" if node.layer.kind.startswith("ops.") else ""
+        return Heading(node.name, node.layer.term, tuple(_read_or_absent(node)), tuple(_gives(node)), domain)
+
+    def conversion_of(self, node: Step, heading: Heading) -> Conversion:
+        if node.layer.kind not in CONVERTERS:
+            raise refusal_of(node.layer)
+        return partial(self._convert, node, CONVERTERS[node.layer.kind])
+
+    def _convert(self, step: Step, converter: Converter[KerasNode], call: Call) -> Results:
+        if MIXED in step.masks:
+            remedy = "give the layers one mask, or leave out mask_zero and Masking"
+            raise UnsupportedError("masks of several tensors meet in its input", remedy)
+        node = KerasNode(call, step, self._weights_of(step.layer), self.file.generation)
+        return converted(node, converter)
+
+    def _weights_of(self, layer: Layer) -> Mapping[str, Array]:
+        """The variables of a layer, or of the cell that it runs."""
+        cells = [part.layer for part in layer.parts if part.group == "cell"]
+        return {name: data for one in (layer, *cells) for name, data in self.file.weights.get(one, {}).items()}
+
+    def declaration(self, name: str) -> Declaration | None:
+        """Files do not say the types of inner tensors."""
+        return None
+
+
+def _reads(step: Step) -> Sequence[str]:
+    return [name for name in (*step.inputs, *step.masks) if name and name != MIXED]
+
+
+def _read_or_absent(step: Step) -> Sequence[str]:
+    return [*step.inputs, *("" if name == MIXED else name for name in step.masks)]
+
+
+def _gives(step: Step) -> Sequence[str]:
+    return [*step.outputs, mask_name(step.outputs[0])] if gives_mask(step) else step.outputs

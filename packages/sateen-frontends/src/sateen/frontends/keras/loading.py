@@ -1,0 +1,93 @@
+"""Loads a Keras model as data: a .keras archive, an .h5 file of a whole model, or an architecture with weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sateen.frontends.core.pairs import Half, paired
+from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.keras.archive import unpacked
+from sateen.frontends.keras.configuration import parsed
+from sateen.frontends.keras.hdf5 import Hdf5Group, open_hdf5
+from sateen.frontends.keras.importer import KerasFile
+from sateen.frontends.keras.networks import layer_of
+from sateen.frontends.keras.recognition import is_architecture, is_archive, is_hdf5
+from sateen.frontends.keras.weights import LIST, weights_of
+from sateen.runtime.errors import FrontendError, printable
+
+WEIGHTS = "a file of weights of Keras (.h5), or the architecture that belongs to it (JSON)"
+_WHOLE = "model_config"
+"""The attribute of an .h5 file that holds the configuration of its model."""
+
+
+def load_keras(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]]:
+    """A model, and the other files that were read. Raises FrontendError if it is damaged or exceeds the limits."""
+    try:
+        return _loaded(source, limits)
+    except FrontendError as error:
+        error.add_note(f"in model {_name(source)!r}")
+        raise
+
+
+def _name(source: Source) -> str:
+    return "the given bytes" if source.path is None else printable(source.path.name)
+
+
+def _loaded(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]]:
+    name = _name(source)
+    if is_archive(source):
+        configuration, metadata, weights = unpacked(source, limits)
+        root = open_hdf5(weights, limits.tensor_bytes, f"the weights of {name}")
+        version = parsed(metadata, f"{source.place}: metadata.json").get("keras_version")
+        whole = {**parsed(configuration, f"{source.place}: config.json"), "keras_version": version}
+        return _file(name, whole, root, limits), ()
+    if is_hdf5(source):
+        root = open_hdf5(source.data, limits.tensor_bytes, name)
+        text = root.text(_WHOLE)
+        if text is not None:
+            return _file(name, parsed(text, f"{source.place}: {_WHOLE}"), root, limits), ()
+    architecture, weights_source = paired(source, _ARCHITECTURE, _WEIGHTS, limits)
+    root = open_hdf5(weights_source.data, limits.tensor_bytes, weights_source.place)
+    if root.text(_WHOLE) is not None:
+        raise FrontendError(f"{weights_source.place}: a whole model, found with an architecture; read it alone")
+    other = weights_source if source is architecture else architecture
+    files = () if other.path is None else (other.path,)
+    return _file(_name(architecture), parsed(architecture.data, architecture.place), root, limits), files
+
+
+def _file(name: str, configuration: dict[str, Any], root: Hdf5Group, limits: Limits) -> KerasFile:
+    network = layer_of(configuration, limits)
+    if network.network is None:
+        raise FrontendError(
+            f"expected a network of layers (Sequential or Functional), found {network.term!r}, a class of the user's, "
+            "whose program is not in the file; save a Functional model, or export it to ONNX"
+        )
+    return KerasFile(name, network, weights_of(root, network), _generation(configuration, root), limits)
+
+
+def _generation(configuration: dict[str, Any], root: Hdf5Group) -> int:
+    """1, 2 or 3: the first number of the version that the file names. Otherwise only Keras 3 names modules, and only
+    Keras 1 has no version at all (`load_weights_from_hdf5_group`)."""
+    lists = root.group("model_weights") if root.has("model_weights") else root
+    named = [configuration.get("keras_version"), root.text("keras_version"), lists.text("keras_version")]
+    found = next((match[0] for text in named if (match := re.match(r"[123](?=\.)", str(text)))), None)
+    if found is not None:
+        return int(found)
+    return 1 if lists.texts(LIST) is not None else 3
+
+
+def _names_of_architecture(weights: str) -> Sequence[str]:
+    stem = re.sub(r"(_weights|\.weights)?\.(h5|hdf5|keras)$", "", weights)
+    return (f"{stem}.json", f"{stem}*.json", "*.json")
+
+
+def _names_of_weights(architecture: str) -> Sequence[str]:
+    stem = architecture.removesuffix(".json")
+    return (f"{stem}*.h5", f"{stem}*.hdf5", "*.h5", "*.hdf5")
+
+
+_ARCHITECTURE = Half("the architecture of a Keras model (JSON)", is_architecture, _names_of_architecture)
+_WEIGHTS = Half("the weights of a Keras model (HDF5)", is_hdf5, _names_of_weights)

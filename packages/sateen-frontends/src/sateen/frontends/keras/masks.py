@@ -1,0 +1,82 @@
+"""Which steps get masks: Keras carries those that Masking and Embedding compute from layer to layer.
+
+Sources: `compute_mask` and `supports_masking` of keras/src/layers. A layer that does not support masks ends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sateen.frontends.keras.layers import Arguments
+from sateen.frontends.keras.steps import ALIAS, STATES, UNFOLD, Step, Tensor
+
+MIXED = "several masks"
+"""In place of a mask's name: masks that Keras would combine, which is not supported where they matter."""
+_PASSING = {ALIAS, UNFOLD} | {
+    "Activation", "ActivityRegularization", "AdditiveAttention", "AlphaDropout", "Attention", "BatchNormalization",
+    "Dense", "Dropout", "ELU", "GaussianDropout", "GaussianNoise", "GroupNormalization", "GroupQueryAttention",
+    "GroupedQueryAttention", "Identity", "LayerNormalization", "LeakyReLU", "Masking", "MultiHeadAttention",
+    "Normalization", "PReLU", "ReLU", "Rescaling", "Softmax", "SpatialDropout1D", "SpatialDropout2D",
+    "SpatialDropout3D", "ThresholdedReLU", "UnitNormalization",
+}  # fmt: skip
+"""Layers whose result has the mask of their first input."""
+_MERGING = {"Add", "Average", "Concatenate", "Maximum", "Minimum", "Multiply", "Subtract"}
+
+
+def mask_name(tensor: str) -> str:
+    return f"{tensor}.mask"
+
+
+def gives_mask(step: Step) -> bool:
+    """Whether a step computes a mask, its result after the others."""
+    return step.layer.kind == "Masking" or (step.layer.kind == "Embedding" and bool(step.layer.config.get("mask_zero")))
+
+
+def with_masks(steps: Sequence[Step]) -> list[Step]:
+    """The steps in order, each with the names of its inputs' masks."""
+    masks: dict[str, str] = {}
+    result = []
+    for given_step in steps:
+        step, explicit = _without_mask(given_step)
+        own = tuple(masks.get(name, "") for name in step.inputs)
+        if explicit:
+            own = (explicit, *own[1:])
+        result.append(replace(step, masks=own))
+        given = mask_name(step.outputs[0]) if gives_mask(step) else _passed(step, own)
+        if given:
+            masks[step.outputs[0]] = given
+            if step.layer.kind == "Bidirectional" and step.layer.config.get("merge_mode") is None:
+                masks.update(dict.fromkeys(step.outputs[:2], given))
+    return result
+
+
+def _without_mask(step: Step) -> tuple[Step, str]:
+    """A step without the argument `mask`, and the name of the tensor that it is, '' if it is none. Softmax takes it as
+    an argument like others."""
+    given = step.arguments.named.get("mask")
+    if "mask" not in step.arguments.named or step.layer.kind == "Softmax":
+        return step, ""
+    named = {name: value for name, value in step.arguments.named.items() if name != "mask"}
+    explicit = given.name if isinstance(given, Tensor) else ""
+    return replace(step, arguments=Arguments(step.arguments.positional, named)), explicit
+
+
+def _passed(step: Step, masks: tuple[str, ...]) -> str:
+    """The mask of a step's first result, '' if it has none."""
+    kind, config = step.layer.kind, step.layer.config
+    if kind in STATES:
+        return masks[0] if config.get("return_sequences") else ""
+    if kind == "Bidirectional":
+        return masks[0] if step.layer.part("forward_layer").config.get("return_sequences") else ""
+    if kind in _MERGING:
+        return _merged(kind, config.get("axis"), masks)
+    return masks[0] if kind in _PASSING and masks else ""
+
+
+def _merged(kind: str, axis: object, masks: tuple[str, ...]) -> str:
+    """Without a mask on each tensor there is none, but for Concatenate; equal masks stay."""
+    if not any(masks) or ("" in masks and kind != "Concatenate"):
+        return ""
+    is_one = len(set(masks)) == 1 and (kind != "Concatenate" or axis == -1)
+    return masks[0] if is_one else MIXED

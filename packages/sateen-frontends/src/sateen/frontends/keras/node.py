@@ -1,0 +1,153 @@
+"""The converter's view of a step: inputs in the layer's type, settings with their defaults, variables, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sateen.frontends.core.node import ModelNode
+from sateen.frontends.core.place import Call
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.keras.layers import Structure, mapped
+from sateen.frontends.keras.steps import Step, Tensor
+from sateen.graph_ir.ir import Array, Value
+from sateen.graph_ir.ops import Cast
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+_DEFAULTS = {
+    "activation": "linear",
+    "data_format": "channels_last",
+    "dilation_rate": 1,
+    "groups": 1,
+    "padding": "valid",
+    "strides": 1,
+    "use_bias": True,
+}
+"""Settings that old files leave out."""
+_MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
+"""Policies with variables of float32: the type that layers compute in."""
+
+
+class KerasNode(ModelNode):
+    """One step while it is converted. `weights` are the layer's variables by name, `generation` is that of the Keras
+    that wrote the file: 1, 2 or 3."""
+
+    def __init__(self, call: Call, step: Step, weights: Mapping[str, Array], generation: int) -> None:
+        super().__init__(call, {**_DEFAULTS, **step.layer.config})
+        self.step_call = step
+        self.layer = step.layer
+        self.weights = weights
+        self.generation = generation
+        self.dtype_of_layer = compute_dtype(step.layer.config.get("dtype"))
+
+    def input_name(self, index: int) -> str:
+        names = (*self.step_call.inputs, *self.step_call.masks)
+        return names[index] if index < len(names) else str(index)
+
+    @property
+    def input_count(self) -> int:
+        """The number of inputs, without their masks."""
+        return len(self.step_call.inputs)
+
+    def value(self, index: int) -> Value:
+        """Input `index`; numbers of floating point are in the layer's type, as Keras casts them (`autocast`)."""
+        found = super().value(index)
+        dtype = found.type.dtype
+        return self.step(Cast(self.dtype_of_layer), found) if dtype.is_float and dtype != self.dtype_of_layer else found
+
+    def values(self) -> tuple[Value, ...]:
+        return tuple(self.value(index) for index in range(self.input_count))
+
+    def raw(self, index: int) -> Value:
+        """Input `index` in its own type."""
+        return super().value(index)
+
+    def mask(self, index: int = 0) -> Value | None:
+        """The mask of input `index`; None if it has none."""
+        return self.raw(self.input_count + index) if self.has_mask(index) else None
+
+    def has_mask(self, index: int = 0) -> bool:
+        return index < len(self.step_call.masks) and bool(self.step_call.masks[index])
+
+    def refuse_masks(self) -> None:
+        """Raises UnsupportedError if an input has a mask."""
+        if any(self.step_call.masks):
+            raise UnsupportedError("a mask of its input is not supported here", "leave out mask_zero and Masking")
+
+    def argument(self, position: int, name: str, default: Structure = None) -> Structure:
+        """An argument of the call, with Values in place of tensors."""
+        given = self.step_call.arguments
+        found = given.positional[position] if position < len(given.positional) else given.named.get(name, default)
+        return mapped(found, Tensor, lambda tensor: self.value(self.step_call.inputs.index(tensor.name)))
+
+    def setting(self, name: str, default: Any) -> Any:
+        """A setting of the layer; None in the file counts as a value."""
+        return self.layer.config.get(name, default)
+
+    def per_axis(self, name: str, rank: int) -> tuple[int, ...]:
+        """A setting that is one number for all spatial axes, or one for each."""
+        value = self.attribute(name)
+        values = (value,) * rank if isinstance(value, int) else value
+        fits = isinstance(values, (list, tuple)) and len(values) == rank
+        if not fits or not all(type(one) is int and one >= 0 for one in values):
+            raise FrontendError(f"expected {rank} numbers as {name!r}, found {value!r}")
+        return tuple(values)
+
+    def choice(self, name: str, *known: str) -> str:
+        """A setting that is one of some words."""
+        value = self.text(name).lower()
+        if value not in known:
+            raise FrontendError(f"expected {' or '.join(map(repr, known))} as {name!r}, found {value!r}")
+        return value
+
+    @property
+    def is_channels_last(self) -> bool:
+        return self.choice("data_format", "channels_last", "channels_first") == "channels_last"
+
+    def has_weight(self, name: str) -> bool:
+        return name in self.weights
+
+    def variable(self, name: str, rank: int | None = None) -> Array:
+        """The data of a variable, in the layer's type. Raises FrontendError if there is none of that rank."""
+        if name not in self.weights:
+            raise FrontendError(f"expected its variable {name!r}, found none")
+        data = self.weights[name]
+        if rank is not None and data.ndim != rank:
+            raise FrontendError(f"expected variable {name!r} of {rank} dimensions, found shape {list(data.shape)}")
+        dtype = self.dtype_of_layer.numpy
+        return data if data.dtype == dtype else self.evaluated(data.astype(dtype))
+
+    def weight(self, name: str, rank: int | None = None) -> Value:
+        """A variable as a parameter of the graph, called after the layer."""
+        data = self.variable(name, rank)
+        return self._emitter.value(data, f"{self.step_call.name}/{name}", own=True)
+
+    def made(self, data: Array, role: str) -> Value:
+        """A parameter in the layer's type, made of variables or settings."""
+        return self.parameter(np.asarray(data, self.dtype_of_layer.numpy), role)
+
+    def number_like(self, number: float) -> Value:
+        """A number in the layer's type."""
+        return self.literal(number, self.dtype_of_layer)
+
+
+def compute_dtype(policy: object) -> DType:
+    """The type that a layer computes in, by its policy: a name, or an object with one.
+
+    Raises UnsupportedError for types that are not floating-point, which only quantised layers have.
+    """
+    name: object = policy
+    if isinstance(policy, dict):
+        inner = policy.get("config")
+        name = inner.get("name") if isinstance(inner, dict) else None
+    if name is None:
+        return DType.of("float32")
+    found = _MIXED.get(str(name), str(name))
+    if found not in {"float16", "bfloat16", "float32", "float64"}:
+        if found.startswith(("int", "uint", "bool", "string")):
+            return DType.of("float32")
+        raise UnsupportedError(f"the policy {found!r} is not supported", "save the model before it is quantised")
+    return DType.of(found)

@@ -1,0 +1,31 @@
+"""Why some layers can't be compiled, and what to do instead."""
+
+from __future__ import annotations
+
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.keras.layers import Layer
+
+_CODE = "replace it by layers of Keras and save the model again, or export the model to ONNX"
+_TEXT = "run it before the network, and feed the numbers that it gives: cut the model there with inputs="
+_REASONS = {
+    "Discretization": ("boundaries that were adapted are not saved as weights", _TEXT),
+    "Hashing": ("it works on text", _TEXT),
+    "HashedCrossing": ("it works on text", _TEXT),
+    "IntegerLookup": ("its table is no weight", _TEXT),
+    "Lambda": ("it is a program of Python, which is never run", _CODE),
+    "RNN": ("it runs a cell of the user's, or several with states", "use LSTM, GRU or SimpleRNN"),
+    "StringLookup": ("it works on text", _TEXT),
+    "TFSMLayer": ("it is a SavedModel of TensorFlow", "read the SavedModel itself"),
+    "TensorFlowOpLayer": ("it is an operation of TensorFlow 1", _CODE),
+    "TextVectorization": ("it works on text", _TEXT),
+}
+
+
+def refusal_of(layer: Layer) -> UnsupportedError:
+    """The refusal of a layer that no converter takes."""
+    if layer.kind in _REASONS:
+        reason, remedy = _REASONS[layer.kind]
+        return UnsupportedError(reason, remedy)
+    if layer.kind.startswith("?"):
+        return UnsupportedError("it is a class of the user's, whose program is not in the file", _CODE)
+    return UnsupportedError("sateen has no such layer", _CODE)

@@ -1,0 +1,112 @@
+"""The data of each layer's variables, from files of Keras 3 (a group for each layer) and of Keras 1 and 2 (a list for
+each layer of the outermost network)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from sateen.frontends.keras.hdf5 import Hdf5Group
+from sateen.frontends.keras.layers import Layer
+from sateen.frontends.keras.variables import Owned, owned
+from sateen.graph_ir.ir import Array
+from sateen.runtime.errors import FrontendError
+
+Weights = Mapping[Layer, Mapping[str, Array]]
+"""The data of variables by their names, of each layer that has some."""
+LIST = "layer_names"
+"""The attribute of a group with the lists of Keras 1 and 2."""
+_FLIPPED = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose", "ConvLSTM2D"}
+"""Layers whose kernels Theano stored backwards."""
+
+
+def weights_of(root: Hdf5Group, network: Layer) -> Weights:
+    """The data of all variables of a network. Raises FrontendError if some are missing, or the file has others."""
+    lists = next((group for group in _candidates(root) if group.texts(LIST) is not None), None)
+    return _of_groups(root, network) if lists is None else _of_lists(lists, network)
+
+
+def _candidates(root: Hdf5Group) -> Iterable[Hdf5Group]:
+    """The group of a whole model's weights, or a file that has nothing else."""
+    if root.has("model_weights"):
+        yield root.group("model_weights")
+    yield root
+
+
+def _of_groups(root: Hdf5Group, network: Layer) -> Weights:
+    """Keras 3: /layers/<class>_<n>/…/vars/<i>. The layers of a class are numbered in their order in the network
+    (`_save_container_state` of keras/src/saving/saving_lib.py)."""
+    found: dict[Layer, dict[str, Array]] = {}
+    counts: dict[str, int] = {}
+    for one in owned(network):
+        index = counts.get(one.group, 0)
+        counts[one.group] = index + 1
+        path = f"{one.group}/vars/{index}"
+        if not _has(root, path):
+            raise _missing(root.what, one, f"found no {path!r}")
+        found.setdefault(one.layer, {})[one.variable.name] = root.array(path)
+    return found
+
+
+def _has(root: Hdf5Group, path: str) -> bool:
+    *groups, name = path.split("/")
+    for group in groups:
+        if not root.has(group):
+            return False
+        root = root.group(group)
+    return root.has(name)
+
+
+def _of_lists(group: Hdf5Group, network: Layer) -> Weights:
+    """Keras 1 and 2, and .h5 files of Keras 3: for each layer of the outermost network its arrays, those that training
+    changes first (`save_weights_to_hdf5_group` of keras/src/legacy/saving/legacy_h5_format.py).
+
+    Layers are found by their names; if these are others, by their order, as `load_weights` does.
+    """
+    backwards = (group.text("backend") or "") == "theano"
+    stored = {name: group.group(name) for name in group.texts(LIST) or ()}
+    lists = {name: names for name, one in stored.items() if (names := one.texts("weight_names"))}
+    wanted = {part.layer.name: variables for part in network.parts if (variables := _listed(part.layer))}
+    if not wanted.keys() <= lists.keys():
+        if len(wanted) != len(lists):
+            raise FrontendError(
+                f"{group.what}: expected the weights of {len(wanted)} layers ({_some(wanted)}), found those of "
+                f"{len(lists)} ({_some(lists)}); give the file that was saved with this network"
+            )
+        renamed = dict(zip(lists, wanted, strict=True))
+        lists = {renamed[name]: names for name, names in lists.items()}
+        stored = {renamed[name]: one for name, one in stored.items() if name in renamed}
+    found: dict[Layer, dict[str, Array]] = {}
+    for name, variables in wanted.items():
+        if len(lists[name]) != len(variables):
+            raise FrontendError(
+                f"{group.what}: layer {name!r} expects {len(variables)} arrays "
+                f"({', '.join(one.variable.name for one in variables)}), found {len(lists[name])}: {_some(lists[name])}"
+            )
+        for one, path in zip(variables, lists[name], strict=True):
+            data = stored[name].array(path)
+            is_kernel = one.variable.name in {"kernel", "recurrent_kernel"}
+            flips = backwards and is_kernel and one.layer.kind in _FLIPPED
+            found.setdefault(one.layer, {})[one.variable.name] = _flipped(data) if flips else data
+    return found
+
+
+def _listed(layer: Layer) -> Sequence[Owned]:
+    """The variables of a layer in the order of its list."""
+    return sorted(owned(layer), key=lambda one: not one.is_trained)
+
+
+def _flipped(kernel: Array) -> Array:
+    """Theano's convolutions turn the kernel around (`convert_kernel` of keras/utils/conv_utils.py)."""
+    return np.ascontiguousarray(np.flip(kernel, tuple(range(kernel.ndim - 2))))
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(map(repr, listed[:5])) + f" and {len(listed) - 5} more" * (len(listed) > 5)
+
+
+def _missing(what: str, one: Owned, found: str) -> FrontendError:
+    wanted = f"expected {one.variable.name!r} of layer {one.layer.name!r} ({one.layer.term})"
+    return FrontendError(f"{what}: {wanted}, {found}; give the file that was saved with this network")
