@@ -1,9 +1,20 @@
 """Readers of trained models: each gives a Graph and the data of its parameters."""
 
+from sateen.frontends.caffe import from_caffe
 from sateen.frontends.core.report import Gap, Report
 from sateen.frontends.keras import from_keras
 from sateen.frontends.onnx import check_onnx, from_onnx
 from sateen.frontends.readers import check, load
 from sateen.frontends.version import __version__
 
-__all__ = ["Gap", "Report", "__version__", "check", "check_onnx", "from_keras", "from_onnx", "load"]
+__all__ = [
+    "Gap",
+    "Report",
+    "__version__",
+    "check",
+    "check_onnx",
+    "from_caffe",
+    "from_keras",
+    "from_onnx",
+    "load",
+]

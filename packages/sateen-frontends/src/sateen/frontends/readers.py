@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
+from sateen.frontends.caffe import CAFFE
 from sateen.frontends.core.options import ReadOptions, network_of, report_of, with_weights
 from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
@@ -13,7 +14,11 @@ from sateen.frontends.onnx import ONNX
 from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime.errors import FrontendError
 
-READERS: tuple[Reader, ...] = (KERAS, ONNX)
+READERS: tuple[Reader, ...] = (
+    CAFFE,
+    KERAS,
+    ONNX,
+)
 """All formats; no two recognise one file."""
 PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
 """All engines that models can be measured against."""

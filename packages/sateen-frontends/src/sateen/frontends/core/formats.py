@@ -118,15 +118,13 @@ def _message(data: bytes) -> str:
         first = fields.get(1)
         if max(fields, default=0) >= 200 and first is not None and first.wire_type == VARINT:
             return "a CoreML model"
-        if 100 in fields:
-            return "a Caffe model"
         if first is None:
             return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
         if first.wire_type == VARINT:
             is_saved = _has(data, fields.get(2), 1) and _has(data, fields.get(2), 2)
             return f"a TensorFlow SavedModel{_TENSORFLOW}" if is_saved else ""
         if _is_text(data, first):
-            return "a network of Caffe2" if _has(data, fields.get(2), 4) else "a Caffe model"
+            return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
         if _has(data, first, 1) and _has(data, first, 2):
             return f"a TensorFlow graph{_TENSORFLOW}"
     except UnusualError:
@@ -159,6 +157,4 @@ def _text(head: bytes) -> str:
         text = head.decode()
     except UnicodeDecodeError:
         return ""
-    if any(word in text for word in ("layer {", "layers {", "input_dim:", "input_shape {")):
-        return "a network of Caffe as text"
     return "text" if text.isprintable() or "\n" in text else ""

@@ -1,0 +1,65 @@
+"""Makes a Graph and its parameters of a network and its weights, or a report of all gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from sateen.frontends.caffe.converters import CONVERTERS
+from sateen.frontends.caffe.network import FLOAT, Layer, Network
+from sateen.frontends.caffe.node import CaffeNode
+from sateen.frontends.caffe.parameters import parameters_of
+from sateen.frontends.caffe.refusals import refusal_of
+from sateen.frontends.caffe.weights import Blob
+from sateen.frontends.core.cut import part_of
+from sateen.frontends.core.folding import converted
+from sateen.frontends.core.importer import Conversion, Importer, Results
+from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.place import Call, Heading, Place
+from sateen.frontends.core.report import Report
+from sateen.frontends.core.source import Limits
+from sateen.graph_ir.ir import Graph
+
+
+class CaffeImporter(Importer[Layer]):
+    """One reading. A shape that the user gives replaces that of the file, as Net::Reshape does in Caffe."""
+
+    def __init__(
+        self, model: str, network: Network, weights: Mapping[str, tuple[Blob, ...]], bindings: Bindings, limits: Limits
+    ) -> None:
+        self.weights = weights
+        inputs = {given.name: given for given in network.inputs}
+        self.part = part_of(
+            network.layers, list(inputs), network.outputs, lambda layer: layer.inputs, lambda layer: layer.outputs,
+            bindings,
+        )  # fmt: skip
+        names = [*inputs, *(name for layer in network.layers for name in layer.outputs)]
+        declarations = [_with_given_shape(inputs[name], bindings) for name in self.part.inputs]
+        graph = network.name or "network"
+        super().__init__(model, graph, declarations, names, self.part.outputs, bindings, limits)
+
+    def run(self) -> tuple[Graph | None, Report]:
+        self.bind_inputs()
+        self.read(self.part.nodes, self.scope, Place(self.emitter))
+        return self.finish({})
+
+    def heading_of(self, node: Layer, place: Place) -> Heading:
+        return Heading(node.name, node.type, node.inputs, node.outputs)
+
+    def conversion_of(self, node: Layer, heading: Heading) -> Conversion:
+        if node.type not in CONVERTERS:
+            raise refusal_of(node.type)
+        return partial(self._convert, node)
+
+    def _convert(self, layer: Layer, call: Call) -> Results:
+        parameters = parameters_of(layer.message, layer.type)
+        return converted(CaffeNode(call, layer, parameters, self.weights.get(layer.name, ())), CONVERTERS[layer.type])
+
+    def declaration(self, name: str) -> Declaration | None:
+        """Every blob holds floats; the file declares the shapes of inputs only."""
+        return Declaration(name, FLOAT, None)
+
+
+def _with_given_shape(declared: Declaration, bindings: Bindings) -> Declaration:
+    return replace(declared, shape=None) if declared.name in bindings.shapes else declared

@@ -1,0 +1,63 @@
+"""The converter's view of a layer: bottoms, parameters, blobs, and tops to give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sateen.frontends.caffe.network import Layer
+from sateen.frontends.caffe.weights import Blob
+from sateen.frontends.core.node import ModelNode
+from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.place import Call
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import Reshape
+from sateen.runtime.errors import FrontendError
+
+
+class CaffeNode(ModelNode):
+    """One layer while it is converted; `blobs` are its weights, in the file's order."""
+
+    def __init__(self, call: Call, layer: Layer, parameters: Mapping[str, Any], blobs: Sequence[Blob]) -> None:
+        super().__init__(call, parameters)
+        self.layer = layer
+        self.blobs = blobs
+
+    def require_bottoms(self, least: int, most: int) -> None:
+        """Raises FrontendError for another number of bottoms."""
+        if not least <= len(self.inputs) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise FrontendError(f"expected {wanted} bottoms of a layer {self.operator}, found {len(self.inputs)}")
+
+    def the_value(self) -> Value:
+        """The only bottom."""
+        self.require_bottoms(1, 1)
+        return self.value(0)
+
+    def axis_of(self, rank: int, name: str = "axis") -> int:
+        return normal_axis(self.integer(name), rank)
+
+    def weight(self, index: int, *shape: int) -> Value:
+        """A blob as a parameter, which is called LAYER.INDEX. Raises FrontendError if it is missing or of another
+        shape."""
+        return self._emitter.value(self.blob(index, *shape).data.reshape(shape), f"{self.layer.name}.{index}")
+
+    def blob(self, index: int, *shape: int) -> Blob:
+        """A blob that has to have this shape."""
+        if index >= len(self.blobs):
+            raise FrontendError(f"expected {index + 1} blobs of weights or more, found {len(self.blobs)}")
+        blob = self.blobs[index]
+        if not blob.has(shape):
+            raise FrontendError(f"expected blob {index} of shape {list(shape)}, found {list(blob.shape)}")
+        return blob
+
+    def aligned(self, value: Value, axis: int, rank: int) -> Value:
+        """A value whose axes begin at `axis` of one of `rank`, with axes of 1 after them."""
+        trailing = rank - axis - value.type.rank
+        if trailing < 0:
+            raise FrontendError(f"{value.type.rank} axes from axis {axis} on don't fit data of {rank} axes")
+        return self.step(Reshape((*value.type.shape, *(1,) * trailing)), value) if trailing else value
+
+
+Converter = Callable[[CaffeNode], Operand | Sequence[Operand]]
+"""Gives the tops of a layer, the first of them alone or several. Raises FrontendError or InferenceError."""
