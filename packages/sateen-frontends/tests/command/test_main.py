@@ -10,6 +10,7 @@ import pytest
 
 from sateen import console, frontends
 from sateen.frontends.command import main as entry
+from sateen.frontends.command.files import MODEL_OR_ARTIFACT
 from sateen.frontends.command.main import main
 from sateen.frontends.command.main import sateen as group
 
@@ -141,7 +142,7 @@ def test_a_file_is_known_by_its_content_whatever_its_name(sateen, tmp_path, verb
     (tmp_path / "model.onnx").write_bytes(content)
     ran = sateen(verb, "model.onnx")
     assert ran.status == 1
-    assert ran.err == f"FrontendError: model.onnx: expected an ONNX model or an artifact of sateen, found {found}\n"
+    assert ran.err == f"FrontendError: model.onnx: expected {MODEL_OR_ARTIFACT}, found {found}\n"
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "inspect", "verify"])
@@ -160,14 +161,14 @@ def test_a_folder_is_told_by_its_content(sateen, tmp_path, verb):
     ran = sateen(verb, "net")
     assert ran.status == 1
     found = "a folder with a TensorFlow SavedModel; tf2onnx makes an ONNX model of it"
-    assert ran.err == f"FrontendError: net: expected an ONNX model or an artifact of sateen, found {found}\n"
+    assert ran.err == f"FrontendError: net: expected {MODEL_OR_ARTIFACT}, found {found}\n"
 
 
 def test_bytes_that_are_no_model_are_refused(sateen, tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no protobuf message")
     ran = sateen("check", "model.onnx")
     assert ran.status == 1
-    assert "expected an ONNX model" in ran.err
+    assert f"expected {MODEL_OR_ARTIFACT}" in ran.err
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "verify", "inspect"])
@@ -176,4 +177,4 @@ def test_a_pipe_or_a_device_in_place_of_a_file_is_refused(sateen, tmp_path, verb
     for path in ("pipe.onnx", "/dev/zero"):
         ran = sateen(verb, path)
         assert ran.status == 1
-        assert f"{path}: expected an ONNX model or an artifact of sateen, found no regular file" in ran.err
+        assert f"{path}: expected {MODEL_OR_ARTIFACT}, found no regular file" in ran.err
