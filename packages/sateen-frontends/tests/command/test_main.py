@@ -157,10 +157,10 @@ def test_a_model_that_is_cut_short_is_told_by_its_reader(sateen, tmp_path, verb)
 @pytest.mark.parametrize("verb", ["bench", "check", "inspect", "profile", "run", "verify"])
 def test_a_folder_is_told_by_its_content(sateen, tmp_path, verb):
     (tmp_path / "net").mkdir()
-    (tmp_path / "net" / "saved_model.pb").touch()
+    (tmp_path / "net" / "config.json").touch()
     ran = sateen(verb, "net")
     assert ran.status == 1
-    found = "a folder with a TensorFlow SavedModel; tf2onnx makes an ONNX model of it"
+    found = "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it"
     assert ran.err == f"FrontendError: net: expected {MODEL_OR_ARTIFACT}, found {found}\n"
 
 

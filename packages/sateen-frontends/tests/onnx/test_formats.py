@@ -26,16 +26,12 @@ def zipped(name: bytes) -> bytes:
 TENSORFLOW = "; tf2onnx makes an ONNX model of it"
 PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
 DARKNET_0_2 = struct.pack("<iiiq4f", 0, 2, 5, 32013312, 0.5, -1.25, 3e-5, 0.0)
-TENSORFLOW_NODE = field(1, b"x") + field(2, b"Placeholder")
 CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
 
 
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (field(1, TENSORFLOW_NODE) + field(1, TENSORFLOW_NODE), f"a TensorFlow graph{TENSORFLOW}"),
-        (field(1, TENSORFLOW_NODE) * 10_000, f"a TensorFlow graph{TENSORFLOW}"),
-        (field(1, 1) + field(2, field(1, b"tags") + field(2, b"graph")), f"a TensorFlow SavedModel{TENSORFLOW}"),
         (field(1, 4) + field(2, b"\x0a\x01x") + field(500, b"layers"), "a CoreML model"),
         (field(1, b"net") + field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
@@ -93,7 +89,6 @@ def test_what_is_not_known_is_left_to_protobuf(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("saved_model.pb", f"a folder with a TensorFlow SavedModel{TENSORFLOW}"),
         ("Manifest.json", "a folder with a CoreML package"),
         ("other", "a folder"),
     ],

@@ -5,6 +5,7 @@ from sateen.frontends.core.report import Gap, Report
 from sateen.frontends.keras import from_keras
 from sateen.frontends.onnx import check_onnx, from_onnx
 from sateen.frontends.readers import check, load
+from sateen.frontends.tensorflow import from_tensorflow
 from sateen.frontends.version import __version__
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "from_caffe",
     "from_keras",
     "from_onnx",
+    "from_tensorflow",
     "load",
 ]

@@ -56,7 +56,6 @@ _ZIPPED = (
 _DARKNET = struct.Struct("<iiiq4f")
 """Version (major, minor, revision), how many pictures it was trained on, and the first weights."""
 _FOLDERS = {
-    "saved_model.pb": f"a folder with a TensorFlow SavedModel{_TENSORFLOW}",
     "Manifest.json": "a folder with a CoreML package",
     "config.json": "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it",
 }
@@ -121,12 +120,9 @@ def _message(data: bytes) -> str:
         if first is None:
             return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
         if first.wire_type == VARINT:
-            is_saved = _has(data, fields.get(2), 1) and _has(data, fields.get(2), 2)
-            return f"a TensorFlow SavedModel{_TENSORFLOW}" if is_saved else ""
+            return ""
         if _is_text(data, first):
             return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
-        if _has(data, first, 1) and _has(data, first, 2):
-            return f"a TensorFlow graph{_TENSORFLOW}"
     except UnusualError:
         pass
     return ""

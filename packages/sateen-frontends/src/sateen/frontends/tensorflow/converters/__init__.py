@@ -1,0 +1,32 @@
+"""How each operator of TensorFlow becomes operators of sateen: a table per family."""
+
+from sateen.frontends.tensorflow.converters.blocks import BLOCKS
+from sateen.frontends.tensorflow.converters.broadcast import BROADCAST
+from sateen.frontends.tensorflow.converters.element_wise import ELEMENT_WISE
+from sateen.frontends.tensorflow.converters.fused import FUSED
+from sateen.frontends.tensorflow.converters.gather import GATHER
+from sateen.frontends.tensorflow.converters.normalization import NORMALIZATION
+from sateen.frontends.tensorflow.converters.products import PRODUCTS
+from sateen.frontends.tensorflow.converters.quantization import QUANTIZATION
+from sateen.frontends.tensorflow.converters.reduce import REDUCE
+from sateen.frontends.tensorflow.converters.resize import RESIZE
+from sateen.frontends.tensorflow.converters.shape import SHAPE
+from sateen.frontends.tensorflow.converters.slicing import SLICING
+from sateen.frontends.tensorflow.converters.window import WINDOW
+from sateen.frontends.tensorflow.node import Converter
+
+CONVERTERS: dict[str, Converter] = (
+    BLOCKS
+    | BROADCAST
+    | ELEMENT_WISE
+    | FUSED
+    | GATHER
+    | NORMALIZATION
+    | PRODUCTS
+    | QUANTIZATION
+    | REDUCE
+    | RESIZE
+    | SHAPE
+    | SLICING
+    | WINDOW
+)

@@ -1,0 +1,120 @@
+"""Makes a Graph and its parameters of a TensorFlow network, or a report of all gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.cut import part_of
+from sateen.frontends.core.folding import converted
+from sateen.frontends.core.importer import Conversion, Importer, Results
+from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.place import Call, Heading, Place
+from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
+from sateen.frontends.tensorflow.converters import CONVERTERS
+from sateen.frontends.tensorflow.declarations import declaration_of, declared_input
+from sateen.frontends.tensorflow.loading import TensorflowFile
+from sateen.frontends.tensorflow.network import Network, regions_of, same_as, sources_of, trimmed
+from sateen.frontends.tensorflow.node import Converter, TensorflowNode
+from sateen.frontends.tensorflow.operation import Operation, gives, reads
+from sateen.frontends.tensorflow.refusals import refusal_of
+from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import TensorProto
+from sateen.frontends.tensorflow.tensors import to_array
+from sateen.frontends.tensorflow.variables import VARIABLES, keys_of
+from sateen.graph_ir.ir import Array, Graph
+from sateen.runtime.errors import FrontendError
+
+
+def import_tensorflow(file: TensorflowFile, network: Network, bindings: Bindings) -> tuple[Graph | None, Report]:
+    """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
+    try:
+        return TensorflowImporter(file, network, bindings).run()
+    except FrontendError as error:
+        error.add_note(f"in model {file.name!r}")
+        raise
+
+
+class TensorflowImporter(Importer[Operation]):
+    def __init__(self, file: TensorflowFile, network: Network, bindings: Bindings) -> None:
+        self.file = file
+        self.network = network
+        self.begun = frozenset(bindings.inputs)
+        wanted = replace(bindings, outputs=bindings.outputs or network.outputs)
+        if not wanted.outputs:
+            raise FrontendError("expected results that nothing reads, found none; name outputs: outputs=, or --to NAME")
+        nodes = [one for one in network.operations if one.name not in network.inputs]
+        self.part = part_of(nodes, list(network.inputs), network.outputs, reads, gives, wanted)
+        self.operations = {name: one for one in network.operations for name in one.outputs}
+        self.keys = {} if file.checkpoint is None else keys_of(network.operations, file.checkpoint)
+        self.constant = same_as(network.operations)
+        self.named = sources_of(self.part.nodes, self.part.outputs) if not bindings.inputs else {}
+        inner = [one for region in regions_of(network.operations) for one in region.operations]
+        names = [name for one in (*network.operations, *inner) for name in one.outputs]
+        declarations = [
+            declared_input(network.inputs[name], file.graph, network.shapes.get(name)) for name in self.part.inputs
+        ]
+        super().__init__(file.name, "graph", declarations, names, self.part.outputs, bindings, file.limits)
+
+    def run(self) -> tuple[Graph | None, Report]:
+        self.bind_inputs()
+        self.read(trimmed(self.part.nodes, self.part.outputs), self.scope, Place(self.emitter))
+        return self.finish({})
+
+    def declaration(self, name: str) -> Declaration | None:
+        """Outputs have no declared type; what they are computed as is right."""
+        if name in self.outputs and name not in self.begun:
+            return None
+        operation = self.operations.get(name)
+        return None if operation is None else declaration_of(name, operation)
+
+    def heading_of(self, node: Operation, place: Place) -> Heading:
+        """Constants go by their own names, whatever hands them on; a result that an output hands on by that of the
+        output."""
+        inputs = tuple(self.constant(name) for name in node.inputs)
+        return Heading(
+            node.name,
+            node.type,
+            tuple(self.named.get(name, name) for name in inputs),
+            tuple(self.named.get(name, name) for name in node.outputs),
+        )
+
+    def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
+        if node.type in VARIABLES:
+            return partial(self._variable, node)
+        if node.bodies:
+            return partial(self._control_flow, node)
+        if node.type not in CONVERTERS:
+            raise UnsupportedError(*refusal_of(node.type))
+        return partial(self._convert, node, CONVERTERS[node.type])
+
+    def _decode(self, tensor: TensorProto, what: str) -> Array:
+        return to_array(tensor, what, self.limits.tensor_bytes)
+
+    def _node(self, operation: Operation, call: Call) -> TensorflowNode:
+        return TensorflowNode(operation, call, self._decode)
+
+    def _convert(self, operation: Operation, converter: Converter, call: Call) -> Results:
+        return converted(self._node(operation, call), converter)
+
+    def _control_flow(self, operation: Operation, call: Call) -> Results | None:
+        return CONTROL_FLOW[operation.type](self._node(operation, call), Bodies(self, call))
+
+    def _variable(self, operation: Operation, call: Call) -> Sequence[Operand]:
+        """The data of a variable, from the checkpoint."""
+        if operation.name in self.network.written:
+            raise UnsupportedError(
+                "the network writes this variable while it runs",
+                "save a function that takes the state as an argument and returns the next one",
+            )
+        if self.file.checkpoint is None:
+            raise UnsupportedError(
+                "its data is in a checkpoint, and none was found",
+                "give the index of the checkpoint as weights=, or --weights FILE; or freeze the graph",
+            )
+        if operation.name not in self.keys:
+            raise UnsupportedError(f"checkpoint {self.file.checkpoint.prefix!r} does not have it")
+        return [self.file.checkpoint.read(self.keys[operation.name], self.limits.tensor_bytes)]

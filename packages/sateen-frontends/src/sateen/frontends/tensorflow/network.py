@@ -1,0 +1,181 @@
+"""What a file says of its network: operations in order, inputs, outputs, and which variables stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sateen.frontends.core.order import in_order
+from sateen.frontends.tensorflow.functions import inlined
+from sateen.frontends.tensorflow.loading import TensorflowFile
+from sateen.frontends.tensorflow.operation import Operation, Region, gives, owner_of, plain_tensor, reads
+from sateen.frontends.tensorflow.raising import raised
+from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import SignatureDef, TensorShapeProto
+from sateen.frontends.tensorflow.tensors import extents_of, shape_of
+from sateen.frontends.tensorflow.variables import VARIABLES, written_by
+from sateen.runtime.errors import FrontendError, printable
+
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+SAME = frozenset({"Identity", "ReadVariableOp", "StopGradient", "Snapshot"})
+"""Operators whose result is their first input."""
+_NO_RESULT = frozenset(
+    {
+        "Assert", "Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp",
+        "Const", "MergeSummary", "MergeV2Checkpoints", "NoOp", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
+        "Print", "PrintV2", "RestoreV2", "SaveV2", "ScalarSummary", "VarHandleOp", "VarIsInitializedOp", "Variable",
+        "VariableV2", "HistogramSummary", "ImageSummary", "ControlTrigger",
+    }
+)  # fmt: skip
+"""Operators that are no output of a network, even if nothing reads them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The operations of a network in order. `inputs` are placeholders by name; `declared` are tensors at which the
+    network may begin, with types of a signature; `written` are the variables that it changes while it runs."""
+
+    operations: Sequence[Operation]
+    inputs: Mapping[str, Operation]
+    outputs: Sequence[str]
+    written: frozenset[str]
+    shapes: Mapping[str, TensorShapeProto] = field(default_factory=dict)
+
+
+def network_of(file: TensorflowFile) -> Network:
+    """The network of a file. Raises FrontendError if names are missing or given twice, or operations form a cycle."""
+    ends = [] if file.signature is None else _tensors(file.signature)
+    operations, resolved = inlined(file.graph, ends, file.limits)
+    operations = raised(operations)
+    shapes: dict[str, TensorShapeProto] = {}
+    if file.signature is None:
+        outputs = _unread(operations)
+    else:
+        begin = {resolved(plain_tensor(info.name)): key for key, info in file.signature.inputs.items()}
+        for key, info in file.signature.inputs.items():
+            shapes[key] = info.tensor_shape
+        outputs = sorted(file.signature.outputs)
+        end = {key: resolved(plain_tensor(file.signature.outputs[key].name)) for key in outputs}
+        operations = _named(operations, begin, end)
+    _require_given(operations, outputs)
+    ordered = in_order(operations, reads, gives, lambda one: f"node {printable(one.name)!r}")
+    inputs = {operation.name: operation for operation in ordered if _is_input(operation, ordered)}
+    return Network(ordered, inputs, outputs, written_by(ordered, outputs), shapes)
+
+
+def _tensors(signature: SignatureDef) -> list[str]:
+    """The tensors of a signature, without `:0`."""
+    found = [*signature.inputs.values(), *signature.outputs.values()]
+    if any(not info.name for info in found):
+        raise FrontendError("expected signatures of dense tensors, found sparse or ragged ones")
+    return [plain_tensor(info.name) for info in found]
+
+
+def _named(operations: Sequence[Operation], begin: Mapping[str, str], end: Mapping[str, str]) -> list[Operation]:
+    """The operations with the names of a signature: those of its inputs, and an Identity for each output."""
+    taken = {name for operation in operations for name in operation.outputs}
+    moved = dict(begin)
+    for key in (*begin.values(), *end):
+        if key in taken and key not in begin and moved.get(key) is None:
+            moved[key] = _free(f"{key}.inner", taken)
+    renamed = [_renamed(operation, moved) for operation in operations]
+    results = [Operation(key, "Identity", (moved.get(tensor, tensor),), (key,)) for key, tensor in end.items()]
+    return [*renamed, *results]
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, found = 0, name
+    while found in taken:
+        number += 1
+        found = f"{name}.{number}"
+    taken.add(found)
+    return found
+
+
+def _renamed(operation: Operation, names: Mapping[str, str]) -> Operation:
+    inputs = tuple(names.get(name, name) for name in operation.inputs)
+    outputs = tuple(names.get(name, name) for name in operation.outputs)
+    bodies = tuple(
+        replace(body, captures=tuple(names.get(name, name) for name in body.captures)) for body in operation.bodies
+    )
+    name = outputs[0] if operation.type in PLACEHOLDERS else operation.name
+    return replace(operation, name=name, inputs=inputs, outputs=outputs, bodies=bodies)
+
+
+def _unread(operations: Sequence[Operation]) -> list[str]:
+    """The results that nothing reads: of each operation without readers the first output."""
+    read = {owner_of(name) for operation in operations for name in reads(operation)}
+    return [one.name for one in operations if one.name not in read and one.type not in _NO_RESULT]
+
+
+def _require_given(operations: Sequence[Operation], outputs: Sequence[str]) -> None:
+    """Raises FrontendError for a tensor that nothing gives."""
+    given = {name for operation in operations for name in operation.outputs}
+    for operation in operations:
+        missing = next((name for name in reads(operation) if name not in given), None)
+        if missing is not None:
+            raise FrontendError(f"node {printable(operation.name)!r} reads {printable(missing)!r}, which nothing gives")
+    missing = next((name for name in outputs if name not in given), None)
+    if missing is not None:
+        raise FrontendError(f"the signature names {printable(missing)!r}, which nothing gives")
+
+
+def _is_input(operation: Operation, operations: Sequence[Operation]) -> bool:
+    """Whether an operation is an input of the network. A placeholder with a default is one unless it is a scalar: a
+    switch between training and inference, or a rate of dropout, keeps its default."""
+    if operation.type != "PlaceholderWithDefault":
+        return operation.type in PLACEHOLDERS
+    shape = operation.attributes.get("shape")
+    declared = None if shape is None else shape_of(shape.shape)
+    if declared is not None:
+        return bool(declared)
+    default = next((one for one in operations if one.outputs[:1] == operation.inputs[:1]), None)
+    if default is None or default.type != "Const" or "value" not in default.attributes:
+        return True
+    return bool(extents_of(default.attributes["value"].tensor.tensor_shape, f"node {printable(default.name)!r}"))
+
+
+def same_as(operations: Sequence[Operation]) -> Callable[[str], str]:
+    """The constant or variable that a tensor is, through operators that hand it on; otherwise the tensor itself."""
+    sources = {one.name: one.inputs[0] for one in operations if one.type in SAME and one.inputs}
+    constant = {one.name for one in operations if one.type == "Const" or one.type in VARIABLES}
+
+    def found(name: str) -> str:
+        source = name
+        while source in sources:
+            source = sources[source]
+        return source if source in constant else name
+
+    return found
+
+
+def sources_of(operations: Sequence[Operation], outputs: Sequence[str]) -> dict[str, str]:
+    """Names of results for the tensors that an output only hands on, so that no copy is needed: tensor to output."""
+    makers = {name: one for one in operations for name in one.outputs}
+    names: dict[str, str] = {}
+    for output in outputs:
+        tensor = output
+        while (one := makers.get(tensor)) is not None and one.type in SAME and one.inputs:
+            tensor = one.inputs[0]
+        made = makers.get(tensor)
+        if made is not None and tensor not in outputs and made.type not in {*PLACEHOLDERS, *VARIABLES, "Const"}:
+            names.setdefault(tensor, output)
+    return names
+
+
+def trimmed(operations: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
+    """The operations without outputs that neither another one of them reads, nor the user."""
+    read = {*outputs, *(name for operation in operations for name in reads(operation))}
+    result = []
+    for operation in operations:
+        count = max((i for i, name in enumerate(operation.outputs, 1) if name in read), default=1)
+        result.append(replace(operation, outputs=operation.outputs[:count]))
+    return result
+
+
+def regions_of(operations: Sequence[Operation]) -> Iterator[Region]:
+    """All graphs within operations."""
+    pending = list(operations)
+    while pending:
+        for body in pending.pop().bodies:
+            yield body
+            pending.extend(body.operations)

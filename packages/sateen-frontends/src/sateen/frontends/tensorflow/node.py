@@ -1,0 +1,120 @@
+"""The converter's view of a node: attributes with the defaults of its operator, dimensions among its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from sateen.frontends.core.node import Converter as ConverterOf
+from sateen.frontends.core.node import ModelNode
+from sateen.frontends.core.operands import Operand, open_dimensions_of, static_extents
+from sateen.frontends.core.place import Call
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.tensorflow.attributes import attributes_of
+from sateen.frontends.tensorflow.operation import Operation
+from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import DataType, TensorProto
+from sateen.frontends.tensorflow.tensors import dtype_of, type_name
+from sateen.graph_ir.ir import Array, Dim, Dimension, Value
+from sateen.graph_ir.ops import Cast
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+from sateen.topi.operators import Operator
+
+INT32, INT64 = DType.of("int32"), DType.of("int64")
+_NO_NUMBERS = frozenset({DataType.DT_COMPLEX64, DataType.DT_COMPLEX128, DataType.DT_STRING, DataType.DT_VARIANT})
+_ONE_TYPE = frozenset(
+    {
+        "Add", "AddN", "AddV2", "BroadcastArgs", "Concat", "ConcatV2", "Div", "Equal", "FloorDiv", "FloorMod",
+        "Greater", "GreaterEqual", "Less", "LessEqual", "Maximum", "Minimum", "Mod", "Mul", "NotEqual", "Pack", "Pow",
+        "RealDiv", "Select", "SelectV2", "SquaredDifference", "Sub", "TruncateDiv", "TruncateMod",
+    }
+)  # fmt: skip
+"""Operators whose inputs have one type, whatever else their attribute T says: arithmetic of shapes is made of these."""
+
+
+class TensorflowNode(ModelNode):
+    """One node while it is converted; `decode` makes an array of a tensor in an attribute."""
+
+    how_to_fold = ", as freezing the graph does"
+
+    def __init__(self, operation: Operation, call: Call, decode: Callable[[TensorProto, str], Array]) -> None:
+        super().__init__(call, attributes_of(operation.type, operation.attributes))
+        self.operation = operation
+        self._decode = decode
+        self.inputs = _of_one_type(self) if operation.type in _ONE_TYPE else call.inputs
+        self._require_numbers()
+
+    def _require_numbers(self) -> None:
+        """Raises UnsupportedError for a node on strings or complex numbers, which sateen does not have."""
+        for name in ("T", "dtype", "SrcT", "DstT", "Tparams"):
+            code = self.attribute(name)
+            if code in _NO_NUMBERS:
+                raise UnsupportedError(
+                    f"elements of type {type_name(code)} are not supported",
+                    "begin the network behind it: inputs=[...], or --from NAME",
+                )
+
+    def type(self, name: str) -> DType:
+        """An attribute that is an element type."""
+        return dtype_of(self.integer(name), f"attribute {name!r}")
+
+    def tensor(self, name: str) -> Array:
+        """The data of an attribute that is a tensor."""
+        found = self.attribute(name)
+        if not isinstance(found, TensorProto):
+            raise FrontendError(f"expected a tensor as attribute {name!r}, found {found!r}")
+        return self._decode(found, f"attribute {name!r}")
+
+    def dimensions(self, index: int) -> tuple[Dim, ...]:
+        """The integers in input `index`, which may be Dimensions; a scalar counts as one."""
+        data = self.data(index)
+        if data.dtype.kind not in "iuO" or data.ndim > 1:
+            raise FrontendError(
+                f"expected integers in one dimension as {self.described(index)}, found {data.dtype}{list(data.shape)}"
+            )
+        return tuple(i if isinstance(i, Dimension) else int(i) for i in data.flat)
+
+    def setting(self, index: int) -> tuple[int, ...]:
+        """The integers in input `index`, all known; a scalar counts as one."""
+        return static_extents(self.dimensions(index), self.described(index))
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """A value in another type, on the way to the result."""
+        return value if value.type.dtype == dtype else self.step(Cast(dtype=dtype), value)
+
+    def result_as(self, dtype: DType, op: Operator, *inputs: Value, output: int = 0) -> Value:
+        """The node's result: the result of `op`, in another type."""
+        found = self.step(op, *inputs)
+        return self.result(Cast(dtype=dtype), found, output=output)
+
+    def within_input(self, index: int, operand: Operand) -> TensorflowNode:
+        """The node with another operand as input `index`."""
+        inputs = [*self.inputs]
+        inputs[index] = operand
+        changed = self.within(self._emitter)
+        changed.inputs = tuple(inputs)
+        changed.call = replace(self.call, inputs=changed.inputs)
+        return changed
+
+
+def _of_one_type(node: ModelNode) -> tuple[Operand | None, ...]:
+    """The inputs of a node, integers that are known being in one type: int64 if there are open dimensions among them,
+    which always are, otherwise that of the attribute T."""
+    known = [x for x in node.inputs if isinstance(x, np.ndarray)]
+    if not any(x.dtype in (np.int64, object) for x in known):
+        return node.inputs
+    if any(open_dimensions_of(x) for x in known):
+        wanted = INT64
+    elif node.attribute("T") == DataType.DT_INT32:
+        wanted = INT32
+    else:
+        return node.inputs
+    return tuple(
+        x.astype(wanted.numpy) if isinstance(x, np.ndarray) and x.dtype.kind == "i" else x for x in node.inputs
+    )
+
+
+Converter = ConverterOf[TensorflowNode]
+"""Gives the outputs of a node, the first of them alone or several. Raises FrontendError or InferenceError."""

@@ -1,0 +1,147 @@
+"""Converters: TensorFlow's oddities against NumPy; the suites compare all operators with TensorFlow itself."""
+
+import numpy as np
+import pytest
+
+from sateen.frontends import from_tensorflow
+from sateen.frontends.tensorflow.converters import CONVERTERS
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+FLOAT, INT = DType.of("float32"), DType.of("int32")
+
+
+def test_padding_same_puts_the_odd_element_at_the_end(make, run):
+    weight = np.ones((2, 1, 1, 1), np.float32)
+    graph = make.graph(
+        make.placeholder("x", 1, 3, 1, 1),
+        make.constant("w", weight),
+        make.node("y", "Conv2D", "x", "w", T=FLOAT, strides=[1, 1, 1, 1], padding="SAME"),
+    )
+    x = np.array([1, 10, 100], np.float32).reshape(1, 3, 1, 1)
+    assert run(graph, {"x": x})["y"].ravel().tolist() == [11, 110, 100]
+
+
+def test_fewer_channels_of_a_weight_make_groups(make, run):
+    weight = np.array([1, 2], np.float32).reshape(1, 1, 1, 2)
+    graph = make.graph(
+        make.placeholder("x", 1, 1, 1, 2),
+        make.constant("w", weight),
+        make.node("y", "Conv2D", "x", "w", T=FLOAT, strides=[1, 1, 1, 1], padding="VALID"),
+    )
+    x = np.array([3, 5], np.float32).reshape(1, 1, 1, 2)
+    assert run(graph, {"x": x})["y"].ravel().tolist() == [3, 10]
+
+
+def test_depthwise_outputs_of_a_channel_are_neighbours(make, run):
+    weight = np.array([[1, 2], [3, 4]], np.float32).reshape(1, 1, 2, 2)
+    graph = make.graph(
+        make.placeholder("x", 1, 1, 1, 2),
+        make.constant("w", weight),
+        make.node("y", "DepthwiseConv2dNative", "x", "w", T=FLOAT, strides=[1, 1, 1, 1], padding="VALID"),
+    )
+    x = np.array([10, 100], np.float32).reshape(1, 1, 1, 2)
+    assert run(graph, {"x": x})["y"].ravel().tolist() == [10, 20, 300, 400]
+
+
+def test_transposed_convolution_crops_as_its_convolution_pads(make, run):
+    graph = make.graph(
+        make.placeholder("x", 1, 2, 1, 1),
+        make.constant("sizes", np.array([1, 4, 1, 1], np.int32)),
+        make.constant("w", np.array([1, 10, 100], np.float32).reshape(3, 1, 1, 1)),
+        make.node("y", "Conv2DBackpropInput", "sizes", "w", "x", T=FLOAT, strides=[1, 2, 1, 1], padding="SAME"),
+    )
+    x = np.array([1, 2], np.float32).reshape(1, 2, 1, 1)
+    assert run(graph, {"x": x})["y"].ravel().tolist() == [1, 10, 102, 20]
+
+
+def test_one_hot_of_an_index_outside_is_all_off(make, run):
+    graph = make.graph(
+        make.placeholder("i", 3, dtype="int32"),
+        make.constant("depth", np.int32(2)),
+        make.constant("on", np.float32(1)),
+        make.constant("off", np.float32(0)),
+        make.node("y", "OneHot", "i", "depth", "on", "off", TI=INT, T=FLOAT),
+    )
+    found = run(graph, {"i": np.array([1, -1, 2], np.int32)})["y"]
+    assert found.tolist() == [[0, 1], [0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("masks", "expected"),
+    [
+        ({"shrink_axis_mask": 1}, np.arange(12).reshape(3, 4)[1]),
+        ({"begin_mask": 1, "end_mask": 1}, np.arange(12).reshape(3, 4)[::2]),
+        ({"new_axis_mask": 1}, np.arange(12).reshape(1, 3, 4)),
+    ],
+)
+def test_strided_slice_follows_its_masks(make, run, masks, expected):
+    graph = make.graph(
+        make.placeholder("x", 3, 4),
+        make.constant("begin", np.array([1], np.int32)),
+        make.constant("end", np.array([2], np.int32)),
+        make.constant("strides", np.array([2], np.int32)),
+        make.node("y", "StridedSlice", "x", "begin", "end", "strides", T=FLOAT, **masks),
+    )
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    np.testing.assert_array_equal(run(graph, {"x": x})["y"], expected)
+
+
+def test_reshapes_by_computed_shapes_keep_an_open_batch(make):
+    graph = make.graph(
+        make.placeholder("x", -1, 2, 3),
+        make.node("s", "Shape", "x", T=FLOAT, out_type=INT),
+        make.constant("zero", np.array([0], np.int32)),
+        make.constant("one", np.array([1], np.int32)),
+        make.node("n", "StridedSlice", "s", "zero", "one", "one", T=INT, shrink_axis_mask=1),
+        make.constant("rest", np.int32(-1)),
+        make.node("to", "Pack", "n", "rest", T=INT, N=2),
+        make.node("y", "Reshape", "x", "to", T=FLOAT),
+    )
+    network, _ = from_tensorflow(graph.SerializeToString())
+    assert str(network.outputs[0].type) == "float32[?x.0, 6]"
+
+
+def test_operators_of_shapes_compute_in_the_type_of_the_graph(make, run):
+    graph = make.graph(
+        make.placeholder("x", 2, 3, dtype="int32"),
+        make.node("s", "Shape", "x", T=INT, out_type=INT),
+        make.node("y", "Mul", "x", "t", T=INT),
+        make.constant("t", np.array([1, 2, 3], np.int32)),
+        make.node("z", "Add", "y", "n", T=INT),
+        make.node("n", "Prod", "s", "axes", T=INT),
+        make.constant("axes", np.array([0], np.int32)),
+    )
+    found = run(graph, {"x": np.ones((2, 3), np.int32)})["z"]
+    assert found.dtype == np.int32
+    assert found.tolist() == [[7, 8, 9]] * 2
+
+
+def test_strings_are_refused_with_the_remedy_to_cut(make):
+    graph = make.graph(
+        make.placeholder("x", 2), make.node("y", "DecodeJpeg", "x"), make.node("z", "Relu", "y", T=FLOAT)
+    )
+    with pytest.raises(FrontendError) as refusal:
+        from_tensorflow(graph.SerializeToString())
+    assert "1 x DecodeJpeg: it decodes files\n" in str(refusal.value)
+    assert "begin the network behind it: inputs=[...], or --from NAME" in str(refusal.value)
+
+
+def test_all_gaps_are_told_at_once(make):
+    graph = make.graph(
+        make.placeholder("x", 2),
+        make.node("a", "RandomUniform", "x"),
+        make.node("b", "Where", "x", T=FLOAT),
+        make.node("c", "FooBar", "x"),
+    )
+    with pytest.raises(FrontendError) as refusal:
+        from_tensorflow(graph.SerializeToString())
+    text = str(refusal.value)
+    assert "3 nodes can't be compiled" in text
+    for part in ("it draws random numbers", "must be known while compiling", "sateen has no such operator"):
+        assert part in text
+
+
+def test_tables_list_known_names():
+    assert len(CONVERTERS) > 190
+    assert all(name.lstrip("_")[0].isupper() for name in CONVERTERS)

@@ -1,0 +1,3 @@
+"""Loops and choices."""
+
+CONTROL = {}

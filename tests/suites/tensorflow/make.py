@@ -1,0 +1,102 @@
+"""Writes the cases of the suite for TensorFlow; TensorFlow itself computes what they give.
+
+    python make.py FOLDER [--only TEXT]
+
+Each case of `GRAPHS` is a frozen graph of one operator or a few, each of `CONTROL` one with loops and choices as
+TensorFlow 1 has them, each of `MODULES` and `LAYERS` a SavedModel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import numpy as np
+import tensorflow as tf
+from control import CONTROL
+from graphs import GRAPHS
+from saved import LAYERS, MODULES
+
+Array = Any
+V1 = tf.compat.v1
+
+
+def write_graph(folder: Path, function: Callable[..., Any], given: Sequence[Array]) -> None:
+    """A graph of constants and placeholders x0, x1 …, whose results are y0, y1 …"""
+    with tf.Graph().as_default() as graph, V1.Session() as session:
+        inputs = [V1.placeholder(x.dtype, x.shape, name=f"x{i}") for i, x in enumerate(given)]
+        results = [tf.identity(y, name=f"y{i}") for i, y in enumerate(tf.nest.flatten(function(*inputs)))]
+        found = session.run(results, dict(zip(inputs, given, strict=True)))
+        (folder / "model.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    named = {f"in/x{i}": x for i, x in enumerate(given)} | {f"out/y{i}": y for i, y in enumerate(found)}
+    write_case(folder, "model.pb", named)
+
+
+def write_saved(folder: Path, make: Callable[[], tf.Module], given: Mapping[str, Array]) -> None:
+    """A SavedModel of a module whose method `call` takes named tensors."""
+    module = make()
+    specs = {name: tf.TensorSpec(x.shape, x.dtype, name) for name, x in given.items()}
+    function = tf.function(module.call).get_concrete_function(**specs)
+    tf.saved_model.save(module, str(folder / "saved"), {"serving_default": function})
+    loaded = tf.saved_model.load(str(folder / "saved")).signatures["serving_default"]
+    found = loaded(**{name: tf.constant(x) for name, x in given.items()})
+    named = {f"in/{name}": x for name, x in given.items()} | {f"out/{name}": y.numpy() for name, y in found.items()}
+    write_case(folder, "saved", named)
+
+
+def write_keras(folder: Path, make: Callable[[], Any], given: Array) -> None:
+    """A SavedModel of a Keras model, as its `export` writes it."""
+    tf.keras.utils.set_random_seed(0)
+    model = make()
+    random = np.random.default_rng(0)
+    model.set_weights([_weight(random, w) for w in model.get_weights()])
+    model.export(str(folder / "saved"), verbose=False)
+    loaded = tf.saved_model.load(str(folder / "saved")).signatures["serving_default"]
+    (name,) = loaded.structured_input_signature[1]
+    found = loaded(**{name: tf.constant(given)})
+    named = {f"in/{name}": given} | {f"out/{key}": y.numpy() for key, y in found.items()}
+    write_case(folder, "saved", named, {"shapes": {name: list(given.shape)}})
+
+
+def _weight(random: np.random.Generator, weight: Array) -> Array:
+    """Random numbers; variances are positive."""
+    if weight.dtype.kind != "f":
+        return weight
+    return random.uniform(0.05, 0.5, weight.shape).astype(weight.dtype)
+
+
+def write_case(folder: Path, model: str, named: Mapping[str, Array], options: Mapping[str, Any] | None = None) -> None:
+    np.savez(folder / "io.npz", **named)
+    case = {"model": model, "options": options or {}}
+    (folder / "case.json").write_text(json.dumps(case), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="make the cases with this text in their names")
+    options = parser.parse_args()
+    writers: list[tuple[str, Callable[..., None], Mapping[str, tuple[Any, ...]]]] = [
+        ("graph", lambda folder, function, *given: write_graph(folder, function, given), GRAPHS),
+        ("module", write_saved, MODULES),
+        ("keras", write_keras, LAYERS),
+        ("control", lambda folder, function, *given: write_graph(folder, function, given), CONTROL),
+    ]
+    for kind, write, cases in writers:
+        if kind == "control":
+            V1.disable_control_flow_v2()
+        for name, case in cases.items():
+            folder = options.folder / f"{kind}-{name}"
+            if options.only in folder.name:
+                folder.mkdir(parents=True, exist_ok=True)
+                write(folder, *case)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,4 @@
+"""SavedModels."""
+
+MODULES = {}
+LAYERS = {}
