@@ -131,7 +131,7 @@ assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ("content", "found"),
     [
         (b"", "an empty file"),
-        (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model; tf2onnx makes an ONNX model of it"),
+        (b"\x1c\0\0\0ORTMrest", "a model in onnxruntime's own format"),
         (b"\x89PNG\r\n\x1a\nrest", "a picture (PNG)"),
         (b"neither\n", "text"),
         (b'{"nodes": []}', "JSON, as MXNet and TensorFlow.js write"),

@@ -23,7 +23,6 @@ def zipped(name: bytes) -> bytes:
     return b"PK\x03\x04" + bytes(22) + len(name).to_bytes(2, "little") + bytes(2) + name
 
 
-TENSORFLOW = "; tf2onnx makes an ONNX model of it"
 PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
 DARKNET_0_2 = struct.pack("<iiiq4f", 0, 2, 5, 32013312, 0.5, -1.25, 3e-5, 0.0)
 CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
@@ -35,7 +34,7 @@ CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
         (field(1, 4) + field(2, b"\x0a\x01x") + field(500, b"layers"), "a CoreML model"),
         (field(1, b"net") + field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
-        (b"\x1c\0\0\0TFL3rest", f"a TensorFlow Lite model{TENSORFLOW}"),
+        (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
         (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
         (b"\x80\x02}q\0.", f"a Python pickle, as PyTorch writes{PYTORCH}"),
         (zipped(b"archive/data.pkl"), f"a PyTorch file{PYTORCH}"),

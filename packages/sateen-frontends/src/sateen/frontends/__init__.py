@@ -6,6 +6,7 @@ from sateen.frontends.keras import from_keras
 from sateen.frontends.onnx import check_onnx, from_onnx
 from sateen.frontends.readers import check, load
 from sateen.frontends.tensorflow import from_tensorflow
+from sateen.frontends.tflite import from_tflite
 from sateen.frontends.version import __version__
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "from_keras",
     "from_onnx",
     "from_tensorflow",
+    "from_tflite",
     "load",
 ]

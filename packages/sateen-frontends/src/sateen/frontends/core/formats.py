@@ -17,12 +17,11 @@ NO_FILE = "no regular file"
 _MOST_FIELDS = 4096
 """The most fields of a message to look at."""
 
-_TENSORFLOW = "; tf2onnx makes an ONNX model of it"
 _PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
 _STARTS = (
     (0, ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
-    (4, b"TFL3", f"a TensorFlow Lite model{_TENSORFLOW}"),
+    (4, b"TFL3", "a TensorFlow Lite model"),
     (4, b"ORTM", "a model in onnxruntime's own format"),
     (0, b"\x93NUMPY", "a NumPy array"),
     (0, b"\x7fELF", "a native library"),

@@ -1,0 +1,126 @@
+"""Elements at indices that are data, and their inverse."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from sateen.frontends.core.operands import Operand, normal_axis, static_extents
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.tflite.node import Converter, TfliteNode
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Dim, Value
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+E = TypeVar("E", int, Dim)
+
+
+def _gather(node: TfliteNode) -> Operand:
+    data, indices = node.value(0), node.value(1)
+    rank = data.type.rank
+    axis, batch = normal_axis(node.integer("axis"), rank), node.integer("batch_dims")
+    batch += indices.type.rank if batch < 0 else 0
+    if not 0 <= batch <= min(axis, indices.type.rank):
+        raise FrontendError(f"expected batch_dims of 0 to {min(axis, indices.type.rank)}, found {batch}")
+    if not batch:
+        return node.result(ops.Gather(axis), data, indices)
+    between = range(batch, axis)
+    others = (*between, *range(axis + 1, rank))
+    turned = node.step(ops.Transpose((*range(batch), axis, *others)), data)
+    places = node.step(ops.Reshape((*indices.type.shape, 1)), indices)
+    found = node.step(ops.GatherND(batch), turned, places)
+    chosen = indices.type.rank - batch
+    after = batch + chosen
+    order = (*range(batch), *range(after, after + len(between)), *range(batch, after))
+    return node.result(ops.Transpose((*order, *range(len(order), found.type.rank))), found)
+
+
+def _gather_nd(node: TfliteNode) -> Operand:
+    return node.result(ops.GatherND(), node.value(0), node.value(1))
+
+
+def _scatter_nd(node: TfliteNode) -> Operand:
+    """Sums of the updates at each place, and 0 elsewhere. Inputs: indices, updates, the shape."""
+    updates = node.value(1)
+    zeros = node.step(ops.BroadcastTo(node.dimensions_of(2)), node.literal(0, updates.type.dtype))
+    if updates.type.dtype.is_bool:
+        raise UnsupportedError("updates of bool are not supported")
+    return node.result(ops.ScatterND("add"), zeros, node.value(0), updates)
+
+
+def _one_hot(node: TfliteNode) -> Operand:
+    """Indices outside 0 to depth - 1, negative ones too, are nowhere. Inputs: indices, depth, on and off value."""
+    indices, depth = node.value(0), node.integer_of(1)
+    rank = indices.type.rank
+    axis = normal_axis(node.integer("axis"), rank + 1)
+    if depth < 0:
+        raise FrontendError(f"expected a depth of 0 or more, found {depth}")
+    shape = indices.type.shape
+    wanted = node.step(ops.Reshape((*shape[:axis], 1, *shape[axis:])), indices)
+    places = node.evaluated(np.arange(depth, dtype=indices.type.dtype.numpy)).reshape(-1, *[1] * (rank - axis))
+    return node.result(
+        ops.Where(),
+        node.step(ops.Equal(), wanted, node.parameter(places, "places")),
+        node.value(2),
+        node.value(3),
+    )
+
+
+def _reverse_sequence(node: TfliteNode) -> Operand:
+    """The first elements of each sequence in reverse, as many as the second input says."""
+    data, lengths = node.value(0), node.value(1)
+    rank = data.type.rank
+    along, batch = normal_axis(node.integer("seq_dim"), rank), normal_axis(node.integer("batch_dim"), rank)
+    (extent,) = static_extents(data.type.shape[along : along + 1], node.described(0))
+    kind = DType.of("int64")
+    counts = node.step(ops.Cast(kind), lengths)
+    counts = node.step(ops.Reshape(_alone(data.type.shape[batch], batch, rank)), counts)
+    places = np.arange(extent, dtype=np.int64).reshape(_alone(extent, along, rank))
+    place, one = node.parameter(node.evaluated(places), "places"), node.literal(1, kind)
+    mirrored = node.step(ops.Subtract(), node.step(ops.Subtract(), counts, one), place)
+    chosen = node.step(ops.Where(), node.step(ops.Less(), place, counts), mirrored, place)
+    return node.result(ops.GatherElements(along), data, node.step(ops.BroadcastTo(data.type.shape), chosen))
+
+
+def _alone(extent: E, axis: int, rank: int) -> tuple[E | int, ...]:
+    """A shape with one extent, and 1 elsewhere."""
+    return tuple(extent if d == axis else 1 for d in range(rank))
+
+
+def _update_slice(node: TfliteNode) -> Operand:
+    """A part of data replaced; begins are moved so that it lies within (dynamic_update_slice.cc, ClampStartIndices)."""
+    data, update, begins = node.value(0), node.value(1), node.value(2)
+    extents = static_extents(data.type.shape, node.described(0))
+    parts = static_extents(update.type.shape, node.described(1))
+    rank, kind = len(extents), begins.type.dtype
+    inside: Value | None = None
+    for axis, (extent, part) in enumerate(zip(extents, parts, strict=True)):
+        if part > extent:
+            raise FrontendError(f"expected an update within {list(extents)}, found {list(parts)}")
+        if part == extent:
+            continue
+        begin = node.step(ops.Slice((axis,), (axis + 1,), (1,)), begins)
+        begin = node.step(ops.Clip(0.0, float(extent - part)), begin)
+        places = node.parameter(node.evaluated(np.arange(extent, dtype=kind.numpy)), "places")
+        offset = node.step(ops.Subtract(), places, begin)
+        within = node.step(
+            ops.And(),
+            node.step(ops.GreaterEqual(), offset, node.literal(0, kind)),
+            node.step(ops.Less(), offset, node.literal(part, kind)),
+        )
+        update = node.step(ops.Gather(axis), update, node.step(ops.Clip(0.0, float(max(part - 1, 0))), offset))
+        within = node.step(ops.Reshape(tuple(extent if d == axis else 1 for d in range(rank))), within)
+        inside = within if inside is None else node.step(ops.And(), inside, within)
+    return node.result(ops.Identity(), update) if inside is None else node.result(ops.Where(), inside, update, data)
+
+
+GATHER: dict[str, Converter] = {
+    "DYNAMIC_UPDATE_SLICE": _update_slice,
+    "GATHER": _gather,
+    "GATHER_ND": _gather_nd,
+    "ONE_HOT": _one_hot,
+    "REVERSE_SEQUENCE": _reverse_sequence,
+    "SCATTER_ND": _scatter_nd,
+}

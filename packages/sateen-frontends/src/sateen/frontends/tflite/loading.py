@@ -1,0 +1,211 @@
+"""From the bytes of a TensorFlow Lite file to networks whose tensors, operators and names are checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sateen.frontends.core.order import in_order
+from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.tflite.flatbuffer import Reader, Table, defaults_of
+from sateen.frontends.tflite.model import Network, Operation, Tensor
+from sateen.frontends.tflite.operators import BUILTINS, CUSTOM, OPTIONS_OF, PLACEHOLDER
+from sateen.frontends.tflite.schema import MODEL
+from sateen.frontends.tflite.tensors import read_tensor
+from sateen.runtime.errors import FrontendError, printable
+from sateen.runtime.signature import LONGEST_NAME
+
+MOST_ARGUMENTS = 250
+"""The most inputs and outputs of a model."""
+VERSION = 3
+"""The version of the format."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TfliteFile:
+    """A file that is checked: the first of its networks is the model, the others are bodies of its operators."""
+
+    name: str
+    networks: Sequence[Network]
+    limits: Limits
+
+    @property
+    def main(self) -> Network:
+        return self.networks[0]
+
+
+def load(source: Source, limits: Limits) -> TfliteFile:
+    """The model in a file. Raises FrontendError if it is damaged, or exceeds the limits."""
+    try:
+        return TfliteFile(_name(source), _Loading(source.data, limits).networks(), limits)
+    except FrontendError as error:
+        error.add_note(f"in the TensorFlow Lite model {source.place}")
+        raise
+
+
+def _name(source: Source) -> str:
+    return "model.tflite" if source.path is None else printable(source.path.name)
+
+
+class _Loading:
+    def __init__(self, data: bytes, limits: Limits) -> None:
+        self.reader = Reader(data)
+        self.limits = limits
+        self.remaining = limits.tensor_bytes
+        self.model = self.reader.root(MODEL)
+        if self.model["version"] != VERSION:
+            raise FrontendError(f"expected version {VERSION} of the format, found {self.model['version']}")
+        self.buffers = [self._buffer(buffer, index) for index, buffer in enumerate(self.model["buffers"])]
+        self.codes = [_operator_of(code) for code in self.model["operator_codes"]]
+
+    def networks(self) -> list[Network]:
+        tables = self.model["subgraphs"]
+        if not tables:
+            raise FrontendError("expected a model with a graph, found none")
+        if sum(len(table["operators"]) for table in tables) > self.limits.nodes:
+            raise FrontendError(f"expected at most {self.limits.nodes} nodes, found more")
+        networks = [self._network(table, index) for index, table in enumerate(tables)]
+        _check_arguments(networks[0])
+        return networks
+
+    def _buffer(self, table: Table, index: int) -> memoryview | None:
+        """The data of a buffer, within the tables or behind them; None if it has none."""
+        if table["data"] is not None and len(table["data"]):
+            data: memoryview = table["data"]
+            return data
+        return self._behind(table["offset"], table["size"], f"buffer {index}")
+
+    def _behind(self, offset: int, size: int, what: str) -> memoryview | None:
+        """Data behind the tables, where files of more than 2 GB have it; an offset of 0 or 1 stands for none."""
+        if offset <= 1:
+            return None
+        if offset + size > len(self.reader.data):
+            raise FrontendError(
+                f"{what} takes {size} bytes at byte {offset}, but the file has {len(self.reader.data)}; copy it again"
+            )
+        return self.reader.view[offset : offset + size]
+
+    def _network(self, table: Table, index: int) -> Network:
+        where = f"graph {printable(table['name']) or index}"
+        names = _names(table)
+        tensors = [self._tensor(tensor, name, where) for tensor, name in zip(table["tensors"], names, strict=True)]
+        inputs = _chosen(tensors, table["inputs"] or (), f"{where}: the inputs")
+        outputs = _chosen(tensors, table["outputs"] or (), f"{where}: the outputs")
+        operations = [self._operation(o, tensors, f"{where}, node {i}") for i, o in enumerate(table["operators"])]
+        _check_values(inputs, outputs, operations, where)
+        ordered = in_order(
+            operations, Operation.reads, Operation.gives, lambda o: f"{where}: node {next(iter(o.gives()), '')!r}"
+        )
+        return Network(table["name"], tensors, inputs, outputs, ordered)
+
+    def _tensor(self, table: Table, name: str, where: str) -> Tensor:
+        try:
+            if not 0 <= table["buffer"] < max(len(self.buffers), 1):
+                raise FrontendError(f"expected one of {len(self.buffers)} buffers, found {table['buffer']}")
+            data = self.buffers[table["buffer"]] if table["buffer"] else None
+            tensor = read_tensor(table, name, data, self.remaining)
+        except FrontendError as error:
+            error.add_note(f"in tensor {name!r} of {where}")
+            raise
+        if tensor.data is not None:
+            self.remaining -= tensor.data.nbytes
+        return tensor
+
+    def _operation(self, table: Table, tensors: Sequence[Tensor], where: str) -> Operation:
+        if not 0 <= table["opcode_index"] < len(self.codes):
+            raise FrontendError(f"{where}: expected one of {len(self.codes)} operators, found {table['opcode_index']}")
+        operator, is_custom = self.codes[table["opcode_index"]]
+        inputs = _chosen(tensors, table["inputs"] or (), f"{where}, inputs of {operator}", optional=True)
+        outputs = _chosen(tensors, table["outputs"] or (), f"{where}, outputs of {operator}")
+        if is_custom:
+            return Operation(operator, inputs, outputs, {}, self._custom(table, where))
+        return Operation(operator, inputs, outputs, _options(table, operator, where))
+
+    def _custom(self, table: Table, where: str) -> bytes:
+        data = table["custom_options"]
+        if data is None:
+            large = table["large_custom_options_offset"], table["large_custom_options_size"]
+            data = self._behind(*large, f"{where}: the data of the custom operator")
+        return b"" if data is None else bytes(data)
+
+
+def _operator_of(table: Table) -> tuple[str, bool]:
+    """The operator of a code, and whether it is a custom one.
+
+    Codes above 127 came later: they are in a field of their own, which older files lack (schema.fbs, OperatorCode).
+    """
+    code = max(table["builtin_code"], table["deprecated_builtin_code"])
+    if code == CUSTOM:
+        return table["custom_code"], True
+    if not 0 <= code < len(BUILTINS) or code == PLACEHOLDER:
+        return f"operator {code}", False
+    return BUILTINS[code], False
+
+
+def _options(table: Table, operator: str, where: str) -> Mapping[str, Any]:
+    """The options of an operator; defaults where the file has none."""
+    kind = OPTIONS_OF.get(operator)
+    found = table["builtin_options"] or table["builtin_options_2"]
+    if kind is None:
+        return {}
+    if found is None:
+        return defaults_of(kind)
+    if found[0] is not kind:
+        raise FrontendError(f"{where}: expected {kind.name} of {operator}, found {found[0].name}")
+    options: Mapping[str, Any] = found[1]
+    return options
+
+
+def _names(table: Table) -> list[str]:
+    """A name for each tensor of a graph: its own, or, where several have one, the first of inputs and outputs, then the
+    first of all; others get their position behind it."""
+    tensors = table["tensors"]
+    arguments = [index for index in (*(table["inputs"] or ()), *(table["outputs"] or ())) if 0 <= index < len(tensors)]
+    names = [printable(tensor["name"]) for tensor in tensors]
+    taken = {names[index]: index for index in reversed((*arguments, *range(len(tensors))))}
+    result = [
+        name if name and taken[name] == index else f"{name or 'tensor'}.{index}" for index, name in enumerate(names)
+    ]
+    counts = Counter(result)
+    return [name if counts[name] == 1 else f"{name}#{index}" for index, name in enumerate(result)]
+
+
+def _chosen(tensors: Sequence[Tensor], indices: Sequence[int], what: str, *, optional: bool = False) -> tuple[Any, ...]:
+    """The tensors at indices; -1 is an absent one, if there may be one."""
+    least = -1 if optional else 0
+    if any(not least <= index < len(tensors) for index in indices):
+        raise FrontendError(f"{what} name tensors of {least} to {len(tensors) - 1}, found {list(indices)[:8]}")
+    return tuple(None if index < 0 else tensors[index] for index in indices)
+
+
+def _check_values(
+    inputs: Sequence[Tensor], outputs: Sequence[Tensor], operations: Sequence[Operation], where: str
+) -> None:
+    """Raises FrontendError unless each value is defined once, and each that is read is defined."""
+    defined: set[Tensor] = set()
+    for tensor in (*dict.fromkeys(inputs), *(tensor for operation in operations for tensor in operation.outputs)):
+        if tensor in defined or tensor.data is not None:
+            raise FrontendError(f"{where}: expected one definition of tensor {tensor.name!r}, found several")
+        defined.add(tensor)
+    read = (tensor for operation in operations for tensor in operation.inputs if tensor is not None)
+    for tensor in (*read, *outputs):
+        known = tensor in defined or tensor.data is not None or tensor.is_variable or tensor.shape == (0,)
+        if not known and not tensor.gap:
+            raise FrontendError(f"{where}: nothing defines tensor {tensor.name!r}, which is read")
+
+
+def _check_arguments(network: Network) -> None:
+    """Raises FrontendError for inputs and outputs of the model that can't be told apart or printed."""
+    if not network.outputs:
+        raise FrontendError("expected a model with outputs, found none: it has nothing to compute")
+    arguments = (*network.inputs, *network.outputs)
+    if len(arguments) > MOST_ARGUMENTS:
+        raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {len(arguments)}")
+    for tensor in arguments:
+        if len(tensor.name) > LONGEST_NAME:
+            raise FrontendError(
+                f"expected names of inputs and outputs of at most {LONGEST_NAME} characters, "
+                f"found {tensor.name[:LONGEST_NAME]!r}"
+            )

@@ -1,0 +1,161 @@
+"""Files of TensorFlow Lite: names, types, constants, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sateen.frontends import check, from_onnx, from_tflite, load
+from sateen.frontends.tflite.control_flow import CONTROL_FLOW
+from sateen.frontends.tflite.converters import CONVERTERS, CUSTOM
+from sateen.frontends.tflite.schema import DIMENSION
+from sateen.graph_ir.judge import interpret
+from sateen.runtime.errors import FrontendError
+
+
+@pytest.fixture
+def doubled(model):
+    """y = x + x of [-1, 2], and z = y · w."""
+    x = model.tensor("x", (1, 2), shape_signature=[-1, 2])
+    y, z = model.tensor("y", (1, 2)), model.tensor("net/z:0", (1, 2))
+    w = model.constant("w", np.array([2, 3], np.float32))
+    model.node("ADD", [x, x], [y], activation="NONE")
+    model.node("MUL", [y, w], [z], activation="NONE")
+    model.inputs, model.outputs = [x], [z]
+    return model
+
+
+def test_names_are_the_files_own(doubled):
+    graph, parameters = from_tflite(doubled.bytes())
+    assert [str(v.type) for v in graph.inputs] == ["float32[?x.0, 2]"]
+    assert [v.name for v in graph.outputs] == ["net/z:0"]
+    np.testing.assert_array_equal(parameters["w"], [2, 3])
+    assert [(node.outputs[0].name, node.spans[0].node, node.spans[0].operator) for node in graph.nodes] == [
+        ("y", "y", "ADD"),
+        ("net/z:0", "net/z:0", "MUL"),
+    ]
+
+
+def test_the_format_is_known_by_its_content(doubled, tmp_path):
+    path = tmp_path / "model.bin"
+    path.write_bytes(doubled.bytes())
+    graph, _ = load(path, shapes={"x": (3, 2)})
+    found = interpret(graph, {"x": np.ones((3, 2), np.float32)})
+    np.testing.assert_array_equal(found["net/z:0"], [[4, 6]] * 3)
+    with pytest.raises(FrontendError, match="found a TensorFlow Lite model"):
+        from_onnx(path)
+
+
+def test_a_network_begins_and_ends_at_inner_values(doubled):
+    graph, _ = from_tflite(doubled.bytes(), inputs=["y"])
+    assert [v.name for v in graph.inputs] == ["y"]
+    graph, _ = from_tflite(doubled.bytes(), outputs=["y"])
+    assert [v.name for v in graph.outputs] == ["y"]
+
+
+def test_equal_and_missing_names_are_told_apart(model):
+    x = model.tensor("t", (2,))
+    inner, y = model.tensor("t", (2,)), model.tensor("", (2,))
+    model.node("NEG", [x], [inner])
+    model.node("EXP", [inner], [y])
+    model.inputs, model.outputs = [x], [y]
+    graph, _ = from_tflite(model.bytes())
+    assert ([v.name for v in graph.inputs], [v.name for v in graph.outputs]) == (["t"], ["tensor.2"])
+
+
+def test_operators_out_of_order_are_put_in_order(doubled):
+    doubled.operators.reverse()
+    graph, _ = from_tflite(doubled.bytes())
+    assert [node.outputs[0].name for node in graph.nodes] == ["y", "net/z:0"]
+
+
+def test_quantisation_stays_in_the_graph(model):
+    x = model.tensor("x", (2,), "INT8", scale=0.5, zero_point=-3)
+    y = model.tensor("y", (2,), "INT8", scale=0.25, zero_point=7)
+    model.node("TANH", [x], [y])
+    model.inputs, model.outputs = [x], [y]
+    graph, _ = from_tflite(model.bytes())
+    assert [node.op.op_name() for node in graph.nodes] == ["dequantize", "tanh", "quantize"]
+    assert [str(v.type) for v in (*graph.inputs, *graph.outputs)] == ["int8[2]", "int8[2]"]
+    found = interpret(graph, {"x": np.array([-3, 1], np.int8)})["y"]
+    np.testing.assert_array_equal(found, np.round(np.tanh([0, 2]) / 0.25) + 7)
+
+
+def test_four_bits_are_unpacked_and_sparse_constants_filled(model):
+    packed = np.array([0x21, 0xF3], np.uint8)
+    four = model.tensor("w", (3,), "INT4", scale=1.0, buffer=len(model.buffers))
+    model.buffers.append({"data": packed.tobytes()})
+    rows = {"format": "SPARSE_CSR", "dense_size": 3}
+    rows |= {"segments_type": 3, "segments": (_vector("segments"), {"values": [0, 1, 2]})}
+    rows |= {"indices_type": 3, "indices": (_vector("indices"), {"values": [2, 0]})}
+    sparsity = {"traversal_order": [0, 1], "dimensions": [{"format": "DENSE", "dense_size": 2}, rows]}
+    sparse = model.tensor("s", (2, 3), sparsity=sparsity, buffer=len(model.buffers))
+    model.buffers.append({"data": np.array([5, 6], np.float32).tobytes()})
+    wide, y, z = (model.tensor(name, (2, 3)) for name in ("wide", "y", "z"))
+    model.node("DEQUANTIZE", [four], [wide])
+    model.node("DENSIFY", [sparse], [z])
+    model.node("ADD", [z, wide], [y], activation="NONE")
+    model.outputs = [y]
+    graph, _ = from_tflite(model.bytes())
+    np.testing.assert_array_equal(interpret(graph, {})["y"], [[1, 2, 8], [7, 2, 3]])
+
+
+def _vector(name):
+    """The kind of table that holds bytes in a field of a sparse dimension."""
+    return DIMENSION.fields[name].kinds[3]
+
+
+def test_all_gaps_are_reported_at_once(doubled):
+    y, z = doubled.tensors[1], doubled.tensors[2]
+    assert (y["name"], z["name"]) == ("y", "net/z:0")
+    s = doubled.tensor("s", (1,), "STRING")
+    v = doubled.tensor("v", (1, 2))
+    doubled.node("Acme", [1], [v], custom=b"")
+    doubled.node("UNIQUE", [1], [s])
+    doubled.outputs += [v]
+    report = check(doubled.bytes())
+    assert [(gap.node, gap.qualified_operator, gap.reason) for gap in report.gaps] == [
+        ("v", "custom.Acme", "there is no conversion of this custom operator"),
+        ("s", "UNIQUE", "tensor 's' can't be read: its elements are STRING"),
+    ]
+    assert all("cut the network before it" in gap.help for gap in report.gaps)
+
+
+REFUSED = {
+    "version": (lambda t: t.update(version=2), "expected version 3 of the format, found 2"),
+    "graphs": (lambda t: t.update(subgraphs=[]), "expected a model with a graph, found none"),
+    "outputs": (lambda t: t["subgraphs"][0].update(outputs=[]), "it has nothing to compute"),
+    "index": (lambda t: t["subgraphs"][0].update(outputs=[9]), "the outputs name tensors of 0 to 3, found [9]"),
+    "operator": (lambda t: t["subgraphs"][0]["operators"][0].update(opcode_index=5), "expected one of 2 operators"),
+    "data": (lambda t: t["buffers"][1].update(data=b"1234"), "expected 8 bytes of data for 2 elements of FLOAT32"),
+    "buffer": (lambda t: t["subgraphs"][0]["tensors"][3].update(buffer=7), "expected one of 2 buffers, found 7"),
+    "behind": (lambda t: t["buffers"][1].update(data=None, offset=9999, size=8), "takes 8 bytes at byte 9999"),
+    "shape": (lambda t: t["subgraphs"][0]["tensors"][1].update(shape=[-4]), "dimensions of zero or more elements"),
+    "undefined": (lambda t: t["subgraphs"][0]["operators"].pop(0), "nothing defines tensor 'y', which is read"),
+    "twice": (
+        lambda t: t["subgraphs"][0]["operators"].append(t["subgraphs"][0]["operators"][0]),
+        "expected one definition of tensor 'y', found several",
+    ),
+    "cycle": (
+        lambda t: t["subgraphs"][0]["operators"][0].update(inputs=[0, 2]),
+        "depends on itself, through a cycle of nodes",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_damaged_model_is_refused(doubled, write, case):
+    damage, text = REFUSED[case]
+    table = doubled.table()
+    damage(table)
+    with pytest.raises(FrontendError) as error:
+        from_tflite(write(table))
+    assert text in str(error.value)
+    assert "in the TensorFlow Lite model the given bytes" in error.value.report()
+
+
+def test_every_operator_has_a_line_in_the_page():
+    page = Path(__file__).parents[4].joinpath("docs/formats/tflite.md").read_text(encoding="utf-8")
+    table = page.split("## Operators")[1].split("## What is refused")[0]
+    listed = [name for line in table.splitlines() for name in line.split("|")[1:2] for name in name.split("`")[1::2]]
+    assert sorted(listed) == sorted(CONVERTERS.keys() | CONTROL_FLOW.keys() | CUSTOM.keys())
