@@ -168,7 +168,7 @@ def suites(session: nox.Session, format_: str) -> None:
     cases = Path(session.create_tmp()).absolute() / format_
     framework = cases.with_name(f"{format_}-framework")
     install(session, "test")
-    session.install("-e", "packages/sateen-frontends[coremltools,keras]")
+    session.install("-e", "packages/sateen-frontends[keras]")
     shutil.rmtree(cases, ignore_errors=True)
     cases.mkdir(parents=True)
     if not framework.exists():

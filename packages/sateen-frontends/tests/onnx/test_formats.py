@@ -31,7 +31,6 @@ CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (field(1, 4) + field(2, b"\x0a\x01x") + field(500, b"layers"), "a CoreML model"),
         (field(1, b"net") + field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
@@ -88,7 +87,6 @@ def test_what_is_not_known_is_left_to_protobuf(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("Manifest.json", "a folder with a CoreML package"),
         ("other", "a folder"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from sateen.frontends.caffe import from_caffe
 from sateen.frontends.core.report import Gap, Report
+from sateen.frontends.coreml import from_coreml
 from sateen.frontends.keras import from_keras
 from sateen.frontends.onnx import check_onnx, from_onnx
 from sateen.frontends.readers import check, load
@@ -16,6 +17,7 @@ __all__ = [
     "check",
     "check_onnx",
     "from_caffe",
+    "from_coreml",
     "from_keras",
     "from_onnx",
     "from_tensorflow",

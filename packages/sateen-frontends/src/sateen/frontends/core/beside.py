@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from sateen.runtime.errors import FrontendError
 
@@ -20,6 +23,27 @@ def read_beside(folder: Path, location: str | bytes, offset: int, length: int, w
     Raises FrontendError, which begins with `what`, if the location is not a plain relative path, the file is not the
     model's own, or does not have these bytes.
     """
+    with _opened(folder, location, what) as (file, name, size):
+        if offset + length > size:
+            raise FrontendError(f"{what} lies at {offset} to {offset + length} of {name!r}, which has {size} bytes")
+        file.seek(offset)
+        data = file.read(length)
+    if len(data) != length:
+        raise FrontendError(f"{what}: {name!r} became shorter while it was read")
+    return data
+
+
+def read_whole_beside(folder: Path, location: str | bytes, most: int, what: str) -> bytes:
+    """A file of at most `most` bytes. Raises FrontendError as `read_beside` does, and for a larger file."""
+    with _opened(folder, location, what) as (file, name, size):
+        if size > most:
+            raise FrontendError(f"{what}: expected {name!r} to have at most {most} bytes, found {size}")
+        return file.read(size)
+
+
+@contextmanager
+def _opened(folder: Path, location: str | bytes, what: str) -> Iterator[tuple[BinaryIO, str, int]]:
+    """A file of the model's own, its name and its size."""
     parts = plain_path(location, what)
     name = "/".join(parts)
     try:
@@ -30,17 +54,10 @@ def read_beside(folder: Path, location: str | bytes, offset: int, length: int, w
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise FrontendError(f"{what}: expected {name!r} to be a regular file without hard links")
-        if offset + length > status.st_size:
-            found = f"{offset} to {offset + length} of {name!r}, which has {status.st_size} bytes"
-            raise FrontendError(f"{what} lies at {found}")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            file.seek(offset)
-            data = file.read(length)
+            yield file, name, status.st_size
     finally:
         os.close(descriptor)
-    if len(data) != length:
-        raise FrontendError(f"{what}: {name!r} became shorter while it was read")
-    return data
 
 
 def plain_path(location: str | bytes, what: str) -> list[str]:

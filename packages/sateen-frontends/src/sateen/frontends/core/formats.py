@@ -55,7 +55,6 @@ _ZIPPED = (
 _DARKNET = struct.Struct("<iiiq4f")
 """Version (major, minor, revision), how many pictures it was trained on, and the first weights."""
 _FOLDERS = {
-    "Manifest.json": "a folder with a CoreML package",
     "config.json": "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it",
 }
 """The kinds of folders, by a file in them."""
@@ -114,8 +113,6 @@ def _message(data: bytes) -> str:
     try:
         fields = _first_of_each(data, 0, len(data))
         first = fields.get(1)
-        if max(fields, default=0) >= 200 and first is not None and first.wire_type == VARINT:
-            return "a CoreML model"
         if first is None:
             return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
         if first.wire_type == VARINT:

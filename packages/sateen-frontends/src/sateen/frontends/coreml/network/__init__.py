@@ -1,0 +1,1 @@
+"""Neural networks: layers of NeuralNetwork.proto, on blobs of float32."""

@@ -1,0 +1,39 @@
+"""Kinds of layers that can't be compiled: why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_RANDOM = ("its numbers are drawn at random, by a generator that the format does not define", "make them an input")
+_CONTROL = (
+    "branches and loops of networks overwrite blobs, which is not supported",
+    "convert the model to an ML program, or read the network up to it: outputs=, or --to",
+)
+
+REFUSALS: Mapping[str, tuple[str, str]] = {
+    "none": ("the layer has no parameters of a known kind", "it may be of a newer version of the specification"),
+    "branch": _CONTROL,
+    "categoricalDistribution": _RANDOM,
+    "cropResize": ("crops whose boxes are computed are not supported", "read the network up to it: outputs=, or --to"),
+    "custom": ("a custom layer is code of the application, which is not in the file", "make the layer of known ones"),
+    "loop": _CONTROL,
+    "loopBreak": _CONTROL,
+    "loopContinue": _CONTROL,
+    "nonMaximumSuppression": (
+        "the number of boxes is known only at run time",
+        "read the network up to it: outputs=, or --to, and select boxes afterwards",
+    ),
+    "randomBernoulliDynamic": _RANDOM,
+    "randomBernoulliLike": _RANDOM,
+    "randomBernoulliStatic": _RANDOM,
+    "randomNormalDynamic": _RANDOM,
+    "randomNormalLike": _RANDOM,
+    "randomNormalStatic": _RANDOM,
+    "randomUniformDynamic": _RANDOM,
+    "randomUniformLike": _RANDOM,
+    "randomUniformStatic": _RANDOM,
+    "whereNonZero": (
+        "the number of places is known only at run time",
+        "read the network up to it: outputs=, or --to",
+    ),
+}

@@ -1,0 +1,67 @@
+"""Shapes and parts of data, as both dialects state them, in the graph's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sateen.frontends.core.node import ModelNode
+from sateen.frontends.core.operands import static_extents
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Dim, Value
+from sateen.runtime.errors import FrontendError
+from sateen.topi.dimensions import divided, listed, product
+
+MOST_POSITIONS = 1 << 20
+"""The most positions of a table that importing makes."""
+
+
+def resolved(node: ModelNode, parts: Sequence[slice]) -> ops.Slice:
+    """The Slice of input 0 that Python's slices give, one per axis: numbers below 0 count from the end."""
+    starts: list[Dim] = []
+    ends: list[Dim] = []
+    steps: list[int] = []
+    for axis, (extent, part) in enumerate(zip(node.shape(0), parts, strict=True)):
+        if part.step == 0:
+            raise FrontendError("expected steps other than 0")
+        if part == slice(None) or (part.start is None and part.stop is None and part.step == 1):
+            start, end, step = 0, extent, 1
+        else:
+            (known,) = static_extents((extent,), f"axis {axis} of {node.described(0)}")
+            start, end, step = part.indices(known)
+        starts.append(start)
+        ends.append(end)
+        steps.append(step)
+    return ops.Slice(tuple(starts), tuple(ends), tuple(steps))
+
+
+def reshaped(source: Sequence[Dim], target: Sequence[Dim]) -> tuple[Dim, ...]:
+    """A shape for as many elements, without its -1. Raises FrontendError if there is none."""
+    unknown = [axis for axis, extent in enumerate(target) if isinstance(extent, int) and extent == -1]
+    if len(unknown) > 1 or any(isinstance(extent, int) and extent < -1 for extent in target):
+        raise FrontendError(f"expected a shape with at most one -1, found {listed(target)}")
+    if not unknown:
+        return tuple(target)
+    rest = divided(product(source), product(extent for axis, extent in enumerate(target) if axis not in unknown))
+    if rest is None:
+        raise FrontendError(f"shape {listed(target)} can't hold the elements of {listed(source)}")
+    return tuple(rest if axis in unknown else extent for axis, extent in enumerate(target))
+
+
+def stacked(node: ModelNode, values: Sequence[Value], axis: int) -> Value:
+    """Values along a new axis, on the way to the node's result."""
+    parts = [node.step(ops.Reshape((*v.type.shape[:axis], 1, *v.type.shape[axis:])), v) for v in values]
+    return node.step(ops.Concat(axis=axis), *parts)
+
+
+def windows_along(node: ModelNode, axis: int, size: int, step: int) -> Value:
+    """The node's result: all windows of a size along an axis, (extent - size) / step + 1 of them, in two axes."""
+    (extent,) = static_extents((node.shape(0)[axis],), node.described(0))
+    if not 0 < size <= extent or not 0 < step < 1 << 31:
+        raise FrontendError(f"expected windows of 1 to {extent} elements and a step of 1 or more, found {size}, {step}")
+    firsts = np.arange(0, extent - size + 1, step, dtype=np.int64)
+    if len(firsts) * size > MOST_POSITIONS:
+        raise FrontendError(f"expected at most {MOST_POSITIONS} positions in windows, found {len(firsts) * size}")
+    places = node.parameter(firsts[:, None] + np.arange(size, dtype=np.int64), "places")
+    return node.result(ops.Gather(axis=axis), node.value(0), places)

@@ -1,0 +1,33 @@
+"""The nodes of a model in one form, whatever its dialect: a step has names, and knows how it is converted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sateen.frontends.core.importer import Conversion
+from sateen.frontends.core.inputs import Declaration
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A layer, an operation, or what CoreML does at the borders of a network; `operator` is the format's term.
+
+    `conversion` gives its converter. It raises UnsupportedError if it can't be converted with any inputs.
+    """
+
+    name: str
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    conversion: Callable[[], Conversion]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A model as steps: declared inputs, steps, outputs, and declared types of inner values, where it has them."""
+
+    inputs: Sequence[Declaration]
+    steps: Sequence[Step]
+    outputs: Sequence[str]
+    declared: Sequence[Declaration] = ()

@@ -1,0 +1,88 @@
+"""Small CoreML models, written with the schema of the reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sateen.frontends import from_coreml
+from sateen.frontends.coreml.schemas import coreml_pb2 as schema
+from sateen.graph_ir.judge import interpret
+
+FLOAT32, DOUBLE, INT32 = 65568, 65600, 131104
+
+
+def array(name: str, *shape: int, dtype: int = FLOAT32) -> Any:
+    feature = schema.FeatureDescription(name=name)
+    feature.type.multiArrayType.shape.extend(shape)
+    feature.type.multiArrayType.dataType = dtype
+    return feature
+
+
+def picture(name: str, height: int, width: int, colours: int) -> Any:
+    feature = schema.FeatureDescription(name=name)
+    feature.type.imageType.height, feature.type.imageType.width = height, width
+    feature.type.imageType.colorSpace = colours
+    return feature
+
+
+def layer(kind: str, inputs: str, outputs: str, name: str = "", **parameters: Any) -> Any:
+    """A layer with blobs as words; parameters are plain fields, or lists of numbers of weights."""
+    made = schema.Layer(name=name or outputs.partition(" ")[0], input=inputs.split(), output=outputs.split())
+    given = getattr(made, kind)
+    given.SetInParent()
+    for field, value in parameters.items():
+        descriptor = type(given).DESCRIPTOR.fields_by_name[field]
+        if descriptor.message_type is not None and isinstance(value, (list, np.ndarray)):
+            getattr(given, field).floatValue.extend(np.ravel(value).tolist())
+        elif descriptor.message_type is not None:
+            getattr(given, field).CopyFrom(value)
+        elif isinstance(value, (list, tuple)):
+            getattr(given, field).extend(value)
+        else:
+            setattr(given, field, value)
+    return made
+
+
+def model(
+    layers: Sequence[Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    *,
+    exact: bool = False,
+    kind: str = "neuralNetwork",
+) -> Any:
+    """A model of a network; `exact`: blobs have the shapes of the inputs."""
+    made = schema.Model(specificationVersion=4 if exact else 1)
+    made.description.input.extend(inputs)
+    made.description.output.extend(outputs)
+    network = getattr(made, kind)
+    network.SetInParent()
+    network.layers.extend(layers)
+    network.arrayInputShapeMapping = int(exact)
+    network.imageInputShapeMapping = int(exact)
+    return made
+
+
+def results(made: Any, inputs: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    """The outputs of a model by the definitions of its operators."""
+    graph, _ = from_coreml(made.SerializeToString(), **options)
+    given = {name: np.asarray(data, np.float32) for name, data in inputs.items()}
+    found = interpret(graph, given)
+    return {value.name: found[value.name] for value in graph.outputs}
+
+
+@pytest.fixture
+def coreml() -> SimpleNamespace:
+    """What writes and runs models: array, picture, layer, model, results."""
+    return SimpleNamespace(array=array, picture=picture, layer=layer, model=model, results=results)
+
+
+@pytest.fixture
+def relu() -> Any:
+    """A model of one layer."""
+    return model([layer("activation", "x", "y", ReLU=schema.Nothing())], [array("x", 3)], [array("y", 3)])
