@@ -83,7 +83,7 @@ class Function:
         self._outputs = outputs
         self.__name__ = self.name
         self.__doc__ = definition.__doc__
-        self._definition = definition
+        self.definition = definition
         signature = inspect.signature(definition)
         self._signature = signature.replace(parameters=list(signature.parameters.values())[1:])
         optional = [n for n, p in self._signature.parameters.items() if p.annotation == "Parameter | None"]
@@ -122,7 +122,7 @@ class Function:
                 arguments[role] = found.value
         absent = dict.fromkeys(set(self._switches) - set(arguments))
         own = {key: value for key, value in attributes.items() if key not in self._switches.values()}
-        given: Any = self._definition(at, *several, **arguments, **absent, **own)
+        given: Any = self.definition(at, *several, **arguments, **absent, **own)
         return given if isinstance(given, tuple) else (given,)
 
     def _inputs(self) -> dict[str, str]:

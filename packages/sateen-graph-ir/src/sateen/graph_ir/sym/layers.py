@@ -122,9 +122,10 @@ def _pads(at: Site, padding: Sequence[int]) -> tuple[int, ...]:
 
 def _in_layout(at: Site, op: Operator, inputs: Sequence[Value | None], layout: str) -> Value:
     """The result of an operator on NCHW, in another layout."""
+    present = [v for v in inputs if v is not None]
     if layout == "NCHW":
-        return at.result(op, *inputs)
-    return at.result(Transpose(tuple("NCHW".index(axis) for axis in layout)), at.step(op, *inputs))
+        return at.result(op, *present)
+    return at.result(Transpose(tuple("NCHW".index(axis) for axis in layout)), at.step(op, *present))
 
 
 @Function
