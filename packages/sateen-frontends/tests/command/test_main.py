@@ -134,7 +134,7 @@ assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         (b"\x1c\0\0\0ORTMrest", "a model in onnxruntime's own format"),
         (b"\x89PNG\r\n\x1a\nrest", "a picture (PNG)"),
         (b"neither\n", "text"),
-        (b'{"nodes": []}', "JSON, as MXNet and TensorFlow.js write"),
+        (b'{"layers": []}', "JSON, as TensorFlow.js writes"),
     ],
 )
 @pytest.mark.parametrize("verb", ["check", "run", "inspect", "verify"])

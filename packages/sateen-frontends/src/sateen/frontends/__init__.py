@@ -4,6 +4,7 @@ from sateen.frontends.caffe import from_caffe
 from sateen.frontends.core.report import Gap, Report
 from sateen.frontends.coreml import from_coreml
 from sateen.frontends.keras import from_keras
+from sateen.frontends.mxnet import from_mxnet
 from sateen.frontends.onnx import check_onnx, from_onnx
 from sateen.frontends.readers import check, load
 from sateen.frontends.tensorflow import from_tensorflow
@@ -19,6 +20,7 @@ __all__ = [
     "from_caffe",
     "from_coreml",
     "from_keras",
+    "from_mxnet",
     "from_onnx",
     "from_tensorflow",
     "from_tflite",

@@ -1,0 +1,39 @@
+"""How each operator of MXNet becomes operators of sateen: a table per family, and other names of some operators."""
+
+from collections.abc import Mapping
+
+from sateen.frontends.mxnet.converters.aliases import ALIASES
+from sateen.frontends.mxnet.converters.broadcast import BROADCAST
+from sateen.frontends.mxnet.converters.constants import CONSTANTS
+from sateen.frontends.mxnet.converters.element_wise import ELEMENT_WISE
+from sateen.frontends.mxnet.converters.gather import GATHER
+from sateen.frontends.mxnet.converters.loss import LOSS
+from sateen.frontends.mxnet.converters.normalization import NORMALIZATION
+from sateen.frontends.mxnet.converters.product import PRODUCT
+from sateen.frontends.mxnet.converters.recurrent import RECURRENT
+from sateen.frontends.mxnet.converters.reduce import REDUCE
+from sateen.frontends.mxnet.converters.resize import RESIZE
+from sateen.frontends.mxnet.converters.sequence import SEQUENCE
+from sateen.frontends.mxnet.converters.shape import SHAPE
+from sateen.frontends.mxnet.converters.slicing import SLICING
+from sateen.frontends.mxnet.converters.window import WINDOW
+from sateen.frontends.mxnet.description import OperatorDescription
+
+_OWN: dict[str, OperatorDescription] = (
+    BROADCAST
+    | CONSTANTS
+    | ELEMENT_WISE
+    | GATHER
+    | LOSS
+    | NORMALIZATION
+    | PRODUCT
+    | RECURRENT
+    | REDUCE
+    | RESIZE
+    | SEQUENCE
+    | SHAPE
+    | SLICING
+    | WINDOW
+)
+OPERATORS: Mapping[str, OperatorDescription] = _OWN | {name: _OWN[own] for name, own in ALIASES.items()}
+"""All operators that can be read, by all of their names."""

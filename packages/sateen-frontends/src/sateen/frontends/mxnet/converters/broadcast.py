@@ -1,0 +1,132 @@
+"""Arithmetic, comparisons and logic on two operands, of which one may be a number.
+
+Comparisons and logic give 0 and 1 in the type of their operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.mxnet.description import OperatorDescription, operator
+from sateen.frontends.mxnet.node import MxnetNode
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Value
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+from sateen.topi.operators import Operator
+
+Combination = Callable[[MxnetNode, Value, Value], Operand]
+
+
+def _plain(op: Operator) -> Combination:
+    return lambda node, a, b: node.result(op, a, b)
+
+
+def _comparison(op: Operator) -> Combination:
+    return lambda node, a, b: node.result(ops.Cast(dtype=a.type.dtype), node.step(op, a, b))
+
+
+def _logic(op: Operator) -> Combination:
+    def combine(node: MxnetNode, a: Value, b: Value) -> Operand:
+        truths = (node.cast(value, DType.of("bool")) for value in (a, b))
+        return node.result(ops.Cast(dtype=a.type.dtype), node.step(op, *truths))
+
+    return combine
+
+
+def _modulo(node: MxnetNode, a: Value, b: Value) -> Operand:
+    """The remainder with the sign of the divisor, and 0 for a divisor of 0 (mod of src/operator/mshadow_op.h)."""
+    is_zero = node.step(ops.Equal(), b, node.like(0, b))
+    one = node.step(ops.Where(), is_zero, node.like(1, b), b)
+    rest = node.step(ops.Modulo(), a, one)
+    return node.result(ops.Where(), is_zero, node.like(0, a), rest)
+
+
+def _hypotenuse(node: MxnetNode, a: Value, b: Value) -> Operand:
+    """sqrt(a² + b²) as large · sqrt(1 + (small / large)²), so that no square leaves the range."""
+    sizes = [node.step(ops.Abs(), value) for value in (a, b)]
+    large, small = node.step(ops.Maximum(), *sizes), node.step(ops.Minimum(), *sizes)
+    is_zero = node.step(ops.Equal(), large, node.like(0, large))
+    divisor = node.step(ops.Where(), is_zero, node.like(1, large), large)
+    ratio = node.step(ops.Divide(), small, divisor)
+    square = node.step(ops.Multiply(), ratio, ratio)
+    root = node.step(ops.Sqrt(), node.step(ops.Add(), square, node.like(1, square)))
+    return node.result(ops.Multiply(), large, root)
+
+
+_COMBINATIONS: dict[str, Combination] = {
+    "add": _plain(ops.Add()),
+    "sub": _plain(ops.Subtract()),
+    "mul": _plain(ops.Multiply()),
+    "div": _plain(ops.Divide()),
+    "mod": _modulo,
+    "power": _plain(ops.Power()),
+    "maximum": _plain(ops.Maximum()),
+    "minimum": _plain(ops.Minimum()),
+    "hypot": _hypotenuse,
+    "equal": _comparison(ops.Equal()),
+    "not_equal": _comparison(ops.NotEqual()),
+    "greater": _comparison(ops.Greater()),
+    "greater_equal": _comparison(ops.GreaterEqual()),
+    "lesser": _comparison(ops.Less()),
+    "lesser_equal": _comparison(ops.LessEqual()),
+    "logical_and": _logic(ops.And()),
+    "logical_or": _logic(ops.Or()),
+    "logical_xor": _logic(ops.Xor()),
+}
+"""By the names that the operators share."""
+
+
+def _binary(combine: Combination) -> OperatorDescription:
+    return operator(lambda node: combine(node, node.value(0), node.value(1)), "lhs rhs")
+
+
+def _scalar(combine: Combination) -> OperatorDescription:
+    """With a number on the right, which is cut to the type of the data."""
+    return operator(
+        lambda node: combine(node, node.value(0), node.like(node.number("scalar"), node.value(0))), scalar=1.0
+    )
+
+
+def _reversed_scalar(combine: Combination) -> OperatorDescription:
+    """With a number on the left."""
+    return operator(
+        lambda node: combine(node, node.like(node.number("scalar"), node.value(0)), node.value(0)), scalar=1.0
+    )
+
+
+def _sum(node: MxnetNode) -> Operand:
+    values = node.values()
+    if not values:
+        raise FrontendError("expected operands to add, found none")
+    if len(values) == 1:
+        return node.operand(0)
+    total = reduce(lambda a, b: node.step(ops.Add(), a, b), values[1:-1], values[0])
+    return node.result(ops.Add(), total, values[-1])
+
+
+def _where(node: MxnetNode) -> Operand:
+    """A condition of one dimension chooses rows."""
+    condition, x, y = node.values()
+    if condition.type.rank == 1 and x.type.rank > 1:
+        condition = node.reshaped(condition, (*condition.type.shape, *[1] * (x.type.rank - 1)))
+    return node.result(ops.Where(), node.cast(condition, DType.of("bool")), x, y)
+
+
+_OWN_SCALAR_NAMES = {"add": "plus", "sub": "minus"}
+_ELEMENT_WISE_NAMES = {name: f"elemwise_{name}" for name in ("add", "sub", "mul", "div")}
+
+BROADCAST = {
+    **{f"broadcast_{name}": _binary(combine) for name, combine in _COMBINATIONS.items()},
+    **{_ELEMENT_WISE_NAMES.get(name, f"_{name}"): _binary(combine) for name, combine in _COMBINATIONS.items()},
+    **{f"_{_OWN_SCALAR_NAMES.get(name, name)}_scalar": _scalar(combine) for name, combine in _COMBINATIONS.items()},
+    **{
+        f"_r{_OWN_SCALAR_NAMES.get(name, name)}_scalar": _reversed_scalar(_COMBINATIONS[name])
+        for name in ("sub", "div", "mod", "power")
+    },
+    "_grad_add": operator(_sum, "lhs rhs"),
+    "add_n": operator(_sum),
+    "where": operator(_where, "condition x y"),
+}

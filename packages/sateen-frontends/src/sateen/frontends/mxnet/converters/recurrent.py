@@ -1,0 +1,145 @@
+"""The fused recurrent layer, RNN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sateen.frontends.core import gates
+from sateen.frontends.core.gates import gates_in_order
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.mxnet.description import REQUIRED, operator
+from sateen.frontends.mxnet.node import MxnetNode
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Array, Value
+from sateen.graph_ir.ops import Recurrent
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+_GATES = {"lstm": "ifco", "gru": "rzh", "rnn_tanh": "h", "rnn_relu": "h"}
+"""The order of gates in the parameters, which is cuDNN's (src/operator/rnn-inl.h), by the letters of core.gates."""
+_ORDERS = {"lstm": gates.LSTM, "gru": gates.GRU, "rnn_tanh": "h", "rnn_relu": "h"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """The parameters of a layer, directions first, with gates in the graph's order."""
+
+    data: Array
+    recurrence: Array
+    bias: Array
+
+
+def _layers(
+    parameters: Array, mode: str, features: int, hidden: int, count: int, directions: int
+) -> Iterator[_Weights]:
+    """The parameters of each layer. The vector has the weights of all layers, [gates·hidden, in] and
+    [gates·hidden, hidden] of each direction, and after them all biases in this order (GetRnnParamSize of
+    src/operator/rnn-inl.h)."""
+    width = len(_GATES[mode]) * hidden
+    inner = [features, *[hidden * directions] * (count - 1)]
+    expected = sum(directions * width * (n + hidden + 2) for n in inner)
+    if parameters.shape != (expected,):
+        raise FrontendError(f"expected {expected} parameters, found {list(parameters.shape)}")
+    sizes = [size for n in inner for _ in range(directions) for size in (width * n, width * hidden)]
+    sizes += [width] * (2 * directions * count)
+    parts = iter(np.split(parameters, np.cumsum(sizes)[:-1]))
+    weights = [[(next(parts), next(parts)) for _ in range(directions)] for _ in inner]
+    biases = [[(next(parts), next(parts)) for _ in range(directions)] for _ in inner]
+    for n, pairs, more in zip(inner, weights, biases, strict=True):
+        yield _Weights(
+            np.stack([_reordered(data.reshape(width, n), mode) for data, _ in pairs]),
+            np.stack([_reordered(recurrence.reshape(width, hidden), mode) for _, recurrence in pairs]),
+            np.stack([np.concatenate([_reordered(part, mode) for part in pair]) for pair in more]),
+        )
+
+
+def _reordered(weights: Array, mode: str) -> Array:
+    return gates_in_order(weights, _GATES[mode], _ORDERS[mode])
+
+
+def _operator(mode: str, hidden: int, directions: int) -> Recurrent:
+    direction = "bidirectional" if directions == 2 else "forward"
+    if mode == "lstm":
+        return ops.LSTM(hidden_size=hidden, direction=direction)
+    if mode == "gru":  # cuDNN's GRU multiplies by the reset gate after the product
+        return ops.GRU(hidden_size=hidden, direction=direction, linear_before_reset=True)
+    activations = ("Relu",) * directions if mode == "rnn_relu" else ()
+    return ops.RNN(hidden_size=hidden, direction=direction, activations=activations)
+
+
+def _rnn(node: MxnetNode) -> tuple[Operand, ...]:
+    """Layers over data [time, batch, in]; the outputs are [time, batch, directions·hidden], and with state_outputs the
+    last states [layers·directions, batch, hidden]. Dropout between layers (p) is for training."""
+    mode = node.choice("mode", *_GATES)
+    is_clipped = any(node.attribute(f"lstm_state_clip_{name}") is not None for name in ("min", "max"))
+    if node.attribute("projection_size") is not None or is_clipped:
+        raise UnsupportedError("projected and clipped LSTM layers are not supported")
+    if node.rank(0) != 3:
+        raise FrontendError(f"expected data [time, batch, in], found {node.rank(0)} axes")
+    value, (time, batch, _) = node.value(0), node.shape(0)
+    features = node.static_shape(0)[2]
+    hidden, count, directions = node.integer("state_size"), node.integer("num_layers"), 1 + node.flag("bidirectional")
+    if hidden < 1 or not 1 <= count <= 1000:
+        raise FrontendError(f"expected a state_size of 1 or more and 1 to 1000 layers, found {hidden} and {count}")
+    kinds = 2 if mode == "lstm" else 1
+    lengths = node.value(2 + kinds) if node.flag("use_sequence_length") else None
+    if lengths is not None and not lengths.type.dtype.is_int:
+        lengths = node.cast(lengths, DType.of("int32"))
+    starts = [_states(node, 2 + kind, count, directions, hidden) for kind in range(kinds)]
+    op = _operator(mode, hidden, directions)
+    ends: list[list[Value]] = [[] for _ in range(kinds)]
+    for layer, weights in enumerate(_layers(node.constant(1), mode, features, hidden, count, directions)):
+        own = [node.parameter(data, role) for data, role in _named(weights, layer)]
+        initial = [start[layer] for start in starts]
+        outputs = node.steps(op, value, *own, lengths, *initial, count=1 + kinds)
+        moved = node.transposed(outputs[0], 0, 2, 1, 3)
+        value = node.reshaped(moved, (time, batch, directions * hidden))
+        for states, state in zip(ends, outputs[1:], strict=True):
+            states.append(state)
+    results: list[Operand] = [node.result(ops.Identity(), value)]
+    if node.flag("state_outputs"):
+        results += [node.result(ops.Concat(axis=0), *states, output=1 + i) for i, states in enumerate(ends)]
+    return tuple(results)
+
+
+def _named(weights: _Weights, layer: int) -> Iterator[tuple[Array, str]]:
+    yield weights.data, f"weight{layer}"
+    yield weights.recurrence, f"recurrence{layer}"
+    yield weights.bias, f"bias{layer}"
+
+
+def _states(node: MxnetNode, index: int, count: int, directions: int, hidden: int) -> list[Value]:
+    """The first states of each layer; a batch of 1, as of zeros of unknown batch, counts for all."""
+    shape = (count * directions, node.shape(0)[1], hidden)
+    state = node.value(index)
+    if state.type.shape == (shape[0], 1, hidden) and shape[1] != 1:
+        state = node.step(ops.BroadcastTo(shape=shape), state)
+    if state.type.shape != shape:
+        raise FrontendError(f"expected {node.input_name(index)} of {list(shape)}, found {list(state.type.shape)}")
+    if count == 1:
+        return [state]
+    return list(node.steps(ops.Split(axis=0, sizes=(directions,) * count), state, count=count))
+
+
+RECURRENT = {
+    "RNN": operator(
+        _rnn,
+        "data parameters state state_cell sequence_length",
+        "output state_output statecell_output",
+        state_size=REQUIRED,
+        num_layers=REQUIRED,
+        bidirectional=False,
+        mode=REQUIRED,
+        p=0.0,
+        state_outputs=False,
+        projection_size=None,
+        lstm_state_clip_min=None,
+        lstm_state_clip_max=None,
+        lstm_state_clip_nan=False,
+        use_sequence_length=False,
+    )
+}

@@ -1,0 +1,307 @@
+"""Operators that move elements and change shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sateen.frontends.core.operands import Operand, extents_array, normal_axes, normal_axis, require_bound
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.mxnet.description import REQUIRED, operator
+from sateen.frontends.mxnet.node import MxnetNode
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Dim
+from sateen.runtime.errors import FrontendError
+from sateen.topi.dimensions import divided, product, symbols_of
+
+
+def _shaped(node: MxnetNode, shape: Sequence[Dim]) -> Operand:
+    """Input 0 in a shape; data stay data, since weights of recurrent layers are put together from reshaped ones."""
+    operand = node.operand(0)
+    if isinstance(operand, np.ndarray) and all(isinstance(extent, int) for extent in shape):
+        if product(tuple(shape)) != operand.size:
+            raise FrontendError(f"expected a shape of {operand.size} elements, found {list(shape)}")
+        return operand.reshape([int(extent) for extent in shape if isinstance(extent, int)])
+    return node.result(ops.Reshape(shape=tuple(shape)), node.value(0))
+
+
+def _reshape(node: MxnetNode) -> Operand:
+    """The shape, in which some numbers are codes; before 0.9 target_shape, where 0 stood for what is left."""
+    given = node.shape(0)
+    target = node.integers("target_shape")
+    if target and not node.integers("shape"):
+        wanted = [given[0], *target[1:]] if node.flag("keep_highest") else list(target)
+        return _shaped(node, _completed([-1 if extent == 0 else extent for extent in wanted], given))
+    codes = node.integers("shape")
+    if node.flag("reverse"):
+        return _shaped(node, decoded_shape(codes[::-1], given[::-1], is_reversed=True)[::-1])
+    return _shaped(node, decoded_shape(codes, given))
+
+
+def decoded_shape(codes: Sequence[int], given: Sequence[Dim], *, is_reversed: bool = False) -> list[Dim]:
+    """The shape that codes ask for, which walk along the axes of the given one (InferReshapeShape of
+    src/operator/tensor/matrix_op-inl.h):
+
+    0 takes an axis, -1 is what is left, -2 takes all axes that follow, -3 takes two axes as one, -4 splits an axis into
+    the two numbers that follow, of which one may be -1. If both sequences are reversed, the two numbers are in front.
+    """
+    found: list[Dim] = []
+    axes, codes = list(given), list(codes)
+    while codes:
+        code = codes.pop(0)
+        if code > 0 or code == -1:
+            found.append(code)
+            del axes[:1]
+        elif code == 0:
+            found.append(_next(axes))
+        elif code == -2:
+            found.extend(axes)
+            axes.clear()
+        elif code == -3:
+            found.append(_next(axes) * _next(axes))
+        elif code == -4 and len(codes) >= 2 and not is_reversed:
+            found.extend(_split(_next(axes), codes.pop(0), codes.pop(0)))
+        else:
+            raise UnsupportedError(f"code {code} of a shape is not supported{' with reverse' * is_reversed}")
+    return _completed(found, given)
+
+
+def _next(axes: list[Dim]) -> Dim:
+    if not axes:
+        raise FrontendError("expected data of as many axes as its shape's codes take, found fewer")
+    return axes.pop(0)
+
+
+def _split(extent: Dim, first: int, second: int) -> tuple[Dim, Dim]:
+    if first == -1 and second > 0:
+        return extent // second, second
+    if second == -1 and first > 0:
+        return first, extent // first
+    if first > 0 and second > 0:
+        return first, second
+    raise FrontendError(f"expected two extents after -4, of which one may be -1, found {first} and {second}")
+
+
+def _completed(shape: Sequence[Dim], given: Sequence[Dim]) -> list[Dim]:
+    """A shape whose extent of -1, if any, is what is left of the elements."""
+    unknown = [axis for axis, extent in enumerate(shape) if isinstance(extent, int) and extent == -1]
+    if len(unknown) > 1:
+        raise FrontendError(f"expected at most one -1 in a shape, found {list(shape)}")
+    if not unknown:
+        return list(shape)
+    known = product(tuple(extent for axis, extent in enumerate(shape) if axis not in unknown))
+    left = divided(product(tuple(given)), known)
+    if left is None:
+        require_bound(symbols_of(*given), "what is left for the -1 of a shape")
+        raise FrontendError(f"expected a shape for {product(tuple(given))} elements, found {list(shape)}")
+    return [left if axis in unknown else extent for axis, extent in enumerate(shape)]
+
+
+def _reshape_like(node: MxnetNode) -> Operand:
+    """The shape of the second operand; with begins and ends, a range of its axes in place of a range of the first's."""
+    left, right = node.shape(0), node.shape(1)
+    first = _range(node, "lhs", len(left))
+    second = _range(node, "rhs", len(right))
+    return _shaped(node, (*left[: first[0]], *right[second[0] : second[1]], *left[first[1] :]))
+
+
+def _range(node: MxnetNode, side: str, rank: int) -> tuple[int, int]:
+    begin, end = (node.optional_integer(f"{side}_{name}") for name in ("begin", "end"))
+    first = 0 if begin is None else begin + rank * (begin < 0)
+    last = rank if end is None else end + rank * (end < 0)
+    if not 0 <= first <= last <= rank:
+        raise FrontendError(f"expected a range of the {rank} axes of {side}, found {begin} to {end}")
+    return first, last
+
+
+def _flatten(node: MxnetNode) -> Operand:
+    shape = node.shape(0)
+    return _shaped(node, (shape[0], product(shape[1:])))
+
+
+def _expand_dims(node: MxnetNode) -> Operand:
+    shape = node.shape(0)
+    axis = normal_axis(node.integer("axis"), len(shape) + 1)
+    return _shaped(node, (*shape[:axis], 1, *shape[axis:]))
+
+
+def _squeeze(node: MxnetNode) -> Operand:
+    """Without the given axes, or all of 1; at least one axis is left."""
+    shape = node.shape(0)
+    if node.attribute("axis") is None:
+        axes = [axis for axis, extent in enumerate(shape) if extent == 1]
+    else:
+        axes = list(normal_axes(node.integers("axis"), len(shape)))
+    wrong = [axis for axis in axes if shape[axis] != 1]
+    if wrong:
+        raise FrontendError(f"expected an extent of 1 at axis {wrong[0]}, found {shape[wrong[0]]}")
+    return _shaped(node, tuple(n for axis, n in enumerate(shape) if axis not in axes) or (1,))
+
+
+def _transpose(node: MxnetNode) -> Operand:
+    rank = node.rank(0)
+    axes = node.integers("axes") or tuple(range(rank))[::-1]
+    if len(axes) != rank or len(set(axes)) < rank:
+        raise FrontendError(f"expected each of {rank} axes once, found {list(axes)}")
+    permutation = tuple(normal_axis(axis, rank) for axis in axes)
+    return node.result(ops.Transpose(permutation=permutation), node.value(0))
+
+
+def _swap_axes(node: MxnetNode) -> Operand:
+    rank = node.rank(0)
+    order = list(range(rank))
+    first, second = node.axis(rank, "dim1"), node.axis(rank, "dim2")
+    order[first], order[second] = second, first
+    return node.result(ops.Transpose(permutation=tuple(order)), node.value(0))
+
+
+def _concat(node: MxnetNode) -> Operand:
+    if not node.inputs:
+        raise FrontendError("expected inputs to concatenate, found none")
+    axis = node.axis(node.rank(0), "dim")
+    return node.result(ops.Concat(axis=axis), *node.values())
+
+
+def _joined_parameters(node: MxnetNode) -> Operand:
+    """The parameters of a recurrent layer as one vector, put together while importing."""
+    parts = [node.constant(index) for index in range(len(node.inputs))]
+    if not parts or any(part.ndim != 1 for part in parts):
+        raise FrontendError("expected vectors of parameters")
+    return node.evaluated(np.concatenate(parts))
+
+
+def _stack(node: MxnetNode) -> Operand:
+    if not node.inputs:
+        raise FrontendError("expected inputs to stack, found none")
+    shape = node.shape(0)
+    axis = normal_axis(node.integer("axis"), len(shape) + 1)
+    parts = [node.reshaped(value, (*shape[:axis], 1, *shape[axis:])) for value in node.values()]
+    return node.result(ops.Concat(axis=axis), *parts)
+
+
+def _tile(node: MxnetNode) -> Operand:
+    """Where ranks differ, ones are put in front of the shorter."""
+    repeats, shape = node.integers("reps"), node.shape(0)
+    rank = max(len(repeats), len(shape))
+    data = node.reshaped(node.value(0), (*[1] * (rank - len(shape)), *shape))
+    return node.result(ops.Tile(repeats=(*[1] * (rank - len(repeats)), *repeats)), data)
+
+
+def _repeat(node: MxnetNode) -> Operand:
+    """Each element several times in a row; of all data as one row, if no axis is given."""
+    data, times = node.value(0), node.integer("repeats")
+    if node.attribute("axis") is None:
+        data = node.reshaped(data, (product(data.type.shape),))
+    shape = data.type.shape
+    axis = 0 if node.attribute("axis") is None else node.axis(len(shape))
+    apart = node.reshaped(data, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    tiled = node.step(ops.Tile(repeats=tuple(times if d == axis + 1 else 1 for d in range(len(shape) + 1))), apart)
+    return node.result(ops.Reshape(shape=(*shape[:axis], shape[axis] * times, *shape[axis + 1 :])), tiled)
+
+
+def _reverse(node: MxnetNode) -> Operand:
+    shape = node.shape(0)
+    axes = node.axes("axis", len(shape))
+    op = ops.Slice(
+        starts=tuple(n - 1 if axis in axes else 0 for axis, n in enumerate(shape)),
+        ends=tuple(-1 if axis in axes else n for axis, n in enumerate(shape)),
+        steps=tuple(-1 if axis in axes else 1 for axis in range(len(shape))),
+    )
+    return node.result(op, node.value(0))
+
+
+def _pad(node: MxnetNode) -> Operand:
+    """pad_width has begin and end of each axis in turn."""
+    widths = node.integers("pad_width")
+    if len(widths) != 2 * node.rank(0) or min(widths) < 0:
+        raise FrontendError(f"expected {2 * node.rank(0)} widths of 0 or more, found {list(widths)}")
+    op = ops.Pad(
+        mode=node.choice("mode", "constant", "edge", "reflect"),
+        pads=(*widths[::2], *widths[1::2]),
+        value=node.number("constant_value"),
+    )
+    return node.result(op, node.value(0))
+
+
+def _broadcast_to(node: MxnetNode) -> Operand:
+    """0 keeps an extent."""
+    shape, wanted = node.shape(0), node.integers("shape")
+    if len(wanted) != len(shape):
+        raise FrontendError(f"expected {len(shape)} extents, found {list(wanted)}")
+    kept = tuple(extent or n for extent, n in zip(wanted, shape, strict=True))
+    return node.result(ops.BroadcastTo(shape=kept), node.value(0))
+
+
+def _broadcast_axis(node: MxnetNode) -> Operand:
+    shape = list(node.shape(0))
+    axes, sizes = node.integers("axis"), node.integers("size")
+    if len(axes) != len(sizes):
+        raise FrontendError(f"expected as many sizes as axes, found {list(sizes)} for {list(axes)}")
+    for axis, size in zip(axes, sizes, strict=True):
+        shape[normal_axis(axis, len(shape))] = size
+    return node.result(ops.BroadcastTo(shape=tuple(shape)), node.value(0))
+
+
+def _broadcast_like(node: MxnetNode) -> Operand:
+    """The second operand's shape; with axes, only these extents of it."""
+    shape, like = node.shape(0), node.shape(1)
+    if node.attribute("lhs_axes") is None:
+        return node.result(ops.BroadcastTo(shape=like), node.value(0))
+    wanted = list(shape)
+    for axis, other in zip(node.integers("lhs_axes"), node.integers("rhs_axes"), strict=False):
+        wanted[normal_axis(axis, len(shape))] = like[normal_axis(other, len(like))]
+    return node.result(ops.BroadcastTo(shape=tuple(wanted)), node.value(0))
+
+
+def _diagonal(node: MxnetNode) -> Operand:
+    """The k-th diagonal of two axes, as the last axis; of a vector the matrix with it as its k-th diagonal."""
+    k, shape = node.integer("k"), node.static_shape(0)
+    if len(shape) == 1:
+        size = shape[0] + abs(k)
+        matrix = np.full((size, size), shape[0])
+        matrix[np.eye(size, k=k, dtype=bool)] = np.arange(shape[0])
+        extended = node.step(ops.Pad(pads=(0, 1)), node.value(0))
+        return node.result(ops.Gather(axis=0), extended, node.parameter(matrix, "places"))
+    first, second = node.axis(len(shape), "axis1"), node.axis(len(shape), "axis2")
+    if first == second:
+        raise FrontendError(f"expected two axes, found {first} twice")
+    rows, columns = shape[first], shape[second]
+    count = min(rows - max(-k, 0), columns - max(k, 0))
+    if count < 1:
+        raise FrontendError(f"expected a diagonal within [{rows}, {columns}], found k of {k}")
+    others = [d for d in range(len(shape)) if d not in (first, second)]
+    moved = node.transposed(node.value(0), *others, first, second)
+    flat = node.reshaped(moved, (*(shape[d] for d in others), rows * columns))
+    places = np.arange(count) * (columns + 1) + max(-k, 0) * columns + max(k, 0)
+    return node.result(ops.Gather(axis=len(others)), flat, node.parameter(places, "places"))
+
+
+SHAPE = {
+    "Concat": operator(_concat, dim=1),
+    "Flatten": operator(_flatten),
+    "Pad": operator(_pad, mode=REQUIRED, pad_width=REQUIRED, constant_value=0.0),
+    "Reshape": operator(_reshape, shape=(), reverse=False, target_shape=(), keep_highest=False),
+    "SwapAxis": operator(_swap_axes, dim1=0, dim2=0),
+    "_rnn_param_concat": operator(_joined_parameters, dim=1),
+    "broadcast_axis": operator(_broadcast_axis, axis=(), size=()),
+    "broadcast_like": operator(_broadcast_like, "lhs rhs", lhs_axes=None, rhs_axes=None),
+    "broadcast_to": operator(_broadcast_to, shape=()),
+    "depth_to_space": operator(
+        lambda node: node.result(ops.DepthToSpace(block=node.integer("block_size")), node.value(0)), block_size=REQUIRED
+    ),
+    "diag": operator(_diagonal, k=0, axis1=0, axis2=1),
+    "expand_dims": operator(_expand_dims, axis=REQUIRED),
+    "repeat": operator(_repeat, repeats=REQUIRED, axis=None),
+    "reshape_like": operator(_reshape_like, "lhs rhs", lhs_begin=None, lhs_end=None, rhs_begin=None, rhs_end=None),
+    "reverse": operator(_reverse, axis=REQUIRED),
+    "shape_array": operator(lambda node: extents_array(node.shape(0))),
+    "size_array": operator(lambda node: extents_array((product(node.shape(0)),))),
+    "space_to_depth": operator(
+        lambda node: node.result(ops.SpaceToDepth(block=node.integer("block_size")), node.value(0)), block_size=REQUIRED
+    ),
+    "squeeze": operator(_squeeze, axis=None),
+    "stack": operator(_stack, axis=0),
+    "tile": operator(_tile, reps=REQUIRED),
+    "transpose": operator(_transpose, axes=()),
+}

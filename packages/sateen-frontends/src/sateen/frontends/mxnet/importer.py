@@ -1,0 +1,132 @@
+"""One reading of an MXNet model: its variables become inputs or parameters, its nodes operators of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from sateen.frontends.core.cut import part_of
+from sateen.frontends.core.folding import outputs_of
+from sateen.frontends.core.importer import Conversion, Importer, Results
+from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.place import Call, Heading, Place
+from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.mxnet.attributes import parsed_attribute
+from sateen.frontends.mxnet.converters import OPERATORS
+from sateen.frontends.mxnet.description import OperatorDescription
+from sateen.frontends.mxnet.loading import MxnetFile
+from sateen.frontends.mxnet.network import NetworkNode
+from sateen.frontends.mxnet.node import MxnetNode
+from sateen.frontends.mxnet.refusals import REFUSALS
+from sateen.frontends.mxnet.types import dtype_of_number
+from sateen.graph_ir.ir import Dim, Graph, Symbol
+from sateen.runtime.display import did_you_mean
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+
+def declaration_of(name: str, notes: Mapping[str, str], like: DType) -> Declaration:
+    """The input that a variable is: `shape` and `dtype` are notes, in which 0 and -1 are unknown extents. A variable
+    without a type has that of the weight beside it, `like`."""
+    number = parsed_attribute(notes.get("dtype", "-1"))
+    dtype = like if number == -1 else dtype_of_number(number, f"variable {name!r}")
+    shape = parsed_attribute(notes.get("shape", "None"))
+    if shape in (None, ()):
+        return Declaration(name, dtype, None)
+    if not isinstance(shape, tuple) or not all(type(extent) is int and extent >= -1 for extent in shape):
+        raise FrontendError(f"variable {name!r}: expected a shape, found {notes['shape']!r}")
+    return Declaration(name, dtype, tuple(_dimension(name, axis, extent) for axis, extent in enumerate(shape)))
+
+
+def _dimension(name: str, axis: int, extent: int) -> Dim:
+    return extent if extent > 0 else Symbol(f"{name}.{axis}")
+
+
+def declarations_of(file: MxnetFile) -> dict[str, Declaration]:
+    """The variables without data."""
+    likes = dict(_likes(file))
+    return {
+        name: declaration_of(name, notes, likes.get(name, DType.of("float32")))
+        for name, notes in file.network.variables.items()
+        if name not in file.arrays
+    }
+
+
+def _likes(file: MxnetFile) -> list[tuple[str, DType]]:
+    """For each value that a node reads before a weight of the same type, this type: MXNet infers types so."""
+    found = []
+    for node in reversed(file.network.nodes):
+        described = OPERATORS.get(node.operator)
+        if described is not None and described.arguments[:2] == ("data", "weight") and len(node.inputs) > 1:
+            data, weight, *_ = node.inputs
+            if weight in file.arrays and "input_dim" not in described.defaults:
+                found.append((data, DType.of(file.arrays[weight].dtype)))
+    return found
+
+
+class MxnetImporter(Importer[NetworkNode]):
+    def __init__(self, file: MxnetFile, bindings: Bindings) -> None:
+        self.file = file
+        network = file.network
+        inputs = declarations_of(file)
+        self._begins = frozenset(bindings.inputs)
+        self.part = part_of(network.nodes, list(inputs), network.outputs, _reads, _gives, bindings)
+        declarations = [inputs[name] for name in self.part.inputs]
+        names = [*network.variables, *(name for node in network.nodes for name in node.outputs)]
+        self._require_weights(bindings)
+        graph = file.name.removesuffix(".json").removesuffix("-symbol") or "mxnet"
+        super().__init__(file.name, graph, declarations, names, self.part.outputs, bindings, file.limits)
+
+    def _require_weights(self, bindings: Bindings) -> None:
+        """Raises FrontendError for a weight without data that the user did not make an input either."""
+        for name in self.part.inputs:
+            is_given = name in bindings.shapes or name in bindings.constants
+            if name in self.file.network.weights and not is_given:
+                node, argument = self.file.network.weights[name]
+                raise FrontendError(
+                    f"{self.file.place}: node {node!r}: expected data of its {argument} {name!r}, found none in "
+                    f"{self.file.arrays_place}; give the file of these weights (weights=, or --weights FILE)"
+                )
+
+    def run(self) -> tuple[Graph | None, Report]:
+        self.bind_inputs()
+        for name in self.file.network.variables:
+            if name in self.file.arrays:
+                self.define(self.scope, name, self.file.arrays[name])
+        self.read(self.part.nodes, self.scope, Place(self.emitter))
+        return self.finish({})
+
+    def heading_of(self, node: NetworkNode, place: Place) -> Heading:
+        return Heading(node.name, node.operator, node.inputs, node.outputs)
+
+    def declaration(self, name: str) -> Declaration | None:
+        """The file has no types of inner values. Where the user begins the network, they are float32."""
+        return Declaration(name, DType.of("float32"), None) if name in self._begins else None
+
+    def conversion_of(self, node: NetworkNode, heading: Heading) -> Conversion:
+        described = OPERATORS.get(heading.operator)
+        if described is None:
+            raise UnsupportedError(*_refusal(heading.operator))
+        return partial(_converted, node, described)
+
+
+def _refusal(operator: str) -> tuple[str, str]:
+    unknown = f"sateen has no conversion of MXNet's {operator}{did_you_mean(operator, OPERATORS)}"
+    return REFUSALS.get(operator, (unknown, "end the network before it: outputs=[...], or --to NAME"))
+
+
+def _converted(node: NetworkNode, described: OperatorDescription, call: Call) -> Results:
+    view = MxnetNode(call, described.arguments, described.defaults, node.attributes)
+    found = outputs_of(described.convert(view))
+    if len(found) < len(node.outputs):
+        name = node.outputs[len(found)]
+        raise UnsupportedError(f"output {name!r} is not supported", "end the network before it: outputs=[...]")
+    return found
+
+
+def _reads(node: NetworkNode) -> tuple[str, ...]:
+    return node.inputs
+
+
+def _gives(node: NetworkNode) -> tuple[str, ...]:
+    return node.outputs

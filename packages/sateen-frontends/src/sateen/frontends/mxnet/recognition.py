@@ -1,0 +1,30 @@
+"""Recognises the two files of an MXNet model by their content, whole or cut short."""
+
+from __future__ import annotations
+
+import re
+
+from sateen.frontends.core.source import Source
+
+ARRAYS_MAGIC = b"\x12\x01\0\0\0\0\0\0"
+"""The first bytes of a file of arrays: 0x112 in 64 bits (kMXAPINDArrayListMagic of MXNet's src/ndarray/ndarray.cc)."""
+_NODES_FIRST = re.compile(rb'\s*\{\s*"nodes"\s*:\s*\[')
+
+
+def is_symbol(source: Source) -> bool:
+    """Whether data is the JSON of a symbol. MXNet writes its nodes first; others may have moved them behind."""
+    data = source.data
+    if _NODES_FIRST.match(data):
+        return True
+    is_object = data[:64].lstrip()[:1] == b"{"
+    return is_object and all(key in data for key in (b'"nodes"', b'"arg_nodes"', b'"heads"'))
+
+
+def is_arrays(source: Source) -> bool:
+    """Whether data is a list of arrays."""
+    return source.data.startswith(ARRAYS_MAGIC)
+
+
+def is_mxnet(source: Source) -> bool:
+    """Whether data is one of the two files of a model."""
+    return is_arrays(source) or is_symbol(source)
