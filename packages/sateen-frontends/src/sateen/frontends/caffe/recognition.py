@@ -15,7 +15,7 @@ _LAYER = re.compile(rb"^\s*layers?\s*:?\s*\{|[;}\s]layers?\s*:?\s*\{")
 _NETWORK_FIELDS = {1: LENGTH_DELIMITED, 2: LENGTH_DELIMITED, 3: LENGTH_DELIMITED, 5: VARINT, 6: LENGTH_DELIMITED,
                    7: VARINT, 8: LENGTH_DELIMITED, 100: LENGTH_DELIMITED}  # fmt: skip
 """Wire types of the fields of a network; `input_dim`, 4, may be packed."""
-_LAYERS, _LAYER_NUMBER = 2, 100
+_NAME, _LAYERS, _LAYER_NUMBER = 1, 2, 100
 _OLD_TYPE, _OLDEST = 5, 1
 """Fields of a layer of `layers`: its type, a number, or the message of 2013."""
 
@@ -41,6 +41,8 @@ def is_weights(source: Source) -> bool:
         for field in fields_of(data, 0, len(data), _LOOKED_AT):
             if _NETWORK_FIELDS.get(field.number, field.wire_type) != field.wire_type:
                 return False
+            if field.number == _NAME and not _is_text(data[field.content : field.end]):
+                return False
             if field.number == _LAYER_NUMBER:
                 return True
             if field.number == _LAYERS:
@@ -52,6 +54,11 @@ def is_weights(source: Source) -> bool:
     except UnusualError:
         pass
     return has_layers
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether bytes are a name; a TensorFlow graph has messages there."""
+    return all(byte >= 32 for byte in data)
 
 
 def _is_old_layer(data: bytes, start: int, end: int) -> bool:

@@ -99,6 +99,7 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         "shrink_axis_mask": 0,
     },
     "Sum": {"keep_dims": False},
+    "TensorArrayV3": {"element_shape": None},
     "TopKV2": {"index_type": DataType.DT_INT32},
     "Unpack": {"axis": 0},
 }

@@ -1,12 +1,354 @@
-"""Loops and choices: those that are decided while the network runs become operators whose bodies are graphs."""
+"""Loops and choices: those that are decided while the network runs become operators whose bodies are graphs.
+
+A loop whose state counts up to a known limit runs a known number of times. Lists that it fills, an element in each
+iteration, are then its stacked results.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
 
-from sateen.frontends.core.bodies import Bodies
-from sateen.frontends.core.operands import Operand
+import numpy as np
+
+from sateen.frontends.core.bodies import Bodies, Body, Subgraph
+from sateen.frontends.core.control import choice, counted_loop, is_true, open_loop, require_state, scalar
+from sateen.frontends.core.operands import Operand, open_dimensions_of
+from sateen.frontends.core.order import in_order
+from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.node import TensorflowNode
-from sateen.frontends.tensorflow.operation import Operation
+from sateen.frontends.tensorflow.operation import Operation, Region, gives, needed, reads
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import NUMBER, Cast, Slice
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError, printable
 
-CONTROL_FLOW: Mapping[str, Callable[[TensorflowNode, Bodies[Operation]], Sequence[Operand] | None]] = {}
+UNLIMITED = (1 << 63) - 1
+"""The most iterations of a loop without a limit."""
+MOST_ITERATIONS = 1 << 32
+"""The most iterations of a loop that no condition ends."""
+_SAME = frozenset({"Identity", "StopGradient"})
+_WRITES = {"TensorArrayWriteV3": (3, 1, 2), "TensorListSetItem": (0, 1, 2)}
+"""Operators that write an element of a list: which inputs are the list, the place and the element."""
+
+
+def _graph(region: Region) -> Subgraph[Operation]:
+    nodes = in_order(region.operations, reads, gives, lambda one: f"node {printable(one.name)!r}")
+    return Subgraph(
+        name=region.name,
+        inputs=region.inputs,
+        outputs=region.outputs,
+        nodes=nodes,
+        names=[*region.inputs, *(name for one in nodes for name in one.outputs)],
+        reads=region.captures,
+        data=dict,
+    )
+
+
+def _given(body: Body[Operation], names: Sequence[str], operands: Sequence[Operand]) -> dict[str, Operand]:
+    """What the inputs of a body are: data, or values around it."""
+    captured = [body.capture(operand) if isinstance(operand, Value) else operand for operand in operands]
+    return dict(zip(names, captured, strict=True))
+
+
+def choose(node: TensorflowNode, bodies: Bodies[Operation]) -> Sequence[Operand] | None:
+    """The outputs of an If or a Case; None behind a gap."""
+    regions = node.operation.bodies
+    operands = [node.operand(index) for index in range(1, len(node.inputs))]
+    for region in regions:
+        if len(region.inputs) > len(operands) or len(region.outputs) < len(node.outputs):
+            raise FrontendError(
+                f"expected branches of {len(operands)} inputs and {len(node.outputs)} outputs, found one of "
+                f"{len(region.inputs)} and {len(region.outputs)}"
+            )
+    is_case = node.operator.endswith("Case")
+    if not node.is_value(0):
+        number = node.scalar(0)
+        taken = regions[_branch(int(number), len(regions))] if is_case else regions[0 if number else 1]
+        given = dict(zip(taken.inputs, operands, strict=False))
+        return bodies.inline(_graph(taken), given, taken.name)
+    if len(regions) != 2:
+        raise UnsupportedError(f"a choice of {len(regions)} branches that is decided at run time is not supported")
+    remedy = node.binding(0)
+    opened = [bodies.open(_graph(region)) for region in regions]
+    results = [
+        bodies.read(body, _given(body, body.graph.inputs, operands[: len(body.graph.inputs)]), remedy=remedy)
+        for body in opened
+    ]
+    one, other = results
+    if one is None or other is None:
+        return None
+    condition = scalar(node, 0)
+    if not condition.type.dtype.is_bool:
+        condition = node.step(Cast(dtype=DType.of("bool")), condition)
+    first, second = (opened[0], one), (opened[1], other)
+    if is_case:  # branch 0 is the one of 0, and 1 that of anything else
+        first, second = second, first
+    wanted = len(node.outputs)
+    return choice(
+        node, condition, ("one branch", *_first(first, wanted)), ("the other", *_first(second, wanted)), remedy
+    )
+
+
+def _first(branch: tuple[Body[Operation], Sequence[Operand]], count: int) -> tuple[Body[Operation], Sequence[Operand]]:
+    """A branch with its first results."""
+    body, results = branch
+    return replace(body, graph=replace(body.graph, outputs=body.graph.outputs[:count])), results[:count]
+
+
+def _branch(number: int, count: int) -> int:
+    """The branch of a Case; beyond the branches it is the last one (functional_ops.cc)."""
+    return number if 0 <= number < count else count - 1
+
+
+def loop(node: TensorflowNode, bodies: Bodies[Operation]) -> Sequence[Operand] | None:
+    """The outputs of a While; None behind a gap."""
+    test, body = node.operation.bodies
+    count = len(node.inputs)
+    if not len(test.inputs) == len(body.inputs) == len(body.outputs) == count or len(test.outputs) != 1:
+        raise FrontendError(
+            f"expected a condition and a body of {count} inputs, found {len(test.inputs)} and {len(body.inputs)}"
+        )
+    plan = _planned(node, test, body)
+    start = bodies.inline(_graph(test), dict(zip(test.inputs, map(node.operand, range(count)), strict=True)), "start")
+    if start is None:
+        return None
+    return _looped(node, bodies, test, body, plan, start[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What each state of a loop is: `kept` stay as they are; of `stacked` lists each iteration writes the next element,
+    of `latest` ones the only one, by the tensor that is written; others are handed on. `times` is the number of
+    iterations; None: not known."""
+
+    kept: frozenset[int]
+    stacked: Mapping[int, str]
+    latest: Mapping[int, str]
+    times: int | None
+
+    @property
+    def lists(self) -> Mapping[int, str]:
+        return {**self.stacked, **self.latest}
+
+
+def _planned(node: TensorflowNode, test: Region, body: Region) -> _Plan:
+    makers = {name: one for one in body.operations for name in one.outputs}
+    kept = frozenset(index for index, name in enumerate(body.outputs) if _source(name, makers) == body.inputs[index])
+    times, counters = _times(node, test, body, makers, kept)
+    stacked, latest = {}, {}
+    for index, name in enumerate(body.outputs):
+        written = _written(name, body, makers, index) if times else None
+        if written is None:
+            continue
+        place, element = written
+        length = node.shape(index)[:1]
+        if place in counters and length == (times,):
+            stacked[index] = element
+        elif length == (1,) and _integer(makers.get(place)) == 0:
+            latest[index] = element
+    return _Plan(kept, stacked, latest, times)
+
+
+def _source(name: str, makers: Mapping[str, Operation]) -> str:
+    """The tensor behind operators that hand it on."""
+    while (one := makers.get(name)) is not None and one.type in _SAME and one.inputs:
+        name = one.inputs[0]
+    return name
+
+
+def _written(name: str, body: Region, makers: Mapping[str, Operation], index: int) -> tuple[str, str] | None:
+    """The place and element that an iteration writes into a list, if it does nothing else with it."""
+    one = makers.get(_source(name, makers))
+    if one is None or one.type not in _WRITES or len(one.inputs) <= max(_WRITES[one.type]):
+        return None
+    held, place, element = (one.inputs[i] for i in _WRITES[one.type])
+    same = {body.inputs[index]}
+    others = [other for other in body.operations if other.type not in _SAME and other is not one]
+    if _source(held, makers) not in same or any(_source(read, makers) in same for o in others for read in reads(o)):
+        return None
+    return _source(place, makers), element
+
+
+def _times(
+    node: TensorflowNode, test: Region, body: Region, makers: Mapping[str, Operation], kept: frozenset[int]
+) -> tuple[int | None, frozenset[str]]:
+    """The number of iterations of a loop that counts up to known limits, and the body's inputs that count from 0 by
+    1."""
+    tests = {name: one for one in test.operations for name in one.outputs}
+    pending, times = [test.outputs[0]], UNLIMITED
+    while pending:
+        one = tests.get(_source(pending.pop(), tests))
+        if one is not None and one.type == "LogicalAnd":
+            pending += one.inputs
+            continue
+        found = None if one is None or one.type != "Less" else _limit(node, one, tests, test, body, makers, kept)
+        if found is None:
+            return None, frozenset()
+        times = min(times, found)
+    counting = (i for i in range(len(body.inputs)) if _stride(i, body, makers) == 1 and _known(node, i) == 0)
+    return times, frozenset(body.inputs[index] for index in counting)
+
+
+def _limit(
+    node: TensorflowNode,
+    less: Operation,
+    tests: Mapping[str, Operation],
+    test: Region,
+    body: Region,
+    makers: Mapping[str, Operation],
+    kept: frozenset[int],
+) -> int | None:
+    """The number of iterations until a comparison of a counter with a limit fails."""
+    counter, limit = (_source(name, tests) for name in less.inputs)
+    if counter not in test.inputs:
+        return None
+    index = test.inputs.index(counter)
+    start, stride = _known(node, index), _stride(index, body, makers)
+    if limit in test.inputs:
+        place = test.inputs.index(limit)
+        most = _known(node, place) if place in kept else None
+    else:
+        most = _constant(node, tests.get(limit), limit)
+    if start is None or stride is None or most is None:
+        return None
+    return max(ceil((most - start) / stride), 0)
+
+
+def _known(node: TensorflowNode, index: int) -> int | None:
+    """The integer that a state begins as, if it is known."""
+    operand = node.operand(index)
+    if isinstance(operand, Value) or operand.size != 1 or operand.dtype.kind not in "iu" or open_dimensions_of(operand):
+        return None
+    return int(operand.reshape(()).item())
+
+
+def _stride(index: int, body: Region, makers: Mapping[str, Operation]) -> int | None:
+    """What an iteration adds to a state, if that is a known number above 0."""
+    one = makers.get(_source(body.outputs[index], makers))
+    if one is None or one.type not in {"Add", "AddV2"} or len(one.inputs) != 2:
+        return None
+    terms = [_source(name, makers) for name in one.inputs]
+    if body.inputs[index] not in terms:
+        return None
+    other = terms[terms[0] == body.inputs[index]]
+    found = _integer(makers.get(other))
+    return found if found is not None and found > 0 else None
+
+
+def _integer(made: Operation | None) -> int | None:
+    """The integer that a constant in a body is."""
+    if made is None or made.type != "Const" or "value" not in made.attributes:
+        return None
+    tensor = made.attributes["value"].tensor
+    found = [*tensor.int_val, *tensor.int64_val] or np.frombuffer(
+        tensor.tensor_content, {3: np.int32, 9: np.int64}.get(tensor.dtype, np.uint8)
+    ).tolist()
+    return int(found[0]) if tensor.dtype in (3, 9) and len(found) == 1 else None
+
+
+def _constant(node: TensorflowNode, made: Operation | None, name: str) -> int | None:
+    """An integer that a condition compares with: a constant in it, or a known tensor around it."""
+    if made is not None:
+        if made.type != "Const" or "value" not in made.attributes:
+            return None
+        data = node.decode(made.attributes["value"].tensor, f"node {printable(made.name)!r}")
+    else:
+        operand = node.call.scope.get(name)
+        if not isinstance(operand, np.ndarray) or open_dimensions_of(operand):
+            return None
+        data = operand
+    return int(data.reshape(()).item()) if data.size == 1 and data.dtype.kind in "iu" else None
+
+
+def _looped(
+    node: TensorflowNode, bodies: Bodies[Operation], test: Region, body: Region, plan: _Plan, start: Operand
+) -> Sequence[Operand] | None:
+    """As an operator whose body computes the next states, and whether there is another iteration."""
+    handed = [i for i in range(len(node.inputs)) if i not in plan.kept and i not in plan.lists]
+    if plan.times is None:
+        tested = {name: body.outputs[i] if i not in plan.kept else body.inputs[i] for i, name in enumerate(test.inputs)}
+        joined = _joined(body, test, tested)
+    else:
+        joined = replace(body, outputs=())
+    results = tuple(body.outputs[i] for i in handed)
+    stacked = tuple(plan.lists.values())
+    wanted = (*joined.outputs, *results, *stacked)
+    opened = bodies.open(_graph(replace(joined, operations=needed(joined.operations, wanted), outputs=wanted)))
+    opened.input("iteration", NUMBER)
+    initial = [node.value(i) for i in handed]
+    given: dict[str, Operand] = {
+        body.inputs[i]: opened.input(body.inputs[i], v.type) for i, v in zip(handed, initial, strict=True)
+    }
+    for index in plan.kept:
+        given |= _given(opened, [body.inputs[index]], [node.operand(index)])
+    for index in plan.lists:
+        given[body.inputs[index]] = np.zeros(0, np.float32)  # which nothing reads
+    found = bodies.read(opened, given)
+    if found is None:
+        return None
+    names = [body.inputs[i] for i in handed]
+    if plan.times is not None:
+        require_state(names, initial, found)
+        if not plan.times:
+            return [node.operand(i) for i in range(len(node.inputs))]
+        if plan.times > MOST_ITERATIONS:
+            raise FrontendError(f"expected at most {MOST_ITERATIONS} iterations, found {plan.times}")
+        op, inputs = counted_loop(opened, plan.times, initial, found)
+        return _outputs(node, plan, node.steps(op, *inputs, count=len(found)), handed)
+    goes_on, *states = found
+    require_state(names, initial, states)
+    if is_true(goes_on):
+        raise UnsupportedError("the loop does not end")
+    first = start if isinstance(start, Value) else bool(np.asarray(start).reshape(()).item())
+    if first is False:
+        return [node.operand(i) for i in range(len(node.inputs))]
+    values = open_loop(_unnamed(node, len(states)), opened, UNLIMITED, first, initial, goes_on, states)
+    return _outputs(node, plan, values, handed)
+
+
+def _unnamed(node: TensorflowNode, count: int) -> TensorflowNode:
+    """The node with as many outputs without names: the loop gives the node's in another order."""
+    changed = node.copied()
+    changed.outputs = ("",) * count
+    return changed
+
+
+def _outputs(node: TensorflowNode, plan: _Plan, values: Sequence[Value], handed: Sequence[int]) -> list[Operand]:
+    """The states in the node's order, those that are results under its names."""
+    by_index: dict[int, Operand] = dict(zip([*handed, *plan.lists], values, strict=True))
+    by_index.update((i, node.operand(i)) for i in plan.kept)
+    by_index.update((i, _last(node, by_index[i])) for i in plan.latest)
+    return [by_index[i] for i in range(len(node.inputs))]
+
+
+def _last(node: TensorflowNode, stacked: Operand) -> Value:
+    """The result of the last iteration, as a list of one element."""
+    assert isinstance(stacked, Value)
+    count, *extents = stacked.type.static_shape
+    starts, ends = (count - 1, *(0 for _ in extents)), (count, *extents)
+    return node.step(Slice(starts=starts, ends=ends, steps=(1,) * len(ends)), stacked)
+
+
+def _joined(body: Region, test: Region, tested: Mapping[str, str]) -> Region:
+    """The body followed by the condition, which reads the states that it gives."""
+    own = {one.name for one in body.operations}
+    added = [
+        replace(one, inputs=tuple(tested.get(name, name) for name in one.inputs))
+        for one in test.operations
+        if one.name not in own
+    ]
+    outputs = tuple(tested.get(name, name) for name in test.outputs)
+    captures = tuple(dict.fromkeys([*body.captures, *test.captures]))
+    return replace(body, operations=[*body.operations, *added], outputs=outputs, captures=captures)
+
+
+CONTROL_FLOW: Mapping[str, Callable[[TensorflowNode, Bodies[Operation]], Sequence[Operand] | None]] = {
+    "Case": choose,
+    "If": choose,
+    "StatelessCase": choose,
+    "StatelessIf": choose,
+    "StatelessWhile": loop,
+    "While": loop,
+}

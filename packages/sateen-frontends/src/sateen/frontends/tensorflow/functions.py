@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sateen.frontends.core.source import Limits
-from sateen.frontends.tensorflow.operation import Operation, Region, owner_of, plain_tensor, tensor_name
+from sateen.frontends.tensorflow.operation import Operation, Region, needed, owner_of, plain_tensor, tensor_name
 from sateen.frontends.tensorflow.output_arguments import OUTPUT_ARGUMENTS
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
 from sateen.runtime.errors import FrontendError, printable
@@ -108,7 +108,7 @@ class _Inliner:
         inputs = tuple(inner.prefix + argument.name for argument in function.signature.input_arg)
         outputs = self._body(part, function, inputs, inner)
         results = tuple(part.resolved(tensor) for tensor in outputs)
-        return Region(called.name, inputs, results, self.finished(part, results))
+        return Region(called.name, inputs, results, needed(self.finished(part, results), results))
 
     def _entered(self, called: NameAttrList, name: str, place: _Place) -> tuple[FunctionDef, _Place]:
         """A function, and the place inside it."""

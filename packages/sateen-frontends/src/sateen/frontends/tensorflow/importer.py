@@ -18,7 +18,7 @@ from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
 from sateen.frontends.tensorflow.converters import CONVERTERS
 from sateen.frontends.tensorflow.declarations import declaration_of, declared_input
 from sateen.frontends.tensorflow.loading import TensorflowFile
-from sateen.frontends.tensorflow.network import Network, regions_of, same_as, sources_of, trimmed
+from sateen.frontends.tensorflow.network import Network, named_as_results, regions_of, trimmed
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
 from sateen.frontends.tensorflow.operation import Operation, gives, reads
 from sateen.frontends.tensorflow.refusals import refusal_of
@@ -50,8 +50,6 @@ class TensorflowImporter(Importer[Operation]):
         self.part = part_of(nodes, list(network.inputs), network.outputs, reads, gives, wanted)
         self.operations = {name: one for one in network.operations for name in one.outputs}
         self.keys = {} if file.checkpoint is None else keys_of(network.operations, file.checkpoint)
-        self.constant = same_as(network.operations)
-        self.named = sources_of(self.part.nodes, self.part.outputs) if not bindings.inputs else {}
         inner = [one for region in regions_of(network.operations) for one in region.operations]
         names = [name for one in (*network.operations, *inner) for name in one.outputs]
         declarations = [
@@ -61,7 +59,9 @@ class TensorflowImporter(Importer[Operation]):
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
-        self.read(trimmed(self.part.nodes, self.part.outputs), self.scope, Place(self.emitter))
+        nodes = trimmed(self.part.nodes, self.part.outputs)
+        nodes = nodes if self.begun else named_as_results(nodes, self.part.outputs)
+        self.read(nodes, self.scope, Place(self.emitter))
         return self.finish({})
 
     def declaration(self, name: str) -> Declaration | None:
@@ -72,15 +72,7 @@ class TensorflowImporter(Importer[Operation]):
         return None if operation is None else declaration_of(name, operation)
 
     def heading_of(self, node: Operation, place: Place) -> Heading:
-        """Constants go by their own names, whatever hands them on; a result that an output hands on by that of the
-        output."""
-        inputs = tuple(self.constant(name) for name in node.inputs)
-        return Heading(
-            node.name,
-            node.type,
-            tuple(self.named.get(name, name) for name in inputs),
-            tuple(self.named.get(name, name) for name in node.outputs),
-        )
+        return Heading(node.name, node.type, node.inputs, node.outputs)
 
     def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
         if node.type in VARIABLES:

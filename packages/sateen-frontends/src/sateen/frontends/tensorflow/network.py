@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sateen.frontends.core.order import in_order
 from sateen.frontends.tensorflow.functions import inlined
 from sateen.frontends.tensorflow.loading import TensorflowFile
-from sateen.frontends.tensorflow.operation import Operation, Region, gives, owner_of, plain_tensor, reads
+from sateen.frontends.tensorflow.operation import Operation, Region, gives, plain_tensor, read_as, reads
 from sateen.frontends.tensorflow.raising import raised
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import SignatureDef, TensorShapeProto
 from sateen.frontends.tensorflow.tensors import extents_of, shape_of
@@ -23,7 +23,7 @@ _NO_RESULT = frozenset(
         "Assert", "Assign", "AssignAdd", "AssignAddVariableOp", "AssignSub", "AssignSubVariableOp", "AssignVariableOp",
         "Const", "MergeSummary", "MergeV2Checkpoints", "NoOp", "Placeholder", "PlaceholderV2", "PlaceholderWithDefault",
         "Print", "PrintV2", "RestoreV2", "SaveV2", "ScalarSummary", "VarHandleOp", "VarIsInitializedOp", "Variable",
-        "VariableV2", "HistogramSummary", "ImageSummary", "ControlTrigger",
+        "VariableV2", "HistogramSummary", "ImageSummary", "ControlTrigger", "Switch",
     }
 )  # fmt: skip
 """Operators that are no output of a network, even if nothing reads them."""
@@ -57,7 +57,7 @@ def network_of(file: TensorflowFile) -> Network:
         end = {key: resolved(plain_tensor(file.signature.outputs[key].name)) for key in outputs}
         operations = _named(operations, begin, end)
     _require_given(operations, outputs)
-    ordered = in_order(operations, reads, gives, lambda one: f"node {printable(one.name)!r}")
+    ordered = in_order(_with_constants(operations), reads, gives, lambda one: f"node {printable(one.name)!r}")
     inputs = {operation.name: operation for operation in ordered if _is_input(operation, ordered)}
     return Network(ordered, inputs, outputs, written_by(ordered, outputs), shapes)
 
@@ -92,19 +92,20 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _renamed(operation: Operation, names: Mapping[str, str]) -> Operation:
-    inputs = tuple(names.get(name, name) for name in operation.inputs)
-    outputs = tuple(names.get(name, name) for name in operation.outputs)
-    bodies = tuple(
-        replace(body, captures=tuple(names.get(name, name) for name in body.captures)) for body in operation.bodies
-    )
-    name = outputs[0] if operation.type in PLACEHOLDERS else operation.name
-    return replace(operation, name=name, inputs=inputs, outputs=outputs, bodies=bodies)
+    renamed = _given_as(read_as(operation, names), names)
+    return replace(renamed, name=renamed.outputs[0]) if operation.type in PLACEHOLDERS else renamed
 
 
 def _unread(operations: Sequence[Operation]) -> list[str]:
     """The results that nothing reads: of each operation without readers the first output."""
-    read = {owner_of(name) for operation in operations for name in reads(operation)}
-    return [one.name for one in operations if one.name not in read and one.type not in _NO_RESULT]
+    read = {name for operation in operations for name in reads(operation)}
+    switched = {name for operation in operations if operation.type == "Switch" for name in operation.outputs}
+    unread = (
+        one
+        for one in operations
+        if read.isdisjoint(one.outputs) and one.type not in _NO_RESULT and switched.isdisjoint(one.inputs)
+    )
+    return [one.outputs[0] for one in unread]
 
 
 def _require_given(operations: Sequence[Operation], outputs: Sequence[str]) -> None:
@@ -134,22 +135,25 @@ def _is_input(operation: Operation, operations: Sequence[Operation]) -> bool:
     return bool(extents_of(default.attributes["value"].tensor.tensor_shape, f"node {printable(default.name)!r}"))
 
 
-def same_as(operations: Sequence[Operation]) -> Callable[[str], str]:
-    """The constant or variable that a tensor is, through operators that hand it on; otherwise the tensor itself."""
+def _with_constants(operations: Sequence[Operation]) -> list[Operation]:
+    """Operations that read constants and variables themselves, not through others that hand them on: parameters go by
+    the names of these."""
     sources = {one.name: one.inputs[0] for one in operations if one.type in SAME and one.inputs}
     constant = {one.name for one in operations if one.type == "Const" or one.type in VARIABLES}
-
-    def found(name: str) -> str:
-        source = name
-        while source in sources:
-            source = sources[source]
-        return source if source in constant else name
-
-    return found
+    names = {name: found for name in sources if (found := _source(name, sources)) in constant}
+    return [read_as(operation, names) for operation in operations]
 
 
-def sources_of(operations: Sequence[Operation], outputs: Sequence[str]) -> dict[str, str]:
-    """Names of results for the tensors that an output only hands on, so that no copy is needed: tensor to output."""
+def _source(name: str, sources: Mapping[str, str]) -> str:
+    seen: set[str] = set()
+    while name in sources and name not in seen:
+        seen.add(name)
+        name = sources[name]
+    return name
+
+
+def named_as_results(operations: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
+    """Operations that give results under the names of these, so that no Identity has to copy them."""
     makers = {name: one for one in operations for name in one.outputs}
     names: dict[str, str] = {}
     for output in outputs:
@@ -157,9 +161,15 @@ def sources_of(operations: Sequence[Operation], outputs: Sequence[str]) -> dict[
         while (one := makers.get(tensor)) is not None and one.type in SAME and one.inputs:
             tensor = one.inputs[0]
         made = makers.get(tensor)
-        if made is not None and tensor not in outputs and made.type not in {*PLACEHOLDERS, *VARIABLES, "Const"}:
+        if made is not None and tensor not in outputs and made.type not in {*VARIABLES, "Const"}:
             names.setdefault(tensor, output)
-    return names
+    copied = set(names.values())
+    kept = [one for one in operations if one.type not in SAME or copied.isdisjoint(one.outputs)]
+    return [_given_as(read_as(operation, names), names) for operation in kept]
+
+
+def _given_as(operation: Operation, names: Mapping[str, str]) -> Operation:
+    return replace(operation, outputs=tuple(names.get(name, name) for name in operation.outputs))
 
 
 def trimmed(operations: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:

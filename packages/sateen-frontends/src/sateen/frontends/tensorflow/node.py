@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from copy import copy
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
 
 INT32, INT64 = DType.of("int32"), DType.of("int64")
-_NO_NUMBERS = frozenset({DataType.DT_COMPLEX64, DataType.DT_COMPLEX128, DataType.DT_STRING, DataType.DT_VARIANT})
+_NO_NUMBERS = frozenset({DataType.DT_COMPLEX64, DataType.DT_COMPLEX128, DataType.DT_STRING})
 _ONE_TYPE = frozenset(
     {
         "Add", "AddN", "AddV2", "BroadcastArgs", "Concat", "ConcatV2", "Div", "Equal", "FloorDiv", "FloorMod",
@@ -42,7 +42,7 @@ class TensorflowNode(ModelNode):
     def __init__(self, operation: Operation, call: Call, decode: Callable[[TensorProto, str], Array]) -> None:
         super().__init__(call, attributes_of(operation.type, operation.attributes))
         self.operation = operation
-        self._decode = decode
+        self.decode = decode
         self.inputs = _of_one_type(self) if operation.type in _ONE_TYPE else call.inputs
         self._require_numbers()
 
@@ -65,7 +65,7 @@ class TensorflowNode(ModelNode):
         found = self.attribute(name)
         if not isinstance(found, TensorProto):
             raise FrontendError(f"expected a tensor as attribute {name!r}, found {found!r}")
-        return self._decode(found, f"attribute {name!r}")
+        return self.decode(found, f"attribute {name!r}")
 
     def dimensions(self, index: int) -> tuple[Dim, ...]:
         """The integers in input `index`, which may be Dimensions; a scalar counts as one."""
@@ -89,14 +89,9 @@ class TensorflowNode(ModelNode):
         found = self.step(op, *inputs)
         return self.result(Cast(dtype=dtype), found, output=output)
 
-    def within_input(self, index: int, operand: Operand) -> TensorflowNode:
-        """The node with another operand as input `index`."""
-        inputs = [*self.inputs]
-        inputs[index] = operand
-        changed = self.within(self._emitter)
-        changed.inputs = tuple(inputs)
-        changed.call = replace(self.call, inputs=changed.inputs)
-        return changed
+    def copied(self) -> TensorflowNode:
+        """Another view of the node."""
+        return copy(self)
 
 
 def _of_one_type(node: ModelNode) -> tuple[Operand | None, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import AttrValue
 
@@ -62,3 +62,32 @@ def reads(operation: Operation) -> Sequence[str]:
 
 def gives(operation: Operation) -> Sequence[str]:
     return operation.outputs
+
+
+def needed(operations: Sequence[Operation], results: Sequence[str]) -> list[Operation]:
+    """The operations that results need: checks and messages beside them don't change these."""
+    makers = {tensor: operation for operation in operations for tensor in operation.outputs}
+    pending, kept = list(results), set[str]()
+    while pending:
+        maker = makers.get(pending.pop())
+        if maker is not None and maker.name not in kept:
+            kept.add(maker.name)
+            pending += reads(maker)
+    return [operation for operation in operations if operation.name in kept]
+
+
+def read_as(operation: Operation, names: Mapping[str, str]) -> Operation:
+    """The operation with other names of what it reads."""
+    bodies = tuple(_captured_as(body, names) for body in operation.bodies)
+    return replace(operation, inputs=tuple(names.get(name, name) for name in operation.inputs), bodies=bodies)
+
+
+def _captured_as(body: Region, names: Mapping[str, str]) -> Region:
+    """The graph with other names of what it captures."""
+    changed = {name: names[name] for name in body.captures if name in names}
+    if not changed:
+        return body
+    operations = [read_as(operation, changed) for operation in body.operations]
+    captures = tuple(changed.get(name, name) for name in body.captures)
+    outputs = tuple(changed.get(name, name) for name in body.outputs)
+    return replace(body, operations=operations, captures=captures, outputs=outputs)

@@ -1,12 +1,223 @@
-"""Loops and choices of TensorFlow 1 as operations with bodies."""
+"""Makes loops and choices of TensorFlow 1 operations with bodies, as those of TensorFlow 2 are.
+
+There they are patterns of nodes (tensorflow/core/graph/control_flow.cc and while_v2's predecessor control_flow_ops.py):
+
+choice   Merge(what the nodes behind Switch(x, p):0 give, what those behind Switch(x, p):1 give)
+loop     Merge(Enter(x), NextIteration(what the nodes behind Switch(merge, LoopCond):1 give)), and Exit(switch:0)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from sateen.frontends.tensorflow.operation import Operation
+from sateen.frontends.tensorflow.operation import Operation, Region, owner_of, read_as, reads, tensor_name
+
+_FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
+_KINDS = {f"{prefix}{kind}": kind for kind in _FLOW for prefix in ("", "Ref")}
 
 
 def raised(operations: Sequence[Operation]) -> list[Operation]:
-    """The operations with loops and choices as While and If."""
-    return list(operations)
+    """The operations with loops and choices as While and If, innermost ones first; nodes of other patterns stay."""
+    if not any(operation.type in _KINDS for operation in operations):
+        return list(operations)
+    graph = _Graph(operations)
+    while (found := graph.innermost()) is not None:
+        graph.put(found)
+    return list(graph.operations.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An operation in place of nodes of these names."""
+
+    operation: Operation
+    replaced: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The nodes that results need, back to where the walk stops. `names` are the new names of tensors at its ends."""
+
+    nodes: dict[str, Operation] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    is_plain: bool = True
+    """Whether there are no other loops and choices among them."""
+
+
+class _Graph:
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.operations = {operation.name: operation for operation in operations}
+        self.makers = {tensor: operation.name for operation in operations for tensor in operation.outputs}
+
+    def put(self, found: _Found) -> None:
+        """Replace nodes by an operation, and leave out those that read what is gone: its bodies hold what they need."""
+        lost: set[str] = set()
+        for name in found.replaced:
+            gone = self.operations.pop(name, None)
+            lost.update(() if gone is None else gone.outputs)
+        lost.difference_update(found.operation.outputs)
+        while behind := [one for one in self.operations.values() if not lost.isdisjoint(reads(one))]:
+            for operation in behind:
+                del self.operations[operation.name]
+                lost.update(operation.outputs)
+        self.operations[found.operation.name] = found.operation
+        self.makers.update(dict.fromkeys(found.operation.outputs, found.operation.name))
+
+    def innermost(self) -> _Found | None:
+        """A loop or choice with no other one inside."""
+        frames: dict[str, list[Operation]] = {}
+        for operation in self.of("Enter"):
+            frame = operation.attributes.get("frame_name")
+            frames.setdefault("" if frame is None else frame.s.decode("utf-8", "replace"), []).append(operation)
+        for name, enters in frames.items():
+            if (found := self.loop(name, enters)) is not None:
+                return found
+        choices: dict[str, list[Operation]] = {}
+        for merge in self.of("Merge"):
+            predicate = self.predicate(merge)
+            if predicate is not None:
+                choices.setdefault(predicate, []).append(merge)
+        found_choices = (self.choice(predicate, merges) for predicate, merges in choices.items())
+        return next((found for found in found_choices if found is not None), None)
+
+    def of(self, kind: str) -> Iterable[Operation]:
+        return [operation for operation in self.operations.values() if _KINDS.get(operation.type) == kind]
+
+    def maker(self, tensor: str) -> Operation | None:
+        return self.operations.get(self.makers.get(tensor, owner_of(tensor)))
+
+    def is_a(self, kind: str, tensor: str) -> bool:
+        maker = self.maker(tensor)
+        return maker is not None and _KINDS.get(maker.type) == kind
+
+    def walk(self, results: Iterable[str], ends: Mapping[str, str]) -> _Walk:
+        """The nodes that results need, up to tensors among `ends`, and up to Switch and Enter."""
+        walk, pending = _Walk(), list(results)
+        while pending:
+            tensor = pending.pop()
+            maker = self.maker(tensor)
+            if tensor in ends:
+                walk.names[tensor] = ends[tensor]
+            elif maker is None or maker.name in walk.nodes:
+                continue
+            elif maker.type in _KINDS:
+                walk.is_plain = False
+            else:
+                walk.nodes[maker.name] = maker
+                pending += reads(maker)
+        return walk
+
+    def loop(self, frame: str, enters: Sequence[Operation]) -> _Found | None:
+        """A loop as While; None if another one is inside, or if it has another pattern."""
+        entered = {enter.name: enter.inputs[0] for enter in enters if enter.inputs}
+        merges = [
+            merge
+            for merge in self.of("Merge")
+            if len(merge.inputs) == 2 and merge.inputs[0] in entered and self.is_a("NextIteration", merge.inputs[1])
+        ]
+        switches = {one.inputs[0]: one for one in self.of("Switch") if one.inputs and self.is_a("Merge", one.inputs[0])}
+        states = [switches.get(merge.name) for merge in merges]
+        nexts = [self.maker(merge.inputs[1]) for merge in merges]
+        conditions = {switch.inputs[1] for switch in states if switch is not None and len(switch.inputs) == 2}
+        if len(conditions) != 1 or None in states or not all(one is not None and one.inputs for one in nexts):
+            return None
+        condition = self.maker(conditions.pop())
+        if condition is None or condition.type != "LoopCond" or not condition.inputs:
+            return None
+        starts = {merge.name: merge.name for merge in merges}
+        inside = {tensor_name(one.name, 1): tensor_name(one.name, 1) for one in states if one is not None}
+        results = [one.inputs[0] for one in nexts if one is not None]
+        tested = self.walk(condition.inputs, {**starts, **entered})
+        run = self.walk(results, {**inside, **entered})
+        if not tested.is_plain or not run.is_plain:
+            return None
+        exits = {one.inputs[0]: one for one in self.of("Exit") if one.inputs}
+        left = [exits.get(one.name) for one in states if one is not None]
+        name = condition.name
+        outputs = tuple(tensor_name(name, index) if one is None else one.name for index, one in enumerate(left))
+        bodies = (
+            _region(f"{frame} condition", tuple(starts), condition.inputs, tested, entered),
+            _region(f"{frame} body", tuple(inside), results, run, entered),
+        )
+        initial = tuple(entered[merge.inputs[0]] for merge in merges)
+        operation = Operation(name, "While", initial, outputs, call=condition.call, bodies=bodies)
+        gone = [*enters, *merges, *states, *nexts, *left, condition]
+        return _Found(operation, frozenset(one.name for one in gone if one is not None))
+
+    def predicate(self, merge: Operation) -> str | None:
+        """What decides a Merge: the second input of the Switch nodes behind it, by data; behind constants, by order of
+        running."""
+        return self.decided_by(merge.inputs, False) or self.decided_by([*merge.inputs, *merge.controls], True)
+
+    def decided_by(self, tensors: Sequence[str], by_order: bool) -> str | None:
+        pending, seen = list(tensors), set[str]()
+        while pending:
+            maker = self.maker(pending.pop())
+            if maker is None or maker.name in seen:
+                continue
+            seen.add(maker.name)
+            kind = _KINDS.get(maker.type)
+            if kind == "Switch" and len(maker.inputs) == 2:
+                return None if self.is_a("LoopCond", maker.inputs[1]) else maker.inputs[1]
+            if kind is not None:
+                return None
+            pending += reads(maker)
+            pending += maker.controls if by_order else ()
+        return None
+
+    def choice(self, predicate: str, merges: Sequence[Operation]) -> _Found | None:
+        """A choice as If; None if another one is inside."""
+        switches = [one for one in self.of("Switch") if len(one.inputs) == 2 and one.inputs[1] == predicate]
+        bodies: list[Region] = []
+        gone = {one.name for one in (*merges, *switches)}
+        for side, label in ((1, "true"), (0, "false")):
+            ends = {tensor_name(one.name, side): one.inputs[0] for one in switches}
+            results = [self.side_of(merge, side, predicate) for merge in merges]
+            if None in results:
+                return None
+            wanted = [result for result in results if result is not None]
+            walk = self.walk(wanted, ends)
+            if not walk.is_plain:
+                return None
+            bodies.append(_region(f"{predicate} {label}", (), wanted, walk, ends))
+        name = merges[0].name
+        outputs = tuple(merge.name for merge in merges)
+        operation = Operation(name, "If", (predicate,), outputs, call=merges[0].call, bodies=tuple(bodies))
+        return _Found(operation, frozenset(gone))
+
+    def side_of(self, merge: Operation, side: int, predicate: str) -> str | None:
+        """The input of a Merge that the nodes behind one side of Switch give; TensorFlow writes the false one first."""
+        if len(merge.inputs) != 2:
+            return None
+        for tensor in merge.inputs:
+            found = self.decided_side(tensor, predicate)
+            if found is not None:
+                other = merge.inputs[merge.inputs[0] == tensor]
+                return tensor if found == side else other
+        return None
+
+    def decided_side(self, tensor: str, predicate: str) -> int | None:
+        """The output of a Switch that a tensor depends on, by data or by order of running."""
+        pending, seen = [tensor], set[str]()
+        while pending:
+            name = pending.pop()
+            maker = self.maker(name)
+            if maker is None:
+                continue
+            if _KINDS.get(maker.type) == "Switch" and maker.inputs[1:] == (predicate,):
+                return 1 if name.endswith(":1") else 0
+            if maker.name not in seen:
+                seen.add(maker.name)
+                pending += [*reads(maker), *maker.controls]
+        return None
+
+
+def _region(name: str, inputs: tuple[str, ...], results: Iterable[str], walk: _Walk, ends: Mapping[str, str]) -> Region:
+    """The graph of the nodes of a walk; tensors at its ends are inputs, or those around it that they stand for."""
+    names = {tensor: outer for tensor, outer in ends.items() if tensor not in inputs}
+    operations = [read_as(operation, names) for operation in walk.nodes.values()]
+    outputs = tuple(names.get(result, result) for result in results)
+    captures = {outer for tensor, outer in walk.names.items() if tensor not in inputs}
+    captures.update(outer for result in results if (outer := names.get(result)) is not None)
+    return Region(name, inputs, outputs, operations, tuple(sorted(captures)))

@@ -112,11 +112,13 @@ def _is_meta_graph(data: bytes, start: int, end: int) -> bool:
 
 def _is_graph(data: bytes, start: int, end: int) -> bool:
     """Whether a message begins with nodes."""
-    for _ in range(_MOST_NODES):
+    for count in range(_MOST_NODES):
         if start >= end:
             break
         number, wire_type, content, stop = _field(data, start, end)
-        if number != 1 or wire_type != LENGTH_DELIMITED or not _is_node(data, content, stop):
+        if number != 1:
+            return count > 0
+        if wire_type != LENGTH_DELIMITED or not _is_node(data, content, stop):
             return False
         start = stop
     return True

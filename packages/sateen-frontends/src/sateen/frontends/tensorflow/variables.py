@@ -18,14 +18,14 @@ def written_by(operations: Sequence[Operation], outputs: Sequence[str]) -> froze
     """The names of the variables that are written where the outputs are computed: by operations that run before, and by
     those of functions that are called."""
     by_name = {operation.name: operation for operation in operations}
-    pending, run, calls = [owner_of(name) for name in outputs], set[str](), set[str]()
+    makers = by_name | {tensor: operation for operation in operations for tensor in operation.outputs}
+    pending, run, calls = list(outputs), set[str](), set[str]()
     while pending:
-        operation = by_name.get(pending.pop())
+        operation = makers.get(pending.pop())
         if operation is not None and operation.name not in run:
             run.add(operation.name)
             calls.add(operation.call)
-            pending += [owner_of(name) for name in reads(operation)]
-            pending += operation.controls
+            pending += [*reads(operation), *operation.controls]
     calls.discard("")
     writing = [one for one in operations if one.type.startswith(_WRITERS) and (one.name in run or one.call in calls)]
     return frozenset(_variable(one.inputs[0], by_name) for one in writing if one.inputs)

@@ -5,6 +5,7 @@ from sateen.frontends.tensorflow.converters.broadcast import BROADCAST
 from sateen.frontends.tensorflow.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.tensorflow.converters.fused import FUSED
 from sateen.frontends.tensorflow.converters.gather import GATHER
+from sateen.frontends.tensorflow.converters.lists import LISTS
 from sateen.frontends.tensorflow.converters.normalization import NORMALIZATION
 from sateen.frontends.tensorflow.converters.products import PRODUCTS
 from sateen.frontends.tensorflow.converters.quantization import QUANTIZATION
@@ -21,6 +22,7 @@ CONVERTERS: dict[str, Converter] = (
     | ELEMENT_WISE
     | FUSED
     | GATHER
+    | LISTS
     | NORMALIZATION
     | PRODUCTS
     | QUANTIZATION
