@@ -1,6 +1,5 @@
 """What is said of files that are no ONNX models."""
 
-import struct
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ def zipped(name: bytes) -> bytes:
 
 
 PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
-DARKNET_0_2 = struct.pack("<iiiq4f", 0, 2, 5, 32013312, 0.5, -1.25, 3e-5, 0.0)
 CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
 
 
@@ -48,7 +46,6 @@ CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
         (b"\xff\xd8\xff\xe0rest", "a picture (JPEG)"),
         (b"BM\x36\0\x0c\0\0\0\0\0\x36\0\0\0", "a picture (BMP)"),
         (b"RIFF\x10\0\0\0WEBPVP8 ", "a picture (WebP)"),
-        (DARKNET_0_2, "weights of Darknet, whose network is in a file of its own"),
         (ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
     ],
 )
@@ -70,12 +67,6 @@ def test_a_model_that_is_cut_short_is_told_by_how_much(tmp_path: Path, kept: flo
         f"{path}: expected an ONNX model, found one that is cut short: {left} bytes where {len(whole)} are announced; "
         "copy it again"
     )
-
-
-@pytest.mark.parametrize("weight", [float("nan"), 1e6])
-def test_zeros_alone_are_no_weights_of_darknet(weight: float) -> None:
-    with pytest.raises(FrontendError, match="found what protobuf can't parse"):
-        from_onnx(struct.pack("<iiiq4f", 0, 2, 5, 32013312, weight, 0.5, 0.5, 0.5))
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\xfd", field(7, b"\xff") + b"\xff"])

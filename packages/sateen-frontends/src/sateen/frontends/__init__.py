@@ -3,6 +3,7 @@
 from sateen.frontends.caffe import from_caffe
 from sateen.frontends.core.report import Gap, Report
 from sateen.frontends.coreml import from_coreml
+from sateen.frontends.darknet import from_darknet
 from sateen.frontends.keras import from_keras
 from sateen.frontends.mxnet import from_mxnet
 from sateen.frontends.onnx import check_onnx, from_onnx
@@ -19,6 +20,7 @@ __all__ = [
     "check_onnx",
     "from_caffe",
     "from_coreml",
+    "from_darknet",
     "from_keras",
     "from_mxnet",
     "from_onnx",

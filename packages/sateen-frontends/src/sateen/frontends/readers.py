@@ -10,6 +10,7 @@ from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import LIMITS, Given, Source, read_source
 from sateen.frontends.coreml import COREML
+from sateen.frontends.darknet import DARKNET
 from sateen.frontends.keras import KERAS
 from sateen.frontends.mxnet import MXNET
 from sateen.frontends.onnx import ONNX
@@ -18,7 +19,7 @@ from sateen.frontends.tflite import TFLITE
 from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime.errors import FrontendError
 
-READERS: tuple[Reader, ...] = (CAFFE, COREML, KERAS, MXNET, ONNX, TENSORFLOW, TFLITE)
+READERS: tuple[Reader, ...] = (CAFFE, COREML, DARKNET, KERAS, MXNET, ONNX, TENSORFLOW, TFLITE)
 """All formats; no two recognise one file."""
 PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
 """All engines that models can be measured against."""

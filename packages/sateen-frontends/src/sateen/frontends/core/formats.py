@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -34,7 +33,6 @@ _STARTS = (
     (0, b"<html", "a web page"),
     (0, b"<?xml", "XML, as OpenVINO writes"),
     (0, b"{", "JSON, as TensorFlow.js writes"),
-    (0, b"[net]", "a network of Darknet"),
     (0, b"\x89PNG\r\n\x1a\n", "a picture (PNG)"),
     (0, b"\xff\xd8\xff", "a picture (JPEG)"),
     (0, b"GIF8", "a picture (GIF)"),
@@ -51,8 +49,6 @@ _ZIPPED = (
     (".onnx", "a zip archive with an ONNX model; unpack it"),
 )
 """The kinds of zip archives, by the end of the name of their first file."""
-_DARKNET = struct.Struct("<iiiq4f")
-"""Version (major, minor, revision), how many pictures it was trained on, and the first weights."""
 _FOLDERS = {
     "config.json": "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it",
 }
@@ -79,25 +75,12 @@ def format_of_head(head: bytes) -> str:
         return "weights in safetensors, which have no network"
     if head.startswith(b"BM") and head[6:10] == bytes(4):  # reserved, behind the size of the file
         return "a picture (BMP)"
-    if _is_darknet(head):
-        return "weights of Darknet, whose network is in a file of its own"
     return ""
 
 
 def format_of(data: bytes) -> str:
     """The kind of bytes that no reader takes; '' if unknown."""
     return format_of_head(data[:HEAD_BYTES]) or _message(data) or _text(data[:HEAD_BYTES])
-
-
-def _is_darknet(head: bytes) -> bool:
-    """Whether bytes begin as Darknet's weights: version 0.1 to 0.9, a count of pictures, and numbers as weights are.
-
-    No message of Protocol Buffers begins with a byte of 0.
-    """
-    if len(head) < _DARKNET.size:
-        return False
-    major, minor, revision, _, *weights = _DARKNET.unpack_from(head)
-    return major == 0 and 0 < minor < 10 and 0 <= revision < 10 and all(abs(weight) < 1e4 for weight in weights)
 
 
 def _zipped(head: bytes) -> str:

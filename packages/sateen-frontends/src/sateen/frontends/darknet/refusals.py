@@ -1,0 +1,26 @@
+"""Layers that are not read, with the reason and what would help."""
+
+from __future__ import annotations
+
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.darknet.network import SIZES
+from sateen.runtime.display import did_you_mean
+
+_STATE = (
+    "layers that remember what they saw are not read: darknet keeps their state from call to call",
+    "train a network without them",
+)
+REFUSALS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("conv_lstm", "crnn", "gru", "history", "lstm", "rnn"), _STATE),
+    "local": ("convolutions with weights of their own at each place are not supported", "use convolutional"),
+    "normalization": (
+        "darknet leaves a channel out of the first sum and subtracts it later (normalization_layer.c)",
+        "train a network without it",
+    ),
+}
+"""The reason by type, and what would help."""
+
+
+def refusal_of(type_: str) -> UnsupportedError:
+    unknown = ("sateen has no layer of this type", did_you_mean(type_, SIZES).lstrip("; "))
+    return UnsupportedError(*REFUSALS.get(type_, unknown))
