@@ -272,6 +272,27 @@ def roi_align(d: Drawing, operator: str) -> None:
           mode=d.rng.choice((None, "avg", "max")), coordinate_transformation_mode=way)  # fmt: skip
 
 
+def max_roi_pool(d: Drawing, operator: str) -> None:
+    n, c, count = d.rng.choice((1, 2)), d.rng.choice((1, 2, 3)), d.rng.choice((1, 2, 3))
+    x = d.take(("float32",), shape=(n, c, 7, 9))
+    rng = np.random.default_rng(d.rng.getrandbits(32))
+    regions = np.concatenate([rng.integers(0, n, (count, 1)), rng.uniform(-3, 12, (count, 4))], 1)
+    rois = d.leaf(regions.astype(np.float32))
+    shape = [d.rng.choice((1, 2, 3)), d.rng.choice((1, 2, 5))]
+    d.add(operator, [x, rois], pooled_shape=shape, spatial_scale=d.rng.choice((None, 0.5, 1.5)))
+
+
+def boxes(d: Drawing, operator: str) -> None:
+    """Where all boxes are selected, or one of each class; sometimes none."""
+    n, c, count = (d.rng.choice((1, 2, 3, 9)) for _ in range(3))
+    rng = np.random.default_rng(d.rng.getrandbits(32))
+    box = d.leaf(rng.uniform(-2, 4, (n, count, 4)).astype(np.float32))
+    score = d.leaf(np.round(rng.standard_normal((n, c, count)), 1).astype(np.float32))
+    most = d.rng.choice((0, 1, 1, count, count + 2))
+    threshold = d.known(np.array([1.0 if most > 1 or d.chance(0.5) else 0.3], np.float32))
+    d.add(operator, [box, score, d.integers(most), threshold], center_point_box=d.rng.choice((None, 0, 1)))
+
+
 def recurrent(d: Drawing, operator: str) -> None:
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
     steps, batch, width, hidden = (d.rng.choice((1, 2, 3, 5)) for _ in range(4))

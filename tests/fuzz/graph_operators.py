@@ -66,6 +66,8 @@ OPERATORS: dict[str, Family] = {
     "Resize": sums.resize,
     "GridSample": sums.grid_sample,
     "RoiAlign": sums.roi_align,
+    "MaxRoiPool": sums.max_roi_pool,
+    "NonMaxSuppression": sums.boxes,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), sums.recurrent),
     "Det": sums.det,
     "DFT": sums.fourier,

@@ -23,12 +23,13 @@ OURS = ("sateen.frontends.", "sateen.graph_ir.sym.")
 
 
 def converter_tables() -> dict[str, Mapping[Any, Any]]:
-    """The converters of each format by its terms: the `CONVERTERS` of packages called `converters`."""
+    """The converters of each format by its terms: the tables in packages called `converters`."""
     tables: dict[str, dict[Any, Any]] = {}
     for module in pkgutil.walk_packages(frontends.__path__, f"{frontends.__name__}."):
         if module.ispkg and module.name.endswith(".converters"):
-            found = vars(importlib.import_module(module.name)).get("CONVERTERS", {})
-            tables.setdefault(module.name.split(".")[2], {}).update(found)
+            listed = vars(importlib.import_module(module.name)).items()
+            for table in (thing for name, thing in listed if name.isupper() and isinstance(thing, Mapping)):
+                tables.setdefault(module.name.split(".")[2], {}).update(table)
     return tables
 
 
