@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from sateen.graph_ir.ir import Value
@@ -29,10 +27,10 @@ def multibox_prior(
     at: Site,
     data: Value,
     *,
-    sizes: Sequence[float] = (1.0,),
-    ratios: Sequence[float] = (1.0,),
-    steps: Sequence[float] = (-1.0, -1.0),
-    offsets: Sequence[float] = (0.5, 0.5),
+    sizes: tuple[float, ...] = (1.0,),
+    ratios: tuple[float, ...] = (1.0,),
+    steps: tuple[float, ...] = (-1.0, -1.0),
+    offsets: tuple[float, ...] = (0.5, 0.5),
     clip: bool = False,
 ) -> Value:
     """The anchors of a feature map, whose elements don't matter."""
@@ -48,7 +46,7 @@ def _multibox_transform_loc(
     *,
     clip: bool = True,
     threshold: float = 0.01,
-    variances: Sequence[float] = (0.1, 0.1, 0.2, 0.2),
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
 ) -> tuple[Value, ...]:
     """Records of anchors that are no background, and their counts."""
     op = MultiBoxTransformLoc(threshold, clip, tuple(variances))

@@ -9,14 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 
 from sateen.graph_ir.ir import Array, Dim, GraphBuilder, TensorType, Value
 from sateen.graph_ir.sym.net import VARIABLE, Net, NetNode, entry_of
 from sateen.runtime.errors import ArgumentError
-from sateen.topi.operators import Operator
+from sateen.topi.operators import Operator, is_of, kind_text
 
 SWITCHES = {"bias": "use_bias", "gamma": "scale", "beta": "center"}
 """The attribute, by default true, that says whether there is an optional parameter of that role."""
@@ -80,7 +80,7 @@ class Function:
         self, definition: Callable[..., Any], name: str = "", outputs: Callable[[Mapping[str, Any]], int] = lambda _: 1
     ) -> None:
         self.name = name or definition.__name__
-        self._outputs = outputs
+        self.outputs = outputs
         self.__name__ = self.name
         self.__doc__ = definition.__doc__
         self.definition = definition
@@ -88,6 +88,10 @@ class Function:
         self._signature = signature.replace(parameters=list(signature.parameters.values())[1:])
         optional = [n for n, p in self._signature.parameters.items() if p.annotation == "Parameter | None"]
         self._switches = {role: SWITCHES[role] for role in optional}
+        hints = get_type_hints(definition)
+        keywords = [n for n, p in self._signature.parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+        self._kinds = {name: hints[name] for name in keywords} | dict.fromkeys(self._switches.values(), bool)
+        self._required = {n for n in keywords if self._signature.parameters[n].default is inspect.Parameter.empty}
 
     def __call__(self, *inputs: Net | Sequence[Net], name: str = "", **attributes: Any) -> Net:
         """The network of this function of its inputs, which may be named. Parameters that are left out become
@@ -99,10 +103,30 @@ class Function:
         for one in inputs:
             listed += [one] if isinstance(one, Net) or not isinstance(one, Sequence) else one
         named = {key: attributes.pop(key) for key in self._inputs() if key in attributes}
-        given = self._bound(listed, named, attributes)
+        own = {key: as_attribute(value) for key, value in attributes.items()}
+        self._check_attributes(own)
+        given = self._bound(listed, named, own)
         sources = tuple(Net((entry_of(net, f"{self.name}: {key}"),)) for key, net in given)
-        node = NetNode(self.name, sources, {k: as_attribute(v) for k, v in attributes.items()}, name)
-        return Net(tuple((node, i) for i in range(self._outputs(attributes))))
+        node = NetNode(self.name, sources, own, name)
+        return Net(tuple((node, i) for i in range(self.outputs(own))))
+
+    def check(self, count: int, attributes: Mapping[str, Any]) -> None:
+        """Raises ArgumentError if a node of this function can't have so many inputs, or such attributes."""
+        self._check_attributes(attributes)
+        roles = self._roles(count, attributes)
+        if (not roles and self._inputs()) or count != len(roles):
+            raise ArgumentError(f"{self.name}: expected inputs {', '.join(r for r, _ in roles)}; found {count}")
+
+    def _check_attributes(self, attributes: Mapping[str, Any]) -> None:
+        known = ", ".join(sorted(self._kinds)) or "none"
+        for what, wrong in (
+            ("unknown", set(attributes) - set(self._kinds)), ("missing", self._required - set(attributes)),
+        ):  # fmt: skip
+            if wrong:
+                raise ArgumentError(f"{self.name}: {what} attributes {', '.join(sorted(wrong))}; it has {known}")
+        for name, value in attributes.items():
+            if not is_of(value, self._kinds[name]):
+                raise ArgumentError(f"{self.name}: {name} expects {kind_text(self._kinds[name])}, found {value!r:.200}")
 
     def apply(self, at: Site, inputs: Sequence[Parameter], attributes: Mapping[str, Any]) -> tuple[Value, ...]:
         """The values of a node in a graph. Raises ArgumentError if an input has no shape."""
@@ -113,9 +137,7 @@ class Function:
             if kind == "Parameter":
                 arguments[role] = found
             elif found.value is None:
-                raise ArgumentError(
-                    f"{at.name}: variable {found.name!r} has no shape; give shapes={{{found.name!r}: …}}"
-                )
+                raise unknown_shape(found.name)
             elif kind == "several":
                 several.append(found.value)
             else:
@@ -148,13 +170,6 @@ class Function:
 
     def _bound(self, listed: list[Net], named: dict[str, Net], attributes: Mapping[str, Any]) -> list[tuple[str, Net]]:
         inputs = self._inputs()
-        keywords = {n for n, p in self._signature.parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
-        required = {n for n in keywords if self._signature.parameters[n].default is inspect.Parameter.empty}
-        attributes_of = keywords | set(self._switches.values())
-        for what, wrong in (("unknown", set(attributes) - attributes_of), ("missing", required - set(attributes))):
-            if wrong:
-                known = ", ".join(sorted(attributes_of)) or "none"
-                raise ArgumentError(f"{self.name}: {what} attributes {', '.join(sorted(wrong))}; it has {known}")
         if "several" in inputs.values():
             (role,) = inputs
             if not listed or named:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sateen.graph_ir.sym.function import as_attribute
-from sateen.graph_ir.sym.net import VARIABLE, Net, NetNode, names_of, nodes_of
+from sateen.graph_ir.sym.function import as_attribute, type_of
+from sateen.graph_ir.sym.net import VARIABLE, Net, NetNode, Variable, names_of, nodes_of
 from sateen.graph_ir.sym.table import FUNCTIONS
 from sateen.runtime.errors import ArgumentError
 
@@ -40,7 +40,7 @@ def load_json(text: str) -> Net:
         nodes: list[NetNode] = []
         for found in content["nodes"]:
             nodes.append(_node(found, nodes))
-        return Net(tuple((nodes[number], i) for number, i in map(_place, content["heads"])))
+        return Net(tuple(_entry(place, nodes) for place in content["heads"]))
     except (KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, ArgumentError):
             raise
@@ -53,14 +53,22 @@ def _node(found: dict[str, Any], nodes: list[NetNode]) -> NetNode:
         raise ArgumentError(f"load_json expects functions of networks, found {function!r} in node {name!r}")
     if not isinstance(name, str):
         raise ArgumentError(f"load_json expects names, found {name!r}")
-    inputs = tuple(Net(((nodes[number], i),)) for number, i in map(_place, found["inputs"]))
+    inputs = tuple(Net((_entry(place, nodes),)) for place in found["inputs"])
     attributes = {str(key): as_attribute(value) for key, value in found["attrs"].items()}
+    if function in FUNCTIONS:
+        FUNCTIONS[function].check(len(inputs), attributes)
+    else:
+        type_of(Variable(name, **attributes).entries[0][0], {}, name)
     return NetNode(function, inputs, attributes, name)
 
 
-def _place(found: Any) -> tuple[int, int]:
-    """The number of a node before this one, and that of its output."""
-    number, output = found
+def _entry(place: Any, nodes: list[NetNode]) -> tuple[NetNode, int]:
+    """An output of a node that is there: the node's number and that of its output."""
+    number, output = place
     if type(number) is not int or type(output) is not int or min(number, output) < 0:
-        raise ArgumentError(f"load_json expects numbers of a node and an output, found {found!r}")
-    return number, output
+        raise ArgumentError(f"load_json expects numbers of a node and an output, found {place!r}")
+    node = nodes[number]
+    count = 1 if node.is_variable else FUNCTIONS[node.function].outputs(node.attributes or {})
+    if output >= count:
+        raise ArgumentError(f"load_json expects an output below {count} of node {node.name!r}, found {output}")
+    return node, output

@@ -65,7 +65,7 @@ def conv2d(
     channels: int,
     kernel_size: Pair,
     strides: Pair = (1, 1),
-    padding: Sequence[int] = (0, 0),
+    padding: tuple[int, ...] = (0, 0),
     dilation: Pair = (1, 1),
     groups: int = 1,
     layout: str = "NCHW",
@@ -89,7 +89,7 @@ def conv2d_transpose(
     channels: int,
     kernel_size: Pair,
     strides: Pair = (1, 1),
-    padding: Sequence[int] = (0, 0),
+    padding: tuple[int, ...] = (0, 0),
     output_padding: Pair = (0, 0),
     dilation: Pair = (1, 1),
     groups: int = 1,
@@ -112,7 +112,7 @@ def _weight(at: Site, weight: Parameter, shape: Sequence[Any], layout: str) -> V
     return ordered(at, own, layout, "OIHW")
 
 
-def _pads(at: Site, padding: Sequence[int]) -> tuple[int, ...]:
+def _pads(at: Site, padding: tuple[int, ...]) -> tuple[int, ...]:
     """(top, left, bottom, right) of one, two or four numbers."""
     given = (padding, padding) if isinstance(padding, int) else tuple(padding)
     if len(given) not in (2, 4):
@@ -135,7 +135,7 @@ def max_pool2d(
     *,
     pool_size: Pair,
     strides: Pair = (1, 1),
-    padding: Sequence[int] = (0, 0),
+    padding: tuple[int, ...] = (0, 0),
     layout: str = "NCHW",
     ceil_mode: bool = False,
 ) -> Value:
@@ -151,7 +151,7 @@ def avg_pool2d(
     *,
     pool_size: Pair,
     strides: Pair = (1, 1),
-    padding: Sequence[int] = (0, 0),
+    padding: tuple[int, ...] = (0, 0),
     layout: str = "NCHW",
     ceil_mode: bool = False,
     count_include_pad: bool = False,
@@ -242,7 +242,7 @@ def lrn(
 
 
 @Function
-def l2_normalize(at: Site, data: Value, *, eps: float, axis: Sequence[int] = ()) -> Value:
+def l2_normalize(at: Site, data: Value, *, eps: float, axis: tuple[int, ...] = ()) -> Value:
     """data / sqrt(max(Σ data², eps)) over axes, none: all."""
     axes = tuple(sorted(axis_of(at, a, data.type.rank) for a in axis)) or tuple(range(data.type.rank))
     squares = at.step(ReduceSumSquare(axes), data)

@@ -42,7 +42,7 @@ def flatten(at: Site, data: Value) -> Value:
 
 
 @Function
-def reshape(at: Site, data: Value, *, shape: Sequence[int]) -> Value:
+def reshape(at: Site, data: Value, *, shape: tuple[int, ...]) -> Value:
     """The elements in another shape, in which 0 keeps an extent, -1 is what is left, -2 is all extents that are left,
     -3 is the product of two, and -4 splits one into the two that follow it (MXNet's Reshape)."""
     return at.result(Reshape(_reshaped(at, data.type.static_shape, list(shape))), data)
@@ -83,7 +83,7 @@ def reshape_like(at: Site, data: Value, shape_like: Value) -> Value:
 
 
 @Function
-def transpose(at: Site, data: Value, *, axes: Sequence[int] = ()) -> Value:
+def transpose(at: Site, data: Value, *, axes: tuple[int, ...] = ()) -> Value:
     """Axes in another order, by default reversed."""
     rank = data.type.rank
     order = tuple(axis_of(at, axis, rank) for axis in axes) or tuple(reversed(range(rank)))
@@ -99,7 +99,7 @@ def expand_dims(at: Site, data: Value, *, axis: int, num_newaxis: int = 1) -> Va
 
 
 @Function
-def squeeze(at: Site, data: Value, *, axis: Sequence[int] = ()) -> Value:
+def squeeze(at: Site, data: Value, *, axis: tuple[int, ...] = ()) -> Value:
     """Without axes of one element, by default without all of them."""
     shape = data.type.static_shape
     gone = chosen_axes(at, axis, len(shape)) if axis else tuple(d for d, n in enumerate(shape) if n == 1)
@@ -119,7 +119,7 @@ def _pieces(attributes: Mapping[str, Any]) -> int:
     return given if isinstance(given, int) else len(given) + 1
 
 
-def _split(at: Site, data: Value, *, indices_or_sections: int | Sequence[int], axis: int = 1) -> tuple[Value, ...]:
+def _split(at: Site, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int = 1) -> tuple[Value, ...]:
     """So many equal pieces along an axis, or the pieces between places."""
     place = axis_of(at, axis, data.type.rank)
     extent = data.type.static_shape[place]
@@ -138,7 +138,7 @@ split = Function(_split, "split", _pieces)
 
 
 @Function
-def pad(at: Site, data: Value, *, pad_width: Sequence[Sequence[int]], pad_value: float = 0.0) -> Value:
+def pad(at: Site, data: Value, *, pad_width: tuple[tuple[int, int], ...], pad_value: float = 0.0) -> Value:
     """The data with a number before and after it along each axis."""
     before, after = ([ends[i] for ends in pad_width] for i in (0, 1))
     return at.result(Pad("constant", (*before, *after), pad_value), data)
@@ -146,7 +146,7 @@ def pad(at: Site, data: Value, *, pad_width: Sequence[Sequence[int]], pad_value:
 
 @Function
 def strided_slice(
-    at: Site, data: Value, *, begin: Sequence[int | None], end: Sequence[int | None], stride: Sequence[int] = ()
+    at: Site, data: Value, *, begin: tuple[int | None, ...], end: tuple[int | None, ...], stride: tuple[int, ...] = ()
 ) -> Value:
     """Every stride-th element of [begin, end) along the first axes, by the rules of Python's slices."""
     shape = data.type.static_shape
@@ -162,7 +162,7 @@ def strided_slice(
 
 
 @Function
-def slice_like(at: Site, data: Value, slice_like: Value, *, axis: Sequence[int] = ()) -> Value:
+def slice_like(at: Site, data: Value, slice_like: Value, *, axis: tuple[int, ...] = ()) -> Value:
     """The beginning of the data, as long as another value along axes, by default all."""
     axes = chosen_axes(at, axis, data.type.rank) if axis else tuple(range(slice_like.type.rank))
     ends = list(data.type.shape)
@@ -195,14 +195,16 @@ def gather_nd(at: Site, data: Value, indices: Value) -> Value:
 
 
 @Function
-def broadcast_to(at: Site, data: Value, *, shape: Sequence[int]) -> Value:
+def broadcast_to(at: Site, data: Value, *, shape: tuple[int, ...]) -> Value:
     """The data repeated along axes of one element; 0 keeps an extent."""
     own = (1,) * (len(shape) - data.type.rank) + data.type.static_shape
     return at.result(BroadcastTo(tuple(n or m for n, m in zip(shape, own, strict=True))), data)
 
 
 @Function
-def expand_like(at: Site, data: Value, shape_like: Value, *, axis: Sequence[int] = (), exclude: bool = False) -> Value:
+def expand_like(
+    at: Site, data: Value, shape_like: Value, *, axis: tuple[int, ...] = (), exclude: bool = False
+) -> Value:
     """The data repeated along axes that another value has in addition."""
     shape = shape_like.type.shape
     axes = chosen_axes(at, axis, len(shape), exclude=exclude)
@@ -226,7 +228,7 @@ def _reduction(name: str, make: Callable[..., Operator]) -> Function:
         at: Site,
         data: Value,
         *,
-        axis: int | Sequence[int] = (),
+        axis: int | tuple[int, ...] = (),
         keepdims: bool = False,
         exclude: bool = False,
         dtype: str | None = None,
@@ -245,7 +247,7 @@ def _position(name: str, make: Callable[..., Operator]) -> Function:
         at: Site,
         data: Value,
         *,
-        axis: int | Sequence[int] = (),
+        axis: int | tuple[int, ...] = (),
         keepdims: bool = False,
         exclude: bool = False,
         dtype: str = "int32",
