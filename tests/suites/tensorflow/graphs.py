@@ -424,3 +424,78 @@ add(
     lambda x: tf.quantization.fake_quant_with_min_max_vars_per_channel(x, real(7) - 3, real(7) + 3),
     MATRIX,
 )
+
+BOXES = np.sort(real(6, 2, 2, low=0, high=1), axis=1).reshape(6, 4).astype("float32")
+add(
+    "NonMaxSuppressionV4",
+    lambda b, s: tf.image.non_max_suppression_padded(b, s, 8, 0.3, 0.1, pad_to_max_output_size=True),
+    BOXES,
+    real(6, low=0, high=1),
+)
+add(
+    "NonMaxSuppressionV5",
+    lambda b, s: raw.NonMaxSuppressionV5(
+        boxes=b,
+        scores=s,
+        max_output_size=4,
+        iou_threshold=0.3,
+        score_threshold=0.2,
+        soft_nms_sigma=0.0,
+        pad_to_max_output_size=True,
+    ),
+    BOXES,
+    real(6, low=0, high=1),
+)
+for owners in (1, 3):
+    add(
+        f"CombinedNonMaxSuppression_{owners}",
+        lambda b, s: tf.image.combined_non_max_suppression(b, s, 4, 7, 0.3, 0.1),
+        np.stack([np.roll(BOXES, i, 0) for i in range(owners)], 1)[None].repeat(2, 0),
+        real(2, 6, 3, low=0, high=1),
+    )
+for method in ("bilinear", "nearest"):
+    add(
+        f"CropAndResize_{method}",
+        lambda x, b, m=method: tf.image.crop_and_resize(x, b, [0, 1, 0, 1, 1, 0], [3, 4], m, 0.5),
+        PICTURE,
+        BOXES * 1.4 - 0.2,
+    )
+
+add(
+    "AudioSpectrogram",
+    lambda x: [raw.AudioSpectrogram(input=x, window_size=24, stride=10, magnitude_squared=s) for s in (True, False)],
+    real(100, 2),
+)
+add(
+    "Mfcc",
+    lambda x: raw.Mfcc(
+        spectrogram=raw.AudioSpectrogram(input=x, window_size=128, stride=50, magnitude_squared=True), sample_rate=8000
+    ),
+    real(400, 1),
+)
+add(
+    "LSTMBlockCell",
+    lambda x, c, h: raw.LSTMBlockCell(
+        x=x, cs_prev=c, h_prev=h, w=real(8, 20), wci=real(5), wcf=real(5), wco=real(5), b=real(20), use_peephole=True
+    ),
+    real(2, 3),
+    real(2, 5),
+    real(2, 5),
+)
+add(
+    "LSTMBlockCell_plain",
+    lambda x, c, h: (
+        raw.LSTMBlockCell(
+            x=x, cs_prev=c, h_prev=h, w=real(8, 20), wci=real(5), wcf=real(5), wco=real(5), b=real(20), cell_clip=-1
+        ).h
+    ),
+    real(2, 3),
+    real(2, 5),
+    real(2, 5),
+)
+add(
+    "GRUBlockCell",
+    lambda x, h: raw.GRUBlockCell(x=x, h_prev=h, w_ru=real(8, 10), w_c=real(8, 5), b_ru=real(10), b_c=real(5)),
+    real(2, 3),
+    real(2, 5),
+)

@@ -183,7 +183,11 @@ def _times(
         if one is not None and one.type == "LogicalAnd":
             pending += one.inputs
             continue
-        found = None if one is None or one.type != "Less" else _limit(node, one, tests, test, body, makers, kept)
+        found = (
+            None
+            if one is None or one.type != "Less" or len(one.inputs) != 2
+            else _limit(node, one, tests, test, body, makers, kept)
+        )
         if found is None:
             return None, frozenset()
         times = min(times, found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +10,6 @@ from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
@@ -83,6 +81,12 @@ class TensorflowImporter(Importer[Operation]):
             raise UnsupportedError(*refusal_of(node.type))
         return partial(self._convert, node, CONVERTERS[node.type])
 
+    def _complete(self, operation: Operation, results: Results) -> Results:
+        """The results. Raises FrontendError if others read more than there are."""
+        if len(results) < len(operation.outputs):
+            raise FrontendError(f"{operation.type} gives {len(results)} tensors, but {operation.outputs[-1]!r} is read")
+        return results
+
     def _decode(self, tensor: TensorProto, what: str) -> Array:
         return to_array(tensor, what, self.limits.tensor_bytes)
 
@@ -90,12 +94,13 @@ class TensorflowImporter(Importer[Operation]):
         return TensorflowNode(operation, call, self._decode)
 
     def _convert(self, operation: Operation, converter: Converter, call: Call) -> Results:
-        return converted(self._node(operation, call), converter)
+        return self._complete(operation, converted(self._node(operation, call), converter))
 
     def _control_flow(self, operation: Operation, call: Call) -> Results | None:
-        return CONTROL_FLOW[operation.type](self._node(operation, call), Bodies(self, call))
+        results = CONTROL_FLOW[operation.type](self._node(operation, call), Bodies(self, call))
+        return None if results is None else self._complete(operation, results)
 
-    def _variable(self, operation: Operation, call: Call) -> Sequence[Operand]:
+    def _variable(self, operation: Operation, call: Call) -> Results:
         """The data of a variable, from the checkpoint."""
         if operation.name in self.network.written:
             raise UnsupportedError(
@@ -109,4 +114,5 @@ class TensorflowImporter(Importer[Operation]):
             )
         if operation.name not in self.keys:
             raise UnsupportedError(f"checkpoint {self.file.checkpoint.prefix!r} does not have it")
-        return [self.file.checkpoint.read(self.keys[operation.name], self.limits.tensor_bytes)]
+        data = self.file.checkpoint.read(self.keys[operation.name], self.limits.tensor_bytes)
+        return self._complete(operation, [data])

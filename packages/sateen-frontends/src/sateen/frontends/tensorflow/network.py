@@ -59,6 +59,8 @@ def network_of(file: TensorflowFile) -> Network:
     _require_given(operations, outputs)
     ordered = in_order(_with_constants(operations), reads, gives, lambda one: f"node {printable(one.name)!r}")
     inputs = {operation.name: operation for operation in ordered if _is_input(operation, ordered)}
+    if several := next((name for name, one in inputs.items() if len(one.outputs) > 1), None):
+        raise FrontendError(f"placeholder {printable(several)!r} gives one tensor, but another one is read")
     return Network(ordered, inputs, outputs, written_by(ordered, outputs), shapes)
 
 
@@ -109,15 +111,27 @@ def _unread(operations: Sequence[Operation]) -> list[str]:
 
 
 def _require_given(operations: Sequence[Operation], outputs: Sequence[str]) -> None:
-    """Raises FrontendError for a tensor that nothing gives."""
+    """Raises FrontendError for a tensor that nothing gives, in the network or in a graph within an operation."""
     given = {name for operation in operations for name in operation.outputs}
+    missing = next((name for name in outputs if name not in given), None)
+    if missing is not None:
+        raise FrontendError(f"the signature names {printable(missing)!r}, which nothing gives")
+    _require_reads(operations, given)
+    for region in regions_of(operations):
+        inside = {*region.inputs, *region.captures, *(name for one in region.operations for name in one.outputs)}
+        _require_reads(region.operations, inside)
+        missing = next((name for name in region.outputs if name not in inside), None)
+        if missing is not None:
+            raise FrontendError(
+                f"graph {printable(region.name)!r} gives {printable(missing)!r}, which nothing in it computes"
+            )
+
+
+def _require_reads(operations: Sequence[Operation], given: set[str]) -> None:
     for operation in operations:
         missing = next((name for name in reads(operation) if name not in given), None)
         if missing is not None:
             raise FrontendError(f"node {printable(operation.name)!r} reads {printable(missing)!r}, which nothing gives")
-    missing = next((name for name in outputs if name not in given), None)
-    if missing is not None:
-        raise FrontendError(f"the signature names {printable(missing)!r}, which nothing gives")
 
 
 def _is_input(operation: Operation, operations: Sequence[Operation]) -> bool:

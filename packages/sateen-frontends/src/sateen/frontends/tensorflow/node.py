@@ -50,11 +50,16 @@ class TensorflowNode(ModelNode):
         """Raises UnsupportedError for a node on strings or complex numbers, which sateen does not have."""
         for name in ("T", "dtype", "SrcT", "DstT", "Tparams"):
             code = self.attribute(name)
-            if code in _NO_NUMBERS:
+            if isinstance(code, int) and code in _NO_NUMBERS:
                 raise UnsupportedError(
                     f"elements of type {type_name(code)} are not supported",
                     "begin the network behind it: inputs=[...], or --from NAME",
                 )
+
+    def values(self) -> tuple[Value, ...]:
+        if not self.inputs:
+            raise FrontendError(f"expected inputs of {self.operator}, found none")
+        return super().values()
 
     def type(self, name: str) -> DType:
         """An attribute that is an element type."""

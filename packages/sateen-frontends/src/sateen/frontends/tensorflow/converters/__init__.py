@@ -1,6 +1,8 @@
 """How each operator of TensorFlow becomes operators of sateen: a table per family."""
 
+from sateen.frontends.tensorflow.converters.audio import AUDIO
 from sateen.frontends.tensorflow.converters.blocks import BLOCKS
+from sateen.frontends.tensorflow.converters.boxes import BOXES
 from sateen.frontends.tensorflow.converters.broadcast import BROADCAST
 from sateen.frontends.tensorflow.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.tensorflow.converters.fused import FUSED
@@ -9,6 +11,7 @@ from sateen.frontends.tensorflow.converters.lists import LISTS
 from sateen.frontends.tensorflow.converters.normalization import NORMALIZATION
 from sateen.frontends.tensorflow.converters.products import PRODUCTS
 from sateen.frontends.tensorflow.converters.quantization import QUANTIZATION
+from sateen.frontends.tensorflow.converters.recurrent import RECURRENT
 from sateen.frontends.tensorflow.converters.reduce import REDUCE
 from sateen.frontends.tensorflow.converters.resize import RESIZE
 from sateen.frontends.tensorflow.converters.shape import SHAPE
@@ -17,7 +20,9 @@ from sateen.frontends.tensorflow.converters.window import WINDOW
 from sateen.frontends.tensorflow.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
-    BLOCKS
+    AUDIO
+    | BLOCKS
+    | BOXES
     | BROADCAST
     | ELEMENT_WISE
     | FUSED
@@ -26,6 +31,7 @@ CONVERTERS: dict[str, Converter] = (
     | NORMALIZATION
     | PRODUCTS
     | QUANTIZATION
+    | RECURRENT
     | REDUCE
     | RESIZE
     | SHAPE

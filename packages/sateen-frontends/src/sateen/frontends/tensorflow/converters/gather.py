@@ -15,7 +15,7 @@ from sateen.topi.dimensions import listed, product
 
 def _gather(node: TensorflowNode) -> Operand:
     """Slices along an axis (an input of V2, else the first) at places within it, by batches of the first axes."""
-    axis = normal_axis(int(node.scalar(2)), node.rank(0)) if node.has(2) else 0
+    axis = normal_axis(int(node.scalar(2)) if node.has(2) else 0, node.rank(0))
     batch = normal_axis(node.integer("batch_dims"), node.rank(1) + 1) if node.attribute("batch_dims") else 0
     extent = node.shape(0)[axis]
     if isinstance(extent, int) and not node.is_value(1):
