@@ -4,10 +4,11 @@
 
 FOLDER has a folder per case: the model; `io.npz` with arrays in/NAME and out/NAME; and `case.json`:
 
-    {"model": "net.json", "weights": "net.params", "options": {"shapes": {"x": [1, 3]}}, "tolerance": 1e-4}
+    {"model": "net.json", "weights": "net.params", "options": {"shapes": {"x": [1, 3]}}, "tolerance": 1e-4, "steps": 1}
 
-where all but `model` may be absent. Where the framework keeps no names, NAME is the position. The exit status is 1 if
-a result is wrong, an error is no SateenError, or fewer than 95 % of the cases are right.
+where all but `model` may be absent; integers may differ by `steps`, by default 0. Where the framework keeps no names,
+NAME is the position. The exit status is 1 if a result is wrong, an error is no SateenError, or fewer than 95 % of the
+cases are right.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def judged(folder: Path, workers: CompilerPool) -> Verdict:
         return Verdict(folder.name, "refused", "".join(traceback.format_exception_only(error)).strip())
     except Exception:  # noqa: BLE001  # a fault of ours, which the table shows
         return Verdict(folder.name, "wrong", traceback.format_exc())
-    errors = {name: difference(found[name], named[name]) for name in named}
+    errors = {name: difference(found[name], named[name], case.get("steps", 0)) for name in named}
     worst = max(errors, key=lambda name: errors[name], default="")
     if not worst:
         return Verdict(folder.name, "wrong", "the case has no outputs")
@@ -86,8 +87,9 @@ def _by_name(arrays: Mapping[str, Array], names: Sequence[str]) -> dict[str, Arr
     raise ValueError(f"the case has {', '.join(arrays)}, the network {', '.join(names)}")
 
 
-def difference(found: Array, expected: Array) -> float:
-    """max|y-r| / max|r|; infinite for other shapes, kinds, and positions of NaN and infinities."""
+def difference(found: Array, expected: Array, steps: int = 0) -> float:
+    """max|y-r| / max|r|; infinite for other shapes, kinds, and positions of NaN and infinities, and for integers that
+    differ by more than `steps`."""
     if found.shape != expected.shape or (found.dtype.kind in "fV") != (expected.dtype.kind in "fV"):
         return np.inf
     y, r = found.astype(np.float64), expected.astype(np.float64)
@@ -97,8 +99,10 @@ def difference(found: Array, expected: Array) -> float:
     y, r = y[~unusual], r[~unusual]
     if not y.size or np.array_equal(y, r):
         return 0.0
-    largest = float(np.abs(r).max())
-    return float(np.abs(y - r).max()) / largest if largest and found.dtype.kind in "fV" else np.inf
+    largest, error = float(np.abs(r).max()), float(np.abs(y - r).max())
+    if found.dtype.kind not in "fV":
+        return 0.0 if error <= steps else np.inf
+    return error / largest if largest else np.inf
 
 
 def main() -> int:

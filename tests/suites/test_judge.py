@@ -15,13 +15,14 @@ JUDGE = Path(__file__).with_name("judge.py")
 
 @pytest.fixture
 def case(tmp_path):
-    def make(name: str, operator: str, expected: list[float], **more: object) -> None:
-        given, made = (helper.make_tensor_value_info(value, TensorProto.FLOAT, ["n"]) for value in "xy")
+    def make(name: str, operator: str, expected: list[float], kind: str = "f", **more: object) -> None:
+        element = TensorProto.FLOAT if kind == "f" else TensorProto.INT32
+        given, made = (helper.make_tensor_value_info(value, element, ["n"]) for value in "xy")
         graph = helper.make_graph([helper.make_node(operator, ["x"], ["y"])], "net", [given], [made])
         folder = tmp_path / name
         folder.mkdir()
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "net.onnx")
-        np.savez(folder / "io.npz", **{"in/x": np.array([-1, 2], "f"), "out/0": np.array(expected, "f")})
+        np.savez(folder / "io.npz", **{"in/x": np.array([-1, 2], kind), "out/0": np.array(expected, kind)})
         told = {"model": "net.onnx", "options": {"shapes": {"x": [2]}}, **more}
         (folder / "case.json").write_text(json.dumps(told), encoding="utf-8")
 
@@ -47,6 +48,16 @@ def test_wrong_and_refused_ones_fail(tmp_path, case):
     assert (status, lines[-1]) == (1, "3 cases: 0 right, 1 refused, 2 wrong")
     assert lines[0] == "wrong: relu: output y is 3.3e-01 off: float32[2] for float32[2]"
     assert lines[1].startswith("refused: unknown: sateen.runtime.errors.FrontendError: model 'net.onnx', 1 node")
+
+
+def test_integers_may_differ_by_steps(tmp_path, case):
+    case("one", "Relu", [0, 3], "i", steps=1)
+    case("two", "Relu", [0, 4], "i", steps=1)
+    status, lines = _judge(tmp_path)
+    assert (status, lines) == (
+        1,
+        ["wrong: two: output y is inf off: int32[2] for int32[2]", "2 cases: 1 right, 0 refused, 1 wrong"],
+    )
 
 
 def test_no_case_is_no_success(tmp_path):

@@ -170,6 +170,12 @@ def write() -> Callable[[Mapping[str, Any]], bytes]:
 
 
 @pytest.fixture
+def run() -> Callable[..., Mapping[str, Array]]:
+    """run(model, NAME=data, …): the outputs of a model, by the interpreter."""
+    return lambda model, **given: interpret(from_tflite(model.bytes())[0], given)
+
+
+@pytest.fixture
 def run_operator() -> Callable[..., list[Array]]:
     """run_operator(operator, inputs, output types, …): what a model of one operator gives, by the interpreter.
 

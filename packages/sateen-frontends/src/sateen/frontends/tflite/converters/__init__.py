@@ -1,11 +1,13 @@
 """How each operator of TensorFlow Lite becomes operators of sateen: a table per family."""
 
+from sateen.frontends.tflite.converters.boxes import BOXES, DETECTORS
 from sateen.frontends.tflite.converters.broadcast import BROADCAST
 from sateen.frontends.tflite.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.tflite.converters.gather import GATHER
 from sateen.frontends.tflite.converters.normalization import NORMALIZATION
 from sateen.frontends.tflite.converters.products import PRODUCTS
 from sateen.frontends.tflite.converters.quantization import QUANTIZATION
+from sateen.frontends.tflite.converters.recurrent import RECURRENT
 from sateen.frontends.tflite.converters.reduce import REDUCE
 from sateen.frontends.tflite.converters.resize import RESIZE
 from sateen.frontends.tflite.converters.shape import SHAPE
@@ -13,8 +15,19 @@ from sateen.frontends.tflite.converters.windows import WINDOWS
 from sateen.frontends.tflite.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
-    BROADCAST | ELEMENT_WISE | GATHER | NORMALIZATION | PRODUCTS | QUANTIZATION | REDUCE | RESIZE | SHAPE | WINDOWS
+    BOXES
+    | BROADCAST
+    | ELEMENT_WISE
+    | GATHER
+    | NORMALIZATION
+    | PRODUCTS
+    | QUANTIZATION
+    | RECURRENT
+    | REDUCE
+    | RESIZE
+    | SHAPE
+    | WINDOWS
 )
 """The operators of the format."""
-CUSTOM: dict[str, Converter] = {}
+CUSTOM: dict[str, Converter] = DETECTORS
 """Operators that others have added to it, by their names in files."""
