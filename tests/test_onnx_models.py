@@ -157,6 +157,7 @@ def test_a_model_that_defines_a_name_twice_is_refused() -> None:
         from_onnx(shared("models/onnx/ort_gpt2_past.onnx"))
 
 
-def test_classical_learning_is_reported_as_a_gap() -> None:
-    (gap,) = check_onnx(shared("models/onnx/skl_treecl.onnx")).gaps
-    assert (gap.domain, gap.operator) == ("ai.onnx.ml", "TreeEnsembleClassifier")
+def test_classic_learning_is_read() -> None:
+    report = check_onnx(shared("models/onnx/skl_treecl.onnx"))
+    assert report.is_supported
+    assert report.operators == {"ai.onnx.ml.TreeEnsembleClassifier": 1}

@@ -67,7 +67,6 @@ FINDINGS: dict[str, Finding] = {
 }
 REFUSALS = {
     "ort_gpt2_past": "defines '284', which is defined already",
-    "skl_treecl": "TreeEnsembleClassifier",
 }
 SHAPES = {"fns_candy": {"inputImage": (1, 3, 720, 720)}}
 TAKE_PIXELS = frozenset({"fns_candy"})

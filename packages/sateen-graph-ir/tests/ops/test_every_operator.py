@@ -39,6 +39,7 @@ from sateen.graph_ir.ops import (
     sampling,
     shape,
     softmaxes,
+    trees,
 )
 from sateen.graph_ir.passes.bind_dims import bind_dims
 from sateen.runtime import Artifact, DType, InferenceError, Target, load
@@ -115,6 +116,16 @@ REDUCE = (
     reductions.ReduceL1, reductions.ReduceL2, reductions.ReduceLogSum, reductions.ReduceLogSumExp,
 )  # fmt: skip
 THREE = {"strides": (2, 1), "pads": (1, 0, 1, 1)}
+
+STUMPS = tuple(
+    np.array(values, dtype)
+    for values, dtype in (
+        ([0, 1], "int32"), ([1, 1], "int32"), ([0, 1], "int32"),
+        ([[1, 2, 3, 0], [3, 4, 5, 0], [0, 2, 2, 0], [0, 3, 3, 0], [0, 4, 4, 0], [0, 5, 5, 0]], "int32"),
+        ([[0.1], [0.2], [0.3], [0.4]], "float32"),
+    )
+)  # fmt: skip
+"""Two trees of one decision each, whose threshold is 0."""
 
 CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     *((op(), (p(*IMAGE),)) for op in PLAIN),
@@ -199,6 +210,7 @@ CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     (sampling.CropAndResize((3, 4)), (f(2, 2, 5, 6), p(3, 4), i(0, 2, 3))),
     (sampling.RoiPool((2, 2)), (f(1, 2, 6, 7), f(3, 4) + 2, i(0, 1, 3))),
     (sampling.RoiAlign((2, 2), samples=2), (f(1, 2, 6, 7), f(3, 4) + 2, i(0, 1, 3))),
+    (trees.TreeEnsemble(2), (f(3, 4), *STUMPS)),
     (boxes.NonMaxSuppression(4, 0.1), (f(2, 6, 4), p(2, 3, 6))),
     (boxes.SuppressRecords(classes=0, iou_threshold=0.1), (f(2, 7, 6),)),
     (boxes.MultiBoxPrior((3, 5), (0.4, 0.9), (1.0, 2.0)), ()),

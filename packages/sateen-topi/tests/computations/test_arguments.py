@@ -32,6 +32,7 @@ from sateen.topi.computations import (
     shape,
     softmaxes,
     taps,
+    trees,
 )
 from sateen.topi.computations.windows import Window
 from sateen.topi.schedules import Computation
@@ -59,6 +60,8 @@ LINEAR = resizing.Interpolation("linear")
 TAPS = np.zeros((2, 1), np.int64)
 HALF = resizing.AxisResize(2, 8, 4, 0.5)
 
+FOREST = trees.Trees(*(view(2, dtype="int32") for _ in range(3)), view(6, 4, dtype="int32"), view(4, 1))
+
 REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]]] = {
     quantization.dequantize: [
         (lambda: quantization.dequantize(X, view(1)), r"dequantize: expected x of integers, found float32"),
@@ -74,6 +77,17 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
             lambda: quantization.quantize(X, X, None, "int8", 0, 5),
             "quantize: expected blocks of 5 that divide axis 0, found",
         ),
+    ],
+    trees.tree_ensemble: [
+        (
+            lambda: trees.tree_ensemble(view(3, 4), FOREST, 2, "mean"),
+            "tree_ensemble: expected aggregate of 'sum', 'min', 'max', found 'mean'",
+        ),
+        (
+            lambda: trees.tree_ensemble(view(3, 4), FOREST, 0),
+            "tree_ensemble: expected values of at most 0 outputs, found",
+        ),
+        (lambda: trees.tree_ensemble(1, FOREST, 2), "tree_ensemble: expected data as a view, .*, found int"),
     ],
     adaptive_pooling.adaptive_average_pool: [
         (

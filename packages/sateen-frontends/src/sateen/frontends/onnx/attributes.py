@@ -37,7 +37,7 @@ _FLAGS = frozenset({
     "noop_with_empty_axes", "reverse", "saturate", "select_last_index", "sorted", "transA", "transB", "upper",
 })  # fmt: skip
 """Attributes that the standard defines for the values 0 and 1 only."""
-_DATA = frozenset({"extrapolation_value", "max", "min", "value", "value_float"})
+_DATA = frozenset({"extrapolation_value", "max", "min", "replaced_value_float", "value", "value_float"})
 """Attributes that are elements of a tensor or bounds of them, for which NaN and infinity have a meaning."""
 
 

@@ -20,6 +20,7 @@ from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope
 from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.onnx import ml
 from sateen.frontends.onnx.control_flow import CONTROL_FLOW, GraphReader
 from sateen.frontends.onnx.converters import CONVERTERS
 from sateen.frontends.onnx.custom import convert_custom, operator_named, schema_of_operator
@@ -27,7 +28,7 @@ from sateen.frontends.onnx.declarations import declaration_of
 from sateen.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
 from sateen.frontends.onnx.loading import OnnxFile, text
 from sateen.frontends.onnx.microsoft import DESCRIPTIONS, DOMAIN, Description, contrib_function
-from sateen.frontends.onnx.node import OnnxNode
+from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.refusals import REFUSALS
 from sateen.frontends.onnx.schemas import likely_meant, schema_of
 from sateen.frontends.onnx.structure import (
@@ -67,6 +68,8 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         }
         check_function_calls(self.functions)
         self.declared = {value.name: value for value in (*self.graph.value_info, *self.graph.output)}
+        self.maps = {node.output[0] for node in self.graph.node if node.op_type == "ZipMap" and node.output}
+        """Values that the file declares as sequences of maps, which are tensors for us."""
         names = [
             *(value.name for value in (*self.graph.input, *self.graph.initializer)),
             *(name for node in self.graph.node for name in node.output),
@@ -101,7 +104,9 @@ class OnnxImporter(Importer[onnx.NodeProto]):
 
     def declaration(self, name: str) -> Declaration | None:
         value = self.declared.get(name)
-        return None if value is None or value.type.WhichOneof("value") is None else declaration_of(value)
+        if value is None or value.type.WhichOneof("value") is None or name in self.maps:
+            return None
+        return declaration_of(value)
 
     def heading_of(self, node: onnx.NodeProto, place: Place) -> Heading:
         name = text(node.name, "a node") or next((name for name in node.output if name), "")
@@ -147,9 +152,10 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         """Evaluated or converted, otherwise expanded to the standard's body."""
         node = self._node(proto, schema, call)
         refusal = None
-        if not node.domain and node.operator in CONVERTERS:
+        converter = _converter_of(node.domain, node.operator)
+        if converter is not None:
             try:
-                return converted(node, CONVERTERS[node.operator])
+                return converted(node, converter)
             except UnsupportedError as error:
                 refusal = error
         body = standard_body(node)
@@ -197,8 +203,13 @@ def _schema_of(heading: Heading) -> OpSchema:
         meant = likely_meant(operator, domain, opset)
         reason = f"ONNX has no operator of this name in {known}" + f"; {meant}" * bool(meant)
         raise UnsupportedError(reason, "export in standard ONNX, or bring the operator (docs/operators.md)")
-    is_known = not domain and (operator in CONVERTERS or operator in CONTROL_FLOW)
+    is_known = _converter_of(domain, operator) is not None or (not domain and operator in CONTROL_FLOW)
     if not is_known and not has_standard_body(schema):
-        unknown = ("sateen has no such operator", "")
-        raise UnsupportedError(*(unknown if domain else REFUSALS.get(operator, unknown)))
+        refusals = {"": REFUSALS, ml.DOMAIN: ml.REFUSALS}.get(domain, {})
+        raise UnsupportedError(*refusals.get(operator, ("sateen has no such operator", "")))
     return schema
+
+
+def _converter_of(domain: str, operator: str) -> Converter | None:
+    """The converter of a standard operator."""
+    return {"": CONVERTERS, ml.DOMAIN: ml.CLASSIC}.get(domain, {}).get(operator)

@@ -161,6 +161,7 @@ from sateen.graph_ir.ops.shape import (
 )
 from sateen.graph_ir.ops.softmaxes import LogSoftmax, Softmax
 from sateen.graph_ir.ops.table import OPS
+from sateen.graph_ir.ops.trees import TreeEnsemble
 
 __all__ = [
     "CONDITION",
@@ -313,6 +314,7 @@ __all__ = [
     "Tile",
     "TopK",
     "Transpose",
+    "TreeEnsemble",
     "Trilu",
     "Trunc",
     "Unary",

@@ -18,6 +18,7 @@ from sateen.graph_ir.ops import (
     sampling,
     shape,
     softmaxes,
+    trees,
 )
 from sateen.graph_ir.ops.fused import Fused
 from sateen.graph_ir.ops.layout_conversion import ConvertLayout
@@ -39,6 +40,7 @@ OPS = OpSet.of(
     *sampling.OPS,
     *boxes.OPS,
     *quantization.OPS,
+    *trees.OPS,
     *control.OPS,
     ConvertLayout,
     CopyTo,
