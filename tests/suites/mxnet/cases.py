@@ -428,3 +428,86 @@ case(
     image,
 )
 case("bilinear_like", lambda a, b: S.contrib.BilinearResize2D(a, b, mode="like"), image, (1, 1, 4, 11))
+
+# Regions, samples and boxes
+
+
+def boxes(*shape, seed=0):
+    """Boxes in the unit square, low corners first."""
+    random = np.random.RandomState(seed)
+    low = random.uniform(0, 0.6, (*shape, 2))
+    return np.concatenate([low, low + random.uniform(0.1, 0.4, (*shape, 2))], -1).astype(np.float32)
+
+
+def records(batch, count, classes):
+    """Records (class, score, box) of a detector."""
+    random = np.random.RandomState(1)
+    scores = random.permutation(batch * count).reshape(batch, count) / 99
+    heads = np.stack([random.randint(0, classes, (batch, count)), scores], -1)
+    return np.concatenate([heads, boxes(batch, count)], -1).astype(np.float32)
+
+
+regions = np.concatenate([floats(0, 1, 1)[:, None], boxes(3) * 8], -1)
+for name, scale in {"": 1.0, "_half": 0.5}.items():
+    options = {"pooled_size": (3, 2), "spatial_scale": scale}
+    case(f"roi_pooling{name}", lambda a, r, o=options: S.ROIPooling(a, r, **o), image, r=regions)
+    case(f"roi_align{name}", lambda a, r, o=options: S.contrib.ROIAlign(a, r, sample_ratio=2, **o), image, r=regions)
+case("roi_align_adaptive", lambda a, r: S.contrib.ROIAlign(a, r, pooled_size=(2, 2), spatial_scale=1), image, r=regions)
+case(
+    "roi_align_aligned",
+    lambda a, r: S.contrib.ROIAlign(a, r, pooled_size=(2, 2), spatial_scale=1, aligned=True),
+    image,
+    r=regions,
+)
+case("bilinear_sampler", S.BilinearSampler, (2, 3, 5, 6), (2, 2, 4, 7), low=-1.2, high=1.2)
+case("grid_affine", lambda a: S.GridGenerator(a, transform_type="affine", target_shape=(4, 5)), (2, 6))
+case("grid_warp", lambda a: S.GridGenerator(a, transform_type="warp"), (2, 2, 4, 5))
+case("spatial_transformer", lambda a, b: S.SpatialTransformer(
+    a, b, target_shape=(4, 5), transform_type="affine", sampler_type="bilinear"), (2, 3, 6, 7), (2, 6))  # fmt: skip
+case("deformable_convolution", lambda a, b: S.contrib.DeformableConvolution(
+    a, b, kernel=(3, 3), pad=(1, 1), num_filter=4), (2, 6, 7, 8), (2, 18, 7, 8))  # fmt: skip
+case("deformable_convolution_groups", lambda a, b: S.contrib.DeformableConvolution(
+    a, b, kernel=(3, 3), stride=(2, 2), num_filter=4, num_group=2, num_deformable_group=3, no_bias=True),
+    (2, 6, 7, 9), (2, 54, 3, 4))  # fmt: skip
+case("modulated_deformable_convolution", lambda a, b, c: S.contrib.ModulatedDeformableConvolution(
+    a, b, c, kernel=(3, 3), pad=(1, 1), num_filter=4), (2, 6, 7, 8), (2, 18, 7, 8), (2, 9, 7, 8))  # fmt: skip
+case("box_iou", S.contrib.box_iou, a=boxes(2, 3), b=boxes(4, seed=1))
+case("box_iou_center", lambda a, b: S.contrib.box_iou(a, b, format="center"), a=boxes(5), b=boxes(4, seed=1))
+case("box_decode", lambda a, b: S.contrib.box_decode(a, b, 0.1, 0.1, 0.2, 0.2), (2, 5, 4), b=boxes(1, 5))
+case("box_decode_corner", lambda a, b: S.contrib.box_decode(a, b, clip=0.5, format="corner"), (2, 5, 4), b=boxes(1, 5))
+for name, options in {
+    "plain": {},
+    "classes": {"id_index": 0},
+    "forced": {"id_index": 0, "force_suppress": True},
+    "best": {"topk": 5, "overlap_thresh": 0.3},
+    "valid": {"valid_thresh": 0.1, "id_index": 0},
+    "background": {"background_id": 0, "id_index": 0},
+    "center": {"in_format": "center", "out_format": "center", "overlap_thresh": 0.2},
+}.items():
+    case(f"box_nms_{name}", lambda a, o=options: S.contrib.box_nms(a, **o), a=records(2, 12, 3))
+case("box_nms_of_one", lambda a: S.contrib.box_nms(a, id_index=0), a=records(1, 12, 3)[0])
+case("multibox_prior", lambda a: S.contrib.MultiBoxPrior(a, sizes=(0.5, 0.25), ratios=(1, 2, 0.5)), (1, 3, 4, 5))
+case("multibox_prior_steps", lambda a: S.contrib.MultiBoxPrior(
+    a, sizes=(0.5,), ratios=(1, 2), steps=(0.2, 0.3), offsets=(0.4, 0.6), clip=True), (1, 3, 4, 5))  # fmt: skip
+scores = np.random.RandomState(2).dirichlet(np.ones(4), (2, 12)).transpose(0, 2, 1).astype(np.float32)
+for name, options in {
+    "plain": {},
+    "best": {"nms_topk": 6},
+    "forced": {"force_suppress": True, "nms_threshold": 0.3},
+}.items():
+    case(f"multibox_detection_{name}", lambda a, scores, anchors, o=options: S.contrib.MultiBoxDetection(
+        scores, a, anchors, threshold=0.2, **o), (2, 48), scores=scores, anchors=boxes(1, 12))  # fmt: skip
+
+# Others
+case("cumsum", lambda a: S.cumsum(a, axis=1), (3, 4))
+case("cumsum_all", S.cumsum, (3, 4))
+case(
+    "slice_assign", lambda a, b: S._internal._slice_assign(a, b, begin=(0, 1), end=(2, 4), step=(1, 2)), (3, 5), (2, 2)
+)
+case(
+    "slice_assign_scalar",
+    lambda a: S._internal._slice_assign_scalar(a, scalar=2.5, begin=(0, 1), end=(2, None)),
+    (3, 5),
+)
+case("index_array", lambda a: S.contrib.index_array(a, axes=(1, 0)), (3, 2, 2))
+case("round_ste", lambda a: S.contrib.round_ste(a * 3), (3, 4))

@@ -212,6 +212,26 @@ def _rnn(run_node, x, h, parameters):
     return run_node("RNN", x, h, weights=[parameters], outputs=2, order=(0, 2, 1), **from_symbol)
 
 
+def test_records_that_a_better_box_overlaps_are_none(run_node):
+    best, worse, other = [0, 0.9, 0, 0, 1, 1], [0, 0.8, 0, 0, 1, 0.9], [1, 0.7, 0, 0, 1, 0.9]
+    (found,) = run_node("_contrib_box_nms", np.array([worse, other, best], np.float32), id_index=0)
+    np.testing.assert_array_equal(found, np.array([best, other, [-1] * 6], np.float32))
+
+
+def test_deformed_places_within_the_outermost_elements_take_the_nearest_ones(run_node):
+    """And those outside give 0, in contrast to the modulated convolution, which blends with zeros."""
+    data = np.full((1, 1, 1, 3), 8, np.float32)
+    moves = np.zeros((1, 2, 1, 3), np.float32)
+    moves[0, 1, 0] = [-0.25, 0.0, 0.25]  # along the row
+    weights = [np.ones((1, 1, 1, 1), np.float32)]
+    options = {"kernel": "(1, 1)", "num_filter": 1, "no_bias": True, "weights": weights}
+    (plain,) = run_node("_contrib_DeformableConvolution", data, moves, **options)
+    np.testing.assert_array_equal(plain.ravel(), [0, 8, 8])
+    mask = np.ones((1, 1, 1, 3), np.float32)
+    (modulated,) = run_node("_contrib_ModulatedDeformableConvolution", data, moves, mask, **options)
+    np.testing.assert_array_equal(modulated.ravel(), [6, 8, 6])
+
+
 @pytest.mark.parametrize(
     ("operator", "attributes", "message"),
     [
@@ -228,6 +248,9 @@ def _rnn(run_node, x, h, parameters):
         ("slice", {"begin": "(0,)", "end": "(1,)", "step": "(0,)"}, "expected steps other than 0"),
         ("Cast", {"dtype": "float99"}, "expected one of the element types"),
         ("SliceChannel", {"num_outputs": 3}, "expected an extent that is a multiple of 3, found 2"),
+        ("RNN", {"mode": "gru", "state_size": 1, "num_layers": 1, "use_sequence_length": True}, "MXNet ignores it"),
+        ("_contrib_box_nms", {"in_format": "corner", "out_format": "center"}, "out_format other than the in_format"),
+        ("_contrib_MultiBoxPrior", {"ratios": "(x)"}, "expected numbers as attribute 'ratios', found"),
         ("Crop", {"h_w": "(9, 9)"}, r"expected a part of \[4, 4\], found \[9, 9\]"),
     ],
 )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from sateen.frontends.mxnet.converters.aliases import ALIASES
 from sateen.frontends.mxnet.converters.broadcast import BROADCAST
 from sateen.frontends.mxnet.converters.constants import CONSTANTS
+from sateen.frontends.mxnet.converters.detection import DETECTION
 from sateen.frontends.mxnet.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.mxnet.converters.gather import GATHER
 from sateen.frontends.mxnet.converters.loss import LOSS
@@ -13,15 +14,17 @@ from sateen.frontends.mxnet.converters.product import PRODUCT
 from sateen.frontends.mxnet.converters.recurrent import RECURRENT
 from sateen.frontends.mxnet.converters.reduce import REDUCE
 from sateen.frontends.mxnet.converters.resize import RESIZE
+from sateen.frontends.mxnet.converters.sampling import SAMPLING
 from sateen.frontends.mxnet.converters.sequence import SEQUENCE
 from sateen.frontends.mxnet.converters.shape import SHAPE
 from sateen.frontends.mxnet.converters.slicing import SLICING
 from sateen.frontends.mxnet.converters.window import WINDOW
 from sateen.frontends.mxnet.description import OperatorDescription
 
-_OWN: dict[str, OperatorDescription] = (
+CONVERTERS: dict[str, OperatorDescription] = (
     BROADCAST
     | CONSTANTS
+    | DETECTION
     | ELEMENT_WISE
     | GATHER
     | LOSS
@@ -30,10 +33,12 @@ _OWN: dict[str, OperatorDescription] = (
     | RECURRENT
     | REDUCE
     | RESIZE
+    | SAMPLING
     | SEQUENCE
     | SHAPE
     | SLICING
     | WINDOW
 )
-OPERATORS: Mapping[str, OperatorDescription] = _OWN | {name: _OWN[own] for name, own in ALIASES.items()}
+"""By MXNet's own names."""
+OPERATORS: Mapping[str, OperatorDescription] = CONVERTERS | {name: CONVERTERS[own] for name, own in ALIASES.items()}
 """All operators that can be read, by all of their names."""

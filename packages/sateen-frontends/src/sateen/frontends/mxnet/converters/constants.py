@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import REQUIRED, OperatorDescription, operator
 from sateen.frontends.mxnet.node import MxnetNode
@@ -94,11 +94,22 @@ def _identity_matrix(node: MxnetNode) -> Operand:
     return _data(node, np.eye(rows, columns, node.integer("k")), dtype_of_name(node.attribute("dtype")))
 
 
+def _places(node: MxnetNode) -> Operand:
+    """The indices of each element, along the last axis, of all or some axes."""
+    shape = node.static_shape(0)
+    given = node.attribute("axes")
+    axes = range(len(shape)) if given is None else [normal_axis(axis, len(shape)) for axis in node.integers("axes")]
+    _count(prod(shape) * len(axes))
+    places = np.stack(np.meshgrid(*map(np.arange, shape), indexing="ij"), axis=-1)
+    return _data(node, places[..., list(axes)], DType.of("int64"))
+
+
 _RANGE: Mapping[str, Any] = {"step": 1.0, "repeat": 1, "infer_range": False, "dtype": "float32"}
 
 CONSTANTS = {
     "_arange": operator(_range, "", start=REQUIRED, stop=None, **_RANGE),
     "_contrib_arange_like": operator(_range_like, start=0.0, step=1.0, repeat=1, axis=None),
+    "_contrib_index_array": operator(_places, axes=None),
     "_eye": operator(_identity_matrix, "", N=REQUIRED, M=0, k=0, dtype="float32"),
     "_full": operator(
         lambda node: _fill(node, node.number("value")), "", shape=REQUIRED, dtype="float32", value=REQUIRED

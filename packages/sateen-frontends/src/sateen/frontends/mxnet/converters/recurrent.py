@@ -16,7 +16,6 @@ from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import Recurrent
-from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
 _GATES = {"lstm": "ifco", "gru": "rzh", "rnn_tanh": "h", "rnn_relu": "h"}
@@ -78,6 +77,8 @@ def _rnn(node: MxnetNode) -> tuple[Operand, ...]:
     is_clipped = any(node.attribute(f"lstm_state_clip_{name}") is not None for name in ("min", "max"))
     if node.attribute("projection_size") is not None or is_clipped:
         raise UnsupportedError("projected and clipped LSTM layers are not supported")
+    if node.flag("use_sequence_length"):
+        raise UnsupportedError("use_sequence_length is not supported; MXNet ignores it on a processor, not on a GPU")
     if node.rank(0) != 3:
         raise FrontendError(f"expected data [time, batch, in], found {node.rank(0)} axes")
     value, (time, batch, _) = node.value(0), node.shape(0)
@@ -86,16 +87,13 @@ def _rnn(node: MxnetNode) -> tuple[Operand, ...]:
     if hidden < 1 or not 1 <= count <= 1000:
         raise FrontendError(f"expected a state_size of 1 or more and 1 to 1000 layers, found {hidden} and {count}")
     kinds = 2 if mode == "lstm" else 1
-    lengths = node.value(2 + kinds) if node.flag("use_sequence_length") else None
-    if lengths is not None and not lengths.type.dtype.is_int:
-        lengths = node.cast(lengths, DType.of("int32"))
     starts = [_states(node, 2 + kind, count, directions, hidden) for kind in range(kinds)]
     op = _operator(mode, hidden, directions)
     ends: list[list[Value]] = [[] for _ in range(kinds)]
     for layer, weights in enumerate(_layers(node.constant(1), mode, features, hidden, count, directions)):
         own = [node.parameter(data, role) for data, role in _named(weights, layer)]
         initial = [start[layer] for start in starts]
-        outputs = node.steps(op, value, *own, lengths, *initial, count=1 + kinds)
+        outputs = node.steps(op, value, *own, None, *initial, count=1 + kinds)
         moved = node.transposed(outputs[0], 0, 2, 1, 3)
         value = node.reshaped(moved, (time, batch, directions * hidden))
         for states, state in zip(ends, outputs[1:], strict=True):

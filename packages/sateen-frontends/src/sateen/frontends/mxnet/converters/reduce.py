@@ -146,7 +146,19 @@ def _top_k_results(attributes: Mapping[str, str]) -> tuple[str, ...]:
     return ("output0", "output1") if kind in {"value", "both"} else ("output",)
 
 
+def _cumulative_sum(node: MxnetNode) -> Operand:
+    data, axis = _flattened(node)
+    dtype = node.element_type("dtype")
+    return node.result(ops.CumSum(axis=axis), data if dtype is None else node.cast(data, dtype))
+
+
+def _squares(axes: tuple[int, ...], keepdims: bool) -> Operator:
+    return ops.ReduceSumSquare(axes=axes, keepdims=keepdims)
+
+
 REDUCE = {
+    "_np_cumsum": operator(_cumulative_sum, "a", axis=None, dtype=None),
+    "_square_sum": _reduction(_squares),
     "argmax": _extremum(ops.ArgMax),
     "argmax_channel": operator(_channel_of_maximum),
     "argmin": _extremum(ops.ArgMin),

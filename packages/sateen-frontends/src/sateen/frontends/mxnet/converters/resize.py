@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil
 
-import numpy as np
-
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.mxnet.description import REQUIRED, operator
 from sateen.frontends.mxnet.node import MxnetNode
@@ -99,23 +97,7 @@ def _adaptive_pooling(node: MxnetNode) -> Operand:
     sizes = wanted * 2 if len(wanted) == 1 else wanted
     if len(shape) != 4 or len(sizes) != 2 or not all(1 <= m <= 4096 for m in sizes):
         raise FrontendError(f"expected images [N, C, H, W] and 1 or 2 extents, found {list(shape)}, {list(wanted)}")
-    if sizes == (1, 1):
-        return node.result(ops.GlobalAveragePool(), node.value(0))
-    if all(n % m == 0 for n, m in zip(shape[2:], sizes, strict=True)):
-        kernel = tuple(n // m for n, m in zip(shape[2:], sizes, strict=True))
-        return node.result(ops.AveragePool(kernel=kernel, strides=kernel), node.value(0))
-    rows, columns = (_parts(n, m).astype(node.dtype(0).numpy) for n, m in zip(shape[2:], sizes, strict=True))
-    by_columns = node.step(ops.MatMul(), node.value(0), node.parameter(columns.T.copy(), "columns"))
-    return node.result(ops.MatMul(), node.parameter(rows, "rows"), by_columns)
-
-
-def _parts(extent: int, count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """The weight of each element in each part."""
-    found = np.zeros((count, extent))
-    for i in range(count):
-        begin, end = i * extent // count, -(-(i + 1) * extent // count)
-        found[i, begin:end] = 1 / (end - begin)
-    return found
+    return node.result(ops.AdaptiveAveragePool(shape=sizes), node.value(0))
 
 
 RESIZE = {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
@@ -13,6 +16,9 @@ from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim
 from sateen.runtime.errors import FrontendError
 
+_MOST_PLACES = 1 << 24
+"""The most indices of a slice that is assigned."""
+
 
 def _cut(node: MxnetNode, starts: Sequence[Dim], ends: Sequence[Dim], steps: Sequence[int]) -> Operand:
     op = ops.Slice(starts=tuple(starts), ends=tuple(ends), steps=tuple(steps))
@@ -20,6 +26,10 @@ def _cut(node: MxnetNode, starts: Sequence[Dim], ends: Sequence[Dim], steps: Seq
 
 
 def _slice(node: MxnetNode) -> Operand:
+    return _cut(node, *_slice_bounds(node))
+
+
+def _slice_bounds(node: MxnetNode) -> tuple[Sequence[Dim], Sequence[Dim], Sequence[int]]:
     """begin, end and step of the first axes, each perhaps None, as Python slices."""
     shape = node.shape(0)
     begins, ends, steps = (_listed(node, name) for name in ("begin", "end", "step"))
@@ -30,7 +40,7 @@ def _slice(node: MxnetNode) -> Operand:
         begin, end, step = (values[axis] if axis < len(values) else None for values in (begins, ends, steps))
         bounds.append(_bounds(node, extent, begin, end, 1 if step is None else step))
     starts, stops, strides = zip(*bounds, strict=True)
-    return _cut(node, starts, stops, strides)
+    return starts, stops, strides
 
 
 def _listed(node: MxnetNode, name: str) -> tuple[int | None, ...]:
@@ -134,11 +144,31 @@ def _crop(node: MxnetNode) -> Operand:
     return _cut(node, starts, (*shape[:2], *(a + b for a, b in zip(offset, wanted, strict=True))), [1] * 4)
 
 
+def _slice_assign(node: MxnetNode) -> Operand:
+    """Data with other numbers in place of a slice: those of the second operand, or one."""
+    shape = node.static_shape(0)
+    starts, stops, steps = (static_extents(bounds, "a slice") for bounds in _slice_bounds(node))
+    axes = [np.arange(start, stop, step) for start, stop, step in zip(starts, stops, steps, strict=True)]
+    places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    if not 0 < places.size <= _MOST_PLACES:
+        raise UnsupportedError(f"a slice of {places.size // len(shape)} elements can't be assigned")
+    data = node.value(0)
+    if len(node.inputs) > 1:
+        new = node.value(1)
+    else:
+        new = node.literal(node.number("scalar"), data.type.dtype, places.shape[:-1])
+    return node.result(ops.ScatterND(), data, node.parameter(places.astype(np.int64), "places"), new)
+
+
+_BOUNDS: Mapping[str, Any] = {"begin": REQUIRED, "end": REQUIRED, "step": ()}
+
 SLICING = {
     "Crop": operator(_crop, offset=(0, 0), h_w=(0, 0), center_crop=False),
     "SliceChannel": operator(_slice_channel, results="", num_outputs=REQUIRED, axis=1, squeeze_axis=False),
     "_split_v2": operator(_split, results="", indices=(), axis=1, squeeze_axis=False, sections=0),
-    "slice": operator(_slice, begin=REQUIRED, end=REQUIRED, step=()),
+    "_slice_assign": operator(_slice_assign, "lhs rhs", **_BOUNDS),
+    "_slice_assign_scalar": operator(_slice_assign, **_BOUNDS, scalar=0.0),
+    "slice": operator(_slice, **_BOUNDS),
     "slice_axis": operator(_slice_axis, axis=REQUIRED, begin=REQUIRED, end=REQUIRED),
     "slice_like": operator(_slice_like, "data shape_like", axes=()),
 }
