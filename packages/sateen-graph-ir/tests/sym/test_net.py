@@ -46,6 +46,12 @@ def test_data_of_parameters_makes_them_constants() -> None:
     np.testing.assert_allclose(model.run({"data": x})["softmax0"].numpy(), expected, rtol=1e-4)
 
 
+def test_dimensions_may_stay_open() -> None:
+    graph = sym.to_graph(classifier(sym.Variable("data")), {"data": ("n", 3, 4, 4)})
+    assert [str(v.type) for v in graph.outputs] == ["float32[?n, 5]"]
+    assert graph.inputs[-1].type.shape == (5, 64)
+
+
 def test_operators_of_networks() -> None:
     x, y = sym.Variable("x", (2, 4)), sym.Variable("y", (2, 4))
     a, b = np.arange(1, 9, dtype="float32").reshape(2, 4), np.full((2, 4), 3, "float32")

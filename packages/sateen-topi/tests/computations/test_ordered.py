@@ -34,3 +34,10 @@ def test_largest_elements(computed, shape, axis, k, largest):
     values, found = computed(lambda v: ordered.top_k(v, k, axis, largest), x)
     np.testing.assert_array_equal(found, places)
     np.testing.assert_array_equal(values, np.take_along_axis(x, places, axis))
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_places_of_values_in_order(computed, right):
+    sequence, values = np.array([1, 2, 2, 4], "float32"), np.array([0, 1, 2, 3, 4, 9, np.nan], "float32")
+    found = computed(lambda s, v: ordered.search_sorted(s, v, right), sequence, values)
+    np.testing.assert_array_equal(found, np.searchsorted(sequence, values, "right" if right else "left"))

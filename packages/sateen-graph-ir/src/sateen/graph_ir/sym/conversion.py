@@ -12,12 +12,13 @@ from sateen.graph_ir.sym.table import FUNCTIONS
 from sateen.runtime.errors import ArgumentError, SateenError
 
 
-def to_graph(net: Net, shapes: Mapping[str, Sequence[Dim]], name: str = "net") -> Graph:
+def to_graph(net: Net, shapes: Mapping[str, Sequence[Dim | str]], name: str = "net") -> Graph:
     """The graph of a network. Its variables are the inputs; `build(graph, params=…)` makes those constants that have
     data.
 
-    Shapes of parameters follow from the layers that read them. Raises ArgumentError for a name that is no variable and
-    for a variable whose shape is not known, and InferenceError, with the node, for shapes that don't fit.
+    Shapes of parameters follow from the layers that read them. A dimension that is a name stays open. Raises
+    ArgumentError for a name that is no variable and for a variable whose shape is not known, and InferenceError, with
+    the node, for shapes that don't fit.
     """
     names = names_of(net)
     unknown = sorted(set(shapes) - set(net.inputs))

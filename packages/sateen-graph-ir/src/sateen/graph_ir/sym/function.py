@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from sateen.graph_ir.ir import Array, Dim, GraphBuilder, TensorType, Value
+from sateen.graph_ir.ir import Array, Dim, GraphBuilder, Symbol, TensorType, Value
 from sateen.graph_ir.sym.net import VARIABLE, Net, NetNode, entry_of
 from sateen.runtime.errors import ArgumentError
 from sateen.topi.operators import Operator, is_of, kind_text
@@ -197,8 +197,11 @@ def as_attribute(value: Any) -> Any:
     return tuple(map(as_attribute, value)) if isinstance(value, (list, tuple)) else value
 
 
-def type_of(variable: NetNode, shapes: Mapping[str, Sequence[Dim]], name: str) -> TensorType | None:
+def type_of(variable: NetNode, shapes: Mapping[str, Sequence[Dim | str]], name: str) -> TensorType | None:
     """The type of a variable, None if its shape is not given."""
     assert variable.attributes is not None
     shape = shapes.get(name, variable.attributes["shape"])
-    return None if shape is None else TensorType.of(variable.attributes["dtype"], tuple(shape))
+    if shape is None:
+        return None
+    dims = tuple(Symbol(extent) if isinstance(extent, str) else extent for extent in shape)
+    return TensorType.of(variable.attributes["dtype"], dims)

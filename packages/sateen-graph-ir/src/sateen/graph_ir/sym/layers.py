@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ir import TensorType, Value
 from sateen.graph_ir.ops import (
     LRN,
     Add,
@@ -191,7 +191,7 @@ def batch_norm(
     place = axis_of(at, axis, data.type.rank)
     count = data.type.shape[place]
     statistics = [
-        at.constant(np.full(data.type.static_shape[place], other, "float32"), role)
+        at.constant(np.full(TensorType.of("float32", (count,)).static_shape, other, "float32"), role)
         if found is None
         else at.parameter(found, (count,))
         for found, role, other in ((gamma, "gamma", 1), (beta, "beta", 0), (moving_mean, "", 0), (moving_var, "", 1))

@@ -31,14 +31,15 @@ from sateen.graph_ir.sym.axes import axis_of, chosen_axes, moved
 from sateen.graph_ir.sym.function import Function, Site
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError
+from sateen.topi.dimensions import product
 from sateen.topi.operators import Operator
 
 
 @Function
 def flatten(at: Site, data: Value) -> Value:
     """[batch, all other elements]."""
-    batch, *rest = data.type.static_shape
-    return at.result(Reshape((batch, prod(rest))), data)
+    batch, *rest = data.type.shape
+    return at.result(Reshape((batch, product(rest))), data)
 
 
 @Function
