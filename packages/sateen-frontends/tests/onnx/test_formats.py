@@ -22,7 +22,7 @@ def zipped(name: bytes) -> bytes:
     return b"PK\x03\x04" + bytes(22) + len(name).to_bytes(2, "little") + bytes(2) + name
 
 
-PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
+PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
 CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
 
 

@@ -10,6 +10,7 @@ from sateen.frontends.onnx import check_onnx, from_onnx
 from sateen.frontends.readers import check, load
 from sateen.frontends.tensorflow import from_tensorflow
 from sateen.frontends.tflite import from_tflite
+from sateen.frontends.torch import from_torch
 from sateen.frontends.version import __version__
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "from_onnx",
     "from_tensorflow",
     "from_tflite",
+    "from_torch",
     "load",
 ]

@@ -16,10 +16,11 @@ from sateen.frontends.mxnet import MXNET
 from sateen.frontends.onnx import ONNX
 from sateen.frontends.tensorflow import TENSORFLOW
 from sateen.frontends.tflite import TFLITE
+from sateen.frontends.torch import TORCH
 from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime.errors import FrontendError
 
-READERS: tuple[Reader, ...] = (CAFFE, COREML, DARKNET, KERAS, MXNET, ONNX, TENSORFLOW, TFLITE)
+READERS: tuple[Reader, ...] = (CAFFE, COREML, DARKNET, KERAS, MXNET, ONNX, TENSORFLOW, TFLITE, TORCH)
 """All formats; no two recognise one file."""
 PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
 """All engines that models can be measured against."""

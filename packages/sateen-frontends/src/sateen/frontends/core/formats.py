@@ -16,7 +16,7 @@ NO_FILE = "no regular file"
 _MOST_FIELDS = 4096
 """The most fields of a message to look at."""
 
-_PYTORCH = "; torch.onnx.export makes an ONNX model of the network that it belongs to (docs/pytorch.md)"
+_PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
 _STARTS = (
     (0, ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),

@@ -1,0 +1,51 @@
+"""How each operator of torch becomes operators of sateen: a table per family.
+
+A key is the name of an operator of ATen, perhaps with an overload, which then takes precedence; those of other
+namespaces have theirs in front.
+"""
+
+from sateen.frontends.torch.converters.arithmetic import ARITHMETIC
+from sateen.frontends.torch.converters.attention import ATTENTION
+from sateen.frontends.torch.converters.creation import CREATION
+from sateen.frontends.torch.converters.element_wise import ELEMENT_WISE
+from sateen.frontends.torch.converters.gather import GATHER
+from sateen.frontends.torch.converters.losses import LOSSES
+from sateen.frontends.torch.converters.normalization import NORMALIZATION
+from sateen.frontends.torch.converters.numbers import NUMBERS
+from sateen.frontends.torch.converters.pooling import POOLING
+from sateen.frontends.torch.converters.products import PRODUCTS
+from sateen.frontends.torch.converters.recurrent import RECURRENT
+from sateen.frontends.torch.converters.reduce import REDUCE
+from sateen.frontends.torch.converters.resize import RESIZE
+from sateen.frontends.torch.converters.shape import SHAPE
+from sateen.frontends.torch.converters.window import WINDOW
+from sateen.frontends.torch.node import Converter
+
+CONVERTERS: dict[str, Converter] = (
+    ARITHMETIC
+    | ATTENTION
+    | CREATION
+    | ELEMENT_WISE
+    | GATHER
+    | LOSSES
+    | NORMALIZATION
+    | NUMBERS
+    | POOLING
+    | PRODUCTS
+    | RECURRENT
+    | REDUCE
+    | RESIZE
+    | SHAPE
+    | WINDOW
+)
+
+
+def key_of(target: str) -> str | None:
+    """The key of an operator such as `aten.add.Tensor`; None if there is no converter. In-place operators compute what
+    the others do."""
+    name = target.removeprefix("aten.").removesuffix(".default")
+    operator, dot, overload = name.partition(".")
+    for found in (name, operator, f"{operator.rstrip('_')}{dot}{overload}", operator.rstrip("_")):
+        if found in CONVERTERS:
+            return found
+    return None

@@ -1,0 +1,36 @@
+"""Element types by the numbers and names that files give them.
+
+Sources: torch/_export/serde/schema.py (ScalarType); the format description of safetensors.
+"""
+
+from __future__ import annotations
+
+from sateen.frontends.core.report import UnsupportedError
+from sateen.runtime.dtype import DType
+
+_NAMES = {
+    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64", 12: "bool",
+    13: "bfloat16", 28: "uint16", 34: "uint32", 35: "uint64",
+}  # fmt: skip
+_REFUSED = {
+    9: "complex32", 10: "complex64", 11: "complex128", 29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz",
+    32: "float8_e5m2fnuz", 33: "float8_e8m0fnu",
+}  # fmt: skip
+_SAFETENSORS = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
+    "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+}  # fmt: skip
+
+
+def dtype_of(number: int) -> DType:
+    """The element type of a number. Raises UnsupportedError for those that sateen does not have."""
+    if number not in _NAMES:
+        raise UnsupportedError(f"elements of type {_REFUSED.get(number, number)} are not supported")
+    return DType.of(_NAMES[number])
+
+
+def dtype_named(name: str) -> DType:
+    """The element type of a name in safetensors. Raises UnsupportedError for those that sateen does not have."""
+    if name not in _SAFETENSORS:
+        raise UnsupportedError(f"elements of type {name!r} are not supported")
+    return DType.of(_SAFETENSORS[name])

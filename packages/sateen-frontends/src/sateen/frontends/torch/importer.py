@@ -1,0 +1,149 @@
+"""Makes a Graph and its parameters of an exported program, or a report of all gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+
+from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.cut import part_of
+from sateen.frontends.core.folding import converted
+from sateen.frontends.core.importer import Conversion, Importer, Results
+from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.operands import Operand, type_of
+from sateen.frontends.core.place import Call, Heading, Place
+from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.core.source import Limits
+from sateen.frontends.torch.control_flow import CONTROL_FLOW
+from sateen.frontends.torch.converters import CONVERTERS, key_of
+from sateen.frontends.torch.element_types import dtype_of
+from sateen.frontends.torch.node import TorchNode
+from sateen.frontends.torch.program import Program, ProgramNode, ValueType
+from sateen.frontends.torch.structure import check_structure, named_tensors
+from sateen.graph_ir.ir import Graph, Symbol
+from sateen.runtime.errors import FrontendError
+
+STRIDED = 7
+"""The layout of ordinary tensors."""
+_DECOMPOSE = (
+    "save what program.run_decompositions() gives, or read the program in memory with from_torch, which decomposes it"
+)
+
+
+def import_program(program: Program, bindings: Bindings, limits: Limits) -> tuple[Graph | None, Report]:
+    """The graph of a program, None if it has gaps, and the report of these. Raises FrontendError if it is
+    malformed."""
+    try:
+        return TorchImporter(program, bindings, limits).run()
+    except FrontendError as error:
+        error.add_note(f"in program {program.place!r}")
+        raise
+
+
+def declaration_of(program: Program, name: str) -> Declaration:
+    """The type of a value; dimensions whose expression has no meaning here are Symbols called `value.axis`.
+
+    Raises FrontendError if the program declares none, or one that sateen does not have.
+    """
+    declared = program.graph.declared.get(name)
+    if declared is None:
+        raise FrontendError(f"expected a declared type of {name!r}, found none")
+    return _declaration(name, declared)
+
+
+def _declaration(name: str, declared: ValueType) -> Declaration:
+    if declared.layout != STRIDED:
+        raise FrontendError(f"{name!r}: expected a tensor with a place for each element, found a sparse one")
+    shape = tuple(Symbol(f"{name}.{axis}") if d is None else d for axis, d in enumerate(declared.shape))
+    try:
+        return Declaration(name, dtype_of(declared.element_type), shape)
+    except UnsupportedError as error:
+        raise FrontendError(f"{name!r}: {error}") from None
+
+
+class TorchImporter(Importer[ProgramNode]):
+    def __init__(self, program: Program, bindings: Bindings, limits: Limits) -> None:
+        check_structure(program)
+        self.program = program
+        self.graph = program.graph
+        self.tensors = named_tensors(program)
+        nodes, outputs = self.graph.nodes, tuple(map(self.named, program.outputs))
+        self.part = part_of(nodes, program.inputs, outputs, ProgramNode.reads, lambda node: node.outputs, bindings)
+        declarations = [declaration_of(program, name) for name in self.part.inputs if name in program.inputs]
+        names = [*self.tensors.values(), *program.inputs, *(name for node in nodes for name in node.outputs if name)]
+        super().__init__(program.place, "program", declarations, names, self.part.outputs, bindings, limits)
+
+    def run(self) -> tuple[Graph | None, Report]:
+        self.bind_inputs()
+        for given, name in self.tensors.items():
+            self.define(self.scope, name, self.program.data[self.program.parameters[given]])
+        self.read(self.part.nodes, self.scope, Place(self.emitter))
+        return self.finish({})
+
+    def named(self, name: str) -> str:
+        """The name of a value in the graph: tensors have their own names, others those of the program."""
+        return self.tensors.get(name, name)
+
+    def declaration(self, name: str) -> Declaration | None:
+        declared = self.graph.declared.get(name)
+        return None if declared is None else _declaration(name, declared)
+
+    def heading_of(self, node: ProgramNode, place: Place) -> Heading:
+        operator = node.target.removeprefix("aten.").removesuffix(".default")
+        return Heading(node.name, operator, tuple(map(self.named, node.reads())), node.outputs)
+
+    def conversion_of(self, node: ProgramNode, heading: Heading) -> Conversion:
+        if node.target in CONTROL_FLOW:
+            return partial(self._control_flow, node)
+        key = key_of(node.target)
+        if key is None:
+            raise UnsupportedError("sateen has no such operator", _DECOMPOSE if node.target.startswith("aten.") else "")
+        return partial(self._converted_by, node, key)
+
+    def _node(self, node: ProgramNode, call: Call) -> TorchNode:
+        declared = self.graph.declared if not call.place.depth else {}
+        return TorchNode(node, call, [declared.get(name) for name in node.outputs], self.graph.numbers)
+
+    def _control_flow(self, node: ProgramNode, call: Call) -> Results | None:
+        with _fitting_arguments():
+            return CONTROL_FLOW[node.target](self._node(node, call), Bodies(self, call))
+
+    def _converted_by(self, node: ProgramNode, key: str, call: Call) -> Results:
+        view = self._node(node, call)
+        with _fitting_arguments():
+            results = converted(view, CONVERTERS[key])
+        if view.unread:
+            raise UnsupportedError(f"argument {view.unread[0]!r} is not supported")
+        _check_results(results, view)
+        return results
+
+
+@contextmanager
+def _fitting_arguments() -> Iterator[None]:
+    """Errors of arithmetic and of places in lists are those of arguments: torch checks them when it makes a program, so
+    that converters rely on them."""
+    try:
+        yield
+    except (ArithmeticError, IndexError, ValueError) as error:
+        raise FrontendError(f"its arguments don't fit each other or its inputs: {error}") from error
+
+
+def _check_results(results: Sequence[Operand], node: TorchNode) -> None:
+    """Raises FrontendError if a result has another type than the program declares."""
+    for result, declared, name in zip(results, node.declared, node.outputs, strict=False):
+        if declared is None:
+            continue
+        found = type_of(result)
+        if isinstance(result, np.ndarray) and result.dtype == object:  # dimensions, which are int64
+            dtype_fits = True
+        else:
+            dtype_fits = found.dtype == dtype_of(declared.element_type)
+        shape_fits = len(found.shape) == len(declared.shape) and all(
+            not isinstance(a, int) or not isinstance(b, int) or a == b
+            for a, b in zip(found.shape, declared.shape, strict=True)
+        )
+        if not dtype_fits or not shape_fits:
+            raise FrontendError(f"the program declares {name!r} otherwise than it computes it: {found}")

@@ -1,0 +1,36 @@
+"""Programs in memory, of which torch itself makes the bytes of a file."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from os import PathLike
+from typing import Any
+
+from sateen.frontends.core.packages import imported
+from sateen.frontends.core.source import Given
+from sateen.frontends.torch.converters import key_of
+from sateen.runtime.errors import FrontendError
+
+_MISSING = "reading a program in memory needs torch: pip install 'sateen-frontends[torch]'"
+
+
+def saved(program: Given | Any) -> Given:
+    """The bytes of a program in memory; a path, or bytes, as they are.
+
+    Where an operator has no converter here, torch first decomposes those that have none, as far as it knows how.
+    """
+    if isinstance(program, (str, bytes, PathLike)):
+        return program  # type: ignore[return-value]  # a path, which read_source takes
+    torch = imported("torch", _MISSING)
+    if not isinstance(program, torch.export.ExportedProgram):
+        expected = "a path, its bytes, or a torch.export.ExportedProgram"
+        raise FrontendError(f"expected {expected}, found {type(program).__name__}")
+    targets = [node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
+    if any(key_of(str(target)) is None for target in targets):
+        table = torch.export.default_decompositions()
+        for operator in [operator for operator in table if key_of(str(operator)) is not None]:
+            del table[operator]
+        program = program.run_decompositions(table)
+    file = BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()

@@ -1,0 +1,164 @@
+"""Reads the file of an exported program: its JSON and the raw bytes of its tensors, which are all that is needed.
+
+Files of torch before 2.9 hold the tensors as pickles, which are never read: safetensors take their place.
+Sources: torch/export/pt2_archive/_package.py, and torch/export/__init__.py of torch 2.6 for the older archive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sateen.frontends.core.json_text import parse_json
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.torch.archive import Archive, open_archive
+from sateen.frontends.torch.element_types import dtype_of
+from sateen.frontends.torch.parsing import parse_program, value_type
+from sateen.frontends.torch.program import Program, ValueType
+from sateen.frontends.torch.safetensors import elements_of, read_safetensors
+from sateen.graph_ir.ir import Array
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+_OLD = "serialized_exported_program.json"
+"""The file of the program in archives of torch 2.6 and before."""
+_MODEL = re.compile(r"(?P<root>(?:[^/]+/)?)models/(?P<name>[^/]+)\.json")
+_EXPANDED = 1 << 20
+"""The most elements of a tensor that has more than its storage."""
+_REMEDY = "give the tensors as safetensors (weights=, or --weights FILE), or save the program with torch 2.9 or later"
+
+
+def load_program(source: Source, limits: Limits) -> Program:
+    """The program in a file, with its tensors. Raises FrontendError if the file is damaged, holds another number of
+    programs than one, or tensors that are pickled where there are no others."""
+    archive = open_archive(source.data, source.place)
+    root, name = _program_in(archive)
+    path = _OLD if name is None else f"{root}models/{name}.json"
+    program = parse_program(parse_json(archive.read(path), f"{source.place}: {path!r}"), source.place, limits)
+    wanted = {target: program.graph.declared.get(given) for given, target in program.parameters.items()}
+    data: dict[str, Array] = {}
+    if source.weights is not None:
+        data = _checked(read_safetensors(source.weights), wanted, source.weights.place)
+    missing = wanted.keys() - data.keys()
+    if missing and name is not None:
+        data |= {n: tensor for n, tensor in _tensors(archive, root, name, limits).items() if n in missing}
+    for target in wanted:
+        if target not in data:
+            raise FrontendError(f"{source.place}: the file has no tensor {target!r}, or only a pickle of it; {_REMEDY}")
+    return replace(program, data=_checked(data, wanted, source.place))
+
+
+def _program_in(archive: Archive) -> tuple[str, str | None]:
+    """The folder of the archive and the name of its program; the name is None in older archives."""
+    if _OLD in archive.names:
+        return "", None
+    found = [match for name in archive.names if (match := _MODEL.fullmatch(name))]
+    if not found and any("aotinductor/" in name for name in archive.names):
+        raise FrontendError(
+            f"{archive.place}: expected an exported program, found one that is compiled already; save it by "
+            "torch.export.save"
+        )
+    if len(found) != 1:
+        names = ", ".join(repr(match["name"]) for match in found) or "none"
+        raise FrontendError(f"{archive.place}: expected one program, found {names}; save each to a file of its own")
+    return found[0]["root"], found[0]["name"]
+
+
+def _tensors(archive: Archive, root: str, name: str, limits: Limits) -> dict[str, Array]:
+    """The tensors that are stored as bytes."""
+    found: dict[str, Array] = {}
+    for kind in ("weights", "constants"):
+        folder = f"{root}data/{kind}/"
+        path = f"{folder}{name}_{kind}_config.json"
+        if path in archive.names:
+            storages: dict[str, Array] = {}
+            for target, meta in _payloads(parse_json(archive.read(path), f"{archive.place}: {path!r}"), path):
+                what = f"{archive.place}: tensor {target!r}"
+                found[target] = _tensor(archive, folder, meta, storages, what, limits)
+    return found
+
+
+def _payloads(config: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The descriptions of tensors that are not pickled, by their names."""
+    entries = config.get("config") if isinstance(config, dict) else None
+    if not isinstance(entries, dict) or not all(isinstance(meta, dict) for meta in entries.values()):
+        raise FrontendError(f"{path!r}: expected an object with descriptions of tensors")
+    return ((name, meta) for name, meta in entries.items() if meta.get("use_pickle") is False)
+
+
+def _tensor(
+    archive: Archive, folder: str, payload: dict[str, Any], storages: dict[str, Array], what: str, limits: Limits
+) -> Array:
+    """A tensor by its extents, strides and offset in a storage, which several may share; then they are one array."""
+    meta, path = payload.get("tensor_meta"), payload.get("path_name")
+    if not isinstance(path, str) or not isinstance(meta, dict):
+        raise FrontendError(f"{what}: expected the name of a file and a type, found {path!r}")
+    declared = value_type(meta, what)
+    strides, offset = _numbers(meta, "strides", what), _numbers({"o": [meta.get("storage_offset")]}, "o", what)[0]
+    dtype, shape = _dtype(declared, what), _static(declared, what)
+    key = f"{path} {dtype} {shape} {strides} {offset}"
+    if key in storages:
+        return storages[key]
+    content = archive.read(f"{folder}{path}")
+    if len(content) % dtype.bytes or len(strides) != len(shape):
+        raise FrontendError(f"{what}: {dtype}{list(shape)} of strides {strides} does not fit {len(content)} bytes")
+    elements = elements_of(content, dtype.numpy)
+    count = int(np.prod([int(n) for n in shape], dtype=object))
+    reach = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True)) if count else -1
+    if reach >= len(elements) or count > max(len(elements), _EXPANDED) or count * dtype.bytes > limits.tensor_bytes:
+        raise FrontendError(
+            f"{what}: {dtype}{list(shape)} of strides {strides} reaches element {reach} of {len(elements)}"
+        )
+    if count:
+        moves = tuple(stride * dtype.bytes if n > 1 else 0 for n, stride in zip(shape, strides, strict=True))
+        storages[key] = np.lib.stride_tricks.as_strided(elements[offset:], shape, moves, writeable=False)
+    else:
+        storages[key] = np.empty(shape, dtype.numpy)
+    return storages[key]
+
+
+def _numbers(meta: dict[str, Any], name: str, what: str) -> list[int]:
+    found = [item.get("as_int") if isinstance(item, dict) else None for item in _listed(meta.get(name))]
+    if not all(type(n) is int and 0 <= n < 1 << 48 for n in found):
+        raise FrontendError(f"{what}: expected {name} of zero or more, found {found}")
+    return [n for n in found if n is not None]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [None]
+
+
+def _dtype(declared: ValueType, what: str) -> DType:
+    try:
+        return dtype_of(declared.element_type)
+    except UnsupportedError as error:
+        raise FrontendError(f"{what}: {error}") from None
+
+
+def _static(declared: ValueType, what: str) -> tuple[int, ...]:
+    if not all(isinstance(n, int) for n in declared.shape):
+        raise FrontendError(f"{what}: expected a shape of numbers")
+    return tuple(n for n in declared.shape if isinstance(n, int))
+
+
+def _checked(data: Mapping[str, Array], wanted: Mapping[str, ValueType | None], place: str) -> dict[str, Array]:
+    """The tensors that the program reads. Raises FrontendError if one has another type than the program declares."""
+    found = {name: array for name, array in data.items() if name in wanted}
+    if wanted and not found:
+        known, given = sorted(wanted)[:3], sorted(data)[:3] or "none"
+        raise FrontendError(f"{place}: expected tensors of the program's names, such as {known}, found {given}")
+    for name, array in found.items():
+        declared = wanted[name]
+        if declared is None:
+            raise FrontendError(f"{place}: tensor {name!r} has no declared type in the program")
+        dtype, shape = _dtype(declared, name), _static(declared, name)
+        if array.dtype != dtype.numpy or array.shape != shape:
+            raise FrontendError(
+                f"{place}: expected tensor {name!r} as {dtype}{list(shape)}, found {array.dtype}{list(array.shape)}"
+            )
+    return found

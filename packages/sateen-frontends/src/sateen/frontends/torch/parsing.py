@@ -1,0 +1,291 @@
+"""Makes a Program of its JSON, checking each part.
+
+Source: torch/_export/serde/schema.py. Objects that stand for one of several kinds have a single key, which names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sateen.frontends.core.source import Limits
+from sateen.frontends.torch.expressions import dimension_of
+from sateen.frontends.torch.functional import functional
+from sateen.frontends.torch.program import (
+    Argument,
+    ElementType,
+    Foreign,
+    Program,
+    ProgramGraph,
+    ProgramNode,
+    Reference,
+    ValueType,
+    references_of,
+)
+from sateen.graph_ir.ir import Dim
+from sateen.runtime.errors import FrontendError, printable
+from sateen.topi.types import MOST_DIMENSIONS
+
+SCHEMA = 8
+"""The version of the schema that is read; versions with other second numbers are compatible."""
+_NUMBER_TYPES = {"sym_int_values": 5, "sym_float_values": 8, "sym_bool_values": 12}
+"""Where a graph lists the numbers that it computes, and their element types: int64, float64, bool."""
+_NUMBERS = {"Infinity": float("inf"), "-Infinity": float("-inf"), "NaN": float("nan")}
+"""Numbers that JSON does not have, as torch writes them."""
+
+
+def parse_program(root: Any, place: str, limits: Limits) -> Program:
+    """The program, without its data. Raises FrontendError if the JSON is not one of a program."""
+    try:
+        return _Parser(limits).program(root, place)
+    except FrontendError as error:
+        error.add_note(f"in program {place!r}")
+        raise
+    except RecursionError:
+        raise FrontendError(
+            f"{place}: expected graphs nested at most {limits.nesting} deep, found deeper ones"
+        ) from None
+
+
+class _Parser:
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.nodes = 0
+        self.depth = 0
+
+    def program(self, root: Any, place: str) -> Program:
+        version = _field(root, "schema_version", dict, "the program")
+        major, minor = (_field(version, key, int, "schema_version") for key in ("major", "minor"))
+        if major != SCHEMA:
+            raise FrontendError(
+                f"expected a program of schema {SCHEMA}, found {major}.{minor}; save it with torch 2.6 or later"
+            )
+        module = _field(root, "graph_module", dict, "the program")
+        graph = self.graph(_field(module, "graph", dict, "the program"), "main")
+        signature = _field(module, "signature", dict, "the program")
+        inputs: list[str] = []
+        parameters: dict[str, str] = {}
+        for spec in _field(signature, "input_specs", list, "the signature"):
+            self.input(spec, inputs, parameters)
+        outputs: dict[str, None] = {}
+        mutated: dict[str, str] = {}
+        for spec in _field(signature, "output_specs", list, "the signature"):
+            self.output(spec, outputs, mutated)
+        values, written = functional(graph)
+        now = dict(zip(graph.outputs, values.outputs, strict=True))
+        mutated |= {parameters[name]: name for name in written if name in parameters}
+        given = dict.fromkeys(now.get(name) or name for name in outputs)
+        return Program(place, values, tuple(inputs), tuple(given), parameters, mutated)
+
+    def input(self, spec: Any, inputs: list[str], parameters: dict[str, str]) -> None:
+        kind, given = _alternative(spec, "an input of the signature")
+        names = {
+            "parameter": "parameter_name", "buffer": "buffer_name", "tensor_constant": "tensor_constant_name",
+        }  # fmt: skip
+        if kind == "user_input":
+            inputs.extend(references_of(self.argument(_field(given, "arg", dict, kind))))
+        elif kind in names:
+            argument = _field(_field(given, "arg", dict, kind), "name", str, kind)
+            parameters[argument] = _field(given, names[kind], str, kind)
+        elif kind not in {"constant_input", "token"}:
+            raise FrontendError(f"expected inputs that are tensors and numbers, found a {kind}")
+
+    def output(self, spec: Any, outputs: dict[str, None], mutated: dict[str, str]) -> None:
+        """None and numbers that the program gives are left out; of a value that it gives twice there is one."""
+        kind, given = _alternative(spec, "an output of the signature")
+        if kind == "user_output":
+            outputs.update(dict.fromkeys(references_of(self.argument(_field(given, "arg", dict, kind)))))
+        elif kind in {"buffer_mutation", "parameter_mutation"}:
+            name = _field(given, "buffer_name" if kind == "buffer_mutation" else "parameter_name", str, kind)
+            mutated[name] = _field(_field(given, "arg", dict, kind), "name", str, kind)
+        elif kind not in {"user_input_mutation", "token"}:  # values that the caller gave are not changed
+            raise FrontendError(f"expected outputs of inference, found a {kind}; export the network without its loss")
+
+    def graph(self, graph: Any, name: str) -> ProgramGraph:
+        self.depth += 1
+        if self.depth > self.limits.nesting:
+            raise FrontendError(f"expected graphs nested at most {self.limits.nesting} deep, found deeper ones")
+        nodes = _field(graph, "nodes", list, f"graph {name!r}")
+        self.nodes += len(nodes)
+        if self.nodes > self.limits.nodes:
+            raise FrontendError(f"expected at most {self.limits.nodes} nodes, found more")
+        inputs = [self.argument(given) for given in _field(graph, "inputs", list, f"graph {name!r}")]
+        outputs = [self.argument(given) for given in _field(graph, "outputs", list, f"graph {name!r}")]
+        declared = dict(self.declared(graph))
+        found = ProgramGraph(
+            name,
+            tuple(reference for given in inputs for reference in references_of(given)),
+            tuple(given.name if isinstance(given, Reference) else None for given in outputs),
+            [self.node(node, index) for index, node in enumerate(nodes)],
+            declared,
+            frozenset(name for key in _NUMBER_TYPES for name in graph.get(key, {})),
+        )
+        self.depth -= 1
+        return found
+
+    def declared(self, graph: dict[str, Any]) -> list[tuple[str, ValueType]]:
+        """The types of all tensors, and of the numbers that the program computes."""
+        tensors = _field(graph, "tensor_values", dict, "a graph")
+        found = [(name, value_type(meta, f"tensor {name!r}")) for name, meta in tensors.items()]
+        for key, number in _NUMBER_TYPES.items():
+            values = graph.get(key, {})
+            if not isinstance(values, dict):
+                raise FrontendError(f"expected an object as {key}, found {_kind(values)}")
+            found += [(name, ValueType(number, ())) for name in values]
+        return found
+
+    def node(self, node: Any, index: int) -> ProgramNode:
+        what = f"node {index}"
+        target = _field(node, "target", str, what)
+        outputs = [self.argument(given) for given in _field(node, "outputs", list, what)]
+        given = _field(node, "inputs", list, what)
+        arguments = [
+            (_field(item, "name", str, what), self.argument(_field(item, "arg", dict, what))) for item in given
+        ]
+        names = [name for name, _ in arguments if name]
+        if len(set(names)) < len(names):
+            raise FrontendError(f"{what}: expected each argument of {printable(target)} once, found {names}")
+        results: list[str] = []
+        for output in outputs:
+            if isinstance(output, tuple):
+                results.extend(item.name if isinstance(item, Reference) else "" for item in output)
+            else:
+                results.append(output.name if isinstance(output, Reference) else "")
+        name = node.get("name") or next(filter(None, results), what)
+        if not isinstance(name, str):
+            raise FrontendError(f"{what}: expected a name, found {_kind(name)}")
+        return ProgramNode(target.removeprefix("torch.ops."), name, tuple(arguments), tuple(results))
+
+    def argument(self, given: Any) -> Argument:
+        kind, value = _alternative(given, "an argument")
+        read = _ARGUMENTS.get(kind)
+        if read is not None:
+            return read(value)
+        if kind == "as_graph":
+            name = _field(value, "name", str, "a graph")
+            return self.graph(_field(value, "graph", dict, f"graph {name!r}"), name)
+        return Foreign(kind.removeprefix("as_").replace("_", " "))
+
+
+def value_type(meta: Any, what: str) -> ValueType:
+    """The type in the description of a tensor."""
+    sizes = _field(meta, "sizes", list, what)
+    if len(sizes) > MOST_DIMENSIONS:
+        raise FrontendError(f"{what}: expected at most {MOST_DIMENSIONS} dimensions, found {len(sizes)}")
+    layout = _field(meta, "layout", int, what)
+    return ValueType(_field(meta, "dtype", int, what), tuple(dimension(size, what) for size in sizes), layout)
+
+
+def dimension(given: Any, what: str) -> Dim | None:
+    """An extent: a number, or an expression, which may have no meaning here."""
+    kind, value = _alternative(given, what)
+    if kind == "as_int":
+        if not isinstance(value, int) or not 0 <= value < 1 << 48:
+            raise FrontendError(f"{what}: expected extents of zero or more, found {value!r}")
+        return value
+    text = _field(value, "expr_str", str, what)
+    found = dimension_of(text)
+    return found if found is None or not isinstance(found, int) or 0 <= found < 1 << 48 else None
+
+
+def _alternative(given: Any, what: str) -> tuple[str, Any]:
+    """The key and the value of an object with one key."""
+    if not isinstance(given, dict) or len(given) != 1:
+        raise FrontendError(f"{what}: expected an object of one key, found {_kind(given)}")
+    ((key, value),) = given.items()
+    return key, value
+
+
+def _field(given: Any, name: str, type_: type, what: str) -> Any:
+    """A field of an object. Raises FrontendError if it is absent or of another type."""
+    value = given.get(name) if isinstance(given, dict) else None
+    if not isinstance(value, type_) or (type_ is int and isinstance(value, bool)):
+        raise FrontendError(f"{what}: expected {type_.__name__} as {name!r}, found {_kind(value)}")
+    return value
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else f"{type(value).__name__} {printable(str(value))[:80]}"
+
+
+def _plain(*types: type) -> Callable[[Any], Argument]:
+    def read(value: Any) -> Argument:
+        if type(value) not in types:
+            raise FrontendError(f"expected an argument of type {types[0].__name__}, found {_kind(value)}")
+        found: Argument = value
+        return found
+
+    return read
+
+
+def _number(value: Any) -> Argument:
+    if isinstance(value, str) and value in _NUMBERS:
+        return _NUMBERS[value]
+    return float(_plain(float, int)(value))  # type: ignore[arg-type]  # one of these
+
+
+def _listed(read: Callable[[Any], Argument]) -> Callable[[Any], Argument]:
+    def read_all(value: Any) -> Argument:
+        if not isinstance(value, list):
+            raise FrontendError(f"expected a list as an argument, found {_kind(value)}")
+        return tuple(read(item) for item in value)
+
+    return read_all
+
+
+def _reference(value: Any) -> Argument:
+    return Reference(_field(value, "name", str, "an argument"))
+
+
+def _one_of(**kinds: Callable[[Any], Argument]) -> Callable[[Any], Argument]:
+    def read(value: Any) -> Argument:
+        kind, found = _alternative(value, "an argument")
+        if kind not in kinds:
+            raise FrontendError(f"expected an argument of {' or '.join(kinds)}, found {kind}")
+        return kinds[kind](found)
+
+    return read
+
+
+def _named(value: Any) -> Argument:
+    name = _plain(str)(value)
+    assert isinstance(name, str)
+    return Reference(name)
+
+
+_INTEGER, _FLAG, _TEXT = _plain(int), _plain(bool), _plain(str)
+_SYM_INT = _one_of(as_name=_named, as_int=_INTEGER)
+_SYM_FLOAT = _one_of(as_name=_named, as_float=_number, as_int=_number)
+_SYM_BOOL = _one_of(as_name=_named, as_bool=_FLAG)
+_OPTIONAL = _one_of(as_tensor=_reference, as_none=lambda value: None)
+
+
+def _element_type(value: Any) -> Argument:
+    number = _INTEGER(value)
+    assert isinstance(number, int)
+    return ElementType(number)
+
+
+_ARGUMENTS: Mapping[str, Callable[[Any], Argument]] = {
+    "as_none": lambda value: None,
+    "as_tensor": _reference,
+    "as_tensors": _listed(_reference),
+    "as_optional_tensor": _OPTIONAL,
+    "as_optional_tensors": _listed(_OPTIONAL),
+    "as_int": _INTEGER,
+    "as_ints": _listed(_INTEGER),
+    "as_float": _number,
+    "as_floats": _listed(_number),
+    "as_bool": _FLAG,
+    "as_bools": _listed(_FLAG),
+    "as_string": _TEXT,
+    "as_strings": _listed(_TEXT),
+    "as_sym_int": _SYM_INT,
+    "as_sym_ints": _listed(_SYM_INT),
+    "as_sym_float": _SYM_FLOAT,
+    "as_sym_floats": _listed(_SYM_FLOAT),
+    "as_sym_bool": _SYM_BOOL,
+    "as_sym_bools": _listed(_SYM_BOOL),
+    "as_scalar_type": _element_type,
+}
+"""How to read each kind of argument; others have no meaning here."""

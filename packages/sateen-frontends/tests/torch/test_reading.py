@@ -1,0 +1,155 @@
+"""Programs keep their names; files are known by their content."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sateen.frontends import check, from_torch, load
+from sateen.frontends.core.source import Source
+from sateen.frontends.readers import READERS
+from sateen.frontends.torch.converters import CONVERTERS
+from sateen.graph_ir.judge import interpret
+from sateen.runtime.errors import FrontendError
+
+
+@pytest.fixture
+def scores(written):
+    x, weight = written.input("x", (2, 3)), written.parameter("fc.weight", np.ones((4, 3), np.float32))
+    return written.call("aten.linear.default", input=x, weight=weight, name="scores")
+
+
+def test_names_are_those_of_inputs_outputs_and_the_state(written, scores):
+    graph, parameters = load(written.data(scores))
+    assert [v.name for v in graph.inputs] == ["x"]
+    assert [v.name for v in graph.outputs] == ["scores"]
+    assert list(parameters) == ["fc.weight"]
+    spans = {span.node: span.operator for node in graph.nodes for span in node.spans}
+    assert spans == {"scores": "linear"}
+
+
+def test_a_program_is_known_by_its_first_file(written, scores):
+    data = written.data(scores)
+    known = [reader.described for reader in READERS if reader.recognises(Source(data))]
+    assert known == ["a program of torch.export"]
+    with pytest.raises(FrontendError, match=r"expected a whole zip archive, found a damaged one"):
+        load(data[: len(data) // 2])
+
+
+def test_open_dimensions_are_the_program_s_symbols(written):
+    x = written.input("x", ("Symbol('s7', positive=True, integer=True)", 3))
+    rows = written.number("aten.sym_size.int", self=x, dim=0)
+    twice = written.number("_operator.mul", a=rows, b=3)
+    flat = written.call("aten.view.default", self=x, size={"as_sym_ints": [twice["as_sym_int"]]}, name="flat")
+    graph, _ = from_torch(written.data(flat))
+    assert [str(v.type) for v in (*graph.inputs, *graph.outputs)] == ["float32[?s7, 3]", "float32[?s7*3]"]
+    bound, _ = from_torch(written.data(flat), dims={"s7": 2})
+    assert str(bound.outputs[0].type) == "float32[6]"
+
+
+def test_a_dimension_that_is_an_expression_is_one_of_its_symbols(written):
+    x = written.input("x", ("Mul(Integer(2), Symbol('s7', positive=True, integer=True))", "2*s8 + 1", "f(s9)"))
+    graph, _ = from_torch(written.data(written.call("aten.relu.default", self=x)))
+    assert str(graph.inputs[0].type) == "float32[?s7*2, ?s8*2 + 1, ?x.2]"
+
+
+def test_safetensors_take_the_place_of_tensors_by_name(safetensors, written, scores, tmp_path):
+    (tmp_path / "net.pt2").write_bytes(written.data(scores))
+    other = np.arange(12, dtype=np.float32).reshape(4, 3)
+    (tmp_path / "new.safetensors").write_bytes(safetensors({"fc.weight": other}))
+    graph, parameters = load(tmp_path / "net.pt2", tmp_path / "new.safetensors")
+    np.testing.assert_array_equal(parameters["fc.weight"], other)
+    found = interpret(graph, {"x": np.ones((2, 3), np.float32)})
+    np.testing.assert_array_equal(found["scores"], np.ones((2, 3)) @ other.T)
+
+
+def test_pickled_tensors_are_not_read_but_may_be_given(safetensors, written, scores):
+    data = written.data(scores, use_pickle=True)
+    with pytest.raises(FrontendError, match=r"no tensor 'fc.weight', or only a pickle of it; give the tensors as saf"):
+        load(data)
+    assert load(data, safetensors(written.tensors))[1].keys() == {"fc.weight"}
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"other": np.ones(3, np.float32)}, "tensors of the program's names, such as ['fc.weight'], found ['other']"),
+        ({"fc.weight": np.ones((3, 4), np.float32)}, "tensor 'fc.weight' as float32[4, 3], found float32[3, 4]"),
+        ({"fc.weight": np.ones((4, 3), np.int64)}, "tensor 'fc.weight' as float32[4, 3], found int64[4, 3]"),
+    ],
+)  # fmt: skip
+def test_weights_that_are_not_the_program_s_are_refused(safetensors, written, scores, tensors, message):
+    with pytest.raises(FrontendError, match=re.escape(message)):
+        load(written.data(scores), safetensors(tensors))
+
+
+def test_safetensors_alone_have_no_network(safetensors, tmp_path):
+    (tmp_path / "w").write_bytes(safetensors({"w": np.ones(3, np.float32)}))
+    with pytest.raises(FrontendError, match="weights in safetensors, which have no network"):
+        load(tmp_path / "w")
+
+
+def test_all_gaps_are_told_with_what_helps(written):
+    x = written.input("x", (2, 3))
+    one = written.call("aten.lgamma.default", self=x, name="one")
+    two = written.call("aten.upsample.default", self=x, name="two")
+    report = check(written.data(one, two))
+    assert [(gap.node, gap.operator, gap.reason) for gap in report.gaps] == [
+        ("one", "lgamma", "sateen has no such operator"), ("two", "upsample", "sateen has no such operator"),
+    ]  # fmt: skip
+    assert "run_decompositions" in report.gaps[0].help
+
+
+def test_an_argument_that_no_converter_reads_is_a_gap(written):
+    x = written.input("x", (2, 3))
+    report = check(written.data(written.call("aten.relu.default", self=x, strength=2)))
+    assert [gap.reason for gap in report.gaps] == ["argument 'strength' is not supported"]
+
+
+def test_a_result_of_another_type_than_declared_is_a_gap(written):
+    x = written.input("x", (2, 3))
+    y = written.call("aten.relu.default", self=x, name="y")
+    written.declared["y"] = {**written.declared["x"], "dtype": 5}
+    assert "declares 'y' otherwise than it computes it" in check(written.data(y)).gaps[0].reason
+
+
+def test_a_network_is_cut_at_inner_values(written):
+    x = written.input("x", (2, 3))
+    y = written.call("aten.exp.default", self=x, name="y")
+    written.declared["y"] = written.declared["x"]
+    z = written.call("aten.relu.default", self=y, name="z")
+    graph, _ = from_torch(written.data(z), inputs=["y"], outputs=["z"])
+    assert [v.name for v in graph.inputs] == ["y"]
+    assert len(graph.nodes) == 1
+
+
+def test_state_that_a_run_changes_is_refused(written):
+    x = written.input("x", (3,))
+    state = written.parameter("state", np.zeros(3, np.float32))
+    added = written.call("aten.add_.Tensor", self=state, other=x)
+    with pytest.raises(FrontendError, match=r"each run changes buffer 'state', but a network has no state; export"):
+        load(written.data(added))
+
+
+def test_older_archives_are_read_with_safetensors(zipped, safetensors, written, scores):
+    data = zipped(
+        {"serialized_exported_program.json": json.dumps(written.json(scores)), "serialized_state_dict.pt": b"\x80"}
+    )
+    with pytest.raises(
+        FrontendError, match=r"only a pickle of it; give the tensors as safetensors .*torch 2.9 or later"
+    ):
+        load(data)
+    assert load(data, safetensors(written.tensors))[1].keys() == {"fc.weight"}
+
+
+def test_something_else_than_a_program_is_refused():
+    with pytest.raises(FrontendError, match=r"expected a program of torch\.export, found"):
+        from_torch(b"PK\x03\x04" + bytes(40))
+
+
+def test_the_page_lists_the_operators(request):
+    page = Path(request.config.rootpath) / "docs" / "pytorch.md"
+    listed = set(re.findall(r"`([\w.]+)`", page.read_text(encoding="utf-8").partition("## Operators")[2]))
+    assert set(CONVERTERS) <= listed
