@@ -26,7 +26,7 @@ def _non_max_suppression(node: OnnxNode) -> Operand:
         raise UnsupportedError(
             "how many boxes it selects depends on the values of its inputs, while sateen compiles for known shapes",
             f"end the model at {node.described(0)} and {node.described(1)} (outputs=), and add "
-            "graph_ir.ops.NonMaxSuppression, which pads its indices and counts them",
+            "graph_ir.ops.NonMaxSuppression, which pads its indices and counts them (docs/graph.md)",
         )
     op = NonMaxSuppression(most, iou_threshold, form="center" if node.flag("center_point_box") else "diagonal")
     boxes, _ = node.steps(op, node.value(0), node.value(1), count=2)
