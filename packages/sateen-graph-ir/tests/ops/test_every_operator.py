@@ -208,6 +208,7 @@ CASES: list[tuple[Operator, tuple[Array, ...]]] = [
     (sampling.DeformableColumns((3, 3), pads=(1, 1, 1, 1)), (f(1, 2, 4, 5), f(1, 18, 4, 5))),
     (sampling.GridSample(), (f(1, 2, 4, 5), f(1, 3, 3, 2))),
     (sampling.CropAndResize((3, 4)), (f(2, 2, 5, 6), p(3, 4), i(0, 2, 3))),
+    (sampling.PsRoiPool((2, 2), 2), (f(1, 8, 6, 7), f(3, 4) + 2, i(0, 1, 3))),
     (sampling.RoiPool((2, 2)), (f(1, 2, 6, 7), f(3, 4) + 2, i(0, 1, 3))),
     (sampling.RoiAlign((2, 2), samples=2), (f(1, 2, 6, 7), f(3, 4) + 2, i(0, 1, 3))),
     (trees.TreeEnsemble(2), (f(3, 4), *STUMPS)),

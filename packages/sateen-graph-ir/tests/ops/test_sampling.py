@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sateen.graph_ir.ir import TensorType
-from sateen.graph_ir.ops import CropAndResize, DeformableColumns, GridSample, RoiAlign, RoiPool
+from sateen.graph_ir.ops import CropAndResize, DeformableColumns, GridSample, PsRoiPool, RoiAlign, RoiPool
 from sateen.runtime.errors import InferenceError
 
 RANDOM = np.random.default_rng(0)
@@ -115,3 +115,26 @@ def test_maxima_of_regions(check_op):
             own = data[batch[k]][:, spans[0], spans[1]]
             expected[k, :, r, c] = own.max((1, 2)) if own.size else 0
     check_op(RoiPool((height, width), scale), [data, rois, batch], [expected])
+
+
+@pytest.mark.parametrize(("shape", "groups"), [((2, 2), 2), ((3, 4), 2), ((2, 3), 1)], ids=str)
+def test_averages_of_regions_with_channels_for_each_part(check_op, shape, groups):
+    data = RANDOM.standard_normal((2, 3 * groups**2, 8, 9)).astype("float32")
+    rois = np.array([[0, 0, 15, 13], [3, 2, 9.1, 7], [-6, -9, 3, 2], [40, 40, 50, 50], [5, 5, 3, 3]], "float32")
+    batch, scale = np.array([0, 1, 0, 1, 1]), 0.5
+    expected = np.zeros((5, 3, *shape), "float32")
+    for k, roi in enumerate(rois):
+        x1, y1, x2, y2 = np.trunc(roi + np.copysign(0.5, roi))
+        firsts = (y1 * scale, x1 * scale)
+        sizes = [max((b + 1) * scale - a, 0.1) / n for a, b, n in zip(firsts, (y2, x2), shape, strict=True)]
+        for r, c in np.ndindex(*shape):
+            spans = [
+                slice(int(np.clip(np.floor(p * s + a), 0, n)), int(np.clip(np.ceil((p + 1) * s + a), 0, n)))
+                for p, s, a, n in zip((r, c), sizes, firsts, (8, 9), strict=True)
+            ]
+            part = (r * groups // shape[0]) * groups + c * groups // shape[1]
+            own = data[batch[k], part :: groups**2][:, spans[0], spans[1]]
+            expected[k, :, r, c] = own.mean((1, 2)) if own.size else 0
+    check_op(PsRoiPool(shape, groups, scale), [data, rois, batch], [expected])
+    with pytest.raises(InferenceError, match="ps_roi_pool: expects channels in groups of 16, found"):
+        PsRoiPool(groups=4).infer(*(TensorType.of(str(a.dtype), a.shape) for a in (data, rois, batch)))

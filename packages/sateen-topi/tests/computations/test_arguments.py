@@ -126,6 +126,12 @@ REFUSALS: dict[Callable[..., Computation], list[tuple[Callable[[], object], str]
             "expected shape as 2 integers of at least 1",
         ),
     ],
+    regions.ps_roi_pool: [
+        (
+            lambda: regions.ps_roi_pool(IMAGE, view(2, 4), PLACES, (2, 2), 3, 1.0),
+            "ps_roi_pool: expected a multiple of 9 channels, found 4",
+        ),
+    ],
     taps.in_passes: [
         (
             lambda: taps.in_passes(X, [taps.Taps(3, TAPS)], "f", X.layout, X.dtype),

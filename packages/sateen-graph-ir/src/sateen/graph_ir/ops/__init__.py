@@ -142,6 +142,7 @@ from sateen.graph_ir.ops.sampling import (
     CropAndResize,
     DeformableColumns,
     GridSample,
+    PsRoiPool,
     RoiAlign,
     RoiPool,
 )
@@ -269,6 +270,7 @@ __all__ = [
     "PRelu",
     "Pad",
     "Power",
+    "PsRoiPool",
     "Quantize",
     "Reciprocal",
     "Recurrent",

@@ -161,6 +161,29 @@ class RoiPool(Operator):
         return regions.roi_pool(data, rois, batch, self.shape, self.scale)
 
 
+@dataclass(frozen=True, slots=True)
+class PsRoiPool(Operator):
+    """The averages of the bins of regions of data [N, C·groups², H, W]: [regions, C, *shape], where each bin has
+    channels of its own (Dai et al., R-FCN, 2016; MXNet PSROIPooling).
+
+    Inputs: data, rois [regions, 4] as x1, y1, x2, y2, batch [regions], the image of each. Coordinates are rounded, both
+    included, then times `scale`. A bin that covers no element gives 0.
+    """
+
+    shape: tuple[int, ...] = (1, 1)
+    groups: int = 1
+    scale: float = 1.0
+
+    def infer(self, data: TensorType, rois: TensorType, batch: TensorType) -> tuple[TensorType, ...]:
+        (pooled,) = _infer_regions(self, data, rois, batch, self.shape)
+        fits = self.groups >= 1 and data.shape[1] % self.groups**2 == 0
+        require(fits, self, f"expects channels in groups of {self.groups**2}, found {data}")
+        return (TensorType(data.dtype, (pooled.shape[0], data.shape[1] // self.groups**2, *self.shape)),)
+
+    def compute(self, data: View, rois: View, batch: View, *, outputs: Sequence[TensorType]) -> Computation:
+        return regions.ps_roi_pool(data, rois, batch, self.shape, self.groups, self.scale)
+
+
 def _infer_regions(
     op: Operator, data: TensorType, rois: TensorType, batch: TensorType, shape: Sequence[int]
 ) -> tuple[TensorType, ...]:
@@ -178,5 +201,5 @@ def _infer_regions(
     return (TensorType(data.dtype, (count, data.shape[1], *shape)),)
 
 
-OPS = (CropAndResize, DeformableColumns, GridSample, RoiAlign, RoiPool)
+OPS = (CropAndResize, DeformableColumns, GridSample, PsRoiPool, RoiAlign, RoiPool)
 """The operators of this file."""

@@ -11,6 +11,8 @@ from math import prod
 from sateen.tensor_ir import te
 from sateen.tensor_ir.te import Expr, ir_builder
 from sateen.topi.computations.arguments import (
+    require,
+    require_count,
     require_floats,
     require_integers,
     require_one_of,
@@ -110,6 +112,56 @@ def roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], scale
                 with ib.for_range(begin[0], end[0], "y") as y, ib.for_range(begin[1], end[1], "x") as x:
                     best[0] = te.maximum(best[0], source[n, c, y, x])
                 result[r, c, py, px] = best[0]
+        return ib.get()
+
+    inputs = [data.tensor, regions.tensor, batch.tensor]
+    tensor = te.extern(result_shape, inputs, body, name=name, dtype=data.dtype)
+    return Computation((View(tensor, result_shape, Layout.row_major(4)),))
+
+
+def ps_roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], groups: int, scale: float) -> Computation:
+    """The averages of the bins of regions of data [N, C·groups², H, W]: [regions, C, *shape], row-major, where each bin
+    has channels of its own (Dai et al., R-FCN, 2016).
+
+    regions [count, 4] are x1, y1, x2, y2, rounded to elements, both included, then times `scale`. Bin [y, x] reads the
+    channels of part [y·groups / rows, x·groups / columns]. A bin that covers no element gives 0.
+    """
+    name = "ps_roi_pool"
+    _require_regions(name, data, regions, batch, shape)
+    require_count(name, "groups", groups, 1)
+    require(data.shape[1] % groups**2 == 0, name, f"a multiple of {groups**2} channels", data.shape[1])
+    images, depth, *spatial = data.shape
+    channels, kind = depth // groups**2, accumulator_type(data.dtype)
+    result_shape = (regions.shape[0], channels, *shape)
+
+    def body(ins: list[te.Buffer], outs: list[te.Buffer]) -> te.Stmt:
+        ib = ir_builder.create()
+        source, region, image = (ib.buffer_ptr(b) for b in ins)
+        result = ib.buffer_ptr(outs[0])
+        with ib.for_range(0, regions.shape[0] * channels, "row", loop_kind(prod(result_shape) * 16)) as row:
+            r, c = ib.let("r", row // channels), ib.let("c", row % channels)
+            n = ib.let("n", te.minimum(te.maximum(image[r].astype("index"), 0), images - 1))
+            first, size = [], []
+            for d in range(2):
+                low, high = (_rounded(region[r, k].astype(kind)) for k in (1 - d, 3 - d))
+                first.append(ib.let("first", low * scale))
+                extent = te.maximum((high + 1.0) * scale - first[d], 0.1)
+                size.append(ib.let("size", extent / float(shape[d])))
+            with ib.for_range(0, shape[0], "py") as py, ib.for_range(0, shape[1], "px") as px:
+                begin, end = [], []
+                for d, place in enumerate((py, px)):
+                    low = te.floor(place.astype(kind) * size[d] + first[d])
+                    high = te.ceil((place + 1).astype(kind) * size[d] + first[d])
+                    begin.append(ib.let("begin", _limited(low, spatial[d])))
+                    end.append(ib.let("end", _limited(high, spatial[d])))
+                part = py * groups // shape[0] * groups + px * groups // shape[1]
+                channel = ib.let("channel", c * groups**2 + part)
+                total = ib.allocate(kind, (1,), name="total")
+                total[0] = te.const(0.0, kind)
+                with ib.for_range(begin[0], end[0], "y") as y, ib.for_range(begin[1], end[1], "x") as x:
+                    total[0] = total[0] + source[n, channel, y, x].astype(kind)
+                count = te.maximum((end[0] - begin[0]) * (end[1] - begin[1]), 1)
+                result[r, c, py, px] = (total[0] / count.astype(kind)).astype(data.dtype)
         return ib.get()
 
     inputs = [data.tensor, regions.tensor, batch.tensor]
