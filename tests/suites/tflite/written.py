@@ -288,7 +288,29 @@ def suppression(soft: bool, most: int) -> Written:
     )
 
 
+SEGMENTS = np.array([2, 0, -1, 2], np.int32)
 WRITTEN: dict[str, Written] = {
+    **{
+        f"unsorted_segment_{name}": Written(
+            f"UNSORTED_SEGMENT_{name.upper()}", [Input((4, 3)), SEGMENTS, np.array(4, np.int32)]
+        )
+        for name in ("sum", "prod", "max", "min")
+    },
+    "segment_sum": Written("SEGMENT_SUM", [Input((4, 3)), _integers(0, 0, 1, 2)]),
+    "sparse_to_dense": Written(
+        "SPARSE_TO_DENSE",
+        [Input((3, 2), "int32", 0, 4), _integers(4, 5), Input((3,)), np.array(0.5, np.float32)],
+    ),
+    "sparse_to_dense_scalar": Written(
+        "SPARSE_TO_DENSE", [_integers(1, 3), _integers(5), Input(()), np.array(0.5, np.float32)]
+    ),
+    "bucketize": Written(
+        "BUCKETIZE", [Input((3, 6))], ["INT32"], "BucketizeOptions", {"boundaries": [-0.5, 0.0, 0.25]}
+    ),
+    "bucketize_int": Written(
+        "BUCKETIZE", [Input((3, 6), "int32", -3, 4)], ["INT32"], "BucketizeOptions", {"boundaries": [-1.0, 0.0, 2.0]}
+    ),
+    "bitcast": Written("BITCAST", [ROWS], ["INT32"]),
     "l2_pool": Written("L2_POOL_2D", [PICTURE], options="Pool2DOptions", values=POOL),
     "l2_pool_valid": Written("L2_POOL_2D", [PICTURE], options="Pool2DOptions", values={**POOL, "padding": 1}),
     "reshape_by_option": Written("RESHAPE", [ROWS], options="ReshapeOptions", values={"newShape": [2, -1]}),

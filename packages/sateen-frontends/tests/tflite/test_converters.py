@@ -5,8 +5,10 @@ import struct
 import numpy as np
 import pytest
 
+from sateen.frontends import check, from_tflite
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tflite.flexbuffers import read_map
+from sateen.graph_ir.judge import interpret
 from sateen.runtime.errors import FrontendError
 
 DRAW = np.random.default_rng(0)
@@ -265,6 +267,46 @@ def _counted(model):
 def test_a_loop_ends_when_its_condition_says_so(model, run):
     _counted(model)
     np.testing.assert_array_equal(run(model, x=np.array([1, 2], np.float32))["y"], [8, 16])
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_write_to_a_list_is_one_operator(model, step):
+    """What replaces the element at 1, written as slices, unless the second begins elsewhere."""
+    x, e = model.tensor("list", (3, 2)), model.tensor("element", (1, 2))
+    i = model.tensor("i", (), "INT32")
+    names = ("next", "at", "after", "size", "begin")
+    following, at, after, size, begin = (model.tensor(name, (1,), "INT32") for name in names)
+    head, tail, y = (model.tensor(name, (1, 1), shape_signature=[-1, -1]) for name in ("head", "tail", "y"))
+    ones, shape = model.constant("one", np.array(step, np.int32)), model.constant("shape", np.array([1], np.int32))
+    rest, zero = model.constant("rest", np.array([-1], np.int32)), model.constant("zero", np.array([0], np.int32))
+    first, all_ = model.constant("first", np.zeros(2, np.int32)), model.constant("all", np.full(2, -1, np.int32))
+    model.node("ADD", [i, ones], [following], activation="NONE")
+    model.node("RESHAPE", [i, shape], [at])
+    model.node("RESHAPE", [following, shape], [after])
+    model.node("CONCATENATION", [at, rest], [size], axis=0, activation="NONE")
+    model.node("CONCATENATION", [after, zero], [begin], axis=0, activation="NONE")
+    model.node("SLICE", [x, first, size], [head])
+    model.node("SLICE", [x, begin, all_], [tail])
+    model.node("CONCATENATION", [head, e, tail], [y], axis=0, activation="NONE")
+    model.inputs, model.outputs = [x, e, i], [y]
+    report = check(model.bytes())
+    assert report.is_supported == (step == 1)
+    if report.is_supported:
+        graph, _ = from_tflite(model.bytes())
+        values = np.arange(6, dtype=np.float32).reshape(3, 2)
+        given = {"list": values, "element": np.full((1, 2), 9, np.float32), "i": np.array(1, np.int32)}
+        assert interpret(graph, given)["y"].tolist() == [[0, 1], [9, 9], [4, 5]]
+
+
+def test_segments_are_reduced(run_operator):
+    data, segments = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([1, -1, 1], np.int32)
+    count = np.array(2, np.int32)
+    (y,) = run_operator("UNSORTED_SEGMENT_SUM", [data, segments, count], constant=(1, 2))
+    assert y.tolist() == [[0, 0], [4, 6]]
+    (y,) = run_operator("UNSORTED_SEGMENT_MAX", [data, segments, count], constant=(1, 2))
+    assert y.tolist() == [[float(np.finfo(np.float32).min)] * 2, [4, 5]]
+    (y,) = run_operator("SEGMENT_SUM", [data, np.array([0, 0, 1], np.int32)], constant=(1,))
+    assert y.tolist() == [[2, 4], [4, 5]]
 
 
 @pytest.mark.parametrize("known", [False, True])

@@ -112,11 +112,13 @@ def test_all_gaps_are_reported_at_once(doubled):
     v = doubled.tensor("v", (1, 2))
     doubled.node("Acme", [1], [v], custom=b"")
     doubled.node("UNIQUE", [1], [s])
+    doubled.node("CAST", [s], [doubled.tensor("t", (1,))])
     doubled.outputs += [v]
     report = check(doubled.bytes())
     assert [(gap.node, gap.qualified_operator, gap.reason) for gap in report.gaps] == [
         ("v", "custom.Acme", "there is no conversion of this custom operator"),
-        ("s", "UNIQUE", "tensor 's' can't be read: its elements are STRING"),
+        ("s", "UNIQUE", "the shape of its result depends on data"),
+        ("t", "CAST", "tensor 's' can't be read: its elements are STRING"),
     ]
     assert all("cut the network before it" in gap.help for gap in report.gaps)
 

@@ -17,12 +17,12 @@ from sateen.frontends.tflite.converters import CONVERTERS, CUSTOM
 from sateen.frontends.tflite.loading import TfliteFile
 from sateen.frontends.tflite.model import DTYPES, Operation, Tensor, data_of
 from sateen.frontends.tflite.node import Converter, TfliteNode
+from sateen.frontends.tflite.refusals import CUT, REFUSALS
 from sateen.graph_ir.ir import Graph, Symbol, Value
 from sateen.runtime.errors import FrontendError
 
 CUSTOM_DOMAIN = "custom"
 """The set of operators that the format does not define."""
-SELECT_REMEDY = "convert the model without it, or cut the network before it (outputs=, --to)"
 
 
 def import_tflite(file: TfliteFile, bindings: Bindings) -> tuple[Graph | None, Report]:
@@ -64,15 +64,18 @@ class TfliteImporter(Importer[Operation]):
         return Heading(given[0] if given else node.operator, node.operator, names, given, domain)
 
     def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
+        is_builtin = node.custom is None
+        if is_builtin and node.operator in REFUSALS:
+            raise UnsupportedError(*REFUSALS[node.operator])
         for tensor in (*node.inputs, *node.outputs):
             if tensor is not None and tensor.gap:
-                raise UnsupportedError(f"tensor {tensor.name!r} can't be read: {tensor.gap}", SELECT_REMEDY)
-        if node.operator in CONTROL_FLOW and node.custom is None:
+                raise UnsupportedError(f"tensor {tensor.name!r} can't be read: {tensor.gap}", CUT)
+        if is_builtin and node.operator in CONTROL_FLOW:
             return partial(self._control_flow, node)
-        converter = (CONVERTERS if node.custom is None else CUSTOM).get(node.operator)
+        converter = (CONVERTERS if is_builtin else CUSTOM).get(node.operator)
         if converter is None:
-            kind = "operator of the format" if node.custom is None else "custom operator"
-            raise UnsupportedError(f"there is no conversion of this {kind}", SELECT_REMEDY)
+            kind = "operator of the format" if is_builtin else "custom operator"
+            raise UnsupportedError(f"there is no conversion of this {kind}", CUT)
         return partial(self._converted_by, converter, node)
 
     def _converted_by(self, converter: Converter, node: Operation, call: Call) -> Results:

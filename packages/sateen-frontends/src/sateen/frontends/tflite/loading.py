@@ -10,6 +10,7 @@ from typing import Any
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tflite.flatbuffer import Reader, Table, defaults_of
+from sateen.frontends.tflite.list_writes import with_list_writes
 from sateen.frontends.tflite.model import Network, Operation, Tensor
 from sateen.frontends.tflite.operators import BUILTINS, CUSTOM, OPTIONS_OF, PLACEHOLDER
 from sateen.frontends.tflite.schema import MODEL
@@ -98,7 +99,7 @@ class _Loading:
         ordered = in_order(
             operations, Operation.reads, Operation.gives, lambda o: f"{where}: node {next(iter(o.gives()), '')!r}"
         )
-        return Network(table["name"], tensors, inputs, outputs, ordered)
+        return Network(table["name"], tensors, inputs, outputs, with_list_writes(ordered))
 
     def _tensor(self, table: Table, name: str, where: str) -> Tensor:
         try:

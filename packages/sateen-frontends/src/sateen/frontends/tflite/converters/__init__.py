@@ -10,6 +10,7 @@ from sateen.frontends.tflite.converters.quantization import QUANTIZATION
 from sateen.frontends.tflite.converters.recurrent import RECURRENT
 from sateen.frontends.tflite.converters.reduce import REDUCE
 from sateen.frontends.tflite.converters.resize import RESIZE
+from sateen.frontends.tflite.converters.scatter import SCATTER
 from sateen.frontends.tflite.converters.shape import SHAPE
 from sateen.frontends.tflite.converters.windows import WINDOWS
 from sateen.frontends.tflite.node import Converter
@@ -25,6 +26,7 @@ CONVERTERS: dict[str, Converter] = (
     | RECURRENT
     | REDUCE
     | RESIZE
+    | SCATTER
     | SHAPE
     | WINDOWS
 )

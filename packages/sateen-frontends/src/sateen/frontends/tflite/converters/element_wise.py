@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tflite.node import Converter, TfliteNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
@@ -44,8 +45,16 @@ def _zeros(node: TfliteNode) -> Operand:
     return node.result(ops.BroadcastTo(data.type.shape), zero)
 
 
+def _same_bits(node: TfliteNode) -> Operand:
+    wanted = node.output_dtype()
+    if wanted.bits != node.dtype(0).bits:
+        raise UnsupportedError(f"bits of {node.dtype(0)} as {wanted}, of another width, are not supported")
+    return node.result(ops.BitCast(wanted), node.value(0))
+
+
 ELEMENT_WISE: dict[str, Converter] = {
     "ABS": _function(ops.Abs()),
+    "BITCAST": _same_bits,
     "CAST": _cast,
     "CEIL": _function(ops.Ceil()),
     "COS": _function(ops.Cos()),

@@ -1,4 +1,4 @@
-"""Elements at indices that are data, and their inverse."""
+"""Elements at indices that are data."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TypeVar
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
-from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.tflite.node import Converter, TfliteNode
+from sateen.frontends.tflite.node import FLOAT, Converter, TfliteNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.dtype import DType
@@ -39,15 +38,6 @@ def _gather(node: TfliteNode) -> Operand:
 
 def _gather_nd(node: TfliteNode) -> Operand:
     return node.result(ops.GatherND(), node.value(0), node.value(1))
-
-
-def _scatter_nd(node: TfliteNode) -> Operand:
-    """Sums of the updates at each place, and 0 elsewhere. Inputs: indices, updates, the shape."""
-    updates = node.value(1)
-    zeros = node.step(ops.BroadcastTo(node.dimensions_of(2)), node.literal(0, updates.type.dtype))
-    if updates.type.dtype.is_bool:
-        raise UnsupportedError("updates of bool are not supported")
-    return node.result(ops.ScatterND("add"), zeros, node.value(0), updates)
 
 
 def _one_hot(node: TfliteNode) -> Operand:
@@ -116,11 +106,23 @@ def _update_slice(node: TfliteNode) -> Operand:
     return node.result(ops.Identity(), update) if inside is None else node.result(ops.Where(), inside, update, data)
 
 
+def _bucket(node: TfliteNode) -> Operand:
+    """The number of boundaries up to each element (bucketize.cc)."""
+    data = node.value(0)
+    boundaries = np.array(node.attribute("boundaries") or (), np.float32)
+    if not boundaries.size or np.any(np.diff(boundaries) < 0):
+        raise FrontendError(f"expected boundaries in order, found {boundaries.tolist()[:4]}")
+    if data.type.dtype != FLOAT:
+        data = node.step(ops.Cast(FLOAT), data)
+    found = node.step(ops.SearchSorted(right=True), node.parameter(boundaries, "boundaries"), data)
+    return node.result(ops.Cast(node.output_dtype()), found)
+
+
 GATHER: dict[str, Converter] = {
+    "BUCKETIZE": _bucket,
     "DYNAMIC_UPDATE_SLICE": _update_slice,
     "GATHER": _gather,
     "GATHER_ND": _gather_nd,
     "ONE_HOT": _one_hot,
     "REVERSE_SEQUENCE": _reverse_sequence,
-    "SCATTER_ND": _scatter_nd,
 }
