@@ -54,7 +54,7 @@ def run(symbol, inputs, arguments, states):
     return [output.asnumpy() for output in executor.forward(is_train=False)]
 
 
-def write(folder, symbol, inputs, arguments, states, tolerance):
+def write(folder, symbol, inputs, arguments, states):
     folder.mkdir(parents=True)
     outputs = run(symbol, inputs, arguments, states)
     symbol.save(str(folder / "net-symbol.json"))
@@ -64,8 +64,6 @@ def write(folder, symbol, inputs, arguments, states, tolerance):
         data.update({f"aux:{name}": value for name, value in states.items()})
         mx.nd.save(str(folder / "net-0000.params"), data)
         case["weights"] = "net-0000.params"
-    if tolerance:
-        case["tolerance"] = tolerance
     arrays = {f"in/{name}": data for name, data in inputs.items()}
     arrays.update({f"out/{name}": data for name, data in zip(symbol.list_outputs(), outputs, strict=True)})
     np.savez(folder / "io.npz", **arrays)
@@ -85,10 +83,9 @@ def main():
         random = np.random.RandomState(len(name))
         try:
             with mx.name.NameManager():
-                case = build(random)
-            symbol, inputs = case[:2]
-            weights = case[2] if len(case) > 2 else weights_of(symbol, inputs, random)
-            write(options.folder / name, symbol, inputs, *weights, case[3] if len(case) > 3 else None)
+                symbol, inputs, *given = build(random)
+            arguments, states = given[0] if given else weights_of(symbol, inputs, random)
+            write(options.folder / name, symbol, inputs, arguments, states)
         except Exception as error:  # noqa: BLE001  # MXNet's own, of a case that it can't run
             failed += 1
             sys.stdout.write(f"not made: {name}: {str(error).splitlines()[0][:160]}\n")

@@ -37,6 +37,15 @@ def test_files_before_0_9_leave_out_auxiliary_states(symbol_of, arrays_of):
         frontends.load(new, arrays_of(STATES), shapes=SHAPES)
 
 
+def test_files_before_0_9_5_mean_all_axes_by_the_last(symbol_of):
+    nodes = [VARIABLE, ("argmax", "best", (0,), {"axis": "-1"})]
+    shapes = [
+        frontends.load(symbol_of(nodes, [(1, 0)], version=version), shapes=SHAPES)[0].outputs[0].type.shape
+        for version in (904, 905)
+    ]
+    assert shapes == [(1,), (1, 2, 4)]
+
+
 def test_entries_have_two_or_three_numbers(symbol_of):
     document = json.loads(symbol_of([VARIABLE, ("relu", "y", (0,), {})], [(1, 0)]))
     document["nodes"][1]["inputs"] = [[0, 0]]

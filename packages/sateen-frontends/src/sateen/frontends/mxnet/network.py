@@ -12,6 +12,8 @@ from sateen.frontends.mxnet.description import OperatorDescription
 from sateen.frontends.mxnet.symbol import VARIABLE, Entry, Symbol, SymbolNode
 from sateen.runtime.errors import FrontendError
 
+_VERSION_OF_LAST_AXIS = 905
+"""Files before this version mean all axes by axis -1 of argmax and argmin (legacy_json_util.cc)."""
 MOST_ARGUMENTS = 250
 """The most inputs and outputs of a network."""
 _VERSION_OF_STATES = 900
@@ -46,7 +48,13 @@ def network_of_symbol(symbol: Symbol, operators: Mapping[str, OperatorDescriptio
     """The network of a symbol. Raises FrontendError for two variables of one name, or too many outputs."""
     names = _Names(symbol, operators, place)
     nodes = [
-        NetworkNode(node.name, node.operator, node.attributes, names.inputs_of(node), tuple(names.values[index]))
+        NetworkNode(
+            node.name,
+            node.operator,
+            _attributes(node, symbol.version),
+            names.inputs_of(node),
+            tuple(names.values[index]),
+        )
         for index, node in enumerate(symbol.nodes)
         if node.operator != VARIABLE
     ]
@@ -61,6 +69,12 @@ def network_of_symbol(symbol: Symbol, operators: Mapping[str, OperatorDescriptio
     if len(outputs) > MOST_ARGUMENTS:
         raise FrontendError(f"{place}: expected at most {MOST_ARGUMENTS} outputs, found {len(outputs)}")
     return Network(tuple(kept), variables, outputs, dict(_weights(kept, variables, operators)))
+
+
+def _attributes(node: SymbolNode, version: int) -> Mapping[str, str]:
+    """The attributes of an operator as MXNet 1.9 means them."""
+    means_all = version < _VERSION_OF_LAST_AXIS and node.operator in {"argmax", "argmin"}
+    return {key: text for key, text in node.attributes.items() if not (means_all and (key, text) == ("axis", "-1"))}
 
 
 def _weights(
