@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
+from PIL import Image
 
 from sateen.graph_ir.ir import Array
 
@@ -20,6 +22,7 @@ BENCH = SHARED / "bench"
 
 Finding = Callable[[Array], str]
 """What is seen in a network's first output, in words; '' where it is as it must be."""
+Arrays = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,16 @@ class Case:
     name: str
     model: Path
     golden: Path | None = None
+    outputs: tuple[str, ...] = ()
+    """Inner values at which the network ends."""
+    inputs: tuple[str, ...] = ()
+    """Inner values at which it begins."""
+    arranged: Callable[[Arrays, Arrays], tuple[Arrays, Arrays]] = lambda inputs, outputs: (inputs, outputs)
+    """The golden file's arrays by the network's names, in its layout."""
+    shown: Callable[[Arrays], Arrays] = dict
+    """The network's outputs as the golden file has them."""
+    is_quantised: bool = False
+    """Whether outputs may be off by one step."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     constants: tuple[str, ...] = ()
     """Inputs that the golden file's data makes constant."""
@@ -111,11 +124,108 @@ def _cases_of(path: Path) -> Iterator[Case]:
         yield Case(path.stem, path, None, shapes, constants, None, refusal, path.stem in TAKE_PIXELS)
 
 
-def read_golden(path: Path) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Inputs and outputs of a golden file, which calls them in/NAME and out/NAME."""
+def models_of_formats() -> list[Case]:
+    """Those of ../shared/models in other formats than ONNX. Raises FileNotFoundError without ../shared."""
+    folder = SHARED / "models"
+    if not (folder / "caffe").is_dir():
+        raise FileNotFoundError(f"{folder} is absent")
+    quantised, pose = {"is_quantised": True}, {"name": "pose_hourglass.mlmodel", "arranged": _pose}
+    sound = {"inputs": SOUND, "constants": SOUND[1:]}
+    return [
+        _case("caffe/mtcnn_det1.prototxt", "caffe/mtcnn_det1.cvio"),
+        _case("caffe/ultraface_slim-320.prototxt", "caffe/ultraface_slim-320.cvio", renamed={"data": "input"}),
+        _case("coreml/MNISTClassifier_ph1ps.mlmodel", finding=partial(top_digit, expected=9), arranged=_nine),
+        _case("coreml/pose_hourglass.mlmodel", "tensorflow/pose_hourglass.pb.tfio", **pose),
+        _case("darknet/yolo-fastest-1.1.cfg", "darknet/yolo-fastest-1.1.cvio", shown=_boxes),
+        _case("keras/fer2013_mini_xception.hdf5", "keras/fer2013_mini_xception.hdf5.kerasio", arranged=_by_place),
+        _case("keras/mlperftiny_resnet8_cifar10.h5", "keras/mlperftiny_resnet8_cifar10.h5.kerasio", arranged=_by_place),
+        _case("mxnet/cifar_resnet20_v1-symbol.json", "mxnet/cifar_resnet20_v1.bird.mxio"),
+        _case("mxnet/cifar_resnet20_v1-symbol.json", "mxnet/cifar_resnet20_v1.cat.mxio"),
+        _case("mxnet/mtcnn_det2-symbol.json", "mxnet/mtcnn_det2.mxio"),
+        _case("tensorflow/ESPCN_x3.pb", "tensorflow/ESPCN_x3.pb.tfio"),
+        *(_case(f"tensorflow/{name}.pb", f"tensorflow/{name}.pb.tfio", inputs=("Mfcc",)) for name in KEYWORDS),
+        *(
+            _case(f"tensorflow/{name}.pb", f"tensorflow/{name}.pb.tfio", name=f"{name}.sound", **sound)
+            for name in KEYWORDS
+        ),
+        _case("tensorflow/pose_hourglass.pb", "tensorflow/pose_hourglass.pb.tfio"),
+        _case("tflite/mlperftiny_kws_ref_model.tflite", "tflite/mlperftiny_kws_ref_model.tflite.liteio", **quantised),
+        _case("tflite/mlperftiny_vww_96_float.tflite", "tflite/mlperftiny_vww_96_float.tflite.liteio"),
+        _case(
+            "tflite/mobilenet_v1_0.25_128_quant.tflite", "tflite/mobilenet_v1_0.25_128_quant.tflite.liteio", **quantised
+        ),
+    ]
+
+
+KEYWORDS = ("kws_DS_CNN_S", "kws_GRU_S")
+"""Networks of spoken words, with Mfcc between the sound and the network."""
+SOUND = ("decoded_sample_data", "decoded_sample_data:1")
+"""What decoding of a sound file gives: samples, and how many there are a second."""
+
+
+def _case(
+    model: str,
+    golden: str = "",
+    *,
+    name: str = "",
+    renamed: Mapping[str, str] = {},  # never written to
+    **more: Any,
+) -> Case:
+    """A model of ../shared/models. Its values are called as in the golden file, but for those `renamed`."""
+    folder = SHARED / "models"
+
+    def by_name(inputs: Arrays, outputs: Arrays) -> tuple[Arrays, Arrays]:
+        return {renamed.get(key, key): array for key, array in inputs.items()}, outputs
+
+    path = folder / f"{golden}.npz" if golden else None
+    return Case(name or Path(golden or model).stem, folder / model, path, **{"arranged": by_name, **more})
+
+
+def _by_place(inputs: Arrays, outputs: Arrays) -> tuple[Arrays, Arrays]:
+    """Keras has no names of tensors: those of layers are input_1, and the last one's."""
+    return {"input_1": inputs["0"]}, {"0": outputs["0"]}
+
+
+def _pose(inputs: Arrays, outputs: Arrays) -> tuple[Arrays, Arrays]:
+    """The twin's picture and planes, with channels first."""
+    picture, planes = inputs["image"], outputs["hourglass_out_3"]
+    first = {"image__0": np.ascontiguousarray(picture.transpose(0, 3, 1, 2))}
+    return first, {"hourglass_out_3__0": planes[0].transpose(2, 0, 1)}
+
+
+def _nine(_inputs: Arrays, _outputs: Arrays) -> tuple[Arrays, Arrays]:
+    """A picture of the digit 9."""
+    with Image.open(SHARED / "models/images/mnist_nine.bmp") as picture:
+        pixels = np.asarray(picture.convert("L").resize((28, 28)), np.float32)
+    return {"image": pixels[None, None]}, {}
+
+
+def _boxes(outputs: Arrays) -> Arrays:
+    """Planes of detectors [1, 3 · 85, H, W] as OpenCV gives them: a row for each place and box, with centre, extents,
+    objectness and the scores above 0.2."""
+    anchors = {
+        "yolo_121": [(115, 73), (119, 199), (242, 238)], "yolo_130": [(12, 18), (37, 49), (52, 132)]
+    }  # fmt: skip
+    return {name: _decoded(planes[0], np.array(anchors[name], np.float32)) for name, planes in outputs.items()}
+
+
+def _decoded(planes: Array, anchors: Array) -> Array:
+    _, rows, columns = planes.shape
+    x, y, w, h, objectness, *classes = planes.reshape(len(anchors), -1, rows, columns).swapaxes(0, 1)
+    place = [(x + np.arange(columns)) / columns, (y + np.arange(rows)[:, None]) / rows]
+    extent = [np.exp(side) * anchors[:, i, None, None] / np.float32(320) for i, side in enumerate((w, h))]
+    scores = objectness * np.stack(classes)
+    decoded = np.stack([*place, *extent, objectness, *np.where(scores > 0.2, scores, 0)], -1)  # [boxes, H, W, 85]
+    return decoded.transpose(1, 2, 0, 3).reshape(-1, decoded.shape[-1]).astype(np.float32)
+
+
+def read_golden(path: Path, begun: tuple[str, ...] = ()) -> tuple[Arrays, Arrays]:
+    """Inputs and outputs of a golden file, which calls them in/NAME and out/NAME; inputs that are inner values, called
+    `begun`, may be mid/NAME there."""
     with np.load(path, allow_pickle=False) as arrays:
-        sides: dict[str, dict[str, Array]] = {"in": {}, "out": {}}
+        sides: dict[str, Arrays] = {"in": {}, "out": {}, "mid": {}}
         for key in arrays.files:
             side, name = key.split("/", 1)
-            sides[side][name] = arrays[key]
-    return sides["in"], sides["out"]
+            sides[side][name.removesuffix(":0")] = arrays[key]
+    given = {**sides["mid"], **sides["in"]}
+    return {name: given[name] for name in begun or sides["in"]}, sides["out"]

@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from catalogue import Case, light_models, models_of_others, networks_of_benchmarks, read_golden
+from catalogue import Case, light_models, models_of_formats, models_of_others, networks_of_benchmarks, read_golden
 from process_memory import PeakMemory
 
 from sateen import runtime
-from sateen.frontends import from_onnx
+from sateen.frontends import load as read_model
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.comparison import TOLERANCE, tolerance_of
 from sateen.frontends.onnx.double import outputs_in_double
@@ -57,7 +57,8 @@ class Record:
 def examine(case: Case) -> Record:
     """Compile and verify. An error of ours becomes the note of the record."""
     record = Record(case.name, case.model.stem)
-    inputs, expected = read_golden(case.golden) if case.golden is not None else ({}, {})
+    golden = read_golden(case.golden, case.inputs) if case.golden is not None else ({}, {})
+    inputs, expected = case.arranged(*golden)
     try:
         artifact = _compiled(case, inputs, record)
     except SateenError as error:
@@ -71,9 +72,17 @@ def examine(case: Case) -> Record:
         return record
     inputs = {p.name: inputs[p.name] for p in artifact.inputs} if inputs else _random_inputs(case, artifact)
     found = {name: array.numpy() for name, array in runtime.load(artifact, threads=WORKERS).run(inputs).items()}
+    if not expected and case.model.suffix != ".onnx":  # nobody else runs it here: what it sees decides
+        assert case.finding is not None, case.name
+        record.note = case.finding(next(iter(found.values())))
+        record.is_right = not record.note
+        return record
+    if expected.keys() == {"0"}:
+        expected = {next(iter(found)): expected["0"]}
     judge = "golden file" if expected else "onnxruntime"
-    _compare(case, found, expected or onnxruntime(case.model, WORKERS)(inputs), record)
-    if not record.is_right and record.error > TOLERANCE and case.finding is None:
+    _compare(case, case.shown(found), expected or onnxruntime(case.model, WORKERS)(inputs), record)
+    is_onnx = case.model.suffix == ".onnx"
+    if is_onnx and not record.is_right and record.error > TOLERANCE and case.finding is None:
         note = f"float64 is the judge; {judge} is {record.error:.1e} from us"
         exact = {name: array.astype(found[name].dtype) for name, array in outputs_in_double(case.model, inputs).items()}
         _compare(case, found, exact, record)
@@ -100,7 +109,8 @@ def _compiled(case: Case, inputs: dict[str, Array], record: Record) -> Artifact:
 
     start = time.perf_counter()
     with PeakMemory() as memory, CompilerPool(WORKERS) as workers:
-        graph, params = from_onnx(case.model, shapes=shapes, constants=constants)
+        options = {"inputs": case.inputs, "outputs": case.outputs}
+        graph, params = read_model(case.model, shapes=shapes, constants=constants, **options)
         pipeline = (*default_pipeline(Target.of("llvm")), keep)
         artifact = build(graph, params=params, pipeline=pipeline, workers=workers)
     record.seconds = time.perf_counter() - start
@@ -120,6 +130,9 @@ def _compare(case: Case, found: dict[str, Array], expected: dict[str, Array], re
     record.error = errors[worst].overall
     record.local_error = max(apart.local for apart in errors.values())
     record.is_right = errors[worst].overall <= allowed[worst]
+    if case.is_quantised:
+        steps = max(int(np.abs(array.astype(int) - expected[name]).max()) for name, array in found.items())
+        record.is_right = steps <= 1
     record.note = ""
     if not record.is_right:
         record.note = f"output {worst} is wrong"
@@ -132,7 +145,9 @@ def find_case(name: str, folder: Path) -> Case:
     """The case of a name. Raises FileNotFoundError where it needs ../shared, which is absent."""
     by_name = {case.name: case for case in light_models()}
     if name not in by_name:
-        by_name |= {case.name: case for case in (*networks_of_benchmarks(folder), *models_of_others())}
+        by_name |= {
+            case.name: case for case in (*networks_of_benchmarks(folder), *models_of_others(), *models_of_formats())
+        }
     return by_name[name]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from catalogue import Case, draw, light_models, models_of_others, networks_of_benchmarks
+from catalogue import Case, draw, light_models, models_of_formats, models_of_others, networks_of_benchmarks
 from examine import Record
 
 LIMIT = 180.0
@@ -99,7 +99,7 @@ def say(text: str) -> None:
 def collect(folder: Path) -> tuple[list[Case], bool]:
     """The cases that can be had, and whether those are all; says what is missing."""
     cases, is_complete = light_models(), True
-    for more in (partial(networks_of_benchmarks, folder), models_of_others):
+    for more in (partial(networks_of_benchmarks, folder), models_of_others, models_of_formats):
         try:
             cases += more()
         except FileNotFoundError as error:

@@ -115,3 +115,13 @@ def test_equal_shape_arithmetic_of_many_layers_is_evaluated_once(plain, monkeypa
     graph, _ = load(plain("\n".join(["data p 1 2", "data q 3", *lines, *(f"output c{i}" for i in range(5))])))
     assert len(calls) == 1
     assert [data.tolist() for data in graph.parameters.values()] == [[1, 2, 3]] * 5
+
+
+def test_a_constant_at_which_a_network_begins_tells_its_type(plain):
+    lines = "input x float32 2\nnode a relu x -> y\nnode b add y y -> z\noutput z"
+    with pytest.raises(
+        FrontendError, match="the network can't begin at 'y': the model does not say of what type it is"
+    ):
+        load(plain(lines), inputs=["y"])
+    graph, _ = load(plain(lines), inputs=["y"], constants={"y": np.array([1, 2], np.float32)})
+    assert [v.name for v in graph.inputs] == []

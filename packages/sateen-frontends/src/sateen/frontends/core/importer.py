@@ -21,6 +21,7 @@ from sateen.frontends.core.report import BehindGapError, Gap, Report, Unsupporte
 from sateen.frontends.core.source import Limits
 from sateen.graph_ir.ir import Array, Graph, NodeSpan, Value
 from sateen.graph_ir.ops import Identity
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError, InferenceError, SateenError
 
 P = TypeVar("P")
@@ -75,8 +76,13 @@ class Importer(ABC, Generic[P]):
         that is no tensor."""
 
     def _begun(self, name: str, bindings: Bindings) -> Declaration:
-        """The declaration of a value at which the network begins. Raises FrontendError if it has no type."""
+        """The declaration of a value at which the network begins; a constant tells its own. Raises FrontendError if it
+        has no type."""
         declared = self.declaration(name)
+        given = bindings.constants.get(name)
+        if given is not None and (declared is None or declared.shape is None):
+            data = np.asarray(given)
+            return Declaration(name, DType.of(data.dtype), data.shape)
         if declared is None or (declared.shape is None and name not in bindings.shapes):
             raise FrontendError(f"the network can't begin at {name!r}: the model does not say of what type it is")
         return declared
