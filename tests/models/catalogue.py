@@ -32,16 +32,6 @@ class Case:
     name: str
     model: Path
     golden: Path | None = None
-    outputs: tuple[str, ...] = ()
-    """Inner values at which the network ends."""
-    inputs: tuple[str, ...] = ()
-    """Inner values at which it begins."""
-    arranged: Callable[[Arrays, Arrays], tuple[Arrays, Arrays]] = lambda inputs, outputs: (inputs, outputs)
-    """The golden file's arrays by the network's names, in its layout."""
-    shown: Callable[[Arrays], Arrays] = dict
-    """The network's outputs as the golden file has them."""
-    is_quantised: bool = False
-    """Whether outputs may be off by one step."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     constants: tuple[str, ...] = ()
     """Inputs that the golden file's data makes constant."""
@@ -50,6 +40,15 @@ class Case:
     takes_pixels: bool = False
     """Whether its inputs are pixels of 0 to 255: normally distributed noise around 0 is a picture without contrast, of
     which rounding errors of any computation in float32 are a large part."""
+    format: str = "ONNX"
+    inputs: tuple[str, ...] = ()
+    """Inner values at which it begins."""
+    arranged: Callable[[Arrays, Arrays], tuple[Arrays, Arrays]] = lambda inputs, outputs: (inputs, outputs)
+    """The golden file's arrays by the network's names, in its layout."""
+    shown: Callable[[Arrays], Arrays] = dict
+    """The network's outputs as the golden file has them."""
+    is_quantised: bool = False
+    """Whether outputs may be off by one step."""
 
 
 def top_label(output: Array, expected: str) -> str:
@@ -157,6 +156,11 @@ def models_of_formats() -> list[Case]:
     ]
 
 
+FORMATS = {
+    "caffe": "Caffe", "coreml": "CoreML", "darknet": "Darknet", "keras": "Keras", "mxnet": "MXNet",
+    "tensorflow": "TensorFlow", "tflite": "TensorFlow Lite",
+}  # fmt: skip
+"""The names of formats, by folder."""
 KEYWORDS = ("kws_DS_CNN_S", "kws_GRU_S")
 """Networks of spoken words, with Mfcc between the sound and the network."""
 SOUND = ("decoded_sample_data", "decoded_sample_data:1")
@@ -178,7 +182,8 @@ def _case(
         return {renamed.get(key, key): array for key, array in inputs.items()}, outputs
 
     path = folder / f"{golden}.npz" if golden else None
-    return Case(name or Path(golden or model).stem, folder / model, path, **{"arranged": by_name, **more})
+    more = {"arranged": by_name, "format": FORMATS[Path(model).parts[0]], **more}
+    return Case(name or Path(golden or model).stem, folder / model, path, **more)
 
 
 def _by_place(inputs: Arrays, outputs: Arrays) -> tuple[Arrays, Arrays]:

@@ -41,6 +41,7 @@ class Record:
 
     name: str
     model: str
+    format: str
     nodes: int = 0
     seconds: float = 0.0
     library_bytes: int = 0
@@ -56,7 +57,7 @@ class Record:
 
 def examine(case: Case) -> Record:
     """Compile and verify. An error of ours becomes the note of the record."""
-    record = Record(case.name, case.model.stem)
+    record = Record(case.name, case.model.name, case.format)
     golden = read_golden(case.golden, case.inputs) if case.golden is not None else ({}, {})
     inputs, expected = case.arranged(*golden)
     try:
@@ -109,8 +110,7 @@ def _compiled(case: Case, inputs: dict[str, Array], record: Record) -> Artifact:
 
     start = time.perf_counter()
     with PeakMemory() as memory, CompilerPool(WORKERS) as workers:
-        options = {"inputs": case.inputs, "outputs": case.outputs}
-        graph, params = read_model(case.model, shapes=shapes, constants=constants, **options)
+        graph, params = read_model(case.model, shapes=shapes, constants=constants, inputs=case.inputs)
         pipeline = (*default_pipeline(Target.of("llvm")), keep)
         artifact = build(graph, params=params, pipeline=pipeline, workers=workers)
     record.seconds = time.perf_counter() - start

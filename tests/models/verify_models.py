@@ -25,8 +25,10 @@ LIMIT = 180.0
 PAGE = """# Networks
 
 Measured by `nox -s models`, on {processors}: each network is compiled cold in a
-separate process with two workers, run once and compared with a golden file or with onnxruntime. The error is
-max|y-r| / max|r| of the worst output; 1e-4 is allowed, or four units in the last place for float16 outputs. The local
+separate process with two workers, run once and compared with what the model's own framework gave (OpenCV for Caffe
+and Darknet, the twin of TensorFlow for the pose network of CoreML), or with onnxruntime. The error is
+max|y-r| / max|r| of the worst output; 1e-4 is allowed, four units in the last place for float16 outputs, and one step
+for quantised ones. The local
 error is relative to the largest element near each, in its row or tile; it is not judged, since a small sum of large
 terms loses accuracy in any order. Seconds are from reading the file to the artifact. The workspace holds all
 intermediate values and the storage of kernels; the bound is the most bytes of them that live at one time, a lower
@@ -35,9 +37,7 @@ second; shared memory counts once. The weights of the light models are all equal
 
 {counts}
 
-| network | nodes | seconds | library KB | workspace MB | bound MB | peak MB | error | local error | |
-|---|---|---|---|---|---|---|---|---|---|
-{rows}
+{tables}
 """
 
 
@@ -47,10 +47,12 @@ def examine_in_child(case: Case, folder: Path, limit: float) -> Record:
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
     except subprocess.TimeoutExpired:
-        return Record(case.name, case.model.stem, note=f"not done within {limit:g} s")
+        return Record(case.name, case.model.name, case.format, note=f"not done within {limit:g} s")
     if result.returncode != 0:
         last = (result.stderr.strip().splitlines() or ["no message"])[-1]
-        return Record(case.name, case.model.stem, note=f"the process ended with {result.returncode}: {last}")
+        return Record(
+            case.name, case.model.name, case.format, note=f"the process ended with {result.returncode}: {last}"
+        )
     return Record(**json.loads(result.stdout.splitlines()[-1]))
 
 
@@ -71,7 +73,15 @@ def row(record: Record) -> str:
 
 def page(records: Sequence[Record]) -> str:
     """The page of documentation."""
-    return PAGE.format(processors=processors(), counts=counts(records), rows="\n".join(map(row, records)))
+    formats = dict.fromkeys(record.format for record in records)
+    tables = [table(name, [record for record in records if record.format == name]) for name in formats]
+    return PAGE.format(processors=processors(), counts=counts(records), tables="\n\n".join(tables))
+
+
+def table(name: str, records: Sequence[Record]) -> str:
+    """The rows of a format, under its name."""
+    head = "| network | nodes | seconds | library KB | workspace MB | bound MB | peak MB | error | local error | |"
+    return "\n".join([f"## {name}", head, "|---" * 10 + "|", *map(row, records)])
 
 
 def counts(records: Sequence[Record]) -> str:
