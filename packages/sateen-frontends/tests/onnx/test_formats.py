@@ -23,14 +23,11 @@ def zipped(name: bytes) -> bytes:
 
 
 PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
-CAFFE2_OPERATOR = field(1, b"x") + field(2, b"y") + field(4, b"Relu")
 
 
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        (field(1, b"net") + field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
-        (field(2, CAFFE2_OPERATOR), "a network of Caffe2"),
         (b"\x1c\0\0\0TFL3rest", "a TensorFlow Lite model"),
         (b"\x89HDF\r\n\x1a\nrest", "an HDF5 file, as Keras writes"),
         (b"\x80\x02}q\0.", f"a Python pickle, as PyTorch writes{PYTORCH}"),

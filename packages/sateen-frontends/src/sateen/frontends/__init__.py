@@ -1,6 +1,7 @@
 """Readers of trained models: each gives a Graph and the data of its parameters."""
 
 from sateen.frontends.caffe import from_caffe
+from sateen.frontends.caffe2 import from_caffe2
 from sateen.frontends.core.report import Gap, Report
 from sateen.frontends.coreml import from_coreml
 from sateen.frontends.darknet import from_darknet
@@ -20,6 +21,7 @@ __all__ = [
     "check",
     "check_onnx",
     "from_caffe",
+    "from_caffe2",
     "from_coreml",
     "from_darknet",
     "from_keras",

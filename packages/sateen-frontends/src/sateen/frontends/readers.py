@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from sateen.frontends.caffe import CAFFE
+from sateen.frontends.caffe2 import CAFFE2
 from sateen.frontends.core.options import ReadOptions, network_of, report_of, with_weights
 from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
@@ -20,7 +21,7 @@ from sateen.frontends.torch import TORCH
 from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime.errors import FrontendError
 
-READERS: tuple[Reader, ...] = (CAFFE, COREML, DARKNET, KERAS, MXNET, ONNX, TENSORFLOW, TFLITE, TORCH)
+READERS: tuple[Reader, ...] = (CAFFE, CAFFE2, COREML, DARKNET, KERAS, MXNET, ONNX, TENSORFLOW, TFLITE, TORCH)
 """All formats; no two recognise one file."""
 PEERS = {name: peer for reader in READERS for name, peer in reader.peers.items()}
 """All engines that models can be measured against."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 
-from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, Field, UnusualError, fields_of
 from sateen.runtime import ARTIFACT_MAGIC
 
 HEAD_BYTES = 512
 """The number of bytes from which `format_of_head` recognises a file."""
 NO_FILE = "no regular file"
 """The name in errors for pipes and devices, which could keep a reader waiting or have no end."""
-_MOST_FIELDS = 4096
-"""The most fields of a message to look at."""
 
 _PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
 _STARTS = (
@@ -80,7 +75,7 @@ def format_of_head(head: bytes) -> str:
 
 def format_of(data: bytes) -> str:
     """The kind of bytes that no reader takes; '' if unknown."""
-    return format_of_head(data[:HEAD_BYTES]) or _message(data) or _text(data[:HEAD_BYTES])
+    return format_of_head(data[:HEAD_BYTES]) or _text(data[:HEAD_BYTES])
 
 
 def _zipped(head: bytes) -> str:
@@ -88,42 +83,6 @@ def _zipped(head: bytes) -> str:
     name = head[30 : 30 + int.from_bytes(head[26:28], "little")].decode("utf-8", "replace")
     kind = next((kind for end, kind in _ZIPPED if name.endswith(end)), "")
     return kind or f"a zip archive, as PyTorch and Keras write{_PYTORCH}"
-
-
-def _message(data: bytes) -> str:
-    """The format of a message of Protocol Buffers, by fields that ONNX does not have."""
-    try:
-        fields = _first_of_each(data, 0, len(data))
-        first = fields.get(1)
-        if first is None:
-            return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
-        if first.wire_type == VARINT:
-            return ""
-        if _is_text(data, first):
-            return "a network of Caffe2" if _has(data, fields.get(2), 4) else ""
-    except UnusualError:
-        pass
-    return ""
-
-
-def _first_of_each(data: bytes, start: int, end: int) -> Mapping[int, Field]:
-    """The first field of each number."""
-    found: dict[int, Field] = {}
-    for field in islice(fields_of(data, start, end, _MOST_FIELDS + 1), _MOST_FIELDS):
-        found.setdefault(field.number, field)
-    return found
-
-
-def _has(data: bytes, field: Field | None, number: int) -> bool:
-    """Whether a field is a message with a length-delimited field of a number."""
-    if field is None or field.wire_type != LENGTH_DELIMITED:
-        return False
-    inner = _first_of_each(data, field.content, field.end).get(number)
-    return inner is not None and inner.wire_type == LENGTH_DELIMITED
-
-
-def _is_text(data: bytes, field: Field) -> bool:
-    return data[field.content : field.end].isascii() and data[field.content : field.end].decode().isprintable()
 
 
 def _text(head: bytes) -> str:

@@ -1,0 +1,193 @@
+"""Operators that compute element by element, and those that hand their input on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sateen.frontends.caffe2.converters.fills import DTYPES
+from sateen.frontends.caffe2.node import Caffe2Node, Converter
+from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.report import UnsupportedError
+from sateen.graph_ir import ops
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import Add, Multiply, Reshape
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+from sateen.topi.operators import Operator
+
+
+def _unary(make: Callable[[Caffe2Node], Operator]) -> Converter:
+    return lambda node: node.result(make(node), node.the_value())
+
+
+def _binary(op: Operator) -> Converter:
+    """Inputs that broadcast; with `broadcast` the second lines up with the first from `axis` on, or at the end
+    (elementwise_ops.h, BinaryElementwiseWithArgsOp)."""
+
+    def convert(node: Caffe2Node) -> Operand:
+        node.require_inputs(2, 2)
+        first, second = node.value(0), node.value(1)
+        if node.given("axis_str"):
+            raise UnsupportedError("axis_str is not supported", "give axis as a number")
+        axis = node.whole("axis", -1)
+        if axis != -1 and second.type.rank:
+            second = _aligned(node, second, normal_axis(axis, first.type.rank), first.type.rank)
+        return node.result(op, first, second)
+
+    return convert
+
+
+def _aligned(node: Caffe2Node, value: Value, axis: int, rank: int) -> Value:
+    trailing = rank - axis - value.type.rank
+    if trailing < 0:
+        raise FrontendError(f"{value.type.rank} axes from axis {axis} on don't fit data of {rank} axes")
+    return node.step(Reshape((*value.type.shape, *(1,) * trailing)), value) if trailing else value
+
+
+def _folded(op: Operator) -> Converter:
+    """A binary operator over all inputs, from the left."""
+
+    def convert(node: Caffe2Node) -> Operand:
+        first, *rest = node.values()
+        if not rest:
+            return first
+        for value in rest[:-1]:
+            first = node.step(op, first, value)
+        return node.result(op, first, rest[-1])
+
+    return convert
+
+
+def _mean(node: Caffe2Node) -> Operand:
+    total, *rest = node.values()
+    for value in rest:
+        total = node.step(Add(), total, value)
+    return node.result(Multiply(), total, node.literal(1 / len(node.inputs), total.type.dtype)) if rest else total
+
+
+def _handed_on(node: Caffe2Node) -> Operand:
+    return node.operand(0)
+
+
+def _dropout(node: Caffe2Node) -> Operand | Sequence[Operand]:
+    """The input itself at inference; Caffe2's default is training (dropout_op.h)."""
+    if not node.whole("is_test", 0):
+        raise UnsupportedError("dropout in training is not supported", "export with is_test=1")
+    node.require_one_result()
+    return node.operand(0)
+
+
+def _power(node: Caffe2Node) -> Operand:
+    """x to a power that is an argument, or the second input (pow_op.h)."""
+    node.require_inputs(1, 2)
+    data = node.value(0)
+    if len(node.inputs) == 2:
+        return _binary(ops.Power())(node)  # type: ignore[return-value]
+    return node.result(ops.Power(), data, node.literal(node.number("exponent"), data.type.dtype))
+
+
+def _repeated_product(count: int) -> Converter:
+    def convert(node: Caffe2Node) -> Operand:
+        data = node.the_value()
+        product = data
+        for _ in range(count - 2):
+            product = node.step(Multiply(), product, data)
+        return node.result(Multiply(), product, data)
+
+    return convert
+
+
+def _reciprocal_root(node: Caffe2Node) -> Operand:
+    return node.result(ops.Reciprocal(), node.step(ops.Sqrt(), node.the_value()))
+
+
+def _scale(node: Caffe2Node) -> Operand:
+    data = node.the_value()
+    return node.result(Multiply(), data, node.literal(node.real("scale", 1.0), data.type.dtype))
+
+
+def _swish(node: Caffe2Node) -> Operand:
+    data = node.the_value()
+    return node.result(Multiply(), data, node.step(ops.Sigmoid(), data))
+
+
+def _parametric_relu(node: Caffe2Node) -> Operand:
+    """A slope for all, or one for each channel (prelu_op.cc)."""
+    node.require_inputs(2, 2)
+    data, slope = node.picture(), node.value(1)
+    if slope.type.shape != (1,):
+        slope = _aligned(node, slope, 1, data.type.rank)
+    return node.pictured(ops.PRelu(), data, slope)
+
+
+def _clip(node: Caffe2Node) -> Operand:
+    low, high = (node.number(name) if node.given(name) else None for name in ("min", "max"))
+    return node.result(ops.Clip(low=low, high=high), node.the_value())
+
+
+def _cast(node: Caffe2Node) -> Operand:
+    """`to` is a number or a name (cast_op.cc)."""
+    to = node.attribute("to")
+    names = {"FLOAT": 1, "INT32": 2, "BYTE": 3, "BOOL": 5, "UINT8": 6, "INT8": 7, "UINT16": 8, "INT16": 9, "INT64": 10,
+             "FLOAT16": 12, "DOUBLE": 13}  # fmt: skip
+    code = names.get(to.decode("ascii", "replace").upper()) if isinstance(to, bytes) else to
+    if code not in DTYPES:
+        raise FrontendError(f"expected a type of Caffe2 as to, found {to!r}")
+    dtype = DType.of(DTYPES[code])
+    return node.operand(0) if dtype == node.dtype(0) else node.result(ops.Cast(dtype), node.the_value())
+
+
+ELEMENT_WISE: dict[str, Converter] = {
+    "Abs": _unary(lambda node: ops.Abs()),
+    "Add": _binary(Add()),
+    **dict.fromkeys(("Alias", "Copy", "CopyCPUToGPU", "CopyGPUToCPU", "EnsureCPUOutput", "EnsureDense", "StopGradient"),
+                    _handed_on),
+    "And": _binary(ops.And()),
+    "Cast": _cast,
+    "Ceil": _unary(lambda node: ops.Ceil()),
+    "Clip": _clip,
+    "Cos": _unary(lambda node: ops.Cos()),
+    "Cube": _repeated_product(3),
+    "Div": _binary(ops.Divide()),
+    "Dropout": _dropout,
+    "EQ": _binary(ops.Equal()),
+    "Elu": _unary(lambda node: ops.Elu(alpha=node.real("alpha", 1.0))),
+    "Exp": _unary(lambda node: ops.Exp()),
+    "Floor": _unary(lambda node: ops.Floor()),
+    "GE": _binary(ops.GreaterEqual()),
+    "GT": _binary(ops.Greater()),
+    "HardSigmoid": _unary(lambda node: ops.HardSigmoid(alpha=node.real("alpha", 0.2), beta=node.real("beta", 0.5))),
+    "LE": _binary(ops.LessEqual()),
+    "LT": _binary(ops.Less()),
+    "LeakyRelu": _unary(lambda node: ops.LeakyRelu(alpha=node.real("alpha", 0.01))),
+    "Log": _unary(lambda node: ops.Log()),
+    "Max": _folded(ops.Maximum()),
+    "Mean": _mean,
+    "Min": _folded(ops.Minimum()),
+    "Mul": _binary(Multiply()),
+    "Negative": _unary(lambda node: ops.Negative()),
+    "Not": _unary(lambda node: ops.Not()),
+    "Or": _binary(ops.Or()),
+    "PRelu": _parametric_relu,
+    "Pow": _power,
+    "Reciprocal": _unary(lambda node: ops.Reciprocal()),
+    "Relu": _unary(lambda node: ops.Relu()),
+    "Rsqrt": _reciprocal_root,
+    "Scale": _scale,
+    "Selu": _unary(
+        lambda node: ops.Selu(alpha=node.real("alpha", 1.6732632423), gamma=node.real("scale", 1.0507009873554805))
+    ),
+    "Sigmoid": _unary(lambda node: ops.Sigmoid()),
+    "Sign": _unary(lambda node: ops.Sign()),
+    "Sin": _unary(lambda node: ops.Sin()),
+    "Softplus": _unary(lambda node: ops.Softplus()),
+    "Softsign": _unary(lambda node: ops.Softsign()),
+    "Sqr": _repeated_product(2),
+    "Sqrt": _unary(lambda node: ops.Sqrt()),
+    "Sub": _binary(ops.Subtract()),
+    "Sum": _folded(Add()),
+    "Swish": _swish,
+    "Tanh": _unary(lambda node: ops.Tanh()),
+    "Where": lambda node: node.result(ops.Where(), node.value(0), node.value(1), node.value(2)),
+    "Xor": _binary(ops.Xor()),
+}  # fmt: skip

@@ -1,0 +1,57 @@
+"""Makes a Graph and its parameters of two nets, or a report of all gaps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from sateen.frontends.caffe2.converters import CONVERTERS
+from sateen.frontends.caffe2.network import FLOAT, Network, Operation
+from sateen.frontends.caffe2.node import Caffe2Node
+from sateen.frontends.caffe2.refusals import refusal_of
+from sateen.frontends.core.cut import part_of
+from sateen.frontends.core.folding import converted
+from sateen.frontends.core.importer import Conversion, Importer, Results
+from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.core.place import Call, Heading, Place
+from sateen.frontends.core.report import Report
+from sateen.frontends.core.source import Limits
+from sateen.graph_ir.ir import Graph
+
+
+class Caffe2Importer(Importer[Operation]):
+    """One reading. A shape that the user gives replaces that of a placeholder."""
+
+    def __init__(self, model: str, network: Network, bindings: Bindings, limits: Limits) -> None:
+        self.begun = frozenset(bindings.inputs)
+        inputs = {given.name: given for given in network.inputs}
+        self.part = part_of(
+            network.operations, list(inputs), network.outputs, lambda node: node.inputs, lambda node: node.outputs,
+            bindings if bindings.outputs or bindings.inputs else replace(bindings, outputs=network.outputs),
+        )  # fmt: skip
+        self.used = frozenset(self.part.outputs).union(*(node.inputs for node in self.part.nodes))
+        names = [*inputs, *(name for node in network.operations for name in node.outputs)]
+        declarations = [
+            replace(inputs[name], shape=None) if name in bindings.shapes else inputs[name] for name in self.part.inputs
+        ]
+        super().__init__(model, network.name, declarations, names, self.part.outputs, bindings, limits)
+
+    def run(self) -> tuple[Graph | None, Report]:
+        self.bind_inputs()
+        self.read(self.part.nodes, self.scope, Place(self.emitter))
+        return self.finish({})
+
+    def heading_of(self, node: Operation, place: Place) -> Heading:
+        return Heading(node.name, node.type, node.inputs, node.outputs)
+
+    def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
+        if node.type not in CONVERTERS:
+            raise refusal_of(node.type, CONVERTERS)
+        return partial(self._convert, node)
+
+    def _convert(self, operation: Operation, call: Call) -> Results:
+        return converted(Caffe2Node(call, operation, self.used), CONVERTERS[operation.type])
+
+    def declaration(self, name: str) -> Declaration | None:
+        """Nets declare no types; a value at which the network begins is taken for floats."""
+        return Declaration(name, FLOAT, None) if name in self.begun else None

@@ -1,0 +1,159 @@
+"""Both nets of a model as one list of operators with the values that they read and give.
+
+An operator may write a blob that exists. Each gives a value of its own here: the last one keeps the name of the blob,
+earlier ones are called blob@number of the operator.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sateen.frontends.caffe2.schemas import net_pb2
+from sateen.frontends.core.inputs import Declaration
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError, printable
+
+FLOAT = DType.of("float32")
+INPUT_TYPES = {
+    "BatchGather": (1, "int64"), "Gather": (1, "int64"), "PackedInt8BGRANHWCToNCHWCStylizerPreprocess": (0, "uint8"),
+}  # fmt: skip
+"""Operators that read other than floats: which input, and its type. Nets declare none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """An operator with the names of the values that it reads and gives, and its arguments by name."""
+
+    name: str
+    type: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    name: str
+    inputs: tuple[Declaration, ...]
+    operations: tuple[Operation, ...]
+    outputs: tuple[str, ...]
+
+
+def network_of(init: net_pb2.Net, predict: net_pb2.Net, given: Collection[str]) -> Network:
+    """The network of two nets. Blobs in `given` are inputs even if the init net fills them."""
+    fills = {output: op for op in init.op for output in op.output}
+    names = _input_names(fills, predict, given)
+    operators = [op for op in init.op if not set(op.output) & set(names)] + list(predict.op)
+    operations, current, unread = _valued(operators, names)
+    outputs = [current[name] for name in predict.external_output if name in current] or list(unread)
+    if missing := [name for name in predict.external_output if name not in current]:
+        raise FrontendError(f"expected an operator that gives the external output {missing[0]!r}, found none")
+    types = _types(operations)
+    inputs = tuple(Declaration(name, types.get(name, FLOAT), _placeholder_shape(fills.get(name))) for name in names)
+    return Network(_checked(predict.name or "net", "a name"), inputs, tuple(operations), tuple(dict.fromkeys(outputs)))
+
+
+def _input_names(fills: dict[str, net_pb2.Operator], predict: net_pb2.Net, given: Collection[str]) -> list[str]:
+    """The blobs that neither net fills, and those that the init net holds a place for."""
+    written: set[str] = set()
+    found: dict[str, None] = {}
+    for op in predict.op:
+        for name in op.input:
+            if name not in written and (
+                name not in fills or name in given or _is_placeholder(fills[name], name, predict)
+            ):
+                found.setdefault(name)
+        written.update(op.output)
+    return list(found)
+
+
+def _is_placeholder(op: net_pb2.Operator, name: str, predict: net_pb2.Net) -> bool:
+    """Whether an operator only makes a blob exist: a zero, or zeros in the first external input.
+
+    Source: caffe2/python/predictor/mobile_exporter.py, Export.
+    """
+    arguments = {arg.name: arg for arg in op.arg}
+    if op.type != "ConstantFill" or len(op.input) or ("value" in arguments and arguments["value"].f):
+        return False
+    shape = list(arguments["shape"].ints) if "shape" in arguments else []
+    return shape == [1] or list(predict.external_input[:1]) == [name]
+
+
+def _placeholder_shape(op: net_pb2.Operator | None) -> tuple[int, ...] | None:
+    """The shape that the placeholder has, if it is more than one element."""
+    shapes = [tuple(arg.ints) for arg in ([] if op is None else op.arg) if arg.name == "shape"]
+    shape = shapes[0] if shapes else ()
+    return shape if len(shape) > 1 and all(0 < extent < 2**31 for extent in shape) else None
+
+
+def _valued(
+    operators: Sequence[net_pb2.Operator], inputs: Sequence[str]
+) -> tuple[list[Operation], dict[str, str], dict[str, None]]:
+    """The operators with their values, the value of each blob at the end, and the values that nothing reads."""
+    writes = Counter(name for op in operators for name in op.output)
+    taken = {*inputs, *writes}
+    current = {name: name for name in inputs}
+    unread = dict.fromkeys(inputs)
+    made = []
+    for index, op in enumerate(operators):
+        type_ = _checked(op.type, "a type")
+        name = _checked(op.name or (op.output[0] if op.output else type_), "a name")
+        for blob in (*op.input, *op.output):
+            _checked(blob, "the name of a blob")
+        if missing := next((blob for blob in op.input if blob not in current), None):
+            raise FrontendError(f"operator {name!r}: expected one before it that gives {missing!r}, found none")
+        if len(set(op.output)) < len(op.output):
+            raise FrontendError(f"operator {name!r}: expected different outputs, found {', '.join(op.output)}")
+        values = tuple(current[blob] for blob in op.input)
+        for value in values:
+            unread.pop(value, None)
+        writes.subtract(op.output)
+        for blob in op.output:
+            is_last = not writes[blob] and blob not in inputs
+            current[blob] = blob if is_last else _beside(f"{blob}@{index}", taken)
+            unread[current[blob]] = None
+        outputs = tuple(current[blob] for blob in op.output)
+        made.append(Operation(name, type_, values, outputs, _arguments(op, name)))
+    return made, current, unread
+
+
+def _checked(name: str | bytes, what: str) -> str:
+    if not isinstance(name, str) or not name or name != printable(name):
+        raise FrontendError(f"expected {what} that can be printed, found {name!r}")
+    return name
+
+
+def _beside(name: str, taken: set[str]) -> str:
+    candidate, number = name, 1
+    while candidate in taken:
+        candidate, number = f"{name}.{number}", number + 1
+    taken.add(candidate)
+    return candidate
+
+
+def _arguments(op: net_pb2.Operator, name: str) -> dict[str, Any]:
+    """Arguments by name: a number, bytes, or the repeated field, which may be long. Raises FrontendError for one that
+    is given twice, or of two kinds."""
+    found: dict[str, Any] = {}
+    for arg in op.arg:
+        given = [getattr(arg, kind) for kind in ("f", "i", "s") if arg.HasField(kind)]
+        given += [repeated for repeated in (arg.floats, arg.ints, arg.strings) if len(repeated)]
+        if len(given) > 1 or arg.name in found:
+            raise FrontendError(
+                f"operator {name!r}: expected one value of argument {printable(str(arg.name))!r}, found more"
+            )
+        found[arg.name] = given[0] if given else arg.ints
+    return found
+
+
+def _types(operations: Sequence[Operation]) -> dict[str, DType]:
+    """The types of the values that operators read as other than floats."""
+    found = {}
+    for operation in operations:
+        index, dtype = INPUT_TYPES.get(operation.type, (0, ""))
+        if dtype and index < len(operation.inputs):
+            found[operation.inputs[index]] = DType.of(dtype)
+    return found
