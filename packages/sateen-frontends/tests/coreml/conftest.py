@@ -14,6 +14,9 @@ from sateen.frontends.coreml.schemas import coreml_pb2 as schema
 from sateen.graph_ir.judge import interpret
 
 FLOAT32, DOUBLE, INT32 = 65568, 65600, 131104
+"""Values of ArrayDataType."""
+BOOL, TEXT, HALF, FLOAT, INT = 1, 2, 10, 11, 23
+"""Values of DataType."""
 
 
 def array(name: str, *shape: int, dtype: int = FLOAT32) -> Any:
@@ -71,15 +74,68 @@ def model(
 def results(made: Any, inputs: Mapping[str, Any], **options: Any) -> dict[str, Any]:
     """The outputs of a model by the definitions of its operators."""
     graph, _ = from_coreml(made.SerializeToString(), **options)
-    given = {name: np.asarray(data, np.float32) for name, data in inputs.items()}
+    given = {v.name: np.asarray(inputs[v.name], v.type.dtype.numpy) for v in graph.inputs}
     found = interpret(graph, given)
     return {value.name: found[value.name] for value in graph.outputs}
 
 
+def tensor(name: str, dtype: int, *shape: int) -> Any:
+    """A named tensor type; an extent of -1 is unknown."""
+    made = schema.NamedValueType(name=name)
+    made.type.tensorType.dataType, made.type.tensorType.rank = dtype, len(shape)
+    for extent in shape:
+        dimension = made.type.tensorType.dimensions.add()
+        if extent < 0:
+            dimension.unknown.SetInParent()
+        else:
+            dimension.constant.size = extent
+    return made
+
+
+def value(data: Any, dtype: int = FLOAT) -> Any:
+    """A constant: text, or numbers of a type."""
+    if isinstance(data, str):
+        made = schema.Value(type=tensor("", TEXT).type)
+        made.immediateValue.tensor.strings.values.append(data)
+        return made
+    numbers = np.asarray(data)
+    made = schema.Value(type=tensor("", dtype, *numbers.shape).type)
+    field = {FLOAT: "floats", INT: "ints", BOOL: "bools"}.get(dtype, "bytes")
+    held = getattr(made.immediateValue.tensor, field)
+    if field == "bytes":
+        held.values = numbers.tobytes()
+    else:
+        held.values.extend(numbers.reshape(-1).tolist())
+    return made
+
+
+def operation(kind: str, results: Sequence[Any], **arguments: Any) -> Any:
+    """An operation; arguments are names, constants, or lists of them."""
+    made = schema.Operation(type=kind, outputs=results)
+    for name, given in arguments.items():
+        for one in given if isinstance(given, list) else [given]:
+            bound = {"name": one} if isinstance(one, str) else {"value": one}
+            made.inputs[name].arguments.add(**bound)
+    return made
+
+
+def program(operations: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[str]) -> Any:
+    """A model of an ML program."""
+    made = schema.Model(specificationVersion=7)
+    function = made.mlProgram.functions["main"]
+    function.inputs.extend(inputs)
+    function.opset = "CoreML6"
+    block = function.block_specializations["CoreML6"]
+    block.operations.extend(operations)
+    block.outputs.extend(outputs)
+    return made
+
+
 @pytest.fixture
 def coreml() -> SimpleNamespace:
-    """What writes and runs models: array, picture, layer, model, results."""
-    return SimpleNamespace(array=array, picture=picture, layer=layer, model=model, results=results)
+    """What writes and runs models: array, picture, layer, model; tensor, value, operation, program; results."""
+    parts = (array, picture, layer, model, tensor, value, operation, program, results)
+    return SimpleNamespace(**{part.__name__: part for part in parts})
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from sateen.frontends.core.inputs import Declaration
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.loading import CoremlFile, Message, kind_of
 from sateen.frontends.coreml.network.layers import steps_of_network
+from sateen.frontends.coreml.program.operations import steps_of_program
 from sateen.frontends.coreml.steps import Step, Steps
 from sateen.runtime.errors import FrontendError
 from sateen.runtime.signature import LONGEST_NAME
@@ -50,6 +51,8 @@ def _steps_of_model(model: Message, file: CoremlFile) -> Steps:
     match kind_of(model):
         case "neuralNetwork" | "neuralNetworkClassifier" | "neuralNetworkRegressor" as kind:
             return steps_of_network(getattr(model, kind), model.description)
+        case "mlProgram":
+            return steps_of_program(model.mlProgram, model.description, file)
         case "pipeline":
             return _steps_of_pipeline(model.pipeline, model.description, file)
         case "pipelineClassifier" | "pipelineRegressor" as kind:

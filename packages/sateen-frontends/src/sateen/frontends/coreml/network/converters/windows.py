@@ -10,6 +10,7 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.windows import same_pads, shared_pads
 from sateen.frontends.coreml.loading import Message
 from sateen.frontends.coreml.network.node import Converter, LayerNode
+from sateen.frontends.coreml.shapes import last_pixel_pads
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
@@ -110,7 +111,8 @@ def _pooling(node: LayerNode) -> Operand:
     kind = given.WhichOneof("pooling_padding_type") or "valid"
     counts = not given.avgPoolExcludePadding
     if kind == "includeLastPixel":
-        pads, extends = _last_pixel_pads(given, static_extents(spatial, "includeLastPixel"), kernel, strides)
+        extents = static_extents(spatial, "includeLastPixel")
+        pads, extends = last_pixel_pads(_last_pixel_amounts(given), extents, kernel, strides)
         if extends and given.type != MAX and counts:
             raise UnsupportedError(
                 "includeLastPixel makes windows reach beyond the padding, and the format does not say whether an "
@@ -139,25 +141,11 @@ def _global_pooling(node: LayerNode) -> Operand:
     return node.of_images(ops.ReduceL2(axes=(2, 3), keepdims=True), images)
 
 
-def _last_pixel_pads(
-    given: Message, spatial: Sequence[int], kernel: Sequence[int], strides: Sequence[int]
-) -> tuple[tuple[int, ...], bool]:
-    """Pads with which the last window includes the last pixel, and whether they exceed those of the layer.
-
-    Outputs are ceil((n + 2p - k) / s) + 1, but no window may begin in the padding at the end (Caffe's rule).
-    """
+def _last_pixel_amounts(given: Message) -> tuple[int, ...]:
     amounts = tuple(given.includeLastPixel.paddingAmounts) or (0, 0)
     if len(amounts) != 2 or max(amounts) >= _FARTHEST:
         raise FrontendError(f"expected padding amounts of height and width, found {list(amounts)}")
-    ends = []
-    for n, k, s, p in zip(spatial, kernel, strides, amounts, strict=True):
-        if n + 2 * p < k:
-            raise FrontendError(f"expected at least {k} elements, the size of the window, found {n + 2 * p}")
-        count = -(-(n + 2 * p - k) // s) + 1
-        if any(amounts) and (count - 1) * s >= n + p:
-            count -= 1
-        ends.append((count - 1) * s + k - n - p)
-    return (*amounts, *ends), any(end > amount for end, amount in zip(ends, amounts, strict=True))
+    return amounts
 
 
 _AXES = ("Depth", "Height", "Width")

@@ -1,0 +1,29 @@
+"""The converters of operations, a file per family. Their tables have a converter for each type of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sateen.frontends.coreml.program.converters.element_wise import ELEMENT_WISE
+from sateen.frontends.coreml.program.converters.gather import GATHER
+from sateen.frontends.coreml.program.converters.normalization import NORMALIZATION
+from sateen.frontends.coreml.program.converters.products import PRODUCTS
+from sateen.frontends.coreml.program.converters.recurrent import RECURRENT
+from sateen.frontends.coreml.program.converters.reductions import REDUCTIONS
+from sateen.frontends.coreml.program.converters.resizing import RESIZING
+from sateen.frontends.coreml.program.converters.shape import SHAPE
+from sateen.frontends.coreml.program.converters.windows import WINDOWS
+from sateen.frontends.coreml.program.node import Converter
+
+CONVERTERS: Mapping[str, Converter] = {
+    **ELEMENT_WISE,
+    **GATHER,
+    **NORMALIZATION,
+    **PRODUCTS,
+    **RECURRENT,
+    **REDUCTIONS,
+    **RESIZING,
+    **SHAPE,
+    **WINDOWS,
+}
+"""By the type of the operation in MIL.proto."""

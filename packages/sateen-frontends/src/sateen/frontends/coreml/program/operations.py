@@ -1,0 +1,217 @@
+"""A program as steps: the operations of its function, and its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from sateen.frontends.core.folding import converted
+from sateen.frontends.core.importer import Conversion, Results
+from sateen.frontends.core.inputs import Declaration
+from sateen.frontends.core.order import in_order
+from sateen.frontends.core.place import Call
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.coreml.loading import CoremlFile, Message
+from sateen.frontends.coreml.program.compression import COMPRESSION
+from sateen.frontends.coreml.program.converters import CONVERTERS
+from sateen.frontends.coreml.program.node import OperationNode, Slots
+from sateen.frontends.coreml.program.refusals import REFUSALS
+from sateen.frontends.coreml.program.values import (
+    Storage,
+    array_of,
+    is_tensor_value,
+    is_text,
+    text_of,
+    type_of_proto,
+)
+from sateen.frontends.coreml.steps import Step, Steps
+from sateen.graph_ir.ir import TensorType
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
+
+_MAIN = "main"
+
+
+def steps_of_program(program: Message, description: Message, file: CoremlFile) -> Steps:
+    """The steps of a program's function. Raises FrontendError if it is malformed."""
+    function = _function_of(program, description.defaultFunctionName or _MAIN)
+    block = _block_of(function)
+    declared = [_declaration(given) for given in function.inputs]
+    return _Reading(Storage(file.folder, file.limits.tensor_bytes)).steps(block, declared)
+
+
+def _function_of(program: Message, name: str) -> Message:
+    functions = program.functions
+    if name in functions:
+        return functions[name]
+    if len(functions) != 1:
+        raise FrontendError(f"expected a function {name!r}, found {', '.join(map(repr, sorted(functions))) or 'none'}")
+    return next(iter(functions.values()))
+
+
+def _block_of(function: Message) -> Message:
+    blocks = function.block_specializations
+    if function.opset in blocks:
+        return blocks[function.opset]
+    raise FrontendError(
+        f"expected a block for operator set {function.opset!r}, found {', '.join(sorted(blocks)) or 'none'}"
+    )
+
+
+def _declaration(given: Message) -> Declaration:
+    type_ = type_of_proto(given.type, given.name)
+    if type_ is None:
+        kind = given.type.WhichOneof("type") or "none"
+        if kind == "stateType":
+            raise UnsupportedError(
+                f"state {given.name!r} changes from run to run, which is not supported",
+                "convert the model with its state as an input and an output",
+            )
+        raise FrontendError(f"input {given.name!r}: expected a tensor of known rank, found {kind.removesuffix('Type')}")
+    return Declaration(given.name, type_.dtype, type_.shape)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The constants so far: texts by name, and steps for those that are written where they are used."""
+
+    storage: Storage
+    texts: dict[str, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+
+    def steps(self, block: Message, inputs: Sequence[Declaration]) -> Steps:
+        operations = list(block.operations)
+        self.names.update(declared.name for declared in inputs)
+        for operation in operations:
+            for output in operation.outputs:
+                if output.name in self.names:
+                    raise FrontendError(
+                        f"{_place(operation)}: expected a new name of its result, found {output.name!r}"
+                    )
+                self.names.add(output.name)
+        steps = [step for operation in operations for step in self._steps_of(operation)]
+        ordered = in_order(steps, lambda s: s.inputs, lambda s: s.outputs, lambda s: f"operation {s.name!r}")
+        results = {name for step in steps for name in step.outputs} | {declared.name for declared in inputs}
+        labels = {output for o in operations if o.type == "classify" for output in _names(o)[:1]}
+        for name in block.outputs:
+            if name not in results and name not in labels:
+                raise FrontendError(f"output {name!r}: expected an operation that gives it, found none")
+        return Steps(
+            list(inputs), ordered, [name for name in block.outputs if name in results], self._declared(operations)
+        )
+
+    def _declared(self, operations: Sequence[Message]) -> list[Declaration]:
+        found = []
+        for operation in operations:
+            for output in operation.outputs:
+                type_ = _type_of(output)
+                if type_ is not None:
+                    found.append(Declaration(output.name, type_.dtype, type_.shape))
+        return found
+
+    def _steps_of(self, operation: Message) -> Iterator[Step]:
+        kind, names = operation.type, _names(operation)
+        if kind == "const":
+            yield from self._constant(operation)
+            return
+        inputs: list[str] = []
+        slots: dict[str, tuple[int, ...]] = {}
+        texts: dict[str, str] = {}
+        for argument, bindings in _arguments(operation):
+            places = []
+            for binding in bindings:
+                if isinstance(binding, str):
+                    if binding in self.texts:
+                        texts[argument] = self.texts[binding]
+                        continue
+                    name = binding
+                elif is_text(binding):
+                    texts[argument] = text_of(binding, f"{_place(operation)}: {argument}")
+                    continue
+                elif is_tensor_value(binding):
+                    name = self._fresh(f"{names[0] if names else kind}.{argument}")
+                    yield self._data(name, binding)
+                else:
+                    continue  # lists and dictionaries, as the classes of a classifier
+                places.append(len(inputs))
+                inputs.append(name)
+            slots[argument] = tuple(places)
+        if kind == "classify":
+            names = names[1:2]
+        dtypes = [None if (type_ := _type_of(output)) is None else type_.dtype for output in operation.outputs]
+        conversion = partial(_conversion_of, kind, slots, texts, dtypes)
+        yield Step(_name_of(operation), kind, tuple(inputs), tuple(names), conversion)
+
+    def _constant(self, operation: Message) -> Iterator[Step]:
+        value, names = operation.attributes.get("val"), _names(operation)
+        if value is None or len(names) != 1:
+            raise FrontendError(f"{_place(operation)}: expected a value with a name, found none")
+        if is_text(value):
+            self.texts[names[0]] = text_of(value, _place(operation))
+        elif is_tensor_value(value):
+            yield self._data(names[0], value)
+
+    def _data(self, name: str, value: Message) -> Step:
+        read = partial(array_of, value, self.storage, f"constant {name!r}")
+        return Step(name, "const", (), (name,), lambda: lambda call: [read()])
+
+    def _fresh(self, name: str) -> str:
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        return name
+
+
+def _arguments(operation: Message) -> Iterator[tuple[str, Sequence[str | Message]]]:
+    """The names and values of each argument, in order of their names. Compressed data has them among attributes."""
+    for name in sorted(operation.inputs):
+        found = []
+        for binding in operation.inputs[name].arguments:
+            match binding.WhichOneof("binding"):
+                case "name":
+                    found.append(binding.name)
+                case "value":
+                    found.append(binding.value)
+                case _:
+                    raise FrontendError(f"{_place(operation)}: expected a name or a value as {name!r}, found none")
+        yield name, found
+    for name in sorted(operation.attributes):
+        if name != "name" and name not in operation.inputs:
+            yield name, [operation.attributes[name]]
+
+
+def _names(operation: Message) -> list[str]:
+    return [output.name for output in operation.outputs]
+
+
+def _name_of(operation: Message) -> str:
+    """The operation's own name, which is an attribute, or that of its result."""
+    given = operation.attributes.get("name") if "name" in operation.attributes else None
+    own = text_of(given, "the name of an operation") if given is not None and is_text(given) else ""
+    return own or next(iter(_names(operation)), operation.type)
+
+
+def _place(operation: Message) -> str:
+    return f"operation {next(iter(_names(operation)), '')!r} ({operation.type})"
+
+
+def _type_of(output: Message) -> TensorType | None:
+    """The declared type of a result; None if it is none that the graph has."""
+    try:
+        return type_of_proto(output.type, output.name)
+    except UnsupportedError:
+        return None
+
+
+def _conversion_of(kind: str, slots: Slots, texts: Mapping[str, str], dtypes: Sequence[DType | None]) -> Conversion:
+    """The conversion of an operation. Raises UnsupportedError for kinds that can't be compiled."""
+    converter = CONVERTERS.get(kind) or COMPRESSION.get(kind)
+    if converter is None:
+        reason, remedy = REFUSALS.get(kind, ("this operation is not supported", ""))
+        raise UnsupportedError(reason, remedy)
+
+    def convert(call: Call) -> Results:
+        return converted(OperationNode(call, slots, texts, dtypes), converter)
+
+    return convert

@@ -1,0 +1,34 @@
+"""Operations that can't be compiled: why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_RANDOM = ("its numbers are drawn at random, by a generator that the format does not define", "make them an input")
+_LIST = ("lists of tensors are not supported", "end the network before: outputs=, or --to")
+_COUNT = ("how much it gives is known only at run time", "end the network before: outputs=, or --to")
+_STATE = (
+    "state that changes from run to run is not supported",
+    "convert the model with its state as an input and an output",
+)
+_CONTROL = ("branches and loops are not supported", "trace the model, so that they are decided when it is converted")
+
+REFUSALS: Mapping[str, tuple[str, str]] = {
+    "cond": _CONTROL,
+    "coreml_update_state": _STATE,
+    "list_gather": _LIST,
+    "list_length": _LIST,
+    "list_read": _LIST,
+    "list_scatter": _LIST,
+    "list_write": _LIST,
+    "make_list": _LIST,
+    "non_maximum_suppression": _COUNT,
+    "non_zero": _COUNT,
+    "random_bernoulli": _RANDOM,
+    "random_categorical": _RANDOM,
+    "random_normal": _RANDOM,
+    "random_uniform": _RANDOM,
+    "read_state": _STATE,
+    "while_loop": _CONTROL,
+    "write_state": _STATE,
+}
