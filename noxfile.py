@@ -12,7 +12,7 @@ TESTED = [name for name in PACKAGES if any((ROOT / "packages" / name / "tests").
 EXTRAS = {
     "sateen-runtime": "[ml-dtypes]",
     "sateen-tensor-ir": "[ml-dtypes,opencl]",
-    "sateen-frontends": "[keras,peers,pictures]",
+    "sateen-frontends": "[peers,pictures]",
 }
 WHEEL_EXTRAS = {"sateen-tensor-ir": "[ml-dtypes]"}  # its tests are full of bfloat16; the others skip what they lack
 SUITES = sorted(path.parent.name for path in (ROOT / "tests" / "suites").glob("*/make.py"))
@@ -168,7 +168,6 @@ def suites(session: nox.Session, format_: str) -> None:
     cases = Path(session.create_tmp()).absolute() / format_
     framework = cases.with_name(f"{format_}-framework")
     install(session, "test")
-    session.install("-e", "packages/sateen-frontends[keras]")
     shutil.rmtree(cases, ignore_errors=True)
     cases.mkdir(parents=True)
     if not framework.exists():

@@ -94,7 +94,7 @@ def _write(folder: Path, case: Case, package: Any, save: Save) -> None:
     arrays |= {f"out/{i}": np.asarray(one) for i, one in enumerate(outputs)}
     folder.mkdir(parents=True)
     np.savez(folder / "io.npz", **arrays)
-    names = [tensor.name.split(":")[0] for tensor in model.inputs]
+    names = [tensor._keras_history[0].name for tensor in model.inputs]
     shapes = {name: list(array.shape) for name, array in zip(names, given, strict=True)}
     options = {"shapes": shapes, **case.options}
     text = json.dumps({**save(model, folder), "options": options, **case.judged})

@@ -49,14 +49,6 @@ def test_positions_in_float32_decide_which_element_is_nearest(check_op, before, 
         check_op(op, [x], [np.minimum(found, before - 1).reshape(1, 1, after).astype("float32")])
 
 
-@pytest.mark.parametrize(("after", "middle"), [(41, 20), (47, 23), (159, 79)])
-def test_the_nearest_of_two_where_the_exact_position_is_between_them(check_op, after, middle):
-    """As PyTorch 2.13's interpolate of mode nearest-exact gives them."""
-    x, nearest = np.arange(2, dtype="float32").reshape(1, 1, 2), np.arange(after) >= middle
-    op = Resize((1, 1, after), "nearest", "half_pixel", "round_prefer_ceil", float32_positions=True)
-    check_op(op, [x], [nearest.reshape(1, 1, after).astype("float32")])
-
-
 @pytest.mark.parametrize(
     ("op", "dtype", "message"),
     [

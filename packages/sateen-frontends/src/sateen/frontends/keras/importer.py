@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from sateen.frontends.core.bodies import Bodies
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -21,6 +22,7 @@ from sateen.frontends.keras.networks import shape_of_input
 from sateen.frontends.keras.node import KerasNode
 from sateen.frontends.keras.refusals import refusal_of
 from sateen.frontends.keras.steps import Step, steps_of
+from sateen.frontends.keras.version import Version
 from sateen.frontends.keras.weights import Weights
 from sateen.graph_ir.ir import Array, Graph, Symbol
 from sateen.runtime.dtype import DType
@@ -29,13 +31,13 @@ from sateen.runtime.errors import ArgumentError, FrontendError
 
 @dataclass(frozen=True, slots=True)
 class KerasFile:
-    """A model that is read and checked as a file: its network, the data of its variables, and the generation of the
-    Keras that wrote it (1, 2 or 3)."""
+    """A model that is read and checked as a file: its network, the data of its variables, and the Keras that wrote
+    it."""
 
     name: str
     network: Layer
     weights: Weights
-    generation: int
+    version: Version
     limits: Limits
 
 
@@ -97,15 +99,16 @@ class KerasImporter(Importer[Step]):
         return Heading(node.name, node.layer.term, tuple(_read_or_absent(node)), tuple(_gives(node)), domain)
 
     def conversion_of(self, node: Step, heading: Heading) -> Conversion:
-        if node.layer.kind not in CONVERTERS:
+        kind = _kind_of(node)
+        if kind not in CONVERTERS:
             raise refusal_of(node.layer)
-        return partial(self._convert, node, CONVERTERS[node.layer.kind])
+        return partial(self._convert, node, CONVERTERS[kind])
 
     def _convert(self, step: Step, converter: Converter[KerasNode], call: Call) -> Results:
         if MIXED in step.masks:
             remedy = "give the layers one mask, or leave out mask_zero and Masking"
             raise UnsupportedError("masks of several tensors meet in its input", remedy)
-        node = KerasNode(call, step, self._weights_of(step.layer), self.file.generation)
+        node = KerasNode(call, step, self._weights_of(step.layer), self.file.version, Bodies(self, call))
         return converted(node, converter)
 
     def _weights_of(self, layer: Layer) -> Mapping[str, Array]:
@@ -116,6 +119,15 @@ class KerasImporter(Importer[Step]):
     def declaration(self, name: str) -> Declaration | None:
         """Files do not say the types of inner tensors."""
         return None
+
+
+def _kind_of(step: Step) -> str:
+    """The kind of a step's layer. An .h5 file of Keras 3 does not tell functions of keras.ops from layers: Add with two
+    arguments, not a list, is the function."""
+    kind = step.layer.kind
+    function = f"ops.{kind}"
+    is_function = kind not in CONVERTERS or len(step.arguments.positional) > 1
+    return function if is_function and function in CONVERTERS else kind
 
 
 def _reads(step: Step) -> Sequence[str]:

@@ -15,6 +15,7 @@ from sateen.frontends.keras.hdf5 import Hdf5Group, open_hdf5
 from sateen.frontends.keras.importer import KerasFile
 from sateen.frontends.keras.networks import layer_of
 from sateen.frontends.keras.recognition import is_architecture, is_archive, is_hdf5
+from sateen.frontends.keras.version import Version
 from sateen.frontends.keras.weights import LIST, weights_of
 from sateen.runtime.errors import FrontendError, printable
 
@@ -65,18 +66,17 @@ def _file(name: str, configuration: dict[str, Any], root: Hdf5Group, limits: Lim
             f"expected a network of layers (Sequential or Functional), found {network.term!r}, a class of the user's, "
             "whose program is not in the file; save a Functional model, or export it to ONNX"
         )
-    return KerasFile(name, network, weights_of(root, network), _generation(configuration, root), limits)
+    return KerasFile(name, network, weights_of(root, network), _version(configuration, root), limits)
 
 
-def _generation(configuration: dict[str, Any], root: Hdf5Group) -> int:
-    """1, 2 or 3: the first number of the version that the file names. Otherwise only Keras 3 names modules, and only
-    Keras 1 has no version at all (`load_weights_from_hdf5_group`)."""
+def _version(configuration: dict[str, Any], root: Hdf5Group) -> Version:
+    """The version that the file names. Otherwise only Keras 1 had no version (`load_weights_from_hdf5_group`), and only
+    Keras 3 has no list of layers."""
     lists = root.group("model_weights") if root.has("model_weights") else root
-    named = [configuration.get("keras_version"), root.text("keras_version"), lists.text("keras_version")]
-    found = next((match[0] for text in named if (match := re.match(r"[123](?=\.)", str(text)))), None)
-    if found is not None:
-        return int(found)
-    return 1 if lists.texts(LIST) is not None else 3
+    named = configuration.get("keras_version")
+    texts = [named if isinstance(named, str) else None, root.text("keras_version"), lists.text("keras_version")]
+    found = next((version for text in texts if (version := Version.of(text)) is not None), None)
+    return found or Version(1 if lists.texts(LIST) is not None else 3)
 
 
 def _names_of_architecture(weights: str) -> Sequence[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from sateen.frontends.keras.layers import Arguments
 from sateen.frontends.keras.steps import ALIAS, STATES, UNFOLD, Step, Tensor
@@ -40,8 +41,7 @@ def with_masks(steps: Sequence[Step]) -> list[Step]:
     for given_step in steps:
         step, explicit = _without_mask(given_step)
         own = tuple(masks.get(name, "") for name in step.inputs)
-        if explicit:
-            own = (explicit, *own[1:])
+        own = tuple(given or usual for given, usual in zip_longest(explicit[: len(own)], own, fillvalue=""))
         result.append(replace(step, masks=own))
         given = mask_name(step.outputs[0]) if gives_mask(step) else _passed(step, own)
         if given:
@@ -51,14 +51,15 @@ def with_masks(steps: Sequence[Step]) -> list[Step]:
     return result
 
 
-def _without_mask(step: Step) -> tuple[Step, str]:
-    """A step without the argument `mask`, and the name of the tensor that it is, '' if it is none. Softmax takes it as
-    an argument like others."""
+def _without_mask(step: Step) -> tuple[Step, tuple[str, ...]]:
+    """A step without the argument `mask`, and the names of its tensors, '' where there is none. Softmax takes it as an
+    argument like others."""
     given = step.arguments.named.get("mask")
     if "mask" not in step.arguments.named or step.layer.kind == "Softmax":
-        return step, ""
+        return step, ()
     named = {name: value for name, value in step.arguments.named.items() if name != "mask"}
-    explicit = given.name if isinstance(given, Tensor) else ""
+    masks = given if isinstance(given, (list, tuple)) else [given]
+    explicit = tuple(one.name if isinstance(one, Tensor) else "" for one in masks)
     return replace(step, arguments=Arguments(step.arguments.positional, named)), explicit
 
 

@@ -33,6 +33,8 @@ _CELLS = {
     "SimpleRNN": "SimpleRNNCell",
 }
 """Recurrent layers, each of which runs a cell over time."""
+_CLASSES = {"GroupQueryAttention": "GroupedQueryAttention"}
+"""Classes whose names in configurations are not their own."""
 _RUNS = {cell: layer for layer, cell in _CELLS.items()}
 _OF_RUN = (
     "return_sequences",
@@ -104,7 +106,10 @@ def _directions(config: Mapping[str, Any], inner: Callable[[object], Layer]) -> 
         given = {**config["layer"], "config": turned, "name": forward.name}
     names = (f"forward_{forward.name.removeprefix('forward_')}", f"backward_{forward.name.removeprefix('forward_')}")
     both = (("forward_layer", forward), ("backward_layer", inner(given)))
-    return tuple(Part(group, replace(layer, name=name)) for (group, layer), name in zip(both, names, strict=True))
+    return tuple(
+        Part(group, replace(layer, name=name, config={**layer.config, "zero_output_for_mask": True}))
+        for (group, layer), name in zip(both, names, strict=True)
+    )
 
 
 def _listed(value: object, what: str) -> list[Any]:
@@ -147,7 +152,7 @@ def _groups(layers: Sequence[Layer], container: str) -> list[str]:
     counts: dict[str, int] = {}
     groups = []
     for layer in layers:
-        name = snake_case(layer.term)
+        name = snake_case(_CLASSES.get(layer.term, layer.term))
         number = counts.get(name, 0)
         counts[name] = number + 1
         groups.append(f"{container}/{name}_{number}" if number else f"{container}/{name}")
@@ -218,7 +223,8 @@ def _functional(
     """Layers connected by the nodes of their calls."""
     by_name = {layer.name: layer for layer in layers}
     nodes = {layer.name: _nodes_of(layer, one) for layer, one in zip(layers, given, strict=True)}
-    dialect = _Dialect(name, by_name, {layer: max(len(found), 1) for layer, found in nodes.items()})
+    counts = {one.name: 1 if one.kind == "InputLayer" else len(nodes[one.name]) for one in layers}
+    dialect = _Dialect(name, by_name, counts)
     calls: list[LayerCall] = []
     for layer in layers:
         for index, node in enumerate(nodes[layer.name]):

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from sateen.frontends.core.bodies import Bodies
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.layers import Structure, mapped
 from sateen.frontends.keras.steps import Step, Tensor
+from sateen.frontends.keras.version import Version
 from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import Cast
 from sateen.runtime.dtype import DType
@@ -32,16 +34,24 @@ _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 
 
 class KerasNode(ModelNode):
-    """One step while it is converted. `weights` are the layer's variables by name, `generation` is that of the Keras
-    that wrote the file: 1, 2 or 3."""
+    """One step while it is converted. `weights` are the layer's variables by name, `version` is the Keras that
+    wrote the file. `bodies` opens the bodies of loops."""
 
-    def __init__(self, call: Call, step: Step, weights: Mapping[str, Array], generation: int) -> None:
+    def __init__(
+        self, call: Call, step: Step, weights: Mapping[str, Array], version: Version, bodies: Bodies[Step]
+    ) -> None:
         super().__init__(call, {**_DEFAULTS, **step.layer.config})
         self.step_call = step
         self.layer = step.layer
         self.weights = weights
-        self.generation = generation
+        self.version = version
+        self.bodies = bodies
         self.dtype_of_layer = compute_dtype(step.layer.config.get("dtype"))
+
+    @property
+    def generation(self) -> int:
+        """That of the Keras that wrote the file: 1, 2 or 3."""
+        return self.version.generation
 
     def input_name(self, index: int) -> str:
         names = (*self.step_call.inputs, *self.step_call.masks)
@@ -78,10 +88,10 @@ class KerasNode(ModelNode):
             raise UnsupportedError("a mask of its input is not supported here", "leave out mask_zero and Masking")
 
     def argument(self, position: int, name: str, default: Structure = None) -> Structure:
-        """An argument of the call, with Values in place of tensors."""
+        """An argument of the call, with Values in place of tensors, in their own types."""
         given = self.step_call.arguments
         found = given.positional[position] if position < len(given.positional) else given.named.get(name, default)
-        return mapped(found, Tensor, lambda tensor: self.value(self.step_call.inputs.index(tensor.name)))
+        return mapped(found, Tensor, lambda tensor: self.raw(self.step_call.inputs.index(tensor.name)))
 
     def setting(self, name: str, default: Any) -> Any:
         """A setting of the layer; None in the file counts as a value."""
@@ -95,6 +105,11 @@ class KerasNode(ModelNode):
         if not fits or not all(type(one) is int and one >= 0 for one in values):
             raise FrontendError(f"expected {rank} numbers as {name!r}, found {value!r}")
         return tuple(values)
+
+    def attribute(self, name: str) -> Any:
+        """A setting, or its default; Keras 3 writes None for the layout that it takes without a setting."""
+        found = super().attribute(name)
+        return _DEFAULTS["data_format"] if name == "data_format" and found is None else found
 
     def choice(self, name: str, *known: str) -> str:
         """A setting that is one of some words."""

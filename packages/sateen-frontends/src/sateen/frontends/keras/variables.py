@@ -83,15 +83,10 @@ def _attention(config: Config) -> tuple[Variable, ...]:
 
 def _projections(config: Config) -> tuple[Variable, ...]:
     names = ("kernel", *["bias"] * _uses(config, "use_bias"))
-    gate = ("gate",) * _uses(config, "use_gate", False)
+    roles = ("query", "key", *["gate"] * _uses(config, "use_gate", False), "value", "attention_output")
     return tuple(
-        Variable(f"{role}/{name}", f"{group}_dense")
-        for role, group in (
-            ("query", "query"), ("key", "key"), *((one, one) for one in gate), ("value", "value"),
-            ("attention_output", "output"),
-        )
-        for name in names
-    )  # fmt: skip
+        Variable(f"{role}/{name}", f"{role.removeprefix('attention_')}_dense") for role in roles for name in names
+    )
 
 
 def _normalization(config: Config) -> tuple[Variable, ...]:
@@ -121,6 +116,7 @@ _VARIABLES: Mapping[str, Callable[[Config], tuple[Variable, ...]]] = {
     "GroupQueryAttention": _projections,
     "GroupedQueryAttention": _projections,
     "LSTMCell": _cell,
+    "LayerScale": lambda config: _named("gamma"),
     "LayerNormalization": _scale_and_center,
     "LocallyConnected1D": _with_bias("kernel"),
     "LocallyConnected2D": _with_bias("kernel"),

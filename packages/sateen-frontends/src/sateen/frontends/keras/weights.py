@@ -17,6 +17,8 @@ Weights = Mapping[Layer, Mapping[str, Array]]
 """The data of variables by their names, of each layer that has some."""
 LIST = "layer_names"
 """The attribute of a group with the lists of Keras 1 and 2."""
+_GATES = {"LSTMCell": 12, "GRUCell": 9}
+"""The number of variables in Keras 1."""
 _FLIPPED = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose", "ConvLSTM2D"}
 """Layers whose kernels Theano stored backwards."""
 
@@ -42,11 +44,19 @@ def _of_groups(root: Hdf5Group, network: Layer) -> Weights:
     for one in owned(network):
         index = counts.get(one.group, 0)
         counts[one.group] = index + 1
-        path = f"{one.group}/vars/{index}"
+        path, private = f"{one.group}/vars/{index}", f"{_private(one.group)}/vars/{index}"
         if not _has(root, path):
-            raise _missing(root.what, one, f"found no {path!r}")
+            if not _has(root, private):
+                raise _missing(root.what, one, f"found no {path!r}")
+            path = private
         found.setdefault(one.layer, {})[one.variable.name] = root.array(path)
     return found
+
+
+def _private(group: str) -> str:
+    """The group of a layer that is an attribute of another without a public name, as in Keras 2."""
+    outer, slash, last = group.rpartition("/")
+    return f"{outer}{slash}_{last}"
 
 
 def _has(root: Hdf5Group, path: str) -> bool:
@@ -79,13 +89,15 @@ def _of_lists(group: Hdf5Group, network: Layer) -> Weights:
         stored = {renamed[name]: one for name, one in stored.items() if name in renamed}
     found: dict[Layer, dict[str, Array]] = {}
     for name, variables in wanted.items():
-        if len(lists[name]) != len(variables):
+        arrays = [stored[name].array(path) for path in lists[name]]
+        if len(arrays) == _GATES.get(variables[0].layer.kind) and len(arrays) > len(variables):
+            arrays = _joined(arrays, variables[0].layer.kind)
+        if len(arrays) != len(variables):
             raise FrontendError(
                 f"{group.what}: layer {name!r} expects {len(variables)} arrays "
                 f"({', '.join(one.variable.name for one in variables)}), found {len(lists[name])}: {_some(lists[name])}"
             )
-        for one, path in zip(variables, lists[name], strict=True):
-            data = stored[name].array(path)
+        for one, data in zip(variables, arrays, strict=True):
             is_kernel = one.variable.name in {"kernel", "recurrent_kernel"}
             flips = backwards and is_kernel and one.layer.kind in _FLIPPED
             found.setdefault(one.layer, {})[one.variable.name] = _flipped(data) if flips else data
@@ -95,6 +107,19 @@ def _of_lists(group: Hdf5Group, network: Layer) -> Weights:
 def _listed(layer: Layer) -> Sequence[Owned]:
     """The variables of a layer in the order of its list."""
     return sorted(owned(layer), key=lambda one: not one.is_trained)
+
+
+def _joined(arrays: Sequence[Array], kind: str) -> list[Array]:
+    """The variables of Keras 1, three for each gate, as kernel, recurrent kernel and bias. LSTM has its gates as
+    i c f o (keras-1.2.2/keras/layers/recurrent.py)."""
+    gates = [arrays[start : start + 3] for start in range(0, len(arrays), 3)]
+    if kind == "LSTMCell":
+        gates = [gates[index] for index in (0, 2, 1, 3)]
+    if any(one.ndim != other.ndim for gate in gates for one, other in zip(gate, gates[0], strict=True)):
+        raise FrontendError(
+            f"expected a kernel, a recurrent kernel and a bias of each gate, found {len(arrays)} arrays"
+        )
+    return [np.concatenate(parts, -1) for parts in zip(*gates, strict=True)]
 
 
 def _flipped(kernel: Array) -> Array:

@@ -85,11 +85,7 @@ class AxisResize:
         raise AssertionError(transformation)
 
     def coordinate_in_float32(self, x: int, transformation: str) -> float:
-        """The input coordinate of output position x, as TensorFlow and PyTorch compute it: in float32, by products.
-
-        With half_pixel the product and the difference are one fused operation, and the nearest element is the sum with
-        a half in float32, rounded down (PyTorch's nearest-exact; nearest_exact_idx of its vectorised kernels).
-        """
+        """The input coordinate of output position x, as TensorFlow and PyTorch compute it: in float32, by products."""
         one = np.float32
         if transformation == "align_corners":
             return float(one(x) * (one(self.before - 1) / one(self.after - 1))) if self.after > 1 else 0.0
@@ -97,10 +93,8 @@ class AxisResize:
         step = one(self.before) / one(self.after) if of_extents else one(1 / self.scale)
         if transformation == "asymmetric":
             return float(one(x) * step)
-        if transformation == "tf_half_pixel_for_nn":
-            return float((one(x) + one(0.5)) * step)
-        fused = one((x + 0.5) * float(step) - 0.5)  # the product of two float32 is exact in float64
-        return float(fused + one(0.5)) - 0.5
+        middle = (one(x) + one(0.5)) * step
+        return float(middle if transformation == "tf_half_pixel_for_nn" else middle - one(0.5))
 
     def coordinates(self, how: Interpolation) -> list[float]:
         coordinate = self.coordinate_in_float32 if how.float32_positions else self.coordinate

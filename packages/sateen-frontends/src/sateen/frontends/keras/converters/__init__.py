@@ -6,22 +6,34 @@ from collections.abc import Mapping
 
 from sateen.frontends.core.node import Converter
 from sateen.frontends.keras.converters.activations import ACTIVATION_LAYERS
+from sateen.frontends.keras.converters.attention import ATTENTION
 from sateen.frontends.keras.converters.convolution import CONVOLUTION
+from sateen.frontends.keras.converters.convolution_in_time import CONVOLUTION_IN_TIME
 from sateen.frontends.keras.converters.dense import DENSE
+from sateen.frontends.keras.converters.functions import FUNCTIONS_OF_TENSORFLOW
 from sateen.frontends.keras.converters.merging import MERGING
 from sateen.frontends.keras.converters.normalization import NORMALIZATION
+from sateen.frontends.keras.converters.operations import OPERATIONS
 from sateen.frontends.keras.converters.pooling import POOLING
+from sateen.frontends.keras.converters.preprocessing import PREPROCESSING
+from sateen.frontends.keras.converters.recurrent import RECURRENT
 from sateen.frontends.keras.converters.reshaping import RESHAPING
 from sateen.frontends.keras.converters.structure import STRUCTURE
 from sateen.frontends.keras.node import KerasNode
 
 CONVERTERS: Mapping[str, Converter[KerasNode]] = {
     **ACTIVATION_LAYERS,
+    **ATTENTION,
     **CONVOLUTION,
+    **CONVOLUTION_IN_TIME,
     **DENSE,
+    **FUNCTIONS_OF_TENSORFLOW,
     **MERGING,
     **NORMALIZATION,
+    **OPERATIONS,
     **POOLING,
+    **PREPROCESSING,
+    **RECURRENT,
     **RESHAPING,
     **STRUCTURE,
 }

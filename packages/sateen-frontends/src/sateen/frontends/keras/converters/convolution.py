@@ -64,7 +64,7 @@ def _positive(node: KerasNode, name: str, rank: int) -> tuple[int, ...]:
     return values
 
 
-def _convolution(node: KerasNode, data: Value, kernel: Sequence[int], groups: int) -> Conv:
+def convolution(node: KerasNode, data: Value, kernel: Sequence[int], groups: int) -> Conv:
     rank = len(kernel)
     strides, dilations = _positive(node, "strides", rank), _positive(node, "dilation_rate", rank)
     pads = window_pads(node, data, kernel, strides, dilations)
@@ -75,7 +75,7 @@ def _convolution(node: KerasNode, data: Value, kernel: Sequence[int], groups: in
 def _conv(rank: int) -> Converter[KerasNode]:
     def convert(node: KerasNode) -> Operand:
         data, kernel = channels_first(node), node.weight("kernel", rank + 2)
-        op = _convolution(node, data, kernel.type.static_shape[:rank], node.integer("groups"))
+        op = convolution(node, data, kernel.type.static_shape[:rank], node.integer("groups"))
         weight = node.step(Transpose((rank + 1, rank, *range(rank))), kernel)
         return activated_result(node, op, data, weight, *bias_of(node))
 
@@ -94,7 +94,7 @@ def _depthwise(rank: int) -> Converter[KerasNode]:
     def convert(node: KerasNode) -> Operand:
         data, kernel = channels_first(node), node.weight("kernel", rank + 2)
         extents = kernel.type.static_shape
-        op = _convolution(node, data, extents[:rank], extents[rank])
+        op = convolution(node, data, extents[:rank], extents[rank])
         return activated_result(node, op, data, _depthwise_weight(node, kernel), *bias_of(node))
 
     return convert
@@ -106,7 +106,7 @@ def _separable(rank: int) -> Converter[KerasNode]:
     def convert(node: KerasNode) -> Operand:
         data, kernel = channels_first(node), node.weight("depthwise_kernel", rank + 2)
         extents = kernel.type.static_shape
-        depthwise = _convolution(node, data, extents[:rank], extents[rank])
+        depthwise = convolution(node, data, extents[:rank], extents[rank])
         between = node.step(depthwise, data, _depthwise_weight(node, kernel))
         pointwise = node.step(Transpose((rank + 1, rank, *range(rank))), node.weight("pointwise_kernel", rank + 2))
         return activated_result(node, Conv(), between, pointwise, *bias_of(node))

@@ -110,10 +110,17 @@ def batch_dot(node: KerasNode, first: Value, one: int, second: Value, other: int
     return node.result(Reshape((batch, *kept)), flat)
 
 
+def _scaled_sum(node: KerasNode) -> Operand:
+    """x + scale * y, a class of keras/src/applications/inception_resnet_v2.py."""
+    first, second = node.value(0), node.value(1)
+    return node.result(Add(), first, node.step(Multiply(), second, node.number_like(node.number("scale"))))
+
+
 MERGING: Mapping[str, Converter[KerasNode]] = {
     "Add": _folded(Add()),
     "Average": _average,
     "Concatenate": _concatenate,
+    "CustomScaleLayer": _scaled_sum,
     "Dot": _dot,
     "Maximum": _folded(Maximum()),
     "Minimum": _folded(Minimum()),

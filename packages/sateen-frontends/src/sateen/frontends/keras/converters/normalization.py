@@ -164,6 +164,7 @@ NORMALIZATION: Mapping[str, Converter[KerasNode]] = {
     "BatchNormalization": _batch_normalization,
     "GroupNormalization": _group_normalization,
     "LayerNormalization": _layer_normalization,
+    "LayerScale": lambda node: node.result(Multiply(), node.value(0), node.weight("gamma", 1)),
     "Normalization": _normalization,
     "RMSNormalization": _rms_normalization,
     "UnitNormalization": _unit_normalization,

@@ -5,28 +5,25 @@ Sources: keras/src/layers/pooling, keras/src/backend/tensorflow/nn.py (adaptive 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sateen.frontends.core.node import Converter
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.windows import limited_strides
 from sateen.frontends.keras.converters.convolution import activated_result, channels_first, window_pads
 from sateen.frontends.keras.node import KerasNode
-from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import (
+    AdaptiveAveragePool,
+    AdaptiveMaxPool,
     AveragePool,
     Cast,
-    Concat,
     Divide,
     GlobalAveragePool,
     GlobalMaxPool,
     MaxPool,
     Multiply,
-    ReduceMax,
-    ReduceMean,
     ReduceSum,
     Reshape,
-    Slice,
     Transpose,
 )
 from sateen.runtime.errors import FrontendError
@@ -78,49 +75,18 @@ def _masked_average(node: KerasNode) -> Operand:
     return node.result(Divide(), node.step(total, node.step(Multiply(), data, weights)), node.step(total, weights))
 
 
-def _adaptive(rank: int, pool: type[MaxPool | AveragePool], reduce: Callable[[int], Operator]) -> Converter[KerasNode]:
-    """Region i of n in an extent goes from floor(i * extent / n) to ceil((i + 1) * extent / n), along each axis by
-    itself; equal regions are windows."""
-
-    def convert(node: KerasNode) -> Operand:
-        data, sizes = channels_first(node), node.per_axis("output_size", rank)
-        extents = static_extents(data.type.shape[2:], node.described(0))
-        if min(sizes) < 1 or min(extents) < 1:
-            raise FrontendError(f"expected an output_size of 1 or more, found {list(sizes)}")
-        if all(extent % size == 0 for extent, size in zip(extents, sizes, strict=True)):
-            window = tuple(extent // size for extent, size in zip(extents, sizes, strict=True))
-            return activated_result(node, pool(kernel=window, strides=window), data)
-        for axis, (extent, size) in enumerate(zip(extents, sizes, strict=True), start=2):
-            regions = [(i * extent // size, -(-(i + 1) * extent // size)) for i in range(size)]
-            parts = [node.step(reduce(axis), node.step(_part(data, axis, *region), data)) for region in regions]
-            data = node.step(Concat(axis), *parts) if len(parts) > 1 else parts[0]
-        return activated_result(node, Reshape(data.type.shape), data)
-
-    return convert
-
-
-def _part(data: Value, axis: int, start: int, end: int) -> Slice:
-    """Positions from `start` to `end` of an axis."""
-    shape = data.type.shape
-    starts = tuple(start if one == axis else 0 for one in range(len(shape)))
-    return Slice(starts, tuple(end if one == axis else shape[one] for one in range(len(shape))), (1,) * len(shape))
-
-
-def _average_of(axis: int) -> Operator:
-    return ReduceMean(axes=(axis,), keepdims=True)
-
-
-def _most_of(axis: int) -> Operator:
-    return ReduceMax(axes=(axis,), keepdims=True)
+def _adaptive(rank: int, make: type[AdaptiveAveragePool | AdaptiveMaxPool]) -> Converter[KerasNode]:
+    """As many regions as output_size says, from floor(i * extent / n) to ceil((i + 1) * extent / n)."""
+    return lambda node: activated_result(node, make(node.per_axis("output_size", rank)), channels_first(node))
 
 
 POOLING: Mapping[str, Converter[KerasNode]] = {
-    "AdaptiveAveragePooling1D": _adaptive(1, AveragePool, _average_of),
-    "AdaptiveAveragePooling2D": _adaptive(2, AveragePool, _average_of),
-    "AdaptiveAveragePooling3D": _adaptive(3, AveragePool, _average_of),
-    "AdaptiveMaxPooling1D": _adaptive(1, MaxPool, _most_of),
-    "AdaptiveMaxPooling2D": _adaptive(2, MaxPool, _most_of),
-    "AdaptiveMaxPooling3D": _adaptive(3, MaxPool, _most_of),
+    "AdaptiveAveragePooling1D": _adaptive(1, AdaptiveAveragePool),
+    "AdaptiveAveragePooling2D": _adaptive(2, AdaptiveAveragePool),
+    "AdaptiveAveragePooling3D": _adaptive(3, AdaptiveAveragePool),
+    "AdaptiveMaxPooling1D": _adaptive(1, AdaptiveMaxPool),
+    "AdaptiveMaxPooling2D": _adaptive(2, AdaptiveMaxPool),
+    "AdaptiveMaxPooling3D": _adaptive(3, AdaptiveMaxPool),
     "AveragePooling1D": _pool(1, AveragePool),
     "AveragePooling2D": _pool(2, AveragePool),
     "AveragePooling3D": _pool(3, AveragePool),

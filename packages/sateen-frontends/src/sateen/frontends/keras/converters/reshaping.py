@@ -111,6 +111,10 @@ def _up_sampling(rank: int) -> Converter[KerasNode]:
         mode = node.setting("interpolation", "nearest")
         if mode not in MODES:
             raise UnsupportedError(f"interpolation {mode!r} is not supported", f"use {', '.join(MODES)}")
+        if mode != "nearest" and node.version.is_alone:
+            raise UnsupportedError(
+                f"{mode} of Keras up to 2.3 depends on its backend", "save the model with a later Keras"
+            )
         data = channels_first(node)
         extents = data.type.shape
         wanted = tuple(extent * size for extent, size in zip(extents[2:], sizes, strict=True))
@@ -138,6 +142,16 @@ def resized(node: KerasNode, data: Value, wanted: Sequence[Dim], mode: str) -> O
 
 
 def _resizing(node: KerasNode) -> Operand:
+    return _stretched(node, (node.integer("height"), node.integer("width")))
+
+
+def resize(node: KerasNode) -> Operand:
+    """keras.ops.image.resize."""
+    height, width = node.integers("size")
+    return _stretched(node, (height, width))
+
+
+def _stretched(node: KerasNode, wanted: tuple[int, int]) -> Operand:
     """Pictures in other extents, without regard to their aspect ratio."""
     for flag in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
         if node.layer.config.get(flag):
@@ -145,10 +159,8 @@ def _resizing(node: KerasNode) -> Operand:
     mode = node.text("interpolation")
     if mode not in MODES:
         raise UnsupportedError(f"interpolation {mode!r} is not supported", f"use {', '.join(MODES)}")
-    batch = node.rank(0) == 3
-    if batch:
+    if node.rank(0) != 4:
         raise UnsupportedError("a picture without a batch is not supported", "give it a batch of 1")
-    wanted = (node.integer("height"), node.integer("width"))
     data = to_channels_first(node, node.value(0)) if node.is_channels_last else node.value(0)
     return resized(node, data, wanted, mode)
 
