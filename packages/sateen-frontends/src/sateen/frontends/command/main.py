@@ -37,7 +37,7 @@ INTERRUPTED = 128 + signal.SIGINT
 def sateen() -> None:
     """Compile trained neural networks into small native programs.
 
-    MODEL is a model file (ONNX), OUT.sateen what `compile` makes of one; a file's content says which it is.
+    MODEL is a model file of any format, OUT.sateen what `compile` makes of one; a file's content says which it is.
     """
 
 
