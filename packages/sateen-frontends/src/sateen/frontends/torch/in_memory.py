@@ -11,7 +11,7 @@ from sateen.frontends.core.source import Given
 from sateen.frontends.torch.converters import key_of
 from sateen.runtime.errors import FrontendError
 
-_MISSING = "reading a program in memory needs torch: pip install 'sateen-frontends[torch]'"
+_MISSING = "reading a program in memory needs torch: pip install torch"
 
 
 def saved(program: Given | Any) -> Given:
