@@ -54,6 +54,18 @@ def test_pieces_of_a_split_are_transposed(check):
     check(sink_transposes, before, lines("%b, %c = split(%x) {axis=1, sizes=(1, 1)}", "%y = add(%b, %c)"))
 
 
+def test_scales_of_an_axis_stay_as_they_are(check):
+    types = "input %x: int8[1, 2, 3, 4]\nparameter %s: float32[2] = [1.0, 2.0]"
+    before = lines(f"%a = {LAST('%x')}", "%b = dequantize(%a, %s) {axis=3}", f"%y = {FIRST('%b')}", inputs=types)
+    check(sink_transposes, before, lines("%y = dequantize(%x, %s)", inputs=types))
+
+
+def test_scales_of_blocks_keep_the_transpose(check):
+    types = "input %x: int8[1, 2, 3, 4]\ninput %s: float32[1, 3, 4, 1]"
+    same = lines(f"%a = {LAST('%x')}", "%b = dequantize(%a, %s) {axis=3, block=2}", f"%y = {FIRST('%b')}", inputs=types)
+    check(sink_transposes, same, same)
+
+
 def test_constants_are_transposed_with_what_they_meet(check):
     parameter = "parameter %s: float32[2] = [1.0, 2.0]"
     before = lines(parameter, f"%a = {LAST('%x')}", "%b = multiply(%a, %s)", f"%y = {FIRST('%b')}")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sateen.graph_ir.ir import Dim, TensorType
 from sateen.graph_ir.ops.element_kinds import FLOATS, INTEGERS
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir import Machine
 from sateen.topi.computations import quantization
-from sateen.topi.operators import LayoutChoice, Operator, require
+from sateen.topi.operators import LayoutChoice, Operator, Transposed, require
 from sateen.topi.schedules import Computation
 from sateen.topi.types import View
 
@@ -37,11 +37,20 @@ class Quantisation(Operator):
     """Element by element, in any layout of data; scales and zero points stay row-major."""
 
     __slots__ = ()
+    axis: int
+    block: int
 
     def layouts(
         self, inputs: Sequence[TensorType], outputs: Sequence[TensorType], machine: Machine
     ) -> Iterable[LayoutChoice]:
         yield LayoutChoice((inputs[0].layout, *[None] * (len(inputs) - 1)), (inputs[0].layout,))
+
+    def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
+        """Scales and zero points stay as they are, unless they have the axes of data, as those of blocks."""
+        if self.block or not self.axis < len(permutation):
+            return None
+        op: Quantisation = replace(self, axis=permutation[self.axis])  # type: ignore[type-var]  # subclasses are dataclasses
+        return Transposed(op, permutation, moved=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ def sink_transposes(graph: Graph) -> Graph:
         %a = transpose(%x) {permutation=(0, 2, 3, 1)}; %b = relu(%a); %y = transpose(%b) {permutation=(0, 3, 1, 2)}
         =>  %y = relu(%x)
 
-    A node can do so if its operator has a form for transposed inputs (`Operator.transposed`), and all of its inputs are
+    A node can do so if its operator has a form for transposed inputs (`Operator.transposed`), and all of these are
     transposed alike, are constants, or have one element. So a network written for channels last becomes the one for
     channels first, and is optimised like that. Each permutation is tried alone; transposes stay if moving them does not
     help. Requires: inferred types.
@@ -75,8 +75,11 @@ def _below(rewriter: GraphRewriter, node: Node, permutation: Permutation) -> lis
     if not any(_source(rewriter, v, permutation) for v in inputs):
         return None
     found = node.op.transposed(permutation)
-    operands = [_operand(rewriter, node, v, permutation) for v in inputs]
-    if found is None or node.method is not None or any(v is None for v in operands):
+    if found is None or node.method is not None:
+        return None
+    moved = len(inputs) if found.moved is None else found.moved
+    operands = [*(_operand(rewriter, node, v, permutation) for v in inputs[:moved]), *inputs[moved:]]
+    if any(v is None for v in operands):
         return None
     names = [v.name for v in node.outputs]
     results = rewriter.insert_all(found.operator, *operands, names=names, spans=node.spans)

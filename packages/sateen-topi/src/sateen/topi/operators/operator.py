@@ -62,10 +62,12 @@ class Substitution:
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """The form of an operator on untransposed inputs: its outputs are transposed by a permutation instead."""
+    """The form of an operator on untransposed inputs: its outputs are transposed by a permutation instead. It is the
+    first `moved` inputs that are transposed, by default all; the others stay."""
 
     operator: Operator
     permutation: tuple[int, ...]
+    moved: int | None = None
 
 
 class Operator:
@@ -146,7 +148,7 @@ class Operator:
     def transposed(self, permutation: tuple[int, ...]) -> Transposed | None:
         """The operator for which op(transpose(x), …) is transpose(op'(x), …); by default there is none.
 
-        Inputs have the rank of the permutation; those of element-wise operators may broadcast.
+        Inputs that are transposed have the rank of the permutation; those of element-wise operators may broadcast.
         """
         return None
 
