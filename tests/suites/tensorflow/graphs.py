@@ -499,3 +499,32 @@ add(
     real(2, 3),
     real(2, 5),
 )
+add(
+    "BlockLSTM",
+    lambda x, c, h: raw.BlockLSTM(
+        seq_len_max=6,
+        x=x,
+        cs_prev=c,
+        h_prev=h,
+        w=real(8, 20),
+        wci=real(5),
+        wcf=real(5),
+        wco=real(5),
+        b=real(20),
+        use_peephole=True,
+    ),
+    real(6, 2, 3),
+    real(2, 5),
+    real(2, 5),
+)
+add(
+    "BlockLSTMV2",
+    lambda x, c, h: (
+        raw.BlockLSTMV2(
+            seq_len_max=6, x=x, cs_prev=c, h_prev=h, w=real(8, 20), wci=real(5), wcf=real(5), wco=real(5), b=real(20)
+        ).h
+    ),
+    real(6, 2, 3),
+    real(2, 5),
+    real(2, 5),
+)

@@ -3,7 +3,8 @@
     python make.py FOLDER [--only TEXT]
 
 Each case of `GRAPHS` is a frozen graph of one operator or a few, each of `CONTROL` one with loops and choices as
-TensorFlow 1 has them, each of `MODULES` and `LAYERS` a SavedModel.
+TensorFlow 1 has them, each of `MODULES` and `LAYERS` a SavedModel, each of `TRAINED` a graph with variables of
+TensorFlow 1.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 from control import CONTROL
 from graphs import GRAPHS
-from saved import LAYERS, MODULES
+from saved import LAYERS, MODULES, TRAINED
 
 Array = Any
 V1 = tf.compat.v1
@@ -71,6 +72,22 @@ def _weight(random: np.random.Generator, weight: Array) -> Array:
     return random.uniform(0.05, 0.5, weight.shape).astype(weight.dtype)
 
 
+def write_trained(folder: Path, function: Callable[..., Any], given: Array, kind: str) -> None:
+    """A graph of TensorFlow 1 with variables: a `.meta` with a checkpoint, or a SavedModel."""
+    with tf.Graph().as_default(), V1.Session() as session:
+        V1.set_random_seed(0)
+        x = V1.placeholder(given.dtype, given.shape, name="x")
+        y = tf.identity(function(x), name="y")
+        session.run(V1.global_variables_initializer())
+        found = session.run(y, {x: given})
+        if kind == "saved":
+            V1.saved_model.simple_save(session, str(folder / "saved"), {"x": x}, {"y": y})
+        else:
+            V1.train.Saver().save(session, str(folder / "net"))
+    (folder / "checkpoint").unlink(missing_ok=True)
+    write_case(folder, "saved" if kind == "saved" else "net.meta", {"in/x": given, "out/y": found})
+
+
 def write_case(folder: Path, model: str, named: Mapping[str, Array], options: Mapping[str, Any] | None = None) -> None:
     np.savez(folder / "io.npz", **named)
     case = {"model": model, "options": options or {}}
@@ -86,6 +103,7 @@ def main() -> None:
         ("graph", lambda folder, function, *given: write_graph(folder, function, given), GRAPHS),
         ("module", write_saved, MODULES),
         ("keras", write_keras, LAYERS),
+        ("trained", write_trained, TRAINED),
         ("control", lambda folder, function, *given: write_graph(folder, function, given), CONTROL),
     ]
     for kind, write, cases in writers:

@@ -130,3 +130,64 @@ LAYERS: dict[str, tuple[Any, ...]] = {
     "unrolled": (network(lambda: Layers.GRU(4, unroll=True), shape=SERIES), real(2, *SERIES)),
     "distributed": (network(lambda: Layers.TimeDistributed(Layers.Dense(3)), shape=SERIES), real(2, *SERIES)),
 }
+
+
+def attention() -> Any:
+    """Self-attention with a residual."""
+    x = tf.keras.Input(SERIES)
+    y = Layers.MultiHeadAttention(2, 3)(x, x)
+    return tf.keras.Model(x, Layers.LayerNormalization()(Layers.Add()([x, y])))
+
+
+def inception() -> Any:
+    """Branches that are joined."""
+    x = tf.keras.Input(PICTURE)
+    branches = [
+        Layers.Conv2D(3, 1)(x),
+        Layers.Conv2D(4, 5, padding="same")(x),
+        Layers.AveragePooling2D(3, 1, "same")(x),
+    ]
+    return tf.keras.Model(x, Layers.Concatenate()(branches))
+
+
+def two_results() -> Any:
+    x = tf.keras.Input(SERIES)
+    y = Layers.Dense(4)(x)
+    return tf.keras.Model(x, {"first": Layers.Softmax()(y), "second": Layers.GlobalMaxPooling1D()(y)})
+
+
+LAYERS |= {
+    "attention": (attention, real(2, *SERIES)),
+    "inception": (inception, real(2, *PICTURE)),
+    "results": (two_results, real(2, *SERIES)),
+}
+
+V1 = tf.compat.v1
+
+
+def _dense(x: Any) -> Any:
+    weight = V1.get_variable("dense/weight", [7, 5], use_resource=False)
+    return tf.nn.relu(tf.matmul(x, weight) + V1.get_variable("dense/bias", [5], use_resource=True))
+
+
+def _conv(x: Any) -> Any:
+    kernel = V1.get_variable("kernel", [3, 3, 4, 6], use_resource=False)
+    scale, offset = (V1.get_variable(name, [6], use_resource=False) for name in ("scale", "offset"))
+    y = tf.nn.conv2d(x, kernel, 2, "SAME")
+    return tf.nn.relu(V1.nn.fused_batch_norm(y, scale, offset, offset * 0.1, scale * scale + 1.0, is_training=False)[0])
+
+
+def _switched(x: Any) -> Any:
+    """A network with a switch between training and inference."""
+    training = V1.placeholder_with_default(False, [], name="training")
+    weight = V1.get_variable("weight", [7, 5], use_resource=False)
+    return V1.cond(training, lambda: tf.nn.dropout(tf.matmul(x, weight), 0.5), lambda: tf.matmul(x, weight))
+
+
+TRAINED: dict[str, tuple[Any, ...]] = {
+    "dense": (_dense, real(3, 7), "checkpoint"),
+    "dense_saved": (_dense, real(3, 7), "saved"),
+    "conv": (_conv, real(1, *PICTURE), "checkpoint"),
+    "conv_saved": (_conv, real(1, *PICTURE), "saved"),
+    "switched": (_switched, real(3, 7), "checkpoint"),
+}

@@ -145,3 +145,24 @@ def test_all_gaps_are_told_at_once(make):
 def test_tables_list_known_names():
     assert len(CONVERTERS) > 190
     assert all(name.lstrip("_")[0].isupper() for name in CONVERTERS)
+
+
+def test_a_convolution_among_blocks_is_a_dilated_one(make, run):
+    weight = np.arange(1, 4, dtype=np.float32).reshape(3, 1, 1, 1)
+    graph = make.graph(
+        make.placeholder("x", 1, 5, 1, 1),
+        make.constant("block", np.array([2, 1], np.int32)),
+        make.constant("pads", np.array([[2, 3], [0, 0]], np.int32)),
+        make.constant("crops", np.array([[0, 1], [0, 0]], np.int32)),
+        make.constant("w", weight),
+        make.node("apart", "SpaceToBatchND", "x", "block", "pads", T=FLOAT),
+        make.node("conv", "Conv2D", "apart", "w", T=FLOAT, strides=[1, 1, 1, 1], padding="VALID"),
+        make.node("y", "BatchToSpaceND", "conv", "block", "crops", T=FLOAT),
+    )
+    network, _ = from_tensorflow(graph.SerializeToString())
+    assert [
+        node.op.op_name() for node in network.nodes if "pad" in node.op.op_name() or "conv" in node.op.op_name()
+    ] == ["conv"]
+    x = np.array([1, 10, 100, 1000, 10000], np.float32).reshape(1, 5, 1, 1)
+    assert run(graph, {"x": x})["y"].ravel().tolist() == [302, 3020, 30201, 2010, 20100]
+    assert run(graph, {"x": x}, outputs=["y", "apart"])["y"].ravel().tolist() == [302, 3020, 30201, 2010, 20100]

@@ -17,6 +17,7 @@ from sateen.frontends.core.control import choice, counted_loop, is_true, open_lo
 from sateen.frontends.core.operands import Operand, open_dimensions_of
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.tensorflow.converters.recurrent import lstm_layer
 from sateen.frontends.tensorflow.node import TensorflowNode
 from sateen.frontends.tensorflow.operation import Operation, Region, gives, needed, reads
 from sateen.graph_ir.ir import Value
@@ -349,6 +350,8 @@ def _joined(body: Region, test: Region, tested: Mapping[str, str]) -> Region:
 
 
 CONTROL_FLOW: Mapping[str, Callable[[TensorflowNode, Bodies[Operation]], Sequence[Operand] | None]] = {
+    "BlockLSTM": lstm_layer,
+    "BlockLSTMV2": lstm_layer,
     "Case": choose,
     "If": choose,
     "StatelessCase": choose,

@@ -15,6 +15,7 @@ from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
 from sateen.frontends.tensorflow.converters import CONVERTERS
 from sateen.frontends.tensorflow.declarations import declaration_of, declared_input
+from sateen.frontends.tensorflow.dilation import with_dilations
 from sateen.frontends.tensorflow.loading import TensorflowFile
 from sateen.frontends.tensorflow.network import Network, named_as_results, regions_of, trimmed
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
@@ -58,6 +59,7 @@ class TensorflowImporter(Importer[Operation]):
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
         nodes = trimmed(self.part.nodes, self.part.outputs)
+        nodes = with_dilations(nodes, [*self.part.outputs, *self.begun])
         nodes = nodes if self.begun else named_as_results(nodes, self.part.outputs)
         self.read(nodes, self.scope, Place(self.emitter))
         return self.finish({})
@@ -75,7 +77,7 @@ class TensorflowImporter(Importer[Operation]):
     def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
         if node.type in VARIABLES:
             return partial(self._variable, node)
-        if node.bodies:
+        if node.type in CONTROL_FLOW:
             return partial(self._control_flow, node)
         if node.type not in CONVERTERS:
             raise UnsupportedError(*refusal_of(node.type))

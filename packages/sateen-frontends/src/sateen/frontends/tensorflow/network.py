@@ -10,7 +10,7 @@ from sateen.frontends.tensorflow.functions import inlined
 from sateen.frontends.tensorflow.loading import TensorflowFile
 from sateen.frontends.tensorflow.operation import Operation, Region, gives, plain_tensor, read_as, reads
 from sateen.frontends.tensorflow.raising import raised
-from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import SignatureDef, TensorShapeProto
+from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import AttrValue, DataType, SignatureDef, TensorShapeProto
 from sateen.frontends.tensorflow.tensors import extents_of, shape_of
 from sateen.frontends.tensorflow.variables import VARIABLES, written_by
 from sateen.runtime.errors import FrontendError, printable
@@ -107,7 +107,7 @@ def _unread(operations: Sequence[Operation]) -> list[str]:
         for one in operations
         if read.isdisjoint(one.outputs) and one.type not in _NO_RESULT and switched.isdisjoint(one.inputs)
     )
-    return [one.outputs[0] for one in unread]
+    return [one.outputs[0] for one in unread if one.attributes.get("T", AttrValue()).type != DataType.DT_STRING]
 
 
 def _require_given(operations: Sequence[Operation], outputs: Sequence[str]) -> None:
