@@ -528,3 +528,40 @@ add(
     real(2, 5),
     real(2, 5),
 )
+add(
+    "RFFT",
+    lambda x: [tf.abs(tf.signal.rfft(x)), tf.math.real(tf.signal.rfft(x, [10])), tf.math.imag(tf.signal.rfft(x))],
+    real(3, 12),
+)
+add("RFFT_angle", lambda x: tf.math.angle(tf.math.conj(tf.signal.rfft(x))), real(12))
+add("IRFFT", lambda x, y: tf.signal.irfft(tf.complex(x, y)), real(3, 7), real(3, 7))
+add(
+    "FFT",
+    lambda x, y: [tf.abs(tf.signal.fft(tf.complex(x, y))), tf.math.real(tf.signal.ifft(tf.complex(x, y)))],
+    real(3, 8),
+    real(3, 8),
+)
+add("STFT", lambda x: tf.abs(tf.signal.stft(x, 16, 8)), real(2, 100))
+add(
+    "log_mel",
+    lambda x: tf.math.log(
+        tf.matmul(tf.square(tf.abs(tf.signal.stft(x, 32, 16))), tf.signal.linear_to_mel_weight_matrix(8, 17, 8000))
+        + 1e-6
+    ),
+    real(2, 200),
+)
+for signed in (True, False):
+    for mode in ("HALF_TO_EVEN", "HALF_UP"):
+        add(
+            f"QuantizeAndDequantizeV2_{signed}_{mode}",
+            lambda x, s=signed, m=mode: raw.QuantizeAndDequantizeV2(
+                input=x, input_min=-1.0 * s, input_max=1.5, signed_input=s, range_given=True, round_mode=m
+            ),
+            MATRIX,
+        )
+add(
+    "QuantizeAndDequantizeV3",
+    lambda x: raw.QuantizeAndDequantizeV3(input=x, input_min=-1.0, input_max=1.5, num_bits=6, narrow_range=True),
+    MATRIX,
+)
+add("UnravelIndex", lambda i: raw.UnravelIndex(indices=i, dims=[3, 4, 5]), whole(7, low=0, high=60))

@@ -11,6 +11,7 @@ from sateen.runtime.errors import FrontendError
 
 _IMAGE = {"data_format": "NHWC", "explicit_paddings": ()}
 _RESIZE = {"align_corners": False, "half_pixel_centers": False}
+_STEPS = {"signed_input": True, "narrow_range": False, "axis": -1}
 _FAKE_QUANTIZED = {"num_bits": 8, "narrow_range": False}
 
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -72,14 +73,9 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "OneHot": {"axis": -1},
     "Pack": {"axis": 0},
     "Prod": {"keep_dims": False},
-    "QuantizeAndDequantizeV2": {
-        "signed_input": True,
-        "num_bits": 8,
-        "range_given": False,
-        "round_mode": "HALF_TO_EVEN",
-        "narrow_range": False,
-        "axis": -1,
-    },
+    "QuantizeAndDequantizeV2": {**_STEPS, "num_bits": 8, "range_given": False},
+    "QuantizeAndDequantizeV3": {**_STEPS, "range_given": True},
+    "QuantizeAndDequantizeV4": {**_STEPS, "num_bits": 8, "range_given": False},
     "ResizeArea": {"align_corners": False},
     "ResizeBicubic": _RESIZE,
     "ResizeBilinear": _RESIZE,

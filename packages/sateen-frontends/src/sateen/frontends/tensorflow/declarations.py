@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from sateen.frontends.core.inputs import Declaration
 from sateen.frontends.tensorflow.attributes import attributes_of
 from sateen.frontends.tensorflow.operation import Operation
-from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import GraphDef, TensorShapeProto
+from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import DataType, GraphDef, TensorShapeProto
 from sateen.frontends.tensorflow.tensors import dtype_of, shape_of
 from sateen.graph_ir.ir import Dim, Symbol
 from sateen.runtime.dtype import DType
@@ -15,7 +18,7 @@ from sateen.topi.types import MOST_DIMENSIONS
 _SCALARS_ARE_UNKNOWN = 21
 """The last version of graphs that can't tell a scalar from an unknown shape (Placeholder in array_ops.cc)."""
 _TYPED_BY = {"ArgMax": "output_type", "ArgMin": "output_type", "Cast": "DstT", "Shape": "out_type", "Size": "out_type"}
-_OF_ONE_TYPE = {"AudioSpectrogram": "float32", "DecodeJpeg": "uint8", "DecodeWav": "float32", "Mfcc": "float32"}
+_OF_ONE_TYPE = {"AudioSpectrogram": "float32", "DecodeJpeg": "uint8", "Mfcc": "float32"}
 _OF_BOOL = frozenset(
     {"Equal", "Greater", "GreaterEqual", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "LogicalAnd", "LogicalNot",
      "LogicalOr", "NotEqual"}
@@ -27,7 +30,10 @@ def declared_input(operation: Operation, graph: GraphDef, given: TensorShapeProt
     what = f"input {printable(operation.name)!r}"
     if "dtype" not in operation.attributes:
         raise FrontendError(f"{what}: expected an element type, found none")
-    dtype = dtype_of(operation.attributes["dtype"].type, what)
+    code = operation.attributes["dtype"].type
+    if code == DataType.DT_STRING:
+        raise FrontendError(f"{what} is text; begin the network behind it: inputs=[...], or --from NAME")
+    dtype = dtype_of(code, what)
     extents = None if given is None else shape_of(given)
     if extents is None and "shape" in operation.attributes:
         extents = shape_of(operation.attributes["shape"].shape)
@@ -40,6 +46,8 @@ def declaration_of(name: str, operation: Operation) -> Declaration | None:
     """A tensor within the network, if the file says its element type."""
     attributes = attributes_of(operation.type, operation.attributes)
     index = operation.outputs.index(name)
+    if operation.type == "DecodeWav":
+        return _sound(name, index, attributes)
     code = attributes.get(_TYPED_BY.get(operation.type, "dtype"), attributes.get("T"))
     if operation.type in _OF_BOOL:
         dtype = DType.of("bool")
@@ -50,6 +58,15 @@ def declaration_of(name: str, operation: Operation) -> Declaration | None:
     else:
         return None
     return Declaration(name, dtype, _dims(name, _output_shape(operation, index), f"tensor {printable(name)!r}"))
+
+
+def _sound(name: str, index: int, attributes: Mapping[str, Any]) -> Declaration:
+    """Samples in [-1, 1], [samples, channels], or their rate, a scalar (audio_ops.cc)."""
+    if index:
+        return Declaration(name, DType.of("int32"), ())
+    wanted = [attributes.get(f"desired_{axis}") for axis in ("samples", "channels")]
+    extents = tuple(n if isinstance(n, int) and n > 0 else -1 for n in wanted)
+    return Declaration(name, DType.of("float32"), _dims(name, extents, f"tensor {printable(name)!r}"))
 
 
 def _output_shape(operation: Operation, index: int) -> tuple[int, ...] | None:

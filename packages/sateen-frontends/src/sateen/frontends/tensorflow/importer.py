@@ -14,17 +14,18 @@ from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
 from sateen.frontends.tensorflow.converters import CONVERTERS
+from sateen.frontends.tensorflow.converters.spectra import GIVES_COMPLEX
 from sateen.frontends.tensorflow.declarations import declaration_of, declared_input
 from sateen.frontends.tensorflow.dilation import with_dilations
 from sateen.frontends.tensorflow.loading import TensorflowFile
-from sateen.frontends.tensorflow.network import Network, named_as_results, regions_of, trimmed
+from sateen.frontends.tensorflow.network import SAME, Network, named_as_results, regions_of, trimmed
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
 from sateen.frontends.tensorflow.operation import Operation, gives, reads
 from sateen.frontends.tensorflow.refusals import refusal_of
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import TensorProto
 from sateen.frontends.tensorflow.tensors import to_array
 from sateen.frontends.tensorflow.variables import VARIABLES, keys_of
-from sateen.graph_ir.ir import Array, Graph
+from sateen.graph_ir.ir import Array, Graph, Value
 from sateen.runtime.errors import FrontendError
 
 
@@ -94,6 +95,14 @@ class TensorflowImporter(Importer[Operation]):
 
     def _node(self, operation: Operation, call: Call) -> TensorflowNode:
         return TensorflowNode(operation, call, self._decode)
+
+    def _output(self, name: str) -> Value:
+        maker = self.operations.get(name)
+        while maker is not None and maker.type in SAME and maker.inputs:
+            maker = self.operations.get(maker.inputs[0])
+        if maker is not None and maker.type in GIVES_COMPLEX:
+            raise FrontendError(f"output {name!r} is complex; end the network at its Real, Imag or ComplexAbs")
+        return super()._output(name)
 
     def _convert(self, operation: Operation, converter: Converter, call: Call) -> Results:
         return self._complete(operation, converted(self._node(operation, call), converter))

@@ -24,6 +24,8 @@ from sateen.topi.operators import Operator
 
 INT32, INT64 = DType.of("int32"), DType.of("int64")
 _NO_NUMBERS = frozenset({DataType.DT_COMPLEX64, DataType.DT_COMPLEX128, DataType.DT_STRING})
+_OF_COMPLEX = frozenset({"Angle", "Complex", "ComplexAbs", "Conj", "FFT", "IFFT", "IRFFT", "Imag", "RFFT", "Real"})
+"""Operators that take or give complex numbers, as pairs of real ones."""
 _ONE_TYPE = frozenset(
     {
         "Add", "AddN", "AddV2", "BroadcastArgs", "Concat", "ConcatV2", "Div", "Equal", "FloorDiv", "FloorMod",
@@ -48,6 +50,8 @@ class TensorflowNode(ModelNode):
 
     def _require_numbers(self) -> None:
         """Raises UnsupportedError for a node on strings or complex numbers, which sateen does not have."""
+        if self.operator in _OF_COMPLEX:
+            return
         for name in ("T", "dtype", "SrcT", "DstT", "Tparams"):
             code = self.attribute(name)
             if isinstance(code, int) and code in _NO_NUMBERS:

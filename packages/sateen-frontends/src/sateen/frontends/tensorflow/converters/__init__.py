@@ -16,6 +16,7 @@ from sateen.frontends.tensorflow.converters.reduce import REDUCE
 from sateen.frontends.tensorflow.converters.resize import RESIZE
 from sateen.frontends.tensorflow.converters.shape import SHAPE
 from sateen.frontends.tensorflow.converters.slicing import SLICING
+from sateen.frontends.tensorflow.converters.spectra import SPECTRA
 from sateen.frontends.tensorflow.converters.window import WINDOW
 from sateen.frontends.tensorflow.node import Converter
 
@@ -36,5 +37,6 @@ CONVERTERS: dict[str, Converter] = (
     | RESIZE
     | SHAPE
     | SLICING
+    | SPECTRA
     | WINDOW
 )

@@ -201,10 +201,23 @@ def _reverse_sequence(node: TensorflowNode) -> Operand:
     return node.result(ops.Transpose(permutation=tuple(order.index(d) for d in range(rank))), taken)
 
 
+def _places_of_numbers(node: TensorflowNode) -> Operand:
+    """The index along each axis of a shape, of elements that are numbered row by row: [axes, elements]."""
+    extents = node.setting(1)
+    if min(extents, default=0) < 1:
+        raise FrontendError(f"expected a shape with elements, found {list(extents)}")
+    dtype = node.dtype(0)
+    strides = np.cumprod([1, *extents[:0:-1]])[::-1].copy()
+    columns = [np.asarray(numbers, dtype.numpy).reshape(-1, *[1] * node.rank(0)) for numbers in (strides, extents)]
+    steps = node.step(ops.Divide(), node.value(0), node.parameter(columns[0], "strides"))
+    return node.result(ops.Modulo(), steps, node.parameter(columns[1], "extents"))
+
+
 SLICING: dict[str, Converter] = {
     "LinSpace": _evenly_spaced,
     "Range": _numbers,
     "ReverseSequence": _reverse_sequence,
     "Slice": _slice,
     "StridedSlice": _strided_slice,
+    "UnravelIndex": _places_of_numbers,
 }
