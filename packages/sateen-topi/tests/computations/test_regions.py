@@ -44,3 +44,10 @@ def test_an_image_that_does_not_exist_is_the_nearest(computed):
     rois = np.array([[0, 0, 4, 3]], "float32")
     found = computed(lambda d, r, n: regions.roi_pool(d, r, n, (1, 1), 1.0), RAMP, rois, np.array([7]))
     assert found.item() == 340
+
+
+def test_the_last_row_of_a_flipped_crop_is_within_the_data(computed):
+    """4 - 3·(4/3) is 0 in float32, but less where product and sum are fused."""
+    data, box = np.arange(1, 6, dtype="float32").reshape(1, 1, 5, 1), np.array([[1, 0, 0, 0]], "float32")
+    found = computed(lambda d, b, n: regions.crop_and_resize(d, b, n, (4, 1), "nearest", -1.0), data, box, FIRST)
+    assert found[0, 0, :, 0].tolist() == [5, 4, 2, 1]

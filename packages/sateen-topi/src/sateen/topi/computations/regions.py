@@ -47,7 +47,8 @@ def crop_and_resize(
         for d, (extent, after) in enumerate(zip(spatial, shape, strict=True)):
             first, last, reach = boxes(box, d).astype(kind), boxes(box, d + 2).astype(kind), float(extent - 1)
             if after > 1:
-                at = first * reach + place[d].astype(kind) * ((last - first) * reach / float(after - 1))
+                step = (last - first) * reach / float(after - 1)
+                at = _product(first, te.const(reach, kind)) + _product(place[d].astype(kind), step)
             else:
                 at = (first + last) * 0.5 * reach
             within += [at >= 0.0, at <= reach]
@@ -68,6 +69,11 @@ def crop_and_resize(
 
     count = (boxes.shape[0], data.shape[1], *shape)
     return Computation((compute(count, element, name, layout),))
+
+
+def _product(a: Expr, b: Expr) -> Expr:
+    """a·b rounded before anything is added: fused, a sum may end on the other side of an edge than in the frameworks."""
+    return (a.astype("float64") * b.astype("float64")).astype(a.dtype)
 
 
 def _index(at: Expr, extent: int) -> Expr:
@@ -150,8 +156,8 @@ def ps_roi_pool(data: View, regions: View, batch: View, shape: Sequence[int], gr
             with ib.for_range(0, shape[0], "py") as py, ib.for_range(0, shape[1], "px") as px:
                 begin, end = [], []
                 for d, place in enumerate((py, px)):
-                    low = te.floor(place.astype(kind) * size[d] + first[d])
-                    high = te.ceil((place + 1).astype(kind) * size[d] + first[d])
+                    low = te.floor(_product(place.astype(kind), size[d]) + first[d])
+                    high = te.ceil(_product((place + 1).astype(kind), size[d]) + first[d])
                     begin.append(ib.let("begin", _limited(low, spatial[d])))
                     end.append(ib.let("end", _limited(high, spatial[d])))
                 part = py * groups // shape[0] * groups + px * groups // shape[1]
