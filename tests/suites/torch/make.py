@@ -8,15 +8,14 @@ the core ATen operators.
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
+from cases import write
 from modules import MODULES
 from operators import OPERATORS
 from torch.testing._internal.common_methods_invocations import op_db
@@ -56,25 +55,6 @@ def calls() -> Iterator[tuple[str, torch.nn.Module, tuple[torch.Tensor, ...]]]:
             if count < SAMPLES and tensors and all(0 < tensor.numel() <= LARGEST for tensor in tensors):
                 count += 1
                 yield f"{name}.{count}", Call(info.op, leaves, spec), tensors
-
-
-def write(folder: Path, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], core: bool, **options: Any) -> None:
-    """A case: the program, its inputs and its outputs."""
-    inputs = tuple(tensor.detach().clone() for tensor in inputs)
-    program = torch.export.export(module.eval(), inputs, **options)
-    if core:
-        program = program.run_decompositions()
-    outputs = pytree.tree_leaves(module(*(tensor.clone() for tensor in inputs)))
-    names = dict(zip(program.graph_signature.user_outputs, outputs, strict=True))
-    found = {f"out/{i}": value for i, value in enumerate(names.values()) if isinstance(value, torch.Tensor)}
-    given = {f"in/{name}": value for name, value in zip(program.graph_signature.user_inputs, inputs, strict=True)}
-    if not found or any(value.is_complex() or not value.numel() for value in found.values()):
-        return
-    folder.mkdir(parents=True)
-    torch.export.save(program, folder / "program.pt2")
-    arrays = {name: value.detach().numpy() for name, value in (given | found).items()}
-    np.savez(folder / "io.npz", **arrays)
-    (folder / "case.json").write_text(json.dumps({"model": "program.pt2"}), encoding="utf-8")
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.topi.computations.windows import Window
+from sateen.topi.operators import Operator
 
 
 def _batched(node: TorchNode, rank: int) -> Value:
@@ -21,7 +22,7 @@ def _batched(node: TorchNode, rank: int) -> Value:
     return node.reshaped(data, (*(1,) * missing, *data.type.shape)) if missing > 0 else data
 
 
-def _finished(node: TorchNode, op: ops.MaxPool | ops.AveragePool, data: Value) -> Operand:
+def _finished(node: TorchNode, op: Operator, data: Value) -> Operand:
     shape = node.type("self").shape
     if len(shape) == data.type.rank:
         return node.result(op, data)
@@ -106,83 +107,44 @@ def _sum_by(node: TorchNode, data: Value, window: Window, ceil_mode: bool) -> Op
 
 
 def _adaptive(rank: int, largest: bool) -> Converter:
-    """As many windows as the result has extents: from floor(i·n/m) to ceil((i+1)·n/m) (AdaptivePooling.h)."""
+    """As many windows as the result has extents (aten/src/ATen/native/AdaptivePooling.h); -1 keeps that of the data."""
 
     def convert(node: TorchNode) -> Operand | Sequence[Operand]:
         data = _batched(node, rank)
-        wanted = _wanted(node, data, rank)
-        spatial = data.type.shape[2:]
+        given = node.dims("output_size")
+        given = given * rank if len(given) == 1 else given
+        wanted = tuple(n if m == -1 else m for n, m in zip(data.type.shape[2:], given, strict=True))
+        if largest and len(node.outputs) > 1:
+            return _maxima(node, data, wanted)
         if all(extent == 1 for extent in wanted) and not largest:
-            return _reduced(node, data)
-        sizes = static_extents(spatial, "the data of a pool of adaptive windows")
-        if all(n % m == 0 for n, m in zip(sizes, wanted, strict=True)):
-            kernel = tuple(n // m for n, m in zip(sizes, wanted, strict=True))
-            if largest and len(node.outputs) > 1:
-                return _with_indices(node, ops.MaxPoolIndices(kernel, kernel), data)
-            return _finished(node, (ops.MaxPool if largest else ops.AveragePool)(kernel, kernel), data)
-        if largest:
-            return _unequal_maxima(node, data, sizes, wanted)
-        return _unequal(node, data, sizes, wanted)
+            return _finished(node, ops.GlobalAveragePool(), data)
+        op = ops.AdaptiveMaxPool(wanted) if largest else ops.AdaptiveAveragePool(wanted)
+        return _finished(node, op, data)
 
     return convert
 
 
-def _wanted(node: TorchNode, data: Value, rank: int) -> tuple[int, ...]:
-    """The extents of the result; -1, which None becomes, keeps that of the data."""
-    given = node.dims("output_size")
-    given = given * rank if len(given) == 1 else given
-    spatial = data.type.shape[2:]
-    kept: list[Dim] = [n if m == -1 else m for n, m in zip(spatial, given, strict=True)]
-    return static_extents(kept, "the result of a pool of adaptive windows")
-
-
-def _reduced(node: TorchNode, data: Value) -> Operand:
-    found = node.step(ops.GlobalAveragePool(), data)
-    shape = node.type("self").shape
-    return node.result(ops.Reshape(shape=found.type.shape[data.type.rank - len(shape) :]), found)
-
-
-def _unequal(node: TorchNode, data: Value, sizes: Sequence[int], wanted: Sequence[int]) -> Operand:
-    """Averages of windows of unequal extents, as a matrix product along each axis."""
-    for axis, (n, m) in enumerate(zip(sizes, wanted, strict=True), start=2):
-        node.require_table(n, m)
-        weights = np.zeros((n, m))
-        for i in range(m):
-            start, end = i * n // m, -(-(i + 1) * n // m)
-            weights[start:end, i] = 1 / (end - start)
-        matrix = node.parameter(weights.astype(data.type.dtype.numpy), f"weights.{axis}")
-        order = [d for d in range(data.type.rank) if d != axis] + [axis]
-        moved = node.step(ops.MatMul(), node.step(ops.Transpose(permutation=tuple(order)), data), matrix)
-        back = tuple(order.index(d) for d in range(len(order)))
-        data = node.step(ops.Transpose(permutation=back), moved)
-    shape = node.type("self").shape
-    return node.result(ops.Reshape(shape=data.type.shape[data.type.rank - len(shape) :]), data)
-
-
-def _unequal_maxima(
-    node: TorchNode, data: Value, sizes: Sequence[int], wanted: Sequence[int]
-) -> Operand | Sequence[Operand]:
-    """Maxima of windows of unequal extents, and where they are in their channel. The elements of each window are
-    gathered to a last axis, those of a shorter one with its last element again."""
-    flat = node.reshaped(data, (*data.type.shape[:2], int(np.prod(sizes))))
+def _maxima(node: TorchNode, data: Value, wanted: Sequence[Dim]) -> Sequence[Operand]:
+    """Maxima of adaptive windows, and where they are in their channel. The elements of each window are gathered to a
+    last axis, those of a shorter one with its last element again."""
+    found = (*data.type.shape[:2], *wanted)
+    shape = found[data.type.rank - node.type("self").rank :]
+    values = node.result(ops.Reshape(shape=shape), node.step(ops.AdaptiveMaxPool(tuple(wanted)), data))
+    if not node.outputs[1]:
+        return values, values
+    sizes = static_extents(data.type.shape[2:], "the data of a pool with positions")
     places = np.zeros((1, 1), np.int64)
-    for n, m in zip(sizes, wanted, strict=True):
+    for n, m in zip(sizes, static_extents(wanted, "the windows of a pool with positions"), strict=True):
         node.require_table(places.size, m, -(-n // m) + 1)
         starts, ends = np.arange(m) * n // m, -(-(np.arange(m) + 1) * n // m)
         along = np.minimum(starts[:, None] + np.arange((ends - starts).max()), ends[:, None] - 1)
         places = (places[:, None, :, None] * n + along[None, :, None, :]).reshape(len(places) * m, -1)
     table = node.parameter(places, "windows")
+    flat = node.reshaped(data, (*data.type.shape[:2], int(np.prod(sizes))))
     windows = node.step(ops.Gather(axis=2), flat, table)
-    found = (*data.type.shape[:2], *wanted)
-    wanted_shape = found[data.type.rank - node.type("self").rank :]
-    maxima = node.step(ops.ReduceMax(axes=(3,), keepdims=False), windows)
-    values = node.result(ops.Reshape(shape=wanted_shape), maxima)
-    if len(node.outputs) == 1:
-        return values
     chosen = node.step(ops.ArgMax(axis=3), windows)
-    spread = node.broadcast(table, windows.type.shape)
-    where = node.step(ops.GatherElements(axis=3), spread, chosen)
-    return values, node.result(ops.Reshape(shape=wanted_shape), where, output=1)
+    where = node.step(ops.GatherElements(axis=3), node.broadcast(table, windows.type.shape), chosen)
+    return values, node.result(ops.Reshape(shape=shape), where, output=1)
 
 
 def _by_rank(make: Callable[..., Converter], name: str, *settings: bool) -> dict[str, Converter]:

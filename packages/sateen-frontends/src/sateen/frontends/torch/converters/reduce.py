@@ -7,6 +7,7 @@ from math import inf
 
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.torch.converters.arithmetic import common, operand
 from sateen.frontends.torch.converters.element_wise import truth
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.frontends.torch.promotion import floating
@@ -306,6 +307,21 @@ def _nan_free(make: Make) -> Converter:
     return convert
 
 
+def _search_sorted(node: TorchNode) -> Operand:
+    """searchsorted and bucketize: where values belong in an ascending sequence."""
+    is_buckets = node.gives("boundaries")
+    sequence = node.tensor("boundaries" if is_buckets else "sorted_sequence")
+    right = node.flag("right") or node.argument("side") == "right"
+    values = operand(node, "self", common(node, "self", "boundaries" if is_buckets else "sorted_sequence"))
+    if node.gives("sorter"):
+        raise UnsupportedError("a sequence that is sorted by indices is not supported")
+    op = ops.SearchSorted(right=right)
+    wide = node.cast(sequence, values.type.dtype)
+    if not node.flag("out_int32"):
+        return node.result(op, wide, values)
+    return node.result(ops.Cast(dtype=DType.of("int32")), node.step(op, wide, values))
+
+
 def _difference(node: TorchNode) -> Operand:
     """diff: each element minus the one before it, n times."""
     data = node.tensor("self")
@@ -336,6 +352,7 @@ REDUCE: dict[str, Converter] = {
     "argmax": _position(largest=True),
     "argmin": _position(largest=False),
     "argsort": _order,
+    "bucketize": _search_sorted,
     "count_nonzero": _count_nonzero,
     "cumprod": _cumulative(lambda axis: ops.CumProd(axis=axis)),
     "cumsum": _cumulative(lambda axis: ops.CumSum(axis=axis)),
@@ -351,6 +368,7 @@ REDUCE: dict[str, Converter] = {
     "norm": _norm,
     "pairwise_distance": _distance,
     "prod": _sum_of(lambda axes, keepdims: ops.ReduceProd(axes=axes, keepdims=keepdims)),
+    "searchsorted": _search_sorted,
     "sort": _sorted,
     "special_logsumexp": _log_sum_exp,
     "std": _deviation,

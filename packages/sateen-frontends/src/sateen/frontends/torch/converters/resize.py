@@ -1,16 +1,13 @@
-"""Upsampling by interpolation (aten/src/ATen/native/UpSample.h)."""
+"""Upsampling by interpolation, with positions in float32 (aten/src/ATen/native/UpSample.h)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import floor
-
-import numpy as np
 
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Array, Dim, Value
+from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import listed
 
@@ -44,50 +41,23 @@ def _sizes(node: TorchNode, data: Value) -> tuple[tuple[Dim, ...], tuple[float, 
     return sizes, scales
 
 
-def _positions(extent: int, size: int, scale: float | None, offset: float) -> Array:
-    """The elements that nearest takes, computed in float32 as torch does: floor((i + offset)·step)."""
-    step = np.float32(1 / scale) if scale is not None else np.float32(extent) / np.float32(size)
-    places: Array = np.floor((np.arange(size, dtype=np.float32) + np.float32(offset)) * step).astype(np.int64)
-    return np.minimum(places, extent - 1)
-
-
 def _nearest(exact: bool) -> Converter:
-    """nearest takes element floor(i·step), nearest-exact floor((i + 1/2)·step). A step is rounded to float32, which
-    moves some positions; then elements are gathered."""
+    """nearest takes element floor(i·step), nearest-exact floor((i + 1/2)·step)."""
 
     def convert(node: TorchNode) -> Operand:
-        name = "self" if node.gives("self") else "input"
-        data = node.tensor(name)
+        data = node.tensor("self" if node.gives("self") else "input")
         sizes, scales = _sizes(node, data)
-        spatial = data.type.shape[2:]
         op = ops.Resize(
             sizes=(*data.type.shape[:2], *sizes),
             mode="nearest",
-            coordinate_transformation="half_pixel" if exact else "asymmetric",
-            nearest_mode="round_prefer_ceil" if exact else "floor",
+            coordinate_transformation="tf_half_pixel_for_nn" if exact else "asymmetric",
+            nearest_mode="floor",
             scales=() if scales is None else (1.0, 1.0, *scales),
+            float32_positions=True,
         )
-        if not all(isinstance(n, int) for n in (*spatial, *sizes)):
-            return node.result(op, data)
-        given: Sequence[float | None] = scales or [None] * len(sizes)
-        node.require_table(max(static_extents(sizes, name)))
-        extents = zip(static_extents(spatial, name), static_extents(sizes, name), given, strict=True)
-        tables = [(n, m, scale, _positions(n, m, scale, 0.5 if exact else 0.0)) for n, m, scale in extents]
-        if all(np.array_equal(table, _in_double(n, m, scale, exact)) for n, m, scale, table in tables):
-            return node.result(op, data)
-        for axis, (_, _, _, table) in enumerate(tables, start=2):
-            data = node.step(ops.Gather(axis=axis), data, node.parameter(table, f"places.{axis}"))
-        return node.result(ops.Identity(), data)
+        return node.result(op, data)
 
     return convert
-
-
-def _in_double(extent: int, size: int, scale: float | None, exact: bool) -> Array:
-    """The positions of the graph's Resize."""
-    factor = size / extent if scale is None else scale
-    places = np.arange(size)
-    found: Array = np.floor((places + 0.5) / factor) if exact else np.floor(places / factor)
-    return np.minimum(found.astype(np.int64), extent - 1)
 
 
 def _interpolated(mode: str, antialias: bool = False) -> Converter:
@@ -103,6 +73,7 @@ def _interpolated(mode: str, antialias: bool = False) -> Converter:
             antialias=antialias,
             exclude_outside=antialias,
             scales=() if scales is None or corners else (1.0, 1.0, *scales),
+            float32_positions=not antialias,
         )
         return node.result(op, data)
 

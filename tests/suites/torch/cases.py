@@ -1,0 +1,30 @@
+"""Writes a case: a program of torch.export, and what torch computes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+
+def write(folder: Path, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], core: bool, **options: Any) -> None:
+    """A case: the program, its inputs and its outputs."""
+    inputs = tuple(tensor.detach().clone() for tensor in inputs)
+    program = torch.export.export(module.eval(), inputs, **options)
+    if core:
+        program = program.run_decompositions()
+    outputs = pytree.tree_leaves(module(*(tensor.clone() for tensor in inputs)))
+    names = dict(zip(program.graph_signature.user_outputs, outputs, strict=True))
+    found = {f"out/{i}": value for i, value in enumerate(names.values()) if isinstance(value, torch.Tensor)}
+    given = {f"in/{name}": value for name, value in zip(program.graph_signature.user_inputs, inputs, strict=True)}
+    if not found or any(value.is_complex() or not value.numel() for value in found.values()):
+        return
+    folder.mkdir(parents=True)
+    torch.export.save(program, folder / "program.pt2")
+    arrays = {name: value.detach().numpy() for name, value in (given | found).items()}
+    np.savez(folder / "io.npz", **arrays)
+    (folder / "case.json").write_text(json.dumps({"model": "program.pt2"}), encoding="utf-8")
