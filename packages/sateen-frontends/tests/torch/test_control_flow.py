@@ -48,6 +48,14 @@ def test_map_and_scan_go_along_the_first_axis(written, run):
         np.testing.assert_array_equal(one, wanted)
 
 
+def test_a_graph_without_gradients_is_part_of_the_network(written, run):
+    x = written.input("x", (2,))
+    row = {"as_tensor": {"name": "row"}}
+    double = _inner(written, "double", ["row"], [("aten.mul.Tensor", "twice", {"self": row, "other": 2})], ["twice"])
+    y = written.call("higher_order.wrap_with_set_grad_enabled", a=False, b=double, c=x, name="y")
+    np.testing.assert_array_equal(run(written, [y], x=X)[0], X * 2)
+
+
 def _inner(written, name, inputs, nodes, outputs):
     outer, written.nodes = written.nodes, []
     for target, result, arguments in nodes:

@@ -189,6 +189,27 @@ def test_recurrent_layers_have_the_gates_of_torch(written, run):
     np.testing.assert_allclose(run(written, [y], x=data)[0], np.stack(expected), rtol=1e-5)
 
 
+def test_values_are_looked_up_in_sequences(written, run):
+    sequence = np.array([1.0, 3.0, 3.0, 7.0], np.float32)
+    x, edges = written.input("x", X.shape), written.parameter("edges", sequence)
+    left = written.call("aten.searchsorted.Tensor", sorted_sequence=edges, self=x)
+    right = written.call("aten.bucketize.Tensor", self=x, boundaries=edges, right=True, out_int32=True)
+    found = run(written, [left, right], x=X + 8)
+    np.testing.assert_array_equal(found[0], np.searchsorted(sequence, X + 8))
+    np.testing.assert_array_equal(found[1], np.searchsorted(sequence, X + 8, "right").astype(np.int32))
+
+
+def test_maxima_of_unequal_windows_and_their_places(written, run):
+    data = np.random.default_rng(0).permutation(35).astype(np.float32).reshape(1, 5, 7)
+    x = written.input("x", data.shape)
+    values, places = written.call("aten.adaptive_max_pool2d.default", results=2, self=x, output_size=[2, 3])
+    found = run(written, [values, places], x=data)
+    rows, columns = [(0, 3), (2, 5)], [(0, 3), (2, 5), (4, 7)]
+    expected = [[data[0, a:b, c:d].max() for c, d in columns] for a, b in rows]
+    np.testing.assert_array_equal(found[0][0], expected)
+    np.testing.assert_array_equal(data[0].ravel()[found[1][0]], expected)
+
+
 def test_dropout_and_normalisation_of_training_are_gaps(written):
     x = written.input("x", (2, 3))
     mean, variance = (

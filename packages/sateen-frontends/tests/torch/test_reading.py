@@ -3,15 +3,18 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sateen.frontends import check, from_torch, load
+from sateen.frontends.core.packages import is_installed
 from sateen.frontends.core.source import Source
 from sateen.frontends.readers import READERS
 from sateen.frontends.torch.converters import CONVERTERS
 from sateen.graph_ir.judge import interpret
+from sateen.runtime import ArgumentError
 from sateen.runtime.errors import FrontendError
 
 
@@ -153,3 +156,50 @@ def test_the_page_lists_the_operators(request):
     page = Path(request.config.rootpath) / "docs" / "pytorch.md"
     listed = set(re.findall(r"`([\w.]+)`", page.read_text(encoding="utf-8").partition("## Operators")[2]))
     assert set(CONVERTERS) <= listed
+
+
+@pytest.fixture
+def torch(written, monkeypatch):
+    """What from_torch takes of torch, which writes the program `written` as a file."""
+
+    class Overload(str):
+        __slots__ = ()
+
+    class Program:
+        def __init__(self, *targets):
+            self.graph = SimpleNamespace(nodes=[SimpleNamespace(target=Overload(target)) for target in targets])
+            self.asked = None
+
+        def run_decompositions(self, table):
+            self.asked = sorted(table)
+            return self
+
+    data = written.data(written.call("aten.relu.default", self=written.input("x", (2,)), name="y"))
+    table = dict.fromkeys(map(Overload, ("aten.relu.default", "aten.lgamma.default")))
+    export = SimpleNamespace(
+        ExportedProgram=Program, save=lambda _, file: file.write(data), default_decompositions=lambda: table
+    )
+    found = SimpleNamespace(export=export, _ops=SimpleNamespace(OpOverload=Overload))
+    monkeypatch.setattr("sateen.frontends.torch.in_memory.imported", lambda module, missing: found)
+    return found
+
+
+def test_a_program_in_memory_is_decomposed_where_operators_have_no_converter(torch):
+    known, unknown = (
+        torch.export.ExportedProgram("aten.relu.default"),
+        torch.export.ExportedProgram("aten.lgamma.default"),
+    )
+    assert [v.name for v in from_torch(known)[0].outputs] == ["y"]
+    assert known.asked is None
+    from_torch(unknown)
+    assert unknown.asked == ["aten.lgamma.default"]
+    with pytest.raises(
+        FrontendError, match=r"expected a path, its bytes, or a torch.export.ExportedProgram, found int"
+    ):
+        from_torch(3)
+
+
+@pytest.mark.skipif(is_installed("torch"), reason="torch is installed")
+def test_a_program_in_memory_needs_torch():
+    with pytest.raises(ArgumentError, match=r"needs torch: pip install 'sateen-frontends\[torch\]'"):
+        from_torch(object())

@@ -86,6 +86,12 @@ def over_slices(node: TorchNode, graphs: Graphs) -> Sequence[Operand] | None:
     return _scanned(node, graphs, node.graph(function), (), scanned, others)
 
 
+def without_gradient(node: TorchNode, graphs: Graphs) -> Sequence[Operand] | None:
+    """wrap_with_set_grad_enabled: a graph under torch.no_grad, which concerns training."""
+    _, graph, *operands = _arguments(node, 2)
+    return _inlined(graphs, _subgraph(node.graph(graph)), [v for given in operands for v in _operands(node, given)])
+
+
 def _scanned(
     node: TorchNode,
     graphs: Graphs,
@@ -181,4 +187,5 @@ CONTROL_FLOW: Mapping[str, Callable[[TorchNode, Graphs], Sequence[Operand] | Non
     "higher_order.map_impl": over_slices,
     "higher_order.scan": scan,
     "higher_order.while_loop": repeat,
+    "higher_order.wrap_with_set_grad_enabled": without_gradient,
 }

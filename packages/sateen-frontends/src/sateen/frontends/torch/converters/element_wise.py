@@ -47,7 +47,8 @@ def _dropout(node: TorchNode) -> Operand:
     if node.flag("train"):
         raise UnsupportedError("dropout of training is not supported", "export the module after eval()")
     node.ignore("p")
-    return node.operand_of(node.argument("input"), "input")
+    name = "input" if node.gives("input") else "self"  # as in-place operators call it
+    return node.operand_of(node.argument(name), name)
 
 
 def _native_dropout(node: TorchNode) -> tuple[Operand, Operand]:
