@@ -157,6 +157,51 @@ def roi_pooled(x: Array, regions: Array) -> Array:
     return y
 
 
+def overlap(a: Array, b: Array) -> float:
+    width, height = (np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])).tolist()
+    common = max(width, 0) * max(height, 0)
+    areas = [float(max(x[2] - x[0], 0) * max(x[3] - x[1], 0)) for x in (a, b)]
+    return common / (sum(areas) - common) if common else 0.0
+
+
+def detected(
+    centres: bool, shared: bool, keep: int, threshold: float, first: int
+) -> Callable[[Array, Array, Array], Array]:
+    """Caffe's rows for 3 classes, the first of them the background, and -1 up to `keep` for each image."""
+
+    def detect(locations: Array, scores: Array, priors: Array) -> Array:
+        prior, variance = priors.reshape(2, -1, 4)
+        count, rows = len(prior), []
+        for image in range(len(scores)):
+            found = []
+            for label in (1, 2):
+                place = locations[image].reshape(count, 1 if shared else 3, 4)[:, 0 if shared else label] * variance
+                boxes = prior + place
+                if centres:
+                    size, middle = prior[:, 2:] - prior[:, :2], (prior[:, 2:] + prior[:, :2]) / 2
+                    centre, reach = middle + place[:, :2] * size, np.exp(place[:, 2:]) * size / 2
+                    boxes = np.concatenate([centre - reach, centre + reach], 1)
+                score = scores[image].reshape(count, 3)[:, label]
+                kept: list[int] = []
+                candidates = [i for i in np.argsort(-score, kind="stable") if score[i] > threshold]
+                for i in candidates[:first]:
+                    if all(overlap(boxes[i], boxes[j]) <= 0.4 for j in kept):
+                        kept.append(i)
+                found += [(label, score[i], *boxes[i]) for i in kept]
+            least = sorted((row[1] for row in found), reverse=True)[:keep][-1] if found else 0
+            found = [(image, *row) for row in found if row[1] >= least]
+            rows += found + [(-1,) * 7] * (keep - len(found))
+        return np.array(rows, np.float32).reshape(1, 1, -1, 7)
+
+    return detect
+
+
+def priors(random: np.random.Generator, count: int) -> Array:
+    low = random.uniform(0, 0.7, (count, 2))
+    boxes = np.concatenate([low, low + random.uniform(0.1, 0.3, (count, 2))], 1)
+    return np.stack([boxes.ravel(), np.tile([0.1, 0.1, 0.2, 0.2], count)])[None].astype(np.float32)
+
+
 MASK = np.stack([2 * (2 * i * 4 + j) + (i + j) % 2 for i in range(3) for j in range(4)]).astype(np.float32)
 CASES: dict[str, Case] = {
     "abs": Case("AbsVal"),
@@ -236,6 +281,32 @@ CASES: dict[str, Case] = {
         "num_output: 6 kernel_size: 3 dilation: 2",
         [(4, 6, 3, 3), (6,)],
         definition=lambda x, w, b: nn.conv_transpose2d(*map(torch.tensor, (x, w, b)), dilation=2).numpy(),
+    ),
+    "detection_output": Case(
+        "DetectionOutput",
+        "detection_output_param { num_classes: 3 code_type: CENTER_SIZE keep_top_k: 12 confidence_threshold: 0.3 "
+        "nms_param { nms_threshold: 0.4 top_k: 20 } }",
+        [(2, 160), (2, 120), (1, 2, 160)],
+        definition=detected(True, True, 12, 0.3, 20),
+        low=0,
+        given={-1: priors(np.random.default_rng(1), 40)},
+    ),
+    "detection_output_corners": Case(
+        "DetectionOutput",
+        "detection_output_param { num_classes: 3 keep_top_k: 30 share_location: false confidence_threshold: 0.7 "
+        "nms_param { nms_threshold: 0.4 } }",
+        [(1, 480), (1, 120), (1, 2, 160)],
+        definition=detected(False, False, 30, 0.7, 40),
+        low=0,
+        given={-1: priors(np.random.default_rng(2), 40)},
+    ),
+    "detection_output_none": Case(
+        "DetectionOutput",
+        "detection_output_param { num_classes: 3 keep_top_k: 5 confidence_threshold: 2 nms_param { top_k: 9 } }",
+        [(1, 160), (1, 120), (1, 2, 160)],
+        definition=lambda *_: np.full((1, 1, 5, 7), -1, np.float32),
+        low=0,
+        given={-1: priors(np.random.default_rng(3), 40)},
     ),
     "dropout": Case("Dropout", definition=lambda x: x),
     "eltwise_coeff": Case("Eltwise", "eltwise_param { coeff: 0.5 coeff: -2 }", [PICTURE] * 2),

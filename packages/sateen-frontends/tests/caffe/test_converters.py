@@ -80,6 +80,18 @@ def test_prior_boxes_are_constants(run):
     np.testing.assert_allclose(found[0, 1], 0.1)
 
 
+def test_detections_are_in_the_order_of_classes_and_scores_with_rows_to_spare(run):
+    priors = np.stack([[0.1, 0.1, 0.3, 0.3, 0.1, 0.1, 0.3, 0.32, 0.6, 0.6, 0.9, 0.9], np.full(12, 0.1)])[None]
+    scores = np.float32([[0, 0.8, 0.2, 0, 0.9, 0.3, 0, 0.1, 0.7]])
+    parameters = "num_classes: 3 keep_top_k: 4 confidence_threshold: 0.25 nms_param { nms_threshold: 0.5 }"
+    inputs = {"loc": np.zeros((1, 12), np.float32), "conf": scores, "prior": np.float32(priors)}
+    found = run(layer("DetectionOutput", f"detection_output_param {{ {parameters} }}", "loc conf prior"), inputs)["y"]
+    expected = [
+        [0, 1, 0.9, 0.1, 0.1, 0.3, 0.32], [0, 2, 0.7, 0.6, 0.6, 0.9, 0.9], [0, 2, 0.3, 0.1, 0.1, 0.3, 0.32], [-1] * 7,
+    ]  # fmt: skip
+    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

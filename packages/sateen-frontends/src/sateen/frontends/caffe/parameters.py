@@ -119,6 +119,15 @@ PARAMETERS: dict[str, Parameters] = {
     "Crop": Parameters("crop_param", {"axis": integer(2), "offset": repeated(integer())}),
     "Deconvolution": _CONVOLUTION,
     "DepthwiseConvolution": _CONVOLUTION,
+    "DetectionOutput": Parameters("detection_output_param", {
+        "num_classes": integer(), "share_location": flag(True), "background_label_id": integer(0),
+        "nms_param": message(), "save_output_param": ignored(),
+        "code_type": one_of("CORNER", "CENTER_SIZE", "CORNER_SIZE", numbers={
+            1: "CORNER", 2: "CENTER_SIZE", 3: "CORNER_SIZE",
+        }),
+        "variance_encoded_in_target": flag(False), "keep_top_k": integer(-1), "confidence_threshold": number(),
+        "visualize": ignored(), "visualize_threshold": ignored(), "save_file": ignored(),
+    }),
     "Dropout": Parameters("dropout_param", {"dropout_ratio": number(0.5), "scale_train": flag(True)}),
     "ELU": Parameters("elu_param", {"alpha": number(1.0)}),
     "Eltwise": Parameters("eltwise_param", {
@@ -203,6 +212,11 @@ _OF_EVERY_LAYER = frozenset({
     "transform_param", "loss_param", "blobs_lr", "weight_decay", "blob_share_mode",
 })  # fmt: skip
 _OF_KNOWN_LAYERS = frozenset(parameters.message for parameters in PARAMETERS.values())
+
+
+def inner_value(part: Message | None, name: str, of: Field) -> Any:
+    """A field of a message within a layer's parameters; its default if there is no such message."""
+    return _value(name, of, [] if part is None else part.fields.get(name, []))
 
 
 def parameters_of(layer: Message, type_: str) -> dict[str, Any]:

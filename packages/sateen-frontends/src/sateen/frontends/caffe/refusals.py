@@ -29,10 +29,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
         ("LSTM", "LSTMUnit", "RNN", "Recurrent"),
         ("recurrent layers of Caffe are not read", "export the network from another framework"),
     ),
-    "DetectionOutput": (
-        "how many boxes it gives depends on the values of its inputs, while sateen compiles for known shapes",
-        "end the network before it, outputs=[...] or --to NAME, and decode its locations and scores outside",
-    ),
     "DummyData": ("it fills blobs with numbers at random", "make it an input: replace it by a layer Input"),
     "Im2col": ("rows of windows are not read alone", "use the layer Convolution, which contains it"),
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """How each layer of Caffe becomes operators of sateen: a table per family."""
 
 from sateen.frontends.caffe.converters.detection import DETECTION
+from sateen.frontends.caffe.converters.detection_output import DETECTION_OUTPUT
 from sateen.frontends.caffe.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.caffe.converters.normalization import NORMALIZATION
 from sateen.frontends.caffe.converters.products import PRODUCTS
@@ -9,4 +10,6 @@ from sateen.frontends.caffe.converters.shape import SHAPE
 from sateen.frontends.caffe.converters.window import WINDOW
 from sateen.frontends.caffe.node import Converter
 
-CONVERTERS: dict[str, Converter] = DETECTION | ELEMENT_WISE | NORMALIZATION | PRODUCTS | RESIZING | SHAPE | WINDOW
+CONVERTERS: dict[str, Converter] = (
+    DETECTION | DETECTION_OUTPUT | ELEMENT_WISE | NORMALIZATION | PRODUCTS | RESIZING | SHAPE | WINDOW
+)
