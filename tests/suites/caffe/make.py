@@ -202,6 +202,32 @@ def priors(random: np.random.Generator, count: int) -> Array:
     return np.stack([boxes.ravel(), np.tile([0.1, 0.1, 0.2, 0.2], count)])[None].astype(np.float32)
 
 
+def logistic(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm(x: Array, goes_on: Array, w: Array, b: Array, u: Array, static: Array | float = 0, state=None) -> list[Array]:
+    """All hidden states, and the last of both, time by time (lstm_layer.cpp, lstm_unit_layer.cpp)."""
+    h, c = [np.zeros((x.shape[1], u.shape[1]), np.float32)] * 2 if state is None else (part[0] for part in state)
+    found = []
+    for each, cont in zip(x, goes_on[..., None], strict=True):
+        i, f, o, g = np.split(each.reshape(len(each), -1) @ w.T + b + static + (h * cont) @ u.T, 4, 1)
+        c = cont * logistic(f) * c + logistic(i) * np.tanh(g)
+        h = logistic(o) * np.tanh(c)
+        found.append(h)
+    return [np.stack(found), h[None], c[None]]
+
+
+def rnn(x: Array, goes_on: Array, w: Array, b: Array, u: Array, v: Array, d: Array) -> Array:
+    """Outputs of all times (rnn_layer.cpp)."""
+    h, found = np.zeros((x.shape[1], len(u)), np.float32), []
+    for each, cont in zip(x, goes_on[..., None], strict=True):
+        h = np.tanh(each @ w.T + b + (h * cont) @ u.T)
+        found.append(np.tanh(h @ v.T + d))
+    return np.stack(found)
+
+
+GOES_ON = np.float32([[0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 1]])
 MASK = np.stack([2 * (2 * i * 4 + j) + (i + j) % 2 for i in range(3) for j in range(4)]).astype(np.float32)
 CASES: dict[str, Case] = {
     "abs": Case("AbsVal"),
@@ -352,6 +378,37 @@ CASES: dict[str, Case] = {
     "log": Case("Log", low=0.1, high=4, definition=np.log),
     "log_base": Case(
         "Log", "log_param { base: 10 scale: 2 shift: 1 }", low=0.1, high=4, definition=lambda x: np.log10(1 + 2 * x)
+    ),
+    "lstm": Case(
+        "LSTM",
+        "recurrent_param { num_output: 4 }",
+        [(5, 3, 2, 3), (5, 3)],
+        [(16, 6), (16,), (16, 4)],
+        definition=lambda *given: lstm(*given)[0],
+        given={-1: GOES_ON},
+    ),
+    "lstm_exposed": Case(
+        "LSTM",
+        "recurrent_param { num_output: 4 expose_hidden: true }",
+        [(5, 3, 6), (5, 3), (1, 3, 4), (1, 3, 4)],
+        [(16, 6), (16,), (16, 4)],
+        definition=lambda x, goes_on, h, c, w, b, u: lstm(x, goes_on, w, b, u, state=(h, c)),
+        tops=3,
+    ),
+    "lstm_static": Case(
+        "LSTM",
+        "recurrent_param { num_output: 4 }",
+        [(5, 3, 6), (5, 3), (3, 2)],
+        [(16, 6), (16,), (16, 2), (16, 4)],
+        definition=lambda x, goes_on, s, w, b, v, u: lstm(x, goes_on, w, b, u, s @ v.T)[0],
+    ),
+    "rnn": Case(
+        "RNN",
+        "recurrent_param { num_output: 4 }",
+        [(5, 3, 6), (5, 3)],
+        [(4, 6), (4,), (4, 4), (4, 4), (4,)],
+        definition=rnn,
+        given={-1: GOES_ON},
     ),
     "lrn": Case(
         "LRN",

@@ -72,6 +72,18 @@ def test_several_bottoms_of_a_convolution_share_its_weights(run):
         )
 
 
+def test_a_sequence_begins_where_the_second_bottom_is_0(run):
+    x, weight, bias, recurrence = picture(4, 1, 2), picture(8, 2), picture(8), picture(8, 2)
+    text = layer("LSTM", "recurrent_param { num_output: 2 }", "x c")
+    begins = np.float32([[0], [1], [0], [1]])
+    found = run(text, {"x": x, "c": begins}, l=[weight, bias, recurrence])["y"]
+    again = run(text, {"x": x[2:], "c": begins[2:]}, l=[weight, bias, recurrence])["y"]
+    np.testing.assert_allclose(found[2:], again, rtol=1e-6)
+    assert (
+        np.abs(found[1] - run(text, {"x": x[1:2], "c": begins[:1]}, l=[weight, bias, recurrence])["y"][0]).max() > 1e-3
+    )
+
+
 def test_prior_boxes_are_constants(run):
     text = layer("PriorBox", "prior_box_param { min_size: 4 aspect_ratio: 4 flip: true }", "x p")
     found = run(text, {"x": picture(1, 1, 1, 1), "p": picture(1, 3, 8, 16)})["y"]

@@ -101,6 +101,10 @@ _CONVOLUTION = Parameters("convolution_param", {
     "axis": integer(1), "force_nd_im2col": ignored(),
 })  # fmt: skip
 
+_RECURRENT = Parameters("recurrent_param", {
+    **_FILLERS, "num_output": integer(0), "debug_info": ignored(), "expose_hidden": flag(False),
+})  # fmt: skip
+
 PARAMETERS: dict[str, Parameters] = {
     "AbsVal": Parameters(),
     "ArgMax": Parameters(
@@ -150,6 +154,7 @@ PARAMETERS: dict[str, Parameters] = {
         "local_size": integer(5), "alpha": number(1.0), "beta": number(0.75), "k": number(1.0),
         "norm_region": one_of("ACROSS_CHANNELS", "WITHIN_CHANNEL"), "engine": ignored(),
     }),
+    "LSTM": _RECURRENT,
     "Log": Parameters("log_param", {"base": number(-1.0), "scale": number(1.0), "shift": number(0.0)}),
     "MVN": Parameters("mvn_param", {
         "normalize_variance": flag(True), "across_channels": flag(False), "eps": number(1e-9),
@@ -171,6 +176,7 @@ PARAMETERS: dict[str, Parameters] = {
         "img_h": integer(), "img_w": integer(), "step": number(), "step_h": number(), "step_w": number(),
         "offset": number(0.5),
     }),
+    "RNN": _RECURRENT,
     "ROIPooling": Parameters("roi_pooling_param", {
         "pooled_h": integer(0), "pooled_w": integer(0), "spatial_scale": number(1.0),
     }),

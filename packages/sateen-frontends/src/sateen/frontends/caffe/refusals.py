@@ -25,10 +25,6 @@ REFUSALS: dict[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(("HDF5Output", "Python"), _OUTSIDE),
     **dict.fromkeys(("Filter", "Proposal"), _DATA_DECIDES),
-    **dict.fromkeys(
-        ("LSTM", "LSTMUnit", "RNN", "Recurrent"),
-        ("recurrent layers of Caffe are not read", "export the network from another framework"),
-    ),
     "DummyData": ("it fills blobs with numbers at random", "make it an input: replace it by a layer Input"),
     "Im2col": ("rows of windows are not read alone", "use the layer Convolution, which contains it"),
 }  # fmt: skip

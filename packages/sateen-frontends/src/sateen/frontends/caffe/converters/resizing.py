@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sateen.frontends.caffe.node import CaffeNode, Converter
 from sateen.frontends.core.operands import Operand, static_extents
-from sateen.graph_ir.ops import Cast, Pad, Reshape, Resize, ScatterElements
+from sateen.graph_ir.ops import BroadcastTo, Cast, Pad, Reshape, Resize, ScatterElements
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
@@ -75,7 +73,7 @@ def _unpooled(node: CaffeNode, scales: list[int | None]) -> Operand:
     plane = sizes[0] * sizes[1]
     flat = Reshape((batch, channels, spatial[0] * spatial[1]))
     places = node.step(Cast(DType.of("int64")), node.step(flat, node.value(1)))
-    zeros = node.parameter(np.zeros((batch, channels, plane), np.float32), "zeros")
+    zeros = node.step(BroadcastTo((batch, channels, plane)), node.literal(0, DType.of("float32"), (1, 1, 1)))
     filled = node.step(ScatterElements(axis=2), zeros, places, node.step(flat, node.value(0)))
     return node.result(Reshape((batch, channels, *sizes)), filled)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sateen.frontends.caffe2.node import Caffe2Node, Converter
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
@@ -12,6 +10,7 @@ from sateen.graph_ir.ops import (
     LRN,
     Add,
     BatchNormalization,
+    BroadcastTo,
     Cast,
     Clip,
     Concat,
@@ -61,14 +60,8 @@ def _layer_norm(node: Caffe2Node) -> Operand:
     if affine:
         return node.result(op, data, node.value(1), node.value(2))
     shape = data.type.shape[axis:]
-    return node.result(op, data, node.literal(1, FLOAT, _known(shape)))
-
-
-def _known(shape: tuple[object, ...]) -> tuple[int, ...]:
-    known = tuple(extent for extent in shape if isinstance(extent, int))
-    if len(known) < len(shape):
-        raise UnsupportedError("a normalisation of open dimensions is not supported", "give shapes")
-    return known
+    ones = node.step(BroadcastTo(shape), node.literal(1, FLOAT, (1,) * len(shape)))
+    return node.result(op, data, ones)
 
 
 def _response_normalization(node: Caffe2Node) -> Operand:
@@ -153,7 +146,7 @@ def _to_camera(node: Caffe2Node) -> Operand:
         )
     last = node.step(Add(), node.step(Transpose((0, 2, 3, 1)), data), mean)
     colours = node.step(Cast(BYTE), node.step(Clip(low=0.0, high=255.0), last))
-    opaque = node.parameter(np.full((*_known(last.type.shape[:3]), 1), 255, np.uint8), "alpha")
+    opaque = node.step(BroadcastTo((*last.type.shape[:3], 1)), node.literal(255, BYTE, (1, 1, 1, 1)))
     return node.result(Concat(3), colours, opaque)
 
 
