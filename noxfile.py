@@ -134,9 +134,14 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON, default=False)
 def fuzz(session: nox.Session) -> None:
-    """2,000 random schedules, 200 that must be refused, 10,000 damaged models, 5,000 random graphs; `nox -s fuzz --
-    schedules|models|graphs [OPTION...]` runs one of these programs."""
-    programs = {"schedules": "run.py", "models": "onnx_mutants.py", "graphs": "graphs.py"}
+    """2,000 random schedules, 200 that must be refused, 10,000 damaged ONNX models, 2,000 of each other format, 5,000
+    random graphs; `nox -s fuzz -- schedules|models|formats|graphs [OPTION...]` runs one of these programs."""
+    programs = {
+        "schedules": "run.py",
+        "models": "onnx_mutants.py",
+        "formats": "format_mutants.py",
+        "graphs": "graphs.py",
+    }
     if session.posargs and session.posargs[0] not in programs:
         session.error(f"expected one of {', '.join(programs)} before options, found {session.posargs[0]}")
     install(session, "test")
