@@ -178,3 +178,17 @@ def test_a_loop_that_data_ends_is_decided_while_the_network_runs(make, named, ru
     )
     assert run(graph, {"x": np.array([1, 2], np.float32)})["y"].tolist() == [-32, -64]
     assert run(graph, {"x": np.array([40, 20], np.float32)})["y"].tolist() == [-40, -20]
+
+
+def test_cycles_in_bodies_are_refused(make, named):
+    around = [
+        make.node("a", "Identity", "b:output:0", T=FLOAT),
+        make.node("b", "Identity", "a:output:0", T=FLOAT),
+    ]
+    graph = make.graph(
+        make.placeholder("x", 2),
+        make.node("y", "While", "x", cond=named("f"), body=named("f")),
+        functions=[make.function("f", ["x"], around, {"y": "a:output:0"})],
+    )
+    with pytest.raises(FrontendError, match="depends on itself, through a cycle of nodes"):
+        from_tensorflow(graph.SerializeToString())

@@ -139,3 +139,37 @@ def test_deep_text_is_refused():
     deep = "node { attr { value { func { " + "attr { value { func { " * 200 + "} } }" * 201 + "}"
     with pytest.raises(FrontendError, match="nested at most 100 deep"):
         load(deep.encode())
+
+
+def test_a_large_tensor_of_one_number_stays_an_operator(make):
+    constant = make.node("w", "Const", dtype=FLOAT)
+    constant.attr["value"].tensor.CopyFrom(make.pb.TensorProto(dtype=1, tensor_shape=make.shape((1 << 12, 1 << 12))))
+    constant.attr["value"].tensor.float_val.append(0.5)
+    graph = make.graph(make.placeholder("x", 1), constant, make.node("y", "Mul", "x", "w", T=FLOAT))
+    network, parameters = from_tensorflow(graph.SerializeToString())
+    assert [data.tolist() for data in parameters.values()] == [0.5]
+    assert str(network.outputs[0].type) == "float32[4096, 4096]"
+
+
+def test_a_large_tensor_of_few_numbers_is_refused(make):
+    constant = make.node("w", "Const", dtype=FLOAT)
+    constant.attr["value"].tensor.CopyFrom(make.pb.TensorProto(dtype=1, tensor_shape=make.shape((1 << 30,))))
+    constant.attr["value"].tensor.float_val.extend([0.5, 1.0])
+    graph = make.graph(make.placeholder("x", 1), constant, make.node("y", "Mul", "x", "w", T=FLOAT))
+    with pytest.raises(FrontendError, match="expected 1073741824 elements, found 2, of which the last is repeated"):
+        from_tensorflow(graph.SerializeToString())
+
+
+def test_text_inputs_are_not_declared(make):
+    graph = make.graph(
+        make.node("wav", "Placeholder", dtype=make.attribute(make.pb.AttrValue(type=7))),
+        make.node("sound", "DecodeWav", "wav", desired_samples=100, desired_channels=1),
+        make.node("y", "AudioSpectrogram", "sound:0", window_size=16, stride=8),
+    )
+    with pytest.raises(FrontendError, match="input 'wav' is text; begin the network behind it"):
+        load(graph.SerializeToString())
+    network, _ = load(graph.SerializeToString(), inputs=["sound"])
+    assert [str(value.type) for value in (*network.inputs, *network.outputs)] == [
+        "float32[100, 1]",
+        "float32[1, 11, 9]",
+    ]

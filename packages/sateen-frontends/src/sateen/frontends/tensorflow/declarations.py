@@ -8,7 +8,7 @@ from typing import Any
 from sateen.frontends.core.inputs import Declaration
 from sateen.frontends.tensorflow.attributes import attributes_of
 from sateen.frontends.tensorflow.operation import Operation
-from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import DataType, GraphDef, TensorShapeProto
+from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import AttrValue, DataType, GraphDef, TensorShapeProto
 from sateen.frontends.tensorflow.tensors import dtype_of, shape_of
 from sateen.graph_ir.ir import Dim, Symbol
 from sateen.runtime.dtype import DType
@@ -30,16 +30,20 @@ def declared_input(operation: Operation, graph: GraphDef, given: TensorShapeProt
     what = f"input {printable(operation.name)!r}"
     if "dtype" not in operation.attributes:
         raise FrontendError(f"{what}: expected an element type, found none")
-    code = operation.attributes["dtype"].type
-    if code == DataType.DT_STRING:
+    if is_text(operation):
         raise FrontendError(f"{what} is text; begin the network behind it: inputs=[...], or --from NAME")
-    dtype = dtype_of(code, what)
+    dtype = dtype_of(operation.attributes["dtype"].type, what)
     extents = None if given is None else shape_of(given)
     if extents is None and "shape" in operation.attributes:
         extents = shape_of(operation.attributes["shape"].shape)
     if not extents and (extents is None or graph.versions.producer <= _SCALARS_ARE_UNKNOWN):
         extents = _output_shape(operation, 0)
     return Declaration(operation.name, dtype, _dims(operation.name, extents, what))
+
+
+def is_text(operation: Operation) -> bool:
+    """Whether a placeholder is of strings."""
+    return bool(operation.attributes.get("dtype", AttrValue()).type == DataType.DT_STRING)
 
 
 def declaration_of(name: str, operation: Operation) -> Declaration | None:

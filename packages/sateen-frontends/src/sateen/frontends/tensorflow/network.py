@@ -57,11 +57,15 @@ def network_of(file: TensorflowFile) -> Network:
         end = {key: resolved(plain_tensor(file.signature.outputs[key].name)) for key in outputs}
         operations = _named(operations, begin, end)
     _require_given(operations, outputs)
-    ordered = in_order(_with_constants(operations), reads, gives, lambda one: f"node {printable(one.name)!r}")
+    ordered = in_order(_with_constants(operations), reads, gives, _described)
     inputs = {operation.name: operation for operation in ordered if _is_input(operation, ordered)}
     if several := next((name for name, one in inputs.items() if len(one.outputs) > 1), None):
         raise FrontendError(f"placeholder {printable(several)!r} gives one tensor, but another one is read")
     return Network(ordered, inputs, outputs, written_by(ordered, outputs), shapes)
+
+
+def _described(operation: Operation) -> str:
+    return f"node {printable(operation.name)!r}"
 
 
 def _tensors(signature: SignatureDef) -> list[str]:
@@ -120,6 +124,7 @@ def _require_given(operations: Sequence[Operation], outputs: Sequence[str]) -> N
     for region in regions_of(operations):
         inside = {*region.inputs, *region.captures, *(name for one in region.operations for name in one.outputs)}
         _require_reads(region.operations, inside)
+        in_order(region.operations, reads, gives, _described)
         missing = next((name for name in region.outputs if name not in inside), None)
         if missing is not None:
             raise FrontendError(

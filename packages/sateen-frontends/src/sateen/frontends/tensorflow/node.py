@@ -69,12 +69,16 @@ class TensorflowNode(ModelNode):
         """An attribute that is an element type."""
         return dtype_of(self.integer(name), f"attribute {name!r}")
 
-    def tensor(self, name: str) -> Array:
-        """The data of an attribute that is a tensor."""
+    def tensor_message(self, name: str) -> TensorProto:
+        """An attribute that is a tensor, as in the file."""
         found = self.attribute(name)
         if not isinstance(found, TensorProto):
             raise FrontendError(f"expected a tensor as attribute {name!r}, found {found!r}")
-        return self.decode(found, f"attribute {name!r}")
+        return found
+
+    def tensor(self, name: str) -> Array:
+        """The data of an attribute that is a tensor."""
+        return self.decode(self.tensor_message(name), f"attribute {name!r}")
 
     def dimensions(self, index: int) -> tuple[Dim, ...]:
         """The integers in input `index`, which may be Dimensions; a scalar counts as one."""

@@ -14,9 +14,10 @@ from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import LIMITS, Given, Limits, Source, read_source
 from sateen.frontends.tensorflow import network
-from sateen.frontends.tensorflow.declarations import declared_input
+from sateen.frontends.tensorflow.declarations import declared_input, is_text
 from sateen.frontends.tensorflow.importer import import_tensorflow
 from sateen.frontends.tensorflow.loading import CHECKPOINT, EXPECTED, TAGS, TensorflowFile, load
+from sateen.frontends.tensorflow.operation import needed
 from sateen.frontends.tensorflow.recognition import is_tensorflow
 from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.runtime.errors import FrontendError
@@ -31,11 +32,10 @@ class TensorflowModel(LoadedModel):
         return network.network_of(self.file)
 
     def declarations(self) -> Sequence[Declaration]:
-        shapes = self.network.shapes
-        return [
-            declared_input(operation, self.file.graph, shapes.get(name))
-            for name, operation in self.network.inputs.items()
-        ]
+        """Those that the outputs need, without text, which nobody can give: a network has to begin behind it."""
+        shapes, inputs = self.network.shapes, self.network.inputs
+        read = (one for one in needed(self.network.operations, self.network.outputs) if one.name in inputs)
+        return [declared_input(one, self.file.graph, shapes.get(one.name)) for one in read if not is_text(one)]
 
     def files_beside(self) -> Iterator[Path]:
         return iter(()) if self.file.checkpoint is None else self.file.checkpoint.files()

@@ -45,6 +45,8 @@ DTYPES: Mapping[int, DType] = {
 """sateen's type of each element type that it has."""
 REFERENCE = 100
 """The distance from a type to that of a reference to a variable of it, in graphs of TensorFlow 1."""
+_MOST_REPEATED = 1 << 28
+"""The most bytes of data of which a file stores only the first elements."""
 _FIELDS = {
     "float32": "float_val",
     "float64": "double_val",
@@ -100,6 +102,17 @@ def to_array(tensor: TensorProto, what: str, most_bytes: int) -> Array:
     return _of_field(tensor, dtype, extents, what)
 
 
+def single_element(tensor: TensorProto, what: str) -> Array | None:
+    """The number that all elements are, as a scalar, if the tensor stores only one; None if it stores more."""
+    count = max(len(getattr(tensor, field)) for field in (*_FIELDS.values(), "int_val"))
+    if tensor.tensor_content or count > 1:
+        return None
+    scalar = TensorProto()
+    scalar.CopyFrom(tensor)
+    del scalar.tensor_shape.dim[:]
+    return to_array(scalar, what, _MOST_REPEATED)
+
+
 def _of_field(tensor: TensorProto, dtype: DType, extents: tuple[int, ...], what: str) -> Array:
     """The elements in the field of the type, the last of them repeated; zeros if there are none."""
     field = _FIELDS.get(str(dtype), "int_val")
@@ -123,6 +136,8 @@ def _of_field(tensor: TensorProto, dtype: DType, extents: tuple[int, ...], what:
         return data.reshape(extents)
     if len(data) == 1:
         return np.broadcast_to(data.reshape(()), extents)
+    if count * data.itemsize > _MOST_REPEATED:
+        raise FrontendError(f"{what}: expected {count} elements, found {len(data)}, of which the last is repeated")
     return np.concatenate([data, np.broadcast_to(data[-1:], count - len(data))]).reshape(extents)
 
 

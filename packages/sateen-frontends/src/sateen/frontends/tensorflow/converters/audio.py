@@ -5,6 +5,8 @@ Sources: spectrogram.cc, mfcc.cc, mfcc_dct.cc and mfcc_mel_filterbank.cc of tens
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from sateen.frontends.core.operands import Operand
@@ -32,7 +34,7 @@ def _spectrogram(node: TensorflowNode) -> Operand:
         raise FrontendError(f"expected a window_size of 2 or more and a stride of 1 or more, found {width}, {stride}")
     length = 1 << (width - 1).bit_length()
     bins, windows = length // 2 + 1, (samples - width) // stride + 1
-    if 2 * width * bins > _LARGEST_MATRIX or windows < 1:
+    if max(2 * width * bins, windows * width) > _LARGEST_MATRIX or windows < 1:
         raise UnsupportedError(f"a transform of {width} samples out of {samples} is not supported")
     data = node.step(ops.Transpose(permutation=(1, 0)), node.value(0))
     places = np.arange(windows)[:, None] * stride + np.arange(width)
@@ -65,7 +67,9 @@ def _cepstrum(node: TensorflowNode) -> Operand:
     rate = float(node.scalar(1))
     channels, coefficients = node.integer("filterbank_channel_count"), node.integer("dct_coefficient_count")
     low, high = node.number("lower_frequency_limit"), node.number("upper_frequency_limit")
-    if bins < 2 or rate <= 0 or not 0 < coefficients <= channels <= bins or not 0 <= low < high:
+    if bins * channels > _LARGEST_MATRIX:
+        raise UnsupportedError(f"{channels} bands of {bins} bins are not supported")
+    if bins < 2 or not 0 < rate < inf or not 0 < coefficients <= channels <= bins or not 0 <= low < high:
         raise FrontendError(
             f"expected 2 bins or more, a rate above 0, and limits and counts in order, found {bins}, {rate}, "
             f"{low} to {high}, {coefficients} of {channels}"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
+from sateen.frontends.tensorflow.tensors import shape_of, single_element
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Array
 from sateen.runtime.dtype import DType
 from sateen.topi.operators import Operator
+
+LARGEST_FILL = 1 << 20
+"""The most elements of a tensor of one number that importing makes itself."""
 
 
 def _unary(make: Callable[[TensorflowNode], Operator]) -> Converter:
@@ -39,8 +43,16 @@ def _all(node: TensorflowNode) -> list[Operand]:
     return [node.operand(index) for index in range(len(node.inputs))]
 
 
-def _constant(node: TensorflowNode) -> Array:
-    return node.tensor("value")
+def _constant(node: TensorflowNode) -> Operand:
+    """A large tensor that is one number throughout stays an operator."""
+    tensor = node.tensor_message("value")
+    shape = shape_of(tensor.tensor_shape)
+    if shape is None or prod(shape) <= LARGEST_FILL or min(shape) < 0:
+        return node.tensor("value")
+    element = single_element(tensor, "attribute 'value'")
+    if element is None:
+        return node.tensor("value")
+    return node.result(ops.BroadcastTo(shape=shape), node.parameter(element, "element"))
 
 
 def _cast(node: TensorflowNode) -> Operand:

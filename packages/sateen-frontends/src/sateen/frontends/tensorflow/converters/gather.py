@@ -12,6 +12,9 @@ from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import listed, product
 
+_DEEPEST = 1 << 20
+"""The most elements of the axis that OneHot adds."""
+
 
 def _gather(node: TensorflowNode) -> Operand:
     """Slices along an axis (an input of V2, else the first) at places within it, by batches of the first axes."""
@@ -78,8 +81,8 @@ def _scatter_subtracting(node: TensorflowNode) -> Operand:
 def _one_hot(node: TensorflowNode) -> Operand:
     """A new axis; an index outside of it, a negative one too, gives no hot element (one_hot_op.h)."""
     depth = int(node.scalar(1))
-    if depth < 0:
-        raise FrontendError(f"expected a depth of 0 or more, found {depth}")
+    if not 0 <= depth <= _DEEPEST:
+        raise FrontendError(f"expected a depth of 0 to {_DEEPEST}, found {depth}")
     shape = node.shape(0)
     axis = normal_axis(node.integer("axis"), len(shape) + 1)
     indices = node.step(ops.Reshape(shape=(*shape[:axis], 1, *shape[axis:])), node.value(0))
@@ -138,7 +141,7 @@ def _stitched(node: TensorflowNode) -> Operand:
     ]
     places = np.concatenate(indices)
     count = int(places.max(initial=-1)) + 1
-    if sorted(set(places.tolist())) != list(range(count)):
+    if len(np.unique(places)) != count or places.min(initial=0) < 0:
         raise FrontendError("expected indices that cover all rows of the result")
     order = np.zeros(count, np.int64)
     order[places] = np.arange(len(places))

@@ -23,6 +23,10 @@ from sateen.topi.computations.broadcast import broadcast_shape
 from sateen.topi.dimensions import divided, least, listed, may_be_at_least, product, symbols_of
 from sateen.topi.types import MOST_DIMENSIONS
 
+_LARGEST_MASK = 1 << 24
+"""The most elements of a matrix of which importing marks the diagonal."""
+_MOST_PARTS = 1 << 14
+"""The most parts that a tensor is split into."""
 _MIRRORED = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 
 
@@ -93,10 +97,16 @@ def _pack(node: TensorflowNode) -> Operand:
     return node.result(ops.Concat(axis=axis), *slices)
 
 
+def _require_few(count: int) -> None:
+    if count > _MOST_PARTS:
+        raise UnsupportedError(f"more than {_MOST_PARTS} parts of a tensor are not supported: {count}")
+
+
 def _unpack(node: TensorflowNode) -> list[Operand]:
     shape = node.shape(0)
     axis = node.axis(len(shape))
     (count,) = static_extents([shape[axis]], node.described(0))
+    _require_few(count)
     rest = ops.Reshape(shape=(*shape[:axis], *shape[axis + 1 :]))
     if count == 1:
         return [node.result(rest, node.value(0))]
@@ -110,6 +120,7 @@ def _split(node: TensorflowNode) -> Sequence[Operand]:
     axis = normal_axis(axis, node.rank(1))
     (extent,) = static_extents([node.shape(1)[axis]], node.described(1))
     count = node.integer("num_split")
+    _require_few(count)
     if count < 1 or extent % count:
         raise FrontendError(f"can't split extent {extent} into {count} even parts")
     return node.results(ops.Split(axis=axis, sizes=(extent // count,) * count), node.value(1), count=count)
@@ -253,6 +264,8 @@ def _require_main_diagonal(node: TensorflowNode, first: int) -> None:
 
 
 def _diagonal_mask(node: TensorflowNode, rows: int, columns: int) -> Value:
+    if rows * columns > _LARGEST_MASK:
+        raise UnsupportedError(f"diagonals of matrices of {rows} x {columns} are not supported")
     return node.parameter(np.eye(rows, columns, dtype=bool), "diagonal")
 
 

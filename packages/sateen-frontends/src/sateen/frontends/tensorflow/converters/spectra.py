@@ -38,7 +38,7 @@ def _of_reals(node: TensorflowNode) -> Operand:
     *stack, count = node.static_shape(0)
     (length,) = node.setting(1)
     bins = length // 2 + 1
-    _require_size(count, 2 * bins)
+    _require_size(count, max(2 * bins, count))
     found = np.fft.rfft(np.eye(count), length, axis=1)
     parts = np.stack([found.real, found.imag], axis=2).reshape(count, 2 * bins)
     return node.result(ops.Reshape(shape=(*stack, bins, 2)), _product(node, node.value(0), parts))
@@ -59,7 +59,7 @@ def _to_reals(node: TensorflowNode) -> Operand:
     """The inverse of `_of_reals`: fft_length real numbers."""
     *stack, bins, _ = _complex_shape(node)
     (length,) = node.setting(1)
-    _require_size(2 * bins, length)
+    _require_size(2 * bins, max(length, bins))
     basis = np.stack([np.eye(bins), 1j * np.eye(bins)], axis=1).reshape(2 * bins, bins)
     rows = node.step(ops.Reshape(shape=(*stack, 2 * bins)), node.value(0))
     product = _product(node, rows, np.fft.irfft(basis, length, axis=1))
