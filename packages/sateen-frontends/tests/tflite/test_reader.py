@@ -123,6 +123,7 @@ def test_all_gaps_are_reported_at_once(doubled):
     assert all("cut the network before it" in gap.help for gap in report.gaps)
 
 
+HUGE = [1 << 20, 1 << 20]
 REFUSED = {
     "version": (lambda t: t.update(version=2), "expected version 3 of the format, found 2"),
     "graphs": (lambda t: t.update(subgraphs=[]), "expected a model with a graph, found none"),
@@ -133,6 +134,14 @@ REFUSED = {
     "buffer": (lambda t: t["subgraphs"][0]["tensors"][3].update(buffer=7), "expected one of 2 buffers, found 7"),
     "behind": (lambda t: t["buffers"][1].update(data=None, offset=9999, size=8), "takes 8 bytes at byte 9999"),
     "shape": (lambda t: t["subgraphs"][0]["tensors"][1].update(shape=[-4]), "dimensions of zero or more elements"),
+    "variable": (
+        lambda t: t["subgraphs"][0]["tensors"][1].update(shape=HUGE, is_variable=True),
+        "expected at most 536870912 bytes of variables",
+    ),
+    "sparse": (
+        lambda t: t["subgraphs"][0]["tensors"][3].update(shape=[1 << 15, 1 << 15], sparsity={}),
+        "expected a sparse constant of at most 16777216 elements, found 1073741824",
+    ),
     "undefined": (lambda t: t["subgraphs"][0]["operators"].pop(0), "nothing defines tensor 'y', which is read"),
     "twice": (
         lambda t: t["subgraphs"][0]["operators"].append(t["subgraphs"][0]["operators"][0]),
@@ -143,6 +152,34 @@ REFUSED = {
         "depends on itself, through a cycle of nodes",
     ),
 }
+
+
+def test_an_operator_without_its_operands_is_a_gap(doubled):
+    doubled.operators[0]["inputs"] = [0]
+    doubled.operators[1]["inputs"] = [1, -1]
+    report = check(doubled.bytes())
+    assert [gap.operator for gap in report.gaps] == ["ADD", "MUL"]
+    assert report.gaps[1].reason == "expected input 1 (), found none"
+
+
+@pytest.mark.parametrize(
+    ("levels", "last", "text"),
+    [
+        (1, 1, "graph main depends on itself"),
+        (40, 999, "expected at most 50000 nodes of branches and bodies, found 65535"),
+        (70, 999, "expected graphs nested at most 64 deep"),
+    ],
+)
+def test_branches_within_branches_are_bounded(model, levels, last, text):
+    """Each graph runs the next one twice, or with 70 levels once; the last one runs one that is not there, or itself."""
+    networks = [model, *(model.network() for _ in range(levels))]
+    for number, network in enumerate(networks, 1):
+        network.inputs, network.outputs = [network.tensor("c", (), "BOOL")], [network.tensor("y", (), "BOOL")]
+        following = number if number < len(networks) else last
+        other = 999 if levels == 70 else following
+        network.node("IF", [0, 0], [1], then_subgraph_index=following, else_subgraph_index=other)
+    with pytest.raises(FrontendError, match=text):
+        from_tflite(model.bytes())
 
 
 @pytest.mark.parametrize("case", REFUSED)

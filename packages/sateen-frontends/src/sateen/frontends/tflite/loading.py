@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tflite.flatbuffer import Reader, Table, defaults_of
 from sateen.frontends.tflite.list_writes import with_list_writes
-from sateen.frontends.tflite.model import Network, Operation, Tensor
+from sateen.frontends.tflite.model import DTYPES, Network, Operation, Tensor
 from sateen.frontends.tflite.operators import BUILTINS, CUSTOM, OPTIONS_OF, PLACEHOLDER
 from sateen.frontends.tflite.schema import MODEL
 from sateen.frontends.tflite.tensors import read_tensor
@@ -20,6 +23,8 @@ from sateen.runtime.signature import LONGEST_NAME
 
 MOST_ARGUMENTS = 250
 """The most inputs and outputs of a model."""
+MADE_BYTES = 1 << 29
+"""The most bytes of variables and of constants that the file holds in another form."""
 VERSION = 3
 """The version of the format."""
 
@@ -55,6 +60,8 @@ class _Loading:
         self.reader = Reader(data)
         self.limits = limits
         self.remaining = limits.tensor_bytes
+        self.made = MADE_BYTES
+        self.whole = np.frombuffer(data, np.uint8)
         self.model = self.reader.root(MODEL)
         if self.model["version"] != VERSION:
             raise FrontendError(f"expected version {VERSION} of the format, found {self.model['version']}")
@@ -69,6 +76,7 @@ class _Loading:
             raise FrontendError(f"expected at most {self.limits.nodes} nodes, found more")
         networks = [self._network(table, index) for index, table in enumerate(tables)]
         _check_arguments(networks[0])
+        _check_bodies(networks, self.limits)
         return networks
 
     def _buffer(self, table: Table, index: int) -> memoryview | None:
@@ -107,12 +115,25 @@ class _Loading:
                 raise FrontendError(f"expected one of {len(self.buffers)} buffers, found {table['buffer']}")
             data = self.buffers[table["buffer"]] if table["buffer"] else None
             tensor = read_tensor(table, name, data, self.remaining)
+            self._count(tensor)
         except FrontendError as error:
             error.add_note(f"in tensor {name!r} of {where}")
             raise
-        if tensor.data is not None:
-            self.remaining -= tensor.data.nbytes
         return tensor
+
+    def _count(self, tensor: Tensor) -> None:
+        """Raises FrontendError if constants are too large in all, or those that are no part of the file: unpacked ones,
+        and variables."""
+        size = 0
+        if tensor.data is not None:
+            size = tensor.data.nbytes
+            self.remaining -= size
+            size *= not np.may_share_memory(tensor.data, self.whole)
+        elif tensor.is_variable and not tensor.gap and tensor.shape is not None:
+            size = prod(tensor.shape) * DTYPES[tensor.type].numpy.itemsize
+        self.made -= max(size, 0)
+        if self.made < 0:
+            raise FrontendError(f"expected at most {MADE_BYTES} bytes of variables and unpacked constants, found more")
 
     def _operation(self, table: Table, tensors: Sequence[Tensor], where: str) -> Operation:
         if not 0 <= table["opcode_index"] < len(self.codes):
@@ -195,6 +216,31 @@ def _check_values(
         known = tensor in defined or tensor.data is not None or tensor.is_variable or tensor.shape == (0,)
         if not known and not tensor.gap:
             raise FrontendError(f"{where}: nothing defines tensor {tensor.name!r}, which is read")
+
+
+def _check_bodies(networks: Sequence[Network], limits: Limits) -> None:
+    """Raises FrontendError for networks that contain themselves, too many nodes in all, or networks too deep."""
+    used = [
+        sorted({number for o in network.operations for number in o.bodies if 0 <= number < len(networks)})
+        for network in networks
+    ]
+    order = in_order(
+        range(len(networks)),
+        lambda index: map(str, used[index]),
+        lambda index: [str(index)],
+        lambda index: f"graph {networks[index].name or index}",
+    )
+    sizes, depths = [0] * len(networks), [0] * len(networks)
+    for index in order:
+        inner = [n for o in networks[index].operations for n in o.bodies if 0 <= n < len(networks)]
+        sizes[index] = len(networks[index].operations) + sum(sizes[n] for n in inner)
+        depths[index] = 1 + max((depths[n] for n in inner), default=0)
+        if depths[index] > limits.nesting:
+            raise FrontendError(f"expected graphs nested at most {limits.nesting} deep, found deeper ones")
+        if inner and sizes[index] > limits.expanded:
+            raise FrontendError(
+                f"expected at most {limits.expanded} nodes of branches and bodies, found {sizes[index]}"
+            )
 
 
 def _check_arguments(network: Network) -> None:

@@ -71,6 +71,11 @@ class Operation:
     options: Mapping[str, Any]
     custom: bytes | None = None
 
+    @property
+    def bodies(self) -> list[int]:
+        """The numbers of the networks that it runs."""
+        return [number for name, number in self.options.items() if name.endswith("_subgraph_index")]
+
     def reads(self) -> list[str]:
         return [tensor.name for tensor in self.inputs if tensor is not None]
 

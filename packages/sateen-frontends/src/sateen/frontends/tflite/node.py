@@ -24,7 +24,11 @@ from sateen.tensor_ir.ir import int_range
 from sateen.topi.operators import Operator
 
 FLOAT = DType.of("float32")
+MOST_COUNTED = 1 << 20
+"""The most positions along an axis that a converter lists."""
 
+FARTHEST = 1 << 20
+"""A number beyond all integers of quantised tensors."""
 _BOUNDS = {"RELU": (0.0, None), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)}
 """The bounds of fused activations."""
 
@@ -37,7 +41,8 @@ class TfliteNode(ModelNode):
         self.operation = operation
 
     def tensor(self, index: int) -> Tensor:
-        """The tensor that is input `index`."""
+        """The tensor that is input `index`. Raises FrontendError if it is absent."""
+        self.operand(index)
         tensor = self.operation.inputs[index]
         assert tensor is not None
         return tensor
@@ -46,11 +51,17 @@ class TfliteNode(ModelNode):
         """How the integers of input `index` stand for real numbers; None if it is not quantised."""
         return self.tensor(index).scaling
 
+    def output(self, output: int = 0) -> Tensor:
+        """The tensor that is a result. Raises FrontendError if it is absent."""
+        if output >= len(self.operation.outputs):
+            raise FrontendError(f"expected {output + 1} results or more, found {len(self.operation.outputs)}")
+        return self.operation.outputs[output]
+
     def output_scaling(self, output: int = 0) -> Scaling | None:
-        return self.operation.outputs[output].scaling
+        return self.output(output).scaling
 
     def output_dtype(self, output: int = 0) -> DType:
-        return DTYPES[self.operation.outputs[output].type]
+        return DTYPES[self.output(output).type]
 
     def real(self, index: int) -> Value:
         """Input `index`, dequantised if it is quantised."""
@@ -91,6 +102,12 @@ class TfliteNode(ModelNode):
         """As `integers_of`, but they may be open dimensions."""
         data = self.data(index)
         return tuple(data.reshape(-1).tolist()) if data.dtype == object else self.integers_of(index)
+
+    def counted(self, count: int, dtype: DType) -> Array:
+        """The numbers from 0 on. Raises UnsupportedError for so many that they are no positions along an axis."""
+        if count > MOST_COUNTED:
+            raise UnsupportedError(f"expected at most {MOST_COUNTED} positions, found {count}")
+        return self.evaluated(np.arange(count, dtype=dtype.numpy))
 
     def dequantised(self, value: Value, scaling: Scaling) -> Value:
         """The real numbers that integers stand for."""
@@ -168,15 +185,18 @@ def limited_to(bounds: tuple[float, float | None] | None, scaling: Scaling, dtyp
         raise UnsupportedError("a fused activation of a tensor with a scale per channel is not supported")
     least, most = int_range(dtype)
     ends = [
-        default if bound is None else int(scaling.zero_points[0]) + _rounded(np.float32(bound) / scaling.scales[0])
+        default if bound is None else int(scaling.zero_points[0]) + _rounded(bound, float(scaling.scales[0]))
         for bound, default in zip(bounds, (least, most), strict=True)
     ]
     low, high = max(ends[0], least), min(ends[1], most)
     return None if (low, high) == (least, most) else Clip(float(low), float(high))
 
 
-def _rounded(number: np.floating) -> int:
-    return int(np.copysign(np.floor(np.abs(number) + 0.5), number))
+def _rounded(bound: float, scale: float) -> int:
+    """The quotient as kernels compute it, in float32; of larger numbers it is only known that they limit nothing."""
+    with np.errstate(over="ignore"):
+        quotient = np.clip(np.float32(bound) / np.float32(scale), -FARTHEST, FARTHEST)
+    return int(np.copysign(np.floor(np.abs(quotient) + 0.5), quotient))
 
 
 Converter = CoreConverter[TfliteNode]

@@ -13,7 +13,8 @@ from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 from sateen.topi.types import MOST_DIMENSIONS
 
-LARGEST_EXTENT = 1 << 48
+MOST_FILLED = 1 << 24
+"""The most elements of a sparse constant, which is filled while reading."""
 
 
 def read_tensor(table: Table, name: str, data: memoryview | None, most_bytes: int) -> Tensor:
@@ -31,7 +32,7 @@ def read_tensor(table: Table, name: str, data: memoryview | None, most_bytes: in
         if len(signature) != len(shape) or any(a not in (-1, b) for a, b in zip(signature, shape, strict=True)):
             raise FrontendError(f"shape signature {list(signature)} does not fit shape {list(shape)}")
         shape = signature
-    known = None if not shape and not table["has_rank"] and array is None and signature is not None else shape
+    known = shape if shape or table["has_rank"] or array is not None else None
     return Tensor(name, table["type"], known, scaling, array, table["is_variable"], gap)
 
 
@@ -80,6 +81,8 @@ def _array(table: Table, shape: tuple[int, ...], data: memoryview, most_bytes: i
     if count * dtype.itemsize > most_bytes:
         raise FrontendError(f"expected at most {most_bytes} bytes of constants, found more")
     if table["sparsity"] is not None:
+        if count > MOST_FILLED:
+            raise FrontendError(f"expected a sparse constant of at most {MOST_FILLED} elements, found {count}")
         return dense(table["sparsity"], shape, lambda held: _elements(table["type"], held, data))
     return _elements(table["type"], count, data).reshape(shape)
 

@@ -109,7 +109,7 @@ def _detect(node: TfliteNode) -> Sequence[Operand]:
     total = detector.most * (1 if detector.regular else detector.per_box)
     (found,) = static_extents(places.type.shape, "the detections")
     pad = total - found
-    is_box = node.step(ops.Less(), node.parameter(np.arange(found), "places"), number)
+    is_box = node.step(ops.Less(), node.parameter(node.counted(found, _INDEX), "places"), number)
     zero = node.literal(0, FLOAT)
     rows = node.step(
         ops.Where(), node.step(ops.Reshape((found, 1)), is_box), node.step(ops.Gather(0), boxes, places), zero

@@ -49,7 +49,7 @@ def _one_hot(node: TfliteNode) -> Operand:
         raise FrontendError(f"expected a depth of 0 or more, found {depth}")
     shape = indices.type.shape
     wanted = node.step(ops.Reshape((*shape[:axis], 1, *shape[axis:])), indices)
-    places = node.evaluated(np.arange(depth, dtype=indices.type.dtype.numpy)).reshape(-1, *[1] * (rank - axis))
+    places = node.counted(depth, indices.type.dtype).reshape(-1, *[1] * (rank - axis))
     return node.result(
         ops.Where(),
         node.step(ops.Equal(), wanted, node.parameter(places, "places")),
@@ -67,8 +67,8 @@ def _reverse_sequence(node: TfliteNode) -> Operand:
     kind = DType.of("int64")
     counts = node.step(ops.Cast(kind), lengths)
     counts = node.step(ops.Reshape(_alone(data.type.shape[batch], batch, rank)), counts)
-    places = np.arange(extent, dtype=np.int64).reshape(_alone(extent, along, rank))
-    place, one = node.parameter(node.evaluated(places), "places"), node.literal(1, kind)
+    places = node.counted(extent, kind).reshape(_alone(extent, along, rank))
+    place, one = node.parameter(places, "places"), node.literal(1, kind)
     mirrored = node.step(ops.Subtract(), node.step(ops.Subtract(), counts, one), place)
     chosen = node.step(ops.Where(), node.step(ops.Less(), place, counts), mirrored, place)
     return node.result(ops.GatherElements(along), data, node.step(ops.BroadcastTo(data.type.shape), chosen))
@@ -93,7 +93,7 @@ def _update_slice(node: TfliteNode) -> Operand:
             continue
         begin = node.step(ops.Slice((axis,), (axis + 1,), (1,)), begins)
         begin = node.step(ops.Clip(0.0, float(extent - part)), begin)
-        places = node.parameter(node.evaluated(np.arange(extent, dtype=kind.numpy)), "places")
+        places = node.parameter(node.counted(extent, kind), "places")
         offset = node.step(ops.Subtract(), places, begin)
         within = node.step(
             ops.And(),

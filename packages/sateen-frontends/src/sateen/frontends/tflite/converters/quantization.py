@@ -34,7 +34,7 @@ def _fake_quantize(node: TfliteNode) -> Operand:
     (tensorflow/core/kernels/fake_quant_ops_functor.h, Nudge)."""
     low, high, bits = np.float32(node.number("min")), np.float32(node.number("max")), node.integer("num_bits")
     least, most = np.float32(int(node.flag("narrow_range"))), np.float32((1 << bits) - 1) if 2 <= bits <= 16 else None
-    if most is None or not low < high:
+    if most is None or not -np.inf < low < high < np.inf:
         raise FrontendError(f"expected bounds in order and 2 to 16 bits, found {low}, {high} and {bits}")
     scale = (high - low) / (most - least)
     start = least - low / scale

@@ -18,6 +18,7 @@ from sateen.frontends.core.operands import (
 from sateen.frontends.tflite.node import Converter, TfliteNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import divided, listed, product, symbols_of
 
@@ -279,9 +280,10 @@ def _range(node: TfliteNode) -> Operand:
     start, limit, step = (node.constant(index).reshape(()) for index in range(3))
     if step == 0 or not all(np.isfinite(end) for end in (start, limit, step)):
         raise FrontendError(f"expected a step other than 0, found {start}, {limit}, {step}")
-    count = max(int(np.ceil((limit.astype(np.float64) - start) / step)), 0)
-    if count > LARGEST_RANGE:
-        raise FrontendError(f"expected a range of at most {LARGEST_RANGE} elements, found {count}")
+    exact = max(float(np.ceil((float(limit) - float(start)) / float(step))), 0.0)
+    if not exact <= LARGEST_RANGE:
+        raise FrontendError(f"expected a range of at most {LARGEST_RANGE} elements, found {exact}")
+    count = int(exact)
     steps = np.full(count, step, start.dtype)
     steps[:1] = start
     return node.evaluated(np.add.accumulate(steps, dtype=start.dtype))
@@ -404,7 +406,10 @@ def _as_column(node: TfliteNode, data: Value) -> Value:
 
 
 def _main_diagonal(node: TfliteNode, rows: int, columns: int) -> Value:
-    return node.parameter(node.evaluated(np.eye(rows, columns, dtype=np.bool_)), "diagonal")
+    kind = DType.of("int32")
+    row, column = node.counted(rows, kind), node.counted(columns, kind)
+    both = node.parameter(row[:, None], "rows"), node.parameter(column, "columns")
+    return node.step(ops.Equal(), *both)
 
 
 SHAPE: dict[str, Converter] = {
