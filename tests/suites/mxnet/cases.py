@@ -7,9 +7,9 @@ S = mx.sym
 CASES = {}
 
 
-def case(name, make, *shapes, dtype="float32", low=None, high=None, **arrays):
+def case(name, make, *shapes, dtype="float32", low=None, high=None, numpy=False, **arrays):
     """A symbol `make(*variables)` of inputs a, b, … with these shapes: normal numbers, or uniform ones in [low, high).
-    Inputs given as arrays come after them, by their names."""
+    Inputs given as arrays come after them, by their names. With `numpy` variables are arrays of mx.np."""
 
     def build(random):
         inputs = {}
@@ -20,7 +20,7 @@ def case(name, make, *shapes, dtype="float32", low=None, high=None, **arrays):
         variables = [
             S.Variable(n, dtype=d.dtype) if d.dtype != np.float32 else S.Variable(n) for n, d in inputs.items()
         ]
-        return make(*variables), inputs
+        return make(*([v.as_np_ndarray() for v in variables] if numpy else variables)), inputs
 
     assert name not in CASES, name
     CASES[name] = build
@@ -511,3 +511,55 @@ case(
 )
 case("index_array", lambda a: S.contrib.index_array(a, axes=(1, 0)), (3, 2, 2))
 case("round_ste", lambda a: S.contrib.round_ste(a * 3), (3, 4))
+
+# The interface of NumPy
+NP = mx.sym.np
+
+
+def np_case(name, make, *shapes, **options):
+    case(f"np_{name}", make, *shapes, numpy=True, **options)
+
+
+for op in ("abs", "ceil", "cos", "exp", "expm1", "fix", "floor", "negative", "sign", "sin", "square", "tanh", "trunc",
+           "sinh", "cosh", "arcsinh", "arctan", "cbrt", "degrees", "radians", "tan"):  # fmt: skip
+    np_case(op, getattr(NP, op), (3, 7))
+for op in ("log", "log10", "log1p", "log2", "sqrt", "reciprocal", "arccosh"):
+    np_case(op, getattr(NP, op), (3, 7), low=1.1, high=5)
+for op in ("arccos", "arcsin", "arctanh"):
+    np_case(op, getattr(NP, op), (3, 7), low=-0.9, high=0.9)
+for op in ("add", "subtract", "multiply", "true_divide", "mod", "hypot", "equal", "not_equal", "greater",
+           "greater_equal", "less", "less_equal"):  # fmt: skip
+    np_case(op, getattr(NP, op), (2, 3, 4), (3, 1))
+np_case("power", NP.power, (3, 4), (3, 4), low=0.5, high=2)
+np_case("scalars", lambda a: 3 - ((a + 1.5) * 2 - 0.5) / 3, (3, 4))
+np_case("scalars_on_the_left", lambda a: 2 / (a + 9) + 2**a + 5 % (a + 7) + a % 0.7 + (a + 9) ** 1.5, (3, 4))
+np_case(
+    "comparisons", lambda a: NP.where(a > 0.1, a, -a) + NP.where(a <= -0.2, 1.0, a) + NP.where(a == 3, a, 2.0), (3, 4)
+)
+for op in ("sum", "mean", "max", "min", "prod", "std", "var"):
+    np_case(op, getattr(NP, op), (2, 3, 4))
+    np_case(f"{op}_axis", lambda a, op=op: getattr(NP, op)(a, axis=1), (2, 3, 4))
+    np_case(f"{op}_axes_kept", lambda a, op=op: getattr(NP, op)(a, axis=(0, -1), keepdims=True), (2, 3, 4))
+np_case("argmax", NP.argmax, (3, 4))
+np_case("argmin_axis", lambda a: NP.argmin(a, axis=1), (3, 4))
+np_case("reshape", lambda a: NP.reshape(a, (4, -1)), (3, 8))
+np_case("coded_reshape", lambda a: mx.sym.npx.reshape(a, (-2, -6, 2, -1, -5)), (3, 8, 2, 5))
+np_case("coded_reshape_rest", lambda a: mx.sym.npx.reshape(a, (-1, -3, -4)), (3, 1, 2, 5))
+np_case("transpose", NP.transpose, (2, 3, 4))
+np_case("transpose_axes", lambda a: NP.transpose(a, (1, 2, 0)), (2, 3, 4))
+np_case("squeeze", NP.squeeze, (1, 1))
+np_case("expand_dims", lambda a: NP.expand_dims(a, 1), (2, 3))
+np_case("concatenate", lambda a, b: NP.concatenate([a, b], axis=1), (2, 3), (2, 5))
+np_case("stack", lambda a, b: NP.stack([a, b], axis=-1), (2, 3), (2, 3))
+np_case("flip", lambda a: NP.flip(a, 1), (2, 3))
+np_case("broadcast_to", lambda a: NP.broadcast_to(a, (4, 2, 3)), (2, 1))
+np_case("zeros_and_ones", lambda a: a + NP.ones((2, 3)) * 2 + NP.zeros((3,)), (2, 3))
+np_case("dot", NP.dot, (2, 3), (3, 4))
+np_case("dot_of_vectors", NP.dot, (3,), (3,))
+np_case("matmul", NP.matmul, (2, 3, 4), (4, 5))
+np_case("matmul_vector", NP.matmul, (2, 3, 4), (4,))
+np_case("einsum", lambda a, b: NP.einsum("bij,bkj->bik", a, b), (2, 3, 4), (2, 5, 4))
+np_case("layers", lambda a: mx.sym.npx.softmax(mx.sym.npx.fully_connected(mx.sym.npx.relu(mx.sym.npx.convolution(
+    a, mx.sym.var("weight").as_np_ndarray(), no_bias=True, kernel=(3, 3), num_filter=4)),
+    mx.sym.var("dense_weight").as_np_ndarray(), no_bias=True, num_hidden=5)), (2, 3, 6, 6))  # fmt: skip
+np_case("old_sum", lambda a: mx.sym.sum(a.as_nd_ndarray()), (2, 3))

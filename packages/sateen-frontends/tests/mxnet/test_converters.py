@@ -212,6 +212,21 @@ def _rnn(run_node, x, h, parameters):
     return run_node("RNN", x, h, weights=[parameters], outputs=2, order=(0, 2, 1), **from_symbol)
 
 
+def test_codes_of_the_numpy_interface_differ(run_node):
+    (found,) = run_node("_npx_reshape", counted(3, 8, 2, 5), newshape=(-2, -6, 2, -1, -5))
+    assert found.shape == (3, 2, 4, 10)
+    assert run_node("_npx_reshape", counted(3, 1, 2, 5), newshape=(-1, -3, -4))[0].shape == (3, 2, 5)
+    with pytest.raises(FrontendError, match="expected an extent of 1 for code -3"):
+        run_node("_npx_reshape", counted(3, 2), newshape=(-3, -4))
+
+
+def test_the_numpy_interface_has_scalars_and_bools(run_node):
+    assert run_node("_np_sum", counted(2, 3))[0].shape == ()
+    assert run_node("_npi_less_scalar", counted(2, 3), scalar=2)[0].dtype == bool
+    with pytest.raises(FrontendError, match="floating-point numbers only"):
+        run_node("_npi_add_scalar", np.array([1, 2], np.int32), scalar=0.5)
+
+
 def test_records_that_a_better_box_overlaps_are_none(run_node):
     best, worse, other = [0, 0.9, 0, 0, 1, 1], [0, 0.8, 0, 0, 1, 0.9], [1, 0.7, 0, 0, 1, 0.9]
     (found,) = run_node("_contrib_box_nms", np.array([worse, other, best], np.float32), id_index=0)

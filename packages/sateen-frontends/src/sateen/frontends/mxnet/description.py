@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sateen.frontends.core.node import Converter
 from sateen.frontends.mxnet.node import REQUIRED, MxnetNode
@@ -24,7 +25,7 @@ class OperatorDescription:
     convert: Converter[MxnetNode]
     arguments: tuple[str, ...]
     results: Callable[[Mapping[str, str]], tuple[str, ...]]
-    defaults: Mapping[str, object]
+    defaults: Mapping[str, Any]
     auxiliary: int = 0
     labels: int = 0
 

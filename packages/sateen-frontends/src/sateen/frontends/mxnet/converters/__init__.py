@@ -10,6 +10,7 @@ from sateen.frontends.mxnet.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.mxnet.converters.gather import GATHER
 from sateen.frontends.mxnet.converters.loss import LOSS
 from sateen.frontends.mxnet.converters.normalization import NORMALIZATION
+from sateen.frontends.mxnet.converters.numpy_interface import NUMPY_INTERFACE
 from sateen.frontends.mxnet.converters.product import PRODUCT
 from sateen.frontends.mxnet.converters.recurrent import RECURRENT
 from sateen.frontends.mxnet.converters.reduce import REDUCE
@@ -29,6 +30,7 @@ CONVERTERS: dict[str, OperatorDescription] = (
     | GATHER
     | LOSS
     | NORMALIZATION
+    | NUMPY_INTERFACE
     | PRODUCT
     | RECURRENT
     | REDUCE

@@ -16,7 +16,7 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import divided, product, symbols_of
 
 
-def _shaped(node: MxnetNode, shape: Sequence[Dim]) -> Operand:
+def shaped(node: MxnetNode, shape: Sequence[Dim]) -> Operand:
     """Input 0 in a shape; data stay data, since weights of recurrent layers are put together from reshaped ones."""
     operand = node.operand(0)
     if isinstance(operand, np.ndarray) and all(isinstance(extent, int) for extent in shape):
@@ -32,11 +32,11 @@ def _reshape(node: MxnetNode) -> Operand:
     target = node.integers("target_shape")
     if target and not node.integers("shape"):
         wanted = [given[0], *target[1:]] if node.flag("keep_highest") else list(target)
-        return _shaped(node, _completed([-1 if extent == 0 else extent for extent in wanted], given))
+        return shaped(node, completed_shape([-1 if extent == 0 else extent for extent in wanted], given))
     codes = node.integers("shape")
     if node.flag("reverse"):
-        return _shaped(node, decoded_shape(codes[::-1], given[::-1], is_reversed=True)[::-1])
-    return _shaped(node, decoded_shape(codes, given))
+        return shaped(node, decoded_shape(codes[::-1], given[::-1], is_reversed=True)[::-1])
+    return shaped(node, decoded_shape(codes, given))
 
 
 def decoded_shape(codes: Sequence[int], given: Sequence[Dim], *, is_reversed: bool = False) -> list[Dim]:
@@ -64,7 +64,7 @@ def decoded_shape(codes: Sequence[int], given: Sequence[Dim], *, is_reversed: bo
             found.extend(_split(_next(axes), codes.pop(0), codes.pop(0)))
         else:
             raise UnsupportedError(f"code {code} of a shape is not supported{' with reverse' * is_reversed}")
-    return _completed(found, given)
+    return completed_shape(found, given)
 
 
 def _next(axes: list[Dim]) -> Dim:
@@ -83,7 +83,7 @@ def _split(extent: Dim, first: int, second: int) -> tuple[Dim, Dim]:
     raise FrontendError(f"expected two extents after -4, of which one may be -1, found {first} and {second}")
 
 
-def _completed(shape: Sequence[Dim], given: Sequence[Dim]) -> list[Dim]:
+def completed_shape(shape: Sequence[Dim], given: Sequence[Dim]) -> list[Dim]:
     """A shape whose extent of -1, if any, is what is left of the elements."""
     unknown = [axis for axis, extent in enumerate(shape) if isinstance(extent, int) and extent == -1]
     if len(unknown) > 1:
@@ -103,7 +103,7 @@ def _reshape_like(node: MxnetNode) -> Operand:
     left, right = node.shape(0), node.shape(1)
     first = _range(node, "lhs", len(left))
     second = _range(node, "rhs", len(right))
-    return _shaped(node, (*left[: first[0]], *right[second[0] : second[1]], *left[first[1] :]))
+    return shaped(node, (*left[: first[0]], *right[second[0] : second[1]], *left[first[1] :]))
 
 
 def _range(node: MxnetNode, side: str, rank: int) -> tuple[int, int]:
@@ -117,13 +117,13 @@ def _range(node: MxnetNode, side: str, rank: int) -> tuple[int, int]:
 
 def _flatten(node: MxnetNode) -> Operand:
     shape = node.shape(0)
-    return _shaped(node, (shape[0], product(shape[1:])))
+    return shaped(node, (shape[0], product(shape[1:])))
 
 
 def _expand_dims(node: MxnetNode) -> Operand:
     shape = node.shape(0)
     axis = normal_axis(node.integer("axis"), len(shape) + 1)
-    return _shaped(node, (*shape[:axis], 1, *shape[axis:]))
+    return shaped(node, (*shape[:axis], 1, *shape[axis:]))
 
 
 def _squeeze(node: MxnetNode) -> Operand:
@@ -136,7 +136,7 @@ def _squeeze(node: MxnetNode) -> Operand:
     wrong = [axis for axis in axes if shape[axis] != 1]
     if wrong:
         raise FrontendError(f"expected an extent of 1 at axis {wrong[0]}, found {shape[wrong[0]]}")
-    return _shaped(node, tuple(n for axis, n in enumerate(shape) if axis not in axes) or (1,))
+    return shaped(node, tuple(n for axis, n in enumerate(shape) if axis not in axes) or (1,))
 
 
 def _transpose(node: MxnetNode) -> Operand:

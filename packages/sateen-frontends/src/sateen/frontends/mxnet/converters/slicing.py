@@ -93,7 +93,9 @@ def _pieces(node: MxnetNode, axis: int, sizes: Sequence[Dim]) -> tuple[Operand, 
         return node.results(op, node.value(0), count=len(sizes))
     if any(size != 1 for size in sizes):
         raise FrontendError(f"squeeze_axis expects pieces of 1, found {list(sizes)}")
-    kept = (*shape[:axis], *shape[axis + 1 :]) or (1,)
+    kept = (*shape[:axis], *shape[axis + 1 :])
+    if not kept:
+        raise UnsupportedError("pieces without axes are not supported", "keep the axis: squeeze_axis=False")
     pieces = node.steps(op, node.value(0), count=len(sizes))
     return tuple(node.result(ops.Reshape(shape=kept), piece, output=i) for i, piece in enumerate(pieces))
 
