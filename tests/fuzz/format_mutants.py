@@ -180,7 +180,10 @@ def examine(subject: Seed, builds: bool) -> tuple[str, str]:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a file belongs to sateen's sources or to the system, and is opened whatever the model says."""
+    """Whether a file belongs to sateen's sources or to the system, and is opened whatever the model says; or is a plain
+    name, which is looked up in a folder that is open already."""
+    if "/" not in path and path not in {"", ".", ".."}:
+        return True
     return (
         "/site-packages/" in path or "/packages/sateen" in path or path.startswith(("/dev", "/etc", "/usr", "/memfd"))
     )
