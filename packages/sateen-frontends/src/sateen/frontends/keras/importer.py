@@ -43,11 +43,13 @@ class KerasFile:
 
 def declarations_of(file: KerasFile) -> list[Declaration]:
     """The inputs of a model."""
-    return [_declaration(layer) for layer in steps_of(file.network, file.limits).inputs]
+    inputs = steps_of(file.network, file.limits).inputs
+    return [_declaration(layer, inputs[0]) for layer in inputs]
 
 
-def _declaration(layer: Layer) -> Declaration:
-    """An InputLayer; dimensions that its shape leaves open are Symbols, `input.axis`."""
+def _declaration(layer: Layer, first: Layer) -> Declaration:
+    """An InputLayer; dimensions that its shape leaves open are Symbols, `input.axis`. The batch is that of the first
+    input: a model has one."""
     shape, dtype = shape_of_input(layer.config), layer.config.get("dtype") or "float32"
     where = f"input {layer.name!r}"
     if layer.config.get("sparse") or layer.config.get("ragged"):
@@ -64,7 +66,8 @@ def _declaration(layer: Layer) -> Declaration:
     fits = isinstance(shape, list) and all(d is None or (type(d) is int and d > 0) for d in shape)
     if not fits:
         raise FrontendError(f"{where}: expected a shape, found {shape!r}")
-    dims = tuple(Symbol(f"{layer.name}.{axis}") if d is None else d for axis, d in enumerate(shape))
+    named = [f"{layer.name if axis else first.name}.{axis}" for axis in range(len(shape))]
+    dims = tuple(Symbol(name) if d is None else d for name, d in zip(named, shape, strict=True))
     return Declaration(layer.name, type_, dims)
 
 
@@ -84,7 +87,7 @@ class KerasImporter(Importer[Step]):
         inputs = {layer.name: layer for layer in whole.inputs}
         steps = with_masks(whole.steps)
         self.part = part_of(steps, list(inputs), whole.outputs, _reads, _gives, bindings)
-        declarations = [_declaration(inputs[name]) for name in self.part.inputs]
+        declarations = [_declaration(inputs[name], whole.inputs[0]) for name in self.part.inputs]
         names = [*inputs, *(name for step in steps for name in _gives(step))]
         graph = file.network.name
         super().__init__(file.name, graph, declarations, names, self.part.outputs, bindings, file.limits)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from sateen.frontends.core.source import Limits
+from sateen.frontends.keras.calls import CallReader, nodes_of, shown
 from sateen.frontends.keras.dialects import in_todays_terms, kind_of
-from sateen.frontends.keras.layers import Arguments, Layer, LayerCall, Network, Part, Reference, Structure, leaves
+from sateen.frontends.keras.layers import Arguments, Layer, LayerCall, Network, Part, Reference, leaves
 from sateen.runtime.errors import FrontendError
 
 FUNCTIONAL = ("Functional", "Model", "Network", "Container")
@@ -20,8 +19,6 @@ FUNCTIONAL = ("Functional", "Model", "Network", "Container")
 NETWORKS = (*FUNCTIONAL, "Sequential")
 _PACKAGES = ("keras", "tf_keras", "tensorflow", "keras_core")
 """The packages whose classes are Keras's own."""
-_CONSTANT = "_CONSTANT_VALUE"
-"""In place of a layer's name: an argument that is data (tf_keras/src/engine/node.py)."""
 _WRAPPERS = ("SpectralNormalization", "TimeDistributed")
 """Layers around one layer."""
 _CELLS = {
@@ -53,14 +50,14 @@ def layer_of(data: object, limits: Limits, depth: int = 0) -> Layer:
     if depth > limits.nesting:
         raise FrontendError(f"expected layers nested at most {limits.nesting} deep, found deeper ones")
     if not isinstance(data, dict) or not isinstance(data.get("class_name"), str):
-        raise FrontendError(f"expected a layer with its class_name, found {_shown(data)}")
+        raise FrontendError(f"expected a layer with its class_name, found {shown(data)}")
     term = data["class_name"]
     config = data.get("config")
     name = _name_of(data, term)
     if term in NETWORKS and _is_kerass(data):
         return _network_layer(term, name, config, limits, depth)
     if not isinstance(config, dict):
-        raise FrontendError(f"layer {name!r} ({term}): expected a config, found {_shown(config)}")
+        raise FrontendError(f"layer {name!r} ({term}): expected a config, found {shown(config)}")
     kind = _kind_of(data, term, config)
     config = in_todays_terms(kind, config)
 
@@ -114,7 +111,7 @@ def _directions(config: Mapping[str, Any], inner: Callable[[object], Layer]) -> 
 
 def _listed(value: object, what: str) -> list[Any]:
     if not isinstance(value, list) or not value:
-        raise FrontendError(f"expected a list of the {what}, found {_shown(value)}")
+        raise FrontendError(f"expected a list of the {what}, found {shown(value)}")
     return value
 
 
@@ -122,12 +119,8 @@ def _name_of(data: Mapping[str, Any], term: str) -> str:
     config = data.get("config")
     found = data.get("name") or (config.get("name") if isinstance(config, dict) else None) or term.lower()
     if not isinstance(found, str):
-        raise FrontendError(f"expected the name of a layer ({term}), found {_shown(found)}")
+        raise FrontendError(f"expected the name of a layer ({term}), found {shown(found)}")
     return found
-
-
-def _shown(value: object) -> str:
-    return repr(value)[:100]
 
 
 def _is_kerass(data: Mapping[str, Any]) -> bool:
@@ -171,7 +164,7 @@ def _network_layer(term: str, name: str, config: object, limits: Limits, depth: 
     )
     given = whole.get("layers")
     if not isinstance(given, list) or not given:
-        raise FrontendError(f"network {name!r} ({term}): expected its layers, found {_shown(given)}")
+        raise FrontendError(f"network {name!r} ({term}): expected its layers, found {shown(given)}")
     if len(given) > limits.nodes:
         raise FrontendError(f"expected at most {limits.nodes} layers, found {len(given)}")
     layers = tuple(layer_of(one, limits, depth + 1) for one in given)
@@ -222,150 +215,22 @@ def _functional(
 ) -> Network:
     """Layers connected by the nodes of their calls."""
     by_name = {layer.name: layer for layer in layers}
-    nodes = {layer.name: _nodes_of(layer, one) for layer, one in zip(layers, given, strict=True)}
+    nodes = {layer.name: nodes_of(layer, one) for layer, one in zip(layers, given, strict=True)}
     counts = {one.name: 1 if one.kind == "InputLayer" else len(nodes[one.name]) for one in layers}
-    dialect = _Dialect(name, by_name, counts)
+    calls_of = CallReader(name, by_name, counts)
     calls: list[LayerCall] = []
     for layer in layers:
         for index, node in enumerate(nodes[layer.name]):
             where = f"layer {layer.name!r}, call {index}"
-            arguments = dialect.arguments(node, where)
+            arguments = calls_of.arguments(node, where)
             if not any(True for _ in arguments.leaves(Reference)):
                 raise FrontendError(f"{where}: expected the tensors that it is called with, found none")
             calls.append(LayerCall(layer, index, arguments))
         if layer.kind == "InputLayer":
             calls.append(LayerCall(layer, 0, Arguments(())))
     ends = [config.get(key) for key in ("input_layers", "output_layers")]
-    inputs, outputs = (dialect.tensors(end, f"network {name!r}", nested_from=1) for end in ends)
+    inputs, outputs = (calls_of.tensors(end, f"network {name!r}", nested_from=1) for end in ends)
     for end, what in ((inputs, "inputs"), (outputs, "outputs")):
         if not any(True for _ in leaves(end, Reference)):
             raise FrontendError(f"network {name!r}: expected its {what}, found none")
     return Network(layers, tuple(calls), inputs, outputs)
-
-
-def _nodes_of(layer: Layer, given: Mapping[str, Any]) -> list[Any]:
-    nodes = given.get("inbound_nodes", [])
-    if not isinstance(nodes, list):
-        raise FrontendError(f"layer {layer.name!r}: expected inbound_nodes, found {_shown(nodes)}")
-    return nodes
-
-
-@dataclass(frozen=True, slots=True)
-class _Dialect:
-    """How the calls of one network name tensors. `counts` is the number of calls of each layer."""
-
-    network: str
-    layers: Mapping[str, Layer]
-    counts: Mapping[str, int]
-
-    def arguments(self, node: object, where: str) -> Arguments:
-        """The arguments of a call: Keras 3 has all of them by position and name; before, the tensors of the first
-        argument come first, with the others by name beside the first of them."""
-        if isinstance(node, dict) and "args" in node:
-            args, kwargs = node.get("args"), node.get("kwargs", {})
-            if not isinstance(args, list) or not isinstance(kwargs, dict):
-                raise FrontendError(f"{where}: expected args and kwargs, found {_shown(node)}")
-            return Arguments(
-                tuple(self._value(one, where) for one in args),
-                {name: self._value(one, where) for name, one in kwargs.items()},
-            )
-        entries = [node] if self._is_entry(node) else node
-        first = self._first(entries, where)
-        if isinstance(first, list) and len(first) == 1:
-            first = first[0]
-        return Arguments((first,), self._named(entries, where))
-
-    def _first(self, entries: Structure, where: str) -> Structure:
-        if self._is_entry(entries):
-            if entries[0] == _CONSTANT:
-                return np.asarray(entries[2]) if isinstance(entries[2], list) else entries[2]
-            return self.reference(entries[:3], where, 1)
-        if isinstance(entries, list):
-            return [self._first(one, where) for one in entries]
-        if isinstance(entries, dict):
-            return {name: self._first(one, where) for name, one in entries.items()}
-        raise FrontendError(f"{where}: expected tensors as [layer, call, result], found {_shown(entries)}")
-
-    def _is_entry(self, value: object) -> bool:
-        """Whether a value is a tensor of the first argument, [layer, call, result] with perhaps other arguments."""
-        return (
-            isinstance(value, list)
-            and len(value) in {3, 4}
-            and isinstance(value[0], str)
-            and (value[0] == _CONSTANT or isinstance(value[2], int))
-            and isinstance(value[1], int)
-        )
-
-    def _named(self, entries: Structure, where: str) -> dict[str, Structure]:
-        if self._is_entry(entries):
-            given = entries[3] if len(entries) == 4 else {}
-            if not isinstance(given, dict):
-                raise FrontendError(f"{where}: expected arguments by name, found {_shown(given)}")
-            return {name: self._legacy_value(one, where) for name, one in given.items()}
-        several = entries if isinstance(entries, list) else list(entries.values())
-        return self._named(several[0], where) if several else {}
-
-    def _legacy_value(self, value: Any, where: str) -> Structure:
-        if self._is_entry(value) and len(value) == 3 and value[0] in self.layers:
-            return self.reference(value, where, 1)
-        if isinstance(value, list):
-            return [self._legacy_value(one, where) for one in value]
-        if isinstance(value, dict):
-            return {name: self._legacy_value(one, where) for name, one in value.items()}
-        return value
-
-    def _value(self, value: Any, where: str) -> Structure:
-        """An argument of Keras 3 (keras/src/saving/serialization_lib.py)."""
-        if isinstance(value, list):
-            return [self._value(one, where) for one in value]
-        if not isinstance(value, dict):
-            return value
-        config = value.get("config")
-        inner: Mapping[str, Any] = config if isinstance(config, dict) else {}
-        match value.get("class_name"):
-            case "__keras_tensor__":
-                return self.reference(inner.get("keras_history"), where, 0)
-            case "__slice__":
-                return slice(*(self._value(inner.get(end), where) for end in ("start", "stop", "step")))
-            case "__ellipsis__":
-                return Ellipsis
-            case "__tuple__":
-                return tuple(self._value(one, where) for one in value.get("items", []))
-            case "__tensor__" | "__numpy__":
-                return _array(inner, where)
-            case _:
-                return {name: self._value(one, where) for name, one in value.items()}
-
-    def tensors(self, value: Any, where: str, nested_from: int) -> Structure:
-        """The inputs or outputs of a network."""
-        if isinstance(value, list) and len(value) == 3 and isinstance(value[0], str):
-            return self.reference(value, where, nested_from)
-        if isinstance(value, list):
-            return [self.tensors(one, where, nested_from) for one in value]
-        if isinstance(value, dict):
-            return {name: self.tensors(one, where, nested_from) for name, one in value.items()}
-        raise FrontendError(f"{where}: expected tensors as [layer, call, result], found {_shown(value)}")
-
-    def reference(self, value: Any, where: str, nested_from: int) -> Reference:
-        """A tensor. The calls of networks within this one are counted from `nested_from`: the first is what made such a
-        network itself, which is not saved (`get_network_config` of Keras 2 and 3). Some writers count from 0 anyway."""
-        fits = isinstance(value, list) and len(value) == 3
-        if not fits or not isinstance(value[0], str) or not all(type(one) is int for one in value[1:]):
-            raise FrontendError(f"{where}: expected a tensor as [layer, call, result], found {_shown(value)}")
-        name, call, result = value
-        if name not in self.layers:
-            raise FrontendError(f"{where}: expected a layer of network {self.network!r}, found {name!r}")
-        count = self.counts[name]
-        if self.layers[name].network is not None and (nested_from or call == count) and call > 0:
-            call -= 1
-        if not 0 <= call < count or result < 0:
-            raise FrontendError(f"{where}: expected one of {count} calls of layer {name!r}, found {value[1:]}")
-        return Reference(name, call, result)
-
-
-def _array(config: Mapping[str, Any], where: str) -> Any:
-    """A tensor whose data is an argument."""
-    try:
-        return np.asarray(config.get("value"), np.dtype(str(config.get("dtype"))))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise FrontendError(f"{where}: expected the data of a tensor: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -162,7 +163,7 @@ def compute_dtype(policy: object) -> DType:
         return DType.of("float32")
     found = _MIXED.get(str(name), str(name))
     if found not in {"float16", "bfloat16", "float32", "float64"}:
-        if found.startswith(("int", "uint", "bool", "string")):
+        if re.fullmatch(r"u?int\d+|bool", found):  # of a layer of indices, whose weights are float32
             return DType.of("float32")
         raise UnsupportedError(f"the policy {found!r} is not supported", "save the model before it is quantised")
     return DType.of(found)

@@ -16,6 +16,7 @@ from sateen.frontends.keras.converters.normalization import NORMALIZATION
 from sateen.frontends.keras.converters.operations import OPERATIONS
 from sateen.frontends.keras.converters.pooling import POOLING
 from sateen.frontends.keras.converters.preprocessing import PREPROCESSING
+from sateen.frontends.keras.converters.rearrangement import REARRANGEMENT
 from sateen.frontends.keras.converters.recurrent import RECURRENT
 from sateen.frontends.keras.converters.reshaping import RESHAPING
 from sateen.frontends.keras.converters.structure import STRUCTURE
@@ -33,6 +34,7 @@ CONVERTERS: Mapping[str, Converter[KerasNode]] = {
     **OPERATIONS,
     **POOLING,
     **PREPROCESSING,
+    **REARRANGEMENT,
     **RECURRENT,
     **RESHAPING,
     **STRUCTURE,

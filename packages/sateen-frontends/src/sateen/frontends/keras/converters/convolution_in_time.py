@@ -16,7 +16,7 @@ from sateen.frontends.core.windows import same_pads
 from sateen.frontends.keras.converters.activations import finished
 from sateen.frontends.keras.converters.convolution import bias_of, channels_first, convolution
 from sateen.frontends.keras.converters.recurrent import initial_states, lstm_states, refuse_unsupported, results
-from sateen.frontends.keras.converters.time_loop import Cell, Run, over_time
+from sateen.frontends.keras.converters.time_loop import Cell, Run, over_time, zeros
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import Add, Concat, Conv, MatMul, Reshape, Slice, Split, Transpose
@@ -48,8 +48,7 @@ def _conv_lstm(rank: int) -> Converter[KerasNode]:
         width, *extents = static_extents(gates.type.shape[1:], node.described(0))
         units = width // 4
         steps = node.step(Reshape((batch, time, width, *extents)), gates)
-        known = static_extents([batch], node.described(0))
-        zero = node.made(np.zeros((*known, units, *extents)), "state")
+        zero = zeros(node, (batch, units, *extents))
         given = initial_states(node, 2)
         states = [node.step(Transpose(first), one) if last else one for one in given] or [zero, zero]
         weight = _weight(node, "recurrent_kernel", rank)

@@ -15,7 +15,7 @@ from sateen.graph_ir.ops import Cast
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
-FLOAT32 = DType.of("float32")
+FLOAT32, INT32 = DType.of("float32"), DType.of("int32")
 
 
 def tensors(node: KerasNode, *given: Any, as_float: bool = False) -> list[Value]:
@@ -32,7 +32,7 @@ def tensors(node: KerasNode, *given: Any, as_float: bool = False) -> list[Value]
     if not found.is_float and (as_float or fractions):
         found = FLOAT32
     if found.is_bool and any(type(one) is int for one in given):
-        found = DType.of("int32")
+        found = INT32
     return [tensor(node, one, found) for one in given]
 
 
@@ -75,7 +75,7 @@ def integers(given: Any, what: str) -> tuple[int, ...]:
 
 
 def integer(given: Any, what: str) -> int:
-    (value,) = integers(given, what) if not isinstance(given, (list, tuple)) else (None,)
-    if value is None:
+    """An integer that is data of the file."""
+    if type(given) is not int:
         raise FrontendError(f"expected an integer as {what}, found {given!r}")
-    return value
+    return given

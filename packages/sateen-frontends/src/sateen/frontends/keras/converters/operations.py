@@ -10,23 +10,17 @@ from typing import Any
 
 from sateen.frontends.core.einsum import einsum
 from sateen.frontends.core.node import Converter
-from sateen.frontends.core.operands import Operand, normal_axis, static_extents
+from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.activations import FUNCTIONS
-from sateen.frontends.keras.converters.indexing import indexed
-from sateen.frontends.keras.converters.operands import FLOAT32, axes_of, integer, integers, tensor, tensors
-from sateen.frontends.keras.converters.reshaping import resize, resolved
-from sateen.frontends.keras.converters.structure import reversed_along
+from sateen.frontends.keras.converters.operands import FLOAT32, INT32, axes_of, tensor, tensors
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
-from sateen.graph_ir.ops import Cast, Concat, Multiply, Reshape, Split, Subtract, Transpose, Where
+from sateen.graph_ir.ops import Cast, Multiply, Subtract, Where
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, FrontendError
 from sateen.topi.operators import Operator
-
-INT32 = DType.of("int32")
-BOOL = DType.of("bool")
 
 
 def unary(op: Operator) -> Converter[KerasNode]:
@@ -191,111 +185,6 @@ def cast_to(node: KerasNode, name: Any) -> Operand:
     return node.operand(0) if dtype == node.dtype(0) else node.result(Cast(dtype), node.raw(0))
 
 
-def _reshape(node: KerasNode) -> Operand:
-    data = node.raw(0)
-    wanted = integers(node.setting("newshape", node.argument(1, "newshape")), "newshape")
-    return node.result(Reshape(resolved(data.type.shape, wanted)), data)
-
-
-def _transpose(node: KerasNode) -> Operand:
-    rank, given = node.rank(0), node.setting("axes", None)
-    return node.result(
-        Transpose(tuple(reversed(range(rank))) if given is None else integers(given, "axes")), node.raw(0)
-    )
-
-
-def _swap_axes(node: KerasNode) -> Operand:
-    rank = node.rank(0)
-    one, other = (normal_axis(integer(node.setting(name, None), name), rank) for name in ("axis1", "axis2"))
-    order = list(range(rank))
-    order[one], order[other] = other, one
-    return node.result(Transpose(tuple(order)), node.raw(0))
-
-
-def _concatenate(node: KerasNode) -> Operand:
-    values = tensors(node, *node.argument(0, "xs"))
-    return node.result(Concat(normal_axis(node.setting("axis", 0), values[0].type.rank)), *values)
-
-
-def _stack(node: KerasNode) -> Operand:
-    values = tensors(node, *node.argument(0, "x", node.argument(0, "xs")))
-    rank = values[0].type.rank
-    axis = normal_axis(node.setting("axis", 0), rank + 1)
-    shape = values[0].type.shape
-    widened = [node.step(Reshape((*shape[:axis], 1, *shape[axis:])), value) for value in values]
-    return node.result(Concat(axis), *widened)
-
-
-def _split(node: KerasNode) -> tuple[Operand, ...]:
-    """Equal parts, or parts that end at indices."""
-    data, given = node.raw(0), node.setting("indices_or_sections", None)
-    axis = normal_axis(node.setting("axis", 0), data.type.rank)
-    (extent,) = static_extents(data.type.shape[axis : axis + 1], node.described(0))
-    if isinstance(given, int):
-        if given < 1 or extent % given:
-            raise FrontendError(f"expected a number of parts that divides {extent}, found {given}")
-        sizes = (extent // given,) * given
-    else:
-        ends = (*integers(given, "indices_or_sections"), extent)
-        sizes = tuple(end - start for start, end in zip((0, *ends), ends, strict=False))
-    return node.results(Split(axis, sizes), data, count=len(sizes))
-
-
-def _expand_dims(node: KerasNode) -> Operand:
-    data = node.raw(0)
-    shape: list[Any] = list(data.type.shape)
-    axes = axes_of(node.setting("axis", None), data.type.rank + len(integers(node.setting("axis", None), "axis")))
-    for axis in axes:
-        shape.insert(axis, 1)
-    return node.result(Reshape(tuple(shape)), data)
-
-
-def _squeeze(node: KerasNode) -> Operand:
-    data, given = node.raw(0), node.setting("axis", None)
-    shape = data.type.shape
-    ones = [axis for axis, extent in enumerate(shape) if extent == 1]
-    axes = ones if given is None else axes_of(given, len(shape))
-    if any(shape[axis] != 1 for axis in axes):
-        raise FrontendError(f"expected extents of 1 along axes {list(axes)}, found {data.type}")
-    return node.result(Reshape(tuple(n for axis, n in enumerate(shape) if axis not in axes)), data)
-
-
-def _pad(node: KerasNode) -> Operand:
-    data, rank = node.raw(0), node.rank(0)
-    pads, mode = node.setting("pad_width", None), node.setting("mode", "constant")
-    pairs = [integers(one, "pad_width") for one in pads] if isinstance(pads, list) else []
-    if len(pairs) == 1:
-        pairs *= rank
-    known = {"constant": "constant", "reflect": "reflect", "symmetric": "symmetric"}
-    if len(pairs) != rank or any(len(pair) != 2 for pair in pairs) or mode not in known:
-        raise UnsupportedError(f"padding {pads!r} of mode {mode!r} is not supported", "give two numbers for each axis")
-    value = node.argument(1, "constant_values") or 0
-    if not isinstance(value, (int, float)):
-        raise UnsupportedError("padding with a computed number is not supported", "give a number")
-    margins = (*(begin for begin, _ in pairs), *(end for _, end in pairs))
-    return node.result(ops.Pad(known[mode], margins, float(value)), data)
-
-
-def _tile(node: KerasNode) -> Operand:
-    repeats = integers(node.setting("repeats", None), "repeats")
-    data, rank = node.raw(0), max(node.rank(0), len(repeats))
-    if data.type.rank < rank:
-        data = node.step(Reshape((*(1,) * (rank - data.type.rank), *data.type.shape)), data)
-    return node.result(ops.Tile((*(1,) * (rank - len(repeats)), *repeats)), data)
-
-
-def _repeat(node: KerasNode) -> Operand:
-    """Each element along an axis, several times."""
-    data, count, axis = node.raw(0), node.setting("repeats", None), node.setting("axis", None)
-    if type(count) is not int or type(axis) is not int:
-        raise UnsupportedError("repeating without one number and an axis is not supported", "use tile or a reshape")
-    axis = normal_axis(axis, data.type.rank)
-    shape = data.type.shape
-    widened = node.step(Reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])), data)
-    spread = node.step(ops.BroadcastTo((*shape[: axis + 1], count, *shape[axis + 1 :])), widened)
-    return node.result(Reshape((*shape[:axis], shape[axis] * count, *shape[axis + 1 :])), spread)
-
-
 def _clip(node: KerasNode) -> Operand:
     low, high = (node.setting(name, node.argument(i, name)) for i, name in ((1, "x_min"), (2, "x_max")))
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
@@ -322,24 +211,6 @@ def _matmul(node: KerasNode) -> Operand:
     return node.result(ops.MatMul(), left, right)
 
 
-def _take(node: KerasNode) -> Operand:
-    data, axis = node.argument(0, "x"), node.setting("axis", None)
-    indices = node.argument(1, "indices")
-    if type(axis) is not int or not isinstance(data, Value):
-        raise UnsupportedError("taking from flattened data is not supported", "give an axis")
-    if not isinstance(indices, Value):
-        indices = tensor(node, integers(indices, "indices"), INT32)
-    return node.result(ops.Gather(normal_axis(axis, data.type.rank)), data, indices)
-
-
-def _flip(node: KerasNode) -> Operand:
-    data = node.raw(0)
-    *before, last = axes_of(node.setting("axis", None), data.type.rank)
-    for axis in before:
-        data = node.step(reversed_along(axis, data.type.shape), data)
-    return node.result(reversed_along(last, data.type.shape), data)
-
-
 def _running(make: Callable[[int], Operator]) -> Converter[KerasNode]:
     def convert(node: KerasNode) -> Operand:
         if node.setting("dtype", None) is not None or type(node.setting("axis", None)) is not int:
@@ -361,20 +232,6 @@ def _normalize(node: KerasNode) -> Operand:
     square = node.step(ops.ReduceSum(axes=axes, keepdims=True), node.step(Multiply(), data, data))
     length = node.step(ops.Sqrt(), square)
     return node.result(ops.Divide(), data, node.step(ops.Maximum(), length, node.literal(epsilon, data.type.dtype)))
-
-
-def _broadcast_to(node: KerasNode) -> Operand:
-    shape = integers(node.setting("shape", None), "shape")
-    return node.result(ops.BroadcastTo(shape), node.raw(0))
-
-
-def _get_item(node: KerasNode) -> Operand:
-    return indexed(node, node.raw(0), node.argument(1, "key"))
-
-
-def _ravel(node: KerasNode) -> Operand:
-    data = node.raw(0)
-    return node.result(Reshape(resolved(data.type.shape, (-1,))), data)
 
 
 def _filled(number: float) -> Converter[KerasNode]:
@@ -403,12 +260,10 @@ OPERATIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Arctanh": unary(ops.Atanh()),
     "ops.Argmax": _position(ops.ArgMax),
     "ops.Argmin": _position(ops.ArgMin),
-    "ops.BroadcastTo": _broadcast_to,
     "ops.Cast": _cast,
     "ops.Ceil": unary(ops.Ceil()),
     "ops.Celu": activation("celu", alpha=1.0),
     "ops.Clip": _clip,
-    "ops.Concatenate": _concatenate,
     "ops.Cos": unary(ops.Cos()),
     "ops.Cosh": unary(ops.Cosh()),
     "ops.Cumprod": _running(ops.CumProd),
@@ -419,13 +274,10 @@ OPERATIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Equal": binary(ops.Equal()),
     "ops.Erf": unary(ops.Erf()),
     "ops.Exp": unary(ops.Exp()),
-    "ops.ExpandDims": _expand_dims,
     "ops.Expm1": unary(ops.Expm1()),
-    "ops.Flip": _flip,
     "ops.Floor": unary(ops.Floor()),
     "ops.FloorDivide": _floor_divide,
     "ops.Gelu": _gelu,
-    "ops.GetItem": _get_item,
     "ops.Greater": binary(ops.Greater()),
     "ops.GreaterEqual": binary(ops.GreaterEqual()),
     "ops.HardSigmoid": activation("hard_sigmoid"),
@@ -458,16 +310,11 @@ OPERATIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Normalize": _normalize,
     "ops.NotEqual": binary(ops.NotEqual()),
     "ops.OnesLike": _filled(1),
-    "ops.Pad": _pad,
     "ops.Power": binary(ops.Power()),
     "ops.Prod": reduction(ops.ReduceProd),
-    "ops.Ravel": _ravel,
     "ops.Reciprocal": unary(ops.Reciprocal()),
     "ops.Relu": plain(ops.Relu()),
     "ops.Relu6": activation("relu6"),
-    "ops.Repeat": _repeat,
-    "ops.Reshape": _reshape,
-    "ops.Resize": resize,
     "ops.Round": _round,
     "ops.Rsqrt": _reciprocal_root,
     "ops.Selu": activation("selu"),
@@ -479,20 +326,13 @@ OPERATIONS: Mapping[str, Converter[KerasNode]] = {
     "ops.Softmax": _softmax(ops.Softmax),
     "ops.Softplus": unary(ops.Softplus()),
     "ops.Softsign": unary(ops.Softsign()),
-    "ops.Split": _split,
     "ops.Sqrt": unary(ops.Sqrt()),
     "ops.Square": _square,
-    "ops.Squeeze": _squeeze,
-    "ops.Stack": _stack,
     "ops.Std": lambda node: node.result(ops.Sqrt(), _variance(node, node.step)),
     "ops.Subtract": binary(Subtract()),
     "ops.Sum": reduction(ops.ReduceSum),
-    "ops.Swapaxes": _swap_axes,
-    "ops.Take": _take,
     "ops.Tan": unary(ops.Tan()),
     "ops.Tanh": unary(ops.Tanh()),
-    "ops.Tile": _tile,
-    "ops.Transpose": _transpose,
     "ops.TrueDivide": _true_divide,
     "ops.Trunc": unary(ops.Trunc()),
     "ops.Var": lambda node: _variance(node, node.result),

@@ -13,11 +13,11 @@ from sateen.frontends.core.gates import GRU as GRU_GATES
 from sateen.frontends.core.gates import LSTM as LSTM_GATES
 from sateen.frontends.core.gates import gates_in_order
 from sateen.frontends.core.node import Converter
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.activations import activated, hard_sigmoid, is_linear
 from sateen.frontends.keras.converters.structure import reversed_along
-from sateen.frontends.keras.converters.time_loop import Cell, Run, over_time
+from sateen.frontends.keras.converters.time_loop import Cell, Run, over_time, zeros
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import (
@@ -152,14 +152,21 @@ def _resets_after(node: KerasNode) -> bool:
 
 
 def _bias(node: KerasNode, given: str, wanted: str) -> Array:
-    """The biases of the input and of the state, one behind the other; only GRU with reset_after has the second."""
+    """The biases of the input and of the state, one behind the other, with gates in another order."""
     width = node.variable("kernel", 2).shape[1]
-    bias = node.variable("bias") if node.flag("use_bias") else np.zeros(width, np.float32)
-    rows = bias.reshape(-1, width) if bias.size in {width, 2 * width} else np.zeros((0, width))
-    if len(rows) != (2 if _resets_after(node) and node.flag("use_bias") else 1):
-        raise FrontendError(f"expected a bias of {width} numbers for each product, found shape {list(bias.shape)}")
+    rows = _biases(node) if node.flag("use_bias") else []
     ordered = [gates_in_order(row, given, wanted) for row in rows]
-    return np.concatenate(ordered if len(ordered) == 2 else [ordered[0], np.zeros_like(ordered[0])])
+    missing = [np.zeros(width, node.dtype_of_layer.numpy)] * (2 - len(ordered))
+    return np.concatenate([*ordered, *missing])
+
+
+def _biases(node: KerasNode) -> list[Array]:
+    """The bias of the product with the input, and for GRU with reset_after that of the product with the state."""
+    width, bias = node.variable("kernel", 2).shape[1], node.variable("bias")
+    count = 2 if _resets_after(node) else 1
+    if bias.size != count * width:
+        raise FrontendError(f"expected {count} biases of {width} numbers, found shape {list(bias.shape)}")
+    return list(bias.reshape(count, width))
 
 
 def _as_loop(node: KerasNode, data: Value) -> Run:
@@ -168,10 +175,9 @@ def _as_loop(node: KerasNode, data: Value) -> Run:
     batch, _, _ = data.type.shape
     product = node.step(MatMul(), data, node.weight("kernel", 2))
     if node.flag("use_bias"):
-        bias = node.variable("bias").reshape(-1, product.type.static_shape[-1] if product.type.is_static else -1)
-        product = node.step(Add(), product, node.made(bias[0], "bias"))
+        product = node.step(Add(), product, node.made(_biases(node)[0], "bias"))
     count = 2 if node.layer.kind == "LSTM" else 1
-    zero = node.made(np.zeros((*static_extents([batch], node.described(0)), units)), "state")
+    zero = zeros(node, (batch, units))
     states = initial_states(node, count) or [zero] * count
     cell = {"LSTM": _lstm_cell, "GRU": _gru_cell, "SimpleRNN": _simple_cell}[node.layer.kind](node)
     return over_time(node, product, states, cell)
@@ -215,7 +221,7 @@ def _gru_cell(node: KerasNode) -> Cell:
     kernel = node.variable("recurrent_kernel", 2)
     parts = [node.made(part, "recurrence") for part in (kernel[:, : 2 * units], kernel[:, 2 * units :])]
     if after and node.flag("use_bias"):
-        bias = node.variable("bias", 2)[1]
+        bias = _biases(node)[1]
         parts += [node.made(part, "bias") for part in (bias[: 2 * units], bias[2 * units :])]
 
     def cell(inner: KerasNode, captured: Sequence[Value], x: Value, states: Sequence[Value]) -> list[Value]:

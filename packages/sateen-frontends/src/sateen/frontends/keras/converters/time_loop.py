@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from sateen.frontends.core.bodies import Subgraph
 from sateen.frontends.core.control import counted_loop
 from sateen.frontends.core.operands import static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.converters.structure import reversed_along
 from sateen.frontends.keras.node import KerasNode
-from sateen.graph_ir.ir import Value
-from sateen.graph_ir.ops import NUMBER, Gather, Reshape, Transpose, Where
+from sateen.graph_ir.ir import Dim, Value
+from sateen.graph_ir.ops import NUMBER, BroadcastTo, Gather, Reshape, Transpose, Where
 
 Compute = Callable[[KerasNode, Sequence[Value], Value, Sequence[Value]], Sequence[Value]]
 """The next states of a cell, the first of which is its output: of a node whose results are part of the loop, captured
@@ -67,7 +65,7 @@ def over_time(node: KerasNode, sequence: Value, states: Sequence[Value], cell: C
     output = following[0]
     if mask is not None:
         before = body.input("output", states[0].type)
-        zero = node.made(np.zeros(states[0].type.static_shape), "output")
+        zero = zeros(node, states[0].type.shape)
         initial.append(zero)
         is_there = inner.step(Gather(axis=0), body.capture(mask), iteration)
         other = body.capture(zero) if node.layer.config.get("zero_output_for_mask") else before
@@ -83,6 +81,11 @@ def over_time(node: KerasNode, sequence: Value, states: Sequence[Value], cell: C
         return Run(emit(Transpose(order), results[-1]), final)
     last = results[len(states)] if mask is not None else results[0]
     return Run(emit(Reshape(last.type.shape), last), final)
+
+
+def zeros(node: KerasNode, shape: Sequence[Dim]) -> Value:
+    """Zeros as states and outputs before the first time step."""
+    return node.step(BroadcastTo(tuple(shape)), node.number_like(0))
 
 
 def _first_to_last(node: KerasNode, steps: Value, backwards: bool) -> Value:
