@@ -1,0 +1,36 @@
+"""Element types, and versions of systems."""
+
+from __future__ import annotations
+
+import coremltools as ct
+import numpy as np
+from arrays import t
+from coremltools.converters.mil import Builder
+from torch.nn import functional
+
+from programs.case import BLOCK, LARGE, Cases
+
+CASES = Cases("programs.systems")
+case = CASES.case
+_W, _WB = CASES.source.reals(6, 4), CASES.source.reals(6)
+_K, _B = CASES.source.reals(6, 4, 3, 3), CASES.source.reals(6)
+
+_HALVES = [_W.astype(np.float16), _WB.astype(np.float16)]
+_ROUNDED = [array.astype(np.float32) for array in (BLOCK.astype(np.float16), *_HALVES)]
+case(
+    "float16",
+    [BLOCK],
+    lambda x: Builder.linear(x=Builder.cast(x=x, dtype="fp16"), weight=_HALVES[0], bias=_HALVES[1]),
+    (_ROUNDED[0] @ _ROUNDED[1].T + _ROUNDED[2]).astype(np.float16),
+    settings={"tolerance": 2e-3},
+)
+for system in (ct.target.iOS15, ct.target.iOS16, ct.target.iOS18):
+    case(
+        f"network_{system.name}",
+        [LARGE],
+        lambda x: Builder.reduce_mean(
+            x=Builder.relu(x=Builder.conv(x=x, weight=_K, bias=_B, pad_type="same")), axes=[2, 3], keep_dims=False
+        ),
+        functional.relu(functional.conv2d(t(LARGE), t(_K), t(_B), padding=1)).mean((2, 3)).numpy(),
+        target=system,
+    )
