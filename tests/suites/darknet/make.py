@@ -35,6 +35,7 @@ class Case:
     picture: tuple[int, ...] = PICTURE
     kinds: str = ""
     version: tuple[int, int, int] = (0, 2, 5)
+    state: int = 0
 
 
 def conv(options: str, weights: Sequence[tuple[int, ...]], **more) -> Case:
@@ -145,6 +146,32 @@ def region(competing: bool) -> Callable[[Array], Array]:
         y[:, :, 5:] = softmax(y[:, :, 5:], 2) if competing else logistic(y[:, :, 5:])
 
     return lambda x: boxed(x, 2, activate)
+
+
+def rnn(x: Array, state: Array, arrays: Sequence[Array], normalizes: bool, shortcut: bool) -> list[Array]:
+    """The result and the next state (rnn_layer.c)."""
+
+    def step(given: Array, part: int) -> Array:
+        b, w, *norm = arrays[part * (5 if normalizes else 2) :][: 5 if normalizes else 2]
+        total = given @ w.T
+        total = normalized(total, b, *norm) if normalizes else total + b
+        return np.where(total > 0, total, 0.1 * total)
+
+    following = step(x.reshape(len(x), -1), 0) + step(state, 1) + (state if shortcut else 0)
+    return [step(following, 2), following]
+
+
+def recurrent(normalizes: bool = False, shortcut: bool = False) -> Case:
+    norm = [(6,)] * 3 if normalizes else []
+    out = [(5,)] * 3 if normalizes else []
+    text = f"[rnn]\nhidden=6\noutput=5\nactivation=leaky\nbatch_normalize={normalizes:d}\nshortcut={shortcut:d}"
+    return Case(
+        text,
+        [(6,), (6, 320), *norm, (6,), (6, 6), *norm, (5,), (5, 6), *out],
+        lambda x, state, *arrays: rnn(x, state, arrays, normalizes, shortcut),
+        kinds="bwsmv" * 3 if normalizes else "",
+        state=6,
+    )
 
 
 BN = [(6,), (6,), (6,), (6,)]
@@ -269,6 +296,9 @@ CASES: dict[str, Case] = {
         definition=lambda x: reorganized(x, (4, 8, 12), 2, True, (4, 8, 12)),
         picture=(16, 4, 6),
     ),
+    "rnn": recurrent(),
+    "rnn_batch_normalized": recurrent(normalizes=True),
+    "rnn_shortcut": recurrent(shortcut=True),
     "route": Case(f"{TWO}[route]\nlayers=-1,-2", TWO_WEIGHTS),
     "route_groups": Case(f"{TWO}[route]\nlayers=0\ngroups=2\ngroup_id=1", TWO_WEIGHTS),
     "route_groups_of_two": Case(
@@ -360,12 +390,17 @@ def make(folder: Path, name: str, case: Case) -> None:
         for i, shape in enumerate(case.weights)
     ]
     text, data = network(case), weights(case, arrays)
-    found = by_opencv(text, data, given) if case.definition is None else case.definition(given, *arrays)
+    states = [random.uniform(-1, 1, (1, case.state)).astype(np.float32)] * (case.state > 0)
+    found = by_opencv(text, data, given) if case.definition is None else case.definition(given, *states, *arrays)
+    outputs = {"out/0": found}
+    if case.state:
+        outputs = {"in/rnn_0.state": states[0], "out/rnn_0": found[0], "out/rnn_0.next_state": found[1]}
     path = folder / name
     path.mkdir(parents=True)
     (path / "net.cfg").write_text(text, encoding="utf-8")
     (path / "net.weights").write_bytes(data)
-    np.savez(path / "io.npz", **{"in/data": given, "out/0": np.asarray(found, np.float32)})
+    kept = {key: np.asarray(array, np.float32) for key, array in outputs.items()}
+    np.savez(path / "io.npz", **{"in/data": given, **kept})
     (path / "case.json").write_text(json.dumps({"model": "net.cfg", "weights": "net.weights"}), encoding="utf-8")
 
 

@@ -23,7 +23,7 @@ def test_blanks_and_comments_are_left_out_and_the_first_of_two_options_counts():
         "# made by hand\n[ net ]\n channels = 3\nheight=8\nwidth=12 # of pixels\n;x\n[conv]\nfilters = 2\nfilters=5\n"
     )
     network = load(text)
-    assert (network.input.name, network.input.shape) == ("data", (1, 3, 8, 12))
+    assert [(given.name, given.shape) for given in network.inputs] == [("data", (1, 3, 8, 12))]
     assert [(layer.name, layer.size) for layer in network.layers] == [("convolutional_0", (2, 8, 12))]
 
 
@@ -60,8 +60,14 @@ def test_detectors_and_the_last_layer_are_outputs_and_costs_are_not():
     assert network.outputs == ("yolo_1", "yolo_3", "convolutional_4")
 
 
+def test_the_state_of_a_layer_rnn_is_an_input_and_an_output():
+    network = load("[net]\ninputs=5\n[rnn]\nhidden=3\noutput=2\n[softmax]\n")
+    assert [(given.name, given.shape) for given in network.inputs] == [("data", (1, 5)), ("rnn_0.state", (1, 3))]
+    assert network.outputs == ("softmax_1", "rnn_0.next_state")
+
+
 def test_an_input_of_numbers():
-    assert load("[net]\ninputs=5\n[connected]\noutput=2").input.shape == (1, 5)
+    assert [given.shape for given in load("[net]\ninputs=5\n[connected]\noutput=2").inputs] == [(1, 5)]
 
 
 @pytest.mark.parametrize(

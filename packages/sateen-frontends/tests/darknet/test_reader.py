@@ -81,7 +81,14 @@ def test_both_files_are_known_by_their_content_and_by_no_other_reader(data, weig
         Source(weights(np.ones(9))),
     ):
         assert [reader.described for reader in readers.READERS if reader.recognises(source)] == ["a darknet model"]
-    others = (b"[package]\nname=1", b"x [net]", data[:20], weights(np.full(9, 1e6)), weights(np.full(9, np.nan)))
+    others = (
+        b" " * 100_000,
+        b"[package]\nname=1",
+        b"x [net]",
+        data[:20],
+        weights(np.full(9, 1e6)),
+        weights(np.full(9, np.nan)),
+    )
     for other in (*others, weights(np.ones(9), version=(1, 2, 5))):
         assert not DARKNET.recognises(Source(other))
 

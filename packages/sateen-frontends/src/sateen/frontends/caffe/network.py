@@ -72,13 +72,13 @@ def network_of(message: Message, limits: Limits) -> Network:
         raise FrontendError(f"expected at most {limits.nodes} layers, found {len(layers)}")
     if not layers:
         raise FrontendError("expected a network with layers in phase TEST, found none")
-    headed = [(_heading(layer), layer) for layer in layers]
-    declared = [*_inputs(message), *(given for heading, layer in headed for given in _given_by(heading, layer))]
-    computing = [(heading, layer) for heading, layer in headed if not _is_input(heading[1])]
+    signed = [(_signature(layer), layer) for layer in layers]
+    declared = [*_inputs(message), *(given for signature, layer in signed for given in _given_by(signature, layer))]
+    computing = [(signature, layer) for signature, layer in signed if not _is_input(signature[1])]
     return _valued(message.text("name"), declared, computing)
 
 
-Heading = tuple[str, str, tuple[str, ...], tuple[str, ...]]
+Signature = tuple[str, str, tuple[str, ...], tuple[str, ...]]
 """Name, type, bottoms and tops of a layer."""
 
 
@@ -96,11 +96,11 @@ def _layers(message: Message) -> list[Message]:
     return newer or older
 
 
-def _heading(layer: Message) -> Heading:
+def _signature(layer: Message) -> Signature:
     name, line = layer.text("name"), layer.line
     given = layer.values("type")
     if len(given) != 1 or not isinstance(given[0], str):
-        raise FrontendError(f"line {line}: layer {printable(name)!r}: expected one type, found {shown_all(given)}")
+        raise FrontendError(f"line {line}: layer {printable(name)!r}: expected one type, found {_shown_all(given)}")
     type_ = str(given[0])
     if isinstance(given[0], Word):
         if type_ not in OLD_TYPES:
@@ -112,7 +112,7 @@ def _heading(layer: Message) -> Heading:
     return name or (tops[0] if tops else type_), type_, bottoms, tops
 
 
-def shown_all(values: Sequence[Scalar | Message]) -> str:
+def _shown_all(values: Sequence[Scalar | Message]) -> str:
     return ", ".join(map(shown, values)) or "none"
 
 
@@ -159,9 +159,9 @@ def _inputs(message: Message) -> Iterator[Declaration]:
         yield _declared(name, given[i] if given else None)
 
 
-def _given_by(heading: Heading, layer: Message) -> Iterator[Declaration]:
+def _given_by(signature: Signature, layer: Message) -> Iterator[Declaration]:
     """The inputs that a layer Input, or a layer of data, declares: a shape for all tops or one for each."""
-    name, type_, _, tops = heading
+    name, type_, _, tops = signature
     if type_ == "Input":
         shapes = [shape for part in layer.messages("input_param") for shape in part.messages("shape")]
         if shapes and len(shapes) not in {1, len(tops)}:
@@ -188,11 +188,11 @@ def _declared(name: str, shape: tuple[Scalar | Message, ...] | None) -> Declarat
     sizes = [size for size in shape if isinstance(size, int) and not isinstance(size, bool)]
     fits = len(sizes) == len(shape) <= 32 and all(0 < size <= MOST_EXTENT for size in sizes)
     if not fits or prod(sizes) > MOST_EXTENT:
-        raise FrontendError(f"input {printable(name)!r}: expected a shape of 1 or more, found {shown_all(shape)}")
+        raise FrontendError(f"input {printable(name)!r}: expected a shape of 1 or more, found {_shown_all(shape)}")
     return Declaration(name, FLOAT, tuple(sizes))
 
 
-def _valued(name: str, declared: Sequence[Declaration], layers: Sequence[tuple[Heading, Message]]) -> Network:
+def _valued(name: str, declared: Sequence[Declaration], layers: Sequence[tuple[Signature, Message]]) -> Network:
     """The network with a value for each top, whose name tells it from those that overwrite it.
 
     Blobs that no layer reads after they are written last are the outputs (net.cpp, Net::Init).
@@ -230,7 +230,7 @@ def _beside(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def _check_names(declared: Sequence[Declaration], layers: Sequence[tuple[Heading, Message]]) -> None:
+def _check_names(declared: Sequence[Declaration], layers: Sequence[tuple[Signature, Message]]) -> None:
     """Raises FrontendError for names that can't be printed, and for an input or a top given twice by one layer."""
     names = Counter(given.name for given in declared)
     for (layer, _, bottoms, tops), _ in layers:

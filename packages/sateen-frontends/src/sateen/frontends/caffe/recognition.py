@@ -23,12 +23,13 @@ _OLD_TYPE, _OLDEST = 5, 1
 def is_network(source: Source) -> bool:
     """Whether a file is text with a layer in it."""
     head = source.data[:_LOOKED_AT]
-    return not source.is_folder and b"\0" not in head and _without_comments(head) is not None
+    return not source.is_folder and b"\0" not in head and _has_layer(head)
 
 
-def _without_comments(head: bytes) -> re.Match[bytes] | None:
+def _has_layer(head: bytes) -> bool:
+    """Whether a text begins with a field and has a layer, outside of comments and quotes."""
     plain = re.sub(rb"#[^\n]*|\"(?:[^\"\\\n]|\\[^\n])*\"", b'""', head)
-    return _LAYER.search(plain) if re.match(rb"\s*(?:\"\"\s*)*[A-Za-z_]\w*\s*[:{]", plain) else None
+    return re.match(rb"\s*(?:\"\"\s*)*[A-Za-z_]\w*\s*[:{]", plain) is not None and _LAYER.search(plain) is not None
 
 
 def is_weights(source: Source) -> bool:

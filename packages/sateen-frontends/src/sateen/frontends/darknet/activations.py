@@ -21,15 +21,20 @@ Activation = Callable[[DarknetNode, Value, Give], Value]
 
 
 def finished(node: DarknetNode, op: Operator, *inputs: Value, default: str = "linear") -> Value:
-    """The layer's result: its activation of an operator's. Raises UnsupportedError for an unknown activation, which
-    darknet would replace by relu."""
+    """The layer's result: its activation of an operator's."""
+    return activated(node, op, *inputs, give=node.result, default=default)
+
+
+def activated(node: DarknetNode, op: Operator, *inputs: Value, give: Give, default: str) -> Value:
+    """The layer's activation of an operator's result, as a step or the result. Raises UnsupportedError for an unknown
+    one, which darknet would replace by relu."""
     name = node.section.text("activation", default)
     if name not in ACTIVATIONS:
         reason = f"sateen has no activation {printable(name)}{did_you_mean(name, ACTIVATIONS)}"
         raise UnsupportedError(reason, "train with another one")
     if name == "linear":
-        return node.result(op, *inputs)
-    return ACTIVATIONS[name](node, node.step(op, *inputs), node.result)
+        return give(op, *inputs)
+    return ACTIVATIONS[name](node, node.step(op, *inputs), give)
 
 
 def _number(node: DarknetNode, number: float) -> Value:

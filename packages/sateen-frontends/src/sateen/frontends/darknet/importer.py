@@ -14,7 +14,7 @@ from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits
 from sateen.frontends.darknet.converters import CONVERTERS
-from sateen.frontends.darknet.network import FLOAT, INPUT, Layer, Network
+from sateen.frontends.darknet.network import FLOAT, Layer, Network
 from sateen.frontends.darknet.node import DarknetNode
 from sateen.frontends.darknet.refusals import refusal_of
 from sateen.frontends.darknet.weights import Weights
@@ -29,12 +29,14 @@ class DarknetImporter(Importer[Layer]):
     ) -> None:
         self.network = network
         self.weights = weights
+        inputs = {given.name: given for given in network.inputs}
         self.part = part_of(
-            network.layers, [INPUT], network.outputs, network.reads, lambda layer: [layer.name], bindings
+            network.layers, list(inputs), network.outputs, network.reads, network.gives, bindings
         )  # fmt: skip
-        names = [INPUT, *(layer.name for layer in network.layers)]
-        declared = network.input if INPUT not in bindings.shapes else replace(network.input, shape=None)
-        declarations = [declared] * (INPUT in self.part.inputs)
+        names = [*inputs, *(name for layer in network.layers for name in network.gives(layer))]
+        declarations = [
+            replace(inputs[name], shape=None) if name in bindings.shapes else inputs[name] for name in self.part.inputs
+        ]
         super().__init__(model, "network", declarations, names, self.part.outputs, bindings, limits)
 
     def run(self) -> tuple[Graph | None, Report]:
@@ -43,7 +45,7 @@ class DarknetImporter(Importer[Layer]):
         return self.finish({})
 
     def heading_of(self, node: Layer, place: Place) -> Heading:
-        return Heading(node.name, node.section.type, self.network.reads(node), (node.name,))
+        return Heading(node.name, node.section.type, self.network.reads(node), self.network.gives(node))
 
     def conversion_of(self, node: Layer, heading: Heading) -> Conversion:
         if node.section.type not in CONVERTERS:

@@ -46,18 +46,26 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    input: Declaration
+    """The layers in order. A layer rnn also reads LAYER.state, an input, and gives LAYER.next_state, an output."""
+
+    inputs: tuple[Declaration, ...]
     layers: tuple[Layer, ...]
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The results of detectors, and of the last layer that is no cost (src/network.c, get_network_output)."""
+        """The results of detectors, of the last layer that is no cost (src/network.c, get_network_output), and the
+        states for the next call."""
         named = [layer.name for layer in self.layers if layer.section.type in DETECTORS]
-        last = next((layer.name for layer in reversed(self.layers) if layer.section.type != "cost"), None)
-        return tuple(dict.fromkeys([*named, *([last] if last is not None else [])]))
+        named += [layer.name for layer in self.layers if layer.section.type != "cost"][-1:]
+        named += [name for layer in self.layers for name in self.gives(layer)[1:]]
+        return tuple(dict.fromkeys(named))
 
     def reads(self, layer: Layer) -> tuple[str, ...]:
-        return tuple(INPUT if index < 0 else self.layers[index].name for index in layer.sources)
+        sources = (INPUT if index < 0 else self.layers[index].name for index in layer.sources)
+        return (*sources, *([f"{layer.name}.state"] if layer.section.type == "rnn" else []))
+
+    def gives(self, layer: Layer) -> tuple[str, ...]:
+        return (layer.name, *([f"{layer.name}.next_state"] if layer.section.type == "rnn" else []))
 
 
 def name_of(index: int, section: Section) -> str:
@@ -87,7 +95,16 @@ def _network(sections: Sequence[Section]) -> Network:
         except FrontendError as error:
             raise FrontendError(f"line {section.line}: layer {name_of(index, section)!r}: {error}") from None
         layers.append(Layer(index, section, sources, sizes, found))
-    return Network(declared, tuple(layers))
+    states = [_state(layer) for layer in layers if layer.section.type == "rnn"]
+    return Network((declared, *states), tuple(layers))
+
+
+def _state(layer: Layer) -> Declaration:
+    """What a layer rnn remembers, which darknet keeps from call to call and fills with zeros before the first."""
+    hidden = layer.section.integer("hidden", 1)
+    if not 1 <= hidden <= MOST_ELEMENTS:
+        raise FrontendError(f"layer {layer.name!r}: expected hidden of 1 or more, found {hidden}")
+    return Declaration(f"{layer.name}.state", FLOAT, (1, hidden))
 
 
 def _input(net: Section) -> tuple[Declaration, Size]:
@@ -225,6 +242,7 @@ SIZES: dict[str, Callable[[Section, Sequence[Size]], Size]] = {
     "maxpool": _pooled,
     "reorg": _reorganized,
     "reorg3d": _reorganized,
+    "rnn": lambda section, sizes: (section.integer("output", 1), 1, 1),
     "route": _routed,
     "scale_channels": lambda section, sizes: sizes[1],
     "upsample": _upsampled,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.operands import Operand
@@ -44,5 +44,5 @@ class DarknetNode(ModelNode):
         return self._emitter.value(self.weights[role], f"{self.layer.name}.{role}")
 
 
-Converter = Callable[[DarknetNode], Operand]
-"""Gives the result of a layer. Raises FrontendError or InferenceError."""
+Converter = Callable[[DarknetNode], Operand | Sequence[Operand]]
+"""Gives the result of a layer, or several. Raises FrontendError or InferenceError."""

@@ -30,7 +30,7 @@ class DarknetModel(LoadedModel):
     limits: Limits
 
     def declarations(self) -> Sequence[Declaration]:
-        return (self.network.input,)
+        return self.network.inputs
 
     def files_beside(self) -> Iterator[Path]:
         return iter(()) if self.beside is None else iter((self.beside,))

@@ -9,7 +9,7 @@ from sateen.frontends.core.pairs import Half
 from sateen.frontends.core.source import Source
 
 _LOOKED_AT = 1 << 16
-_NETWORK = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s*[#;][^\n]*\n|\s+)*\[\s*net(?:work)?\s*\]")
+_NETWORK = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|[#;][^\n]*\n)*\[\s*net(?:work)?\s*\]")
 _START = struct.Struct("<iii")
 _TRANSPOSED = range(1001, 2000)
 

@@ -7,11 +7,16 @@ from sateen.frontends.darknet.network import SIZES
 from sateen.runtime.display import did_you_mean
 
 _STATE = (
-    "layers that remember what they saw are not read: darknet keeps their state from call to call",
+    "layers that remember pictures are not read",
     "train a network without them",
 )
+_ORDER = (
+    "pjreddie's darknet and AlexeyAB's save the weights of its gates in different orders, and files don't tell which",
+    "use layers rnn",
+)
 REFUSALS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("conv_lstm", "crnn", "gru", "history", "lstm", "rnn"), _STATE),
+    **dict.fromkeys(("conv_lstm", "crnn", "history"), _STATE),
+    **dict.fromkeys(("gru", "lstm"), _ORDER),
     "local": ("convolutions with weights of their own at each place are not supported", "use convolutional"),
     "normalization": (
         "darknet leaves a channel out of the first sum and subtracts it later (normalization_layer.c)",

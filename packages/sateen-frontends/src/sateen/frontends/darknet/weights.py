@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.darknet.config import Section
 from sateen.frontends.darknet.network import Layer, Network
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
@@ -104,16 +105,29 @@ def shapes_of(layer: Layer, with_biases: bool = True) -> Mapping[str, tuple[int,
             return {"biases": (outputs,), **norm, "weights": (channels, outputs, *window)}
         case "connected":
             return {"biases": (outputs,), "weights": (outputs, prod(given)), **norm}
+        case "rnn":
+            return _of_recurrent(section, prod(given), outputs)
         case "batchnorm":
             roles = ("biases", "scales", "mean", "variance") if with_biases else ("scales", "mean", "variance")
             return dict.fromkeys(roles, (outputs,))
     return {}
 
 
+def _of_recurrent(section: Section, inputs: int, outputs: int) -> Mapping[str, tuple[int, ...]]:
+    """The weights of the three layers connected of a layer rnn: from its input, its state, and to its output."""
+    hidden = section.integer("hidden", 1)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for part, size, given in (("input", hidden, inputs), ("self", hidden, hidden), ("output", outputs, hidden)):
+        roles = ("scales", "mean", "variance") if section.flag("batch_normalize") else ()
+        shapes |= {f"{part}.biases": (size,), f"{part}.weights": (size, given)}
+        shapes |= {f"{part}.{role}": (size,) for role in roles}
+    return shapes
+
+
 def _arranged(layer: Layer, role: str, numbers: Array, shape: tuple[int, ...], header: Header) -> Array:
     """The numbers in their shape; matrices may be transposed, by the version or by `flipped`."""
-    is_connected = layer.section.type == "connected"
-    if role == "weights" and (header.is_transposed if is_connected else layer.section.flag("flipped")):
+    is_connected = layer.section.type in {"connected", "rnn"}
+    if role.endswith("weights") and (header.is_transposed if is_connected else layer.section.flag("flipped")):
         rows = shape[0]
         return np.ascontiguousarray(numbers.reshape(-1, rows).T).reshape(shape)
     return numbers.reshape(shape)

@@ -2,8 +2,9 @@
 
 from sateen.frontends.darknet.converters.detection import DETECTION
 from sateen.frontends.darknet.converters.normalization import NORMALIZATION
+from sateen.frontends.darknet.converters.recurrent import RECURRENT
 from sateen.frontends.darknet.converters.routing import ROUTING
 from sateen.frontends.darknet.converters.window import WINDOW
 from sateen.frontends.darknet.node import Converter
 
-CONVERTERS: dict[str, Converter] = DETECTION | NORMALIZATION | ROUTING | WINDOW
+CONVERTERS: dict[str, Converter] = DETECTION | NORMALIZATION | RECURRENT | ROUTING | WINDOW

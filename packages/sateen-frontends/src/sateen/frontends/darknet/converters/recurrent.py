@@ -1,0 +1,40 @@
+"""Layers that remember: the state of the call before is an input, that for the next call an output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.darknet.activations import Give, activated
+from sateen.frontends.darknet.converters.normalization import EPSILON
+from sateen.frontends.darknet.node import Converter, DarknetNode
+from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ops import Add, BatchNormalization, MatMul, Reshape, Transpose
+
+
+def _rnn(node: DarknetNode) -> Sequence[Operand]:
+    """The next state is the sum of a layer connected on the input and one on the state, and with `shortcut` of the
+    state; a third on that is the result, each with the activation (rnn_layer.c, forward_rnn_layer)."""
+    node.section.require_zero({"logistic": "another activation for the state is not supported"})
+    data, state = node.value(0), node.value(1)
+    inputs = prod(static_extents(data.type.shape[1:], node.described(0)))
+    rows = data if data.type.rank == 2 else node.step(Reshape((data.type.shape[0], inputs)), data)
+    seen, kept = _connected(node, "input", rows, node.step), _connected(node, "self", state, node.step)
+    if node.section.flag("shortcut"):
+        seen = node.step(Add(), seen, state)
+    following = node.result(Add(), seen, kept, output=1)
+    return [_connected(node, "output", following, node.result), following]
+
+
+def _connected(node: DarknetNode, part: str, rows: Value, give: Give) -> Value:
+    """One of the three layers connected of a layer rnn."""
+    weight = node.step(Transpose((1, 0)), node.weight(f"{part}.weights"))
+    total = node.step(MatMul(), rows, weight)
+    if not node.section.flag("batch_normalize"):
+        return activated(node, Add(), total, node.weight(f"{part}.biases"), give=give, default="logistic")
+    roles = [node.weight(f"{part}.{role}") for role in ("scales", "biases", "mean", "variance")]
+    return activated(node, BatchNormalization(epsilon=EPSILON), total, *roles, give=give, default="logistic")
+
+
+RECURRENT: dict[str, Converter] = {"rnn": _rnn}
