@@ -72,7 +72,7 @@ def crop_and_resize(
 
 
 def _product(a: Expr, b: Expr) -> Expr:
-    """a·b rounded before anything is added: fused, a sum may end on the other side of an edge than in the frameworks."""
+    """a·b, rounded before it is added to anything: fused, the sum may end on another side of an edge than theirs."""
     return (a.astype("float64") * b.astype("float64")).astype(a.dtype)
 
 
