@@ -227,6 +227,16 @@ def test_the_numpy_interface_has_scalars_and_bools(run_node):
         run_node("_npi_add_scalar", np.array([1, 2], np.int32), scalar=0.5)
 
 
+@pytest.mark.parametrize(("threshold", "classes"), [(1.0, [0, -1, 0]), (0.5, [0, -1, -1]), (0.6, [0, -1, 0])])
+def test_an_overlap_of_exactly_the_threshold_suppresses_a_detection(run_node, threshold, classes):
+    """As MXNet 1.9.1 gives them; its box_nms keeps such boxes (src/operator/contrib/multibox_detection.cc)."""
+    probabilities = np.array([[[0.1, 0.2, 0.3], [0.9, 0.8, 0.7]]], np.float32)
+    anchors = np.array([[[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 0.5]]], np.float32)
+    inputs = (probabilities, np.zeros((1, 12), np.float32), anchors)
+    (found,) = run_node("_contrib_MultiBoxDetection", *inputs, nms_threshold=threshold)
+    assert found[0, :, 0].tolist() == classes
+
+
 def test_records_that_a_better_box_overlaps_are_none(run_node):
     best, worse, other = [0, 0.9, 0, 0, 1, 1], [0, 0.8, 0, 0, 1, 0.9], [1, 0.7, 0, 0, 1, 0.9]
     (found,) = run_node("_contrib_box_nms", np.array([worse, other, best], np.float32), id_index=0)

@@ -129,12 +129,15 @@ MODES = {"nearest": "nearest", "bilinear": "linear"}
 
 def resized(node: KerasNode, data: Value, wanted: Sequence[Dim], mode: str) -> Operand:
     """[N, C, …] with other spatial extents, as the node's result in the layout of the file. Element i of n comes from
-    (i + 1/2) * extent / n - 1/2, the nearest one rounded down from (i + 1/2) * extent / n (tf.image.resize)."""
+    (i + 1/2) * extent / n - 1/2, the nearest one rounded down from (i + 1/2) * extent / n in float32 (tf.image.resize;
+    for some extents that is another element than the exact position gives)."""
+    is_nearest = mode == "nearest"
     op = Resize(
         sizes=(*data.type.shape[:2], *wanted),
         mode=MODES[mode],
-        coordinate_transformation="half_pixel",
-        nearest_mode="round_prefer_ceil",
+        coordinate_transformation="tf_half_pixel_for_nn" if is_nearest else "half_pixel",
+        nearest_mode="floor",
+        float32_positions=is_nearest,
     )
     if not node.is_channels_last:
         return node.result(op, data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import operator
@@ -38,10 +40,11 @@ def _detection(node: MxnetNode) -> Operand:
     if not 0 < overlap <= 1:  # no suppression then (src/operator/contrib/multibox_detection.cc)
         raise UnsupportedError(f"an nms_threshold of {overlap} is not supported", "set one of 0 to 1")
     records, _ = node.steps(decode, *node.values(), count=2)
+    below = float(np.nextafter(np.float32(overlap), np.float32(0)))  # an overlap of exactly the threshold suppresses
     suppress = ops.SuppressRecords(
         classes=0,
         score_threshold=-1.0,
-        iou_threshold=overlap,
+        iou_threshold=below,
         most=max(node.integer("nms_topk"), 0),
         across=node.flag("force_suppress"),
         keeps_suppressed=True,
