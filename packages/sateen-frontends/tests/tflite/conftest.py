@@ -13,7 +13,7 @@ import pytest
 from sateen.frontends import from_tflite
 from sateen.frontends.tflite.flatbuffer import Bytes, Choice, Flag, Kind, Many, Number, Numbers, One, Text, Union
 from sateen.frontends.tflite.operators import BUILTINS, CUSTOM, OPTIONS_OF
-from sateen.frontends.tflite.options import OPTIONS
+from sateen.frontends.tflite.options import OPTIONS, OPTIONS_2
 from sateen.frontends.tflite.schema import MODEL, TENSOR_TYPES
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import interpret
@@ -136,8 +136,10 @@ class Model:
         }
         kind = OPTIONS_OF.get(operator)
         if custom is None and kind is not None:
-            number = next(number for number, known in OPTIONS.items() if known is kind)
-            found |= {"builtin_options_type": number, "builtin_options": (kind, options)}
+            for field_, union in {"builtin_options": OPTIONS, "builtin_options_2": OPTIONS_2}.items():
+                numbers = [number for number, known in union.items() if known is kind]
+                if numbers:
+                    found |= {f"{field_}_type": numbers[0], field_: (kind, options)}
         self.operators.append(found)
 
     def network(self) -> Model:

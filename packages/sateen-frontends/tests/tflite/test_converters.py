@@ -323,6 +323,16 @@ def test_a_branch_is_chosen(model, run, known):
     np.testing.assert_array_equal(run(model, x=np.array([1, 2], np.float32), **given)["y"], [-1, -2])
 
 
+def test_a_composite_is_the_network_that_decomposes_it(model, run):
+    x, y = model.tensor("x", (2,)), model.tensor("y", (2,))
+    inner = model.network()
+    inner.inputs, inner.outputs = [inner.tensor("a", (2,))], [inner.tensor("b", (2,))]
+    inner.node("NEG", inner.inputs, inner.outputs)
+    model.node("STABLEHLO_COMPOSITE", [x], [y], name="acme.minus", decomposition_subgraph_index=1)
+    model.inputs, model.outputs = [x], [y]
+    np.testing.assert_array_equal(run(model, x=np.array([1, 2], np.float32))["y"], [-1, -2])
+
+
 def test_a_network_that_does_not_fit_is_refused(model, run):
     _counted(model)
     model.operators[0]["builtin_options"][1]["body_subgraph_index"] = 7

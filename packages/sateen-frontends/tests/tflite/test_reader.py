@@ -171,7 +171,7 @@ def test_an_operator_without_its_operands_is_a_gap(doubled):
     ],
 )
 def test_branches_within_branches_are_bounded(model, levels, last, text):
-    """Each graph runs the next one twice, or with 70 levels once; the last one runs one that is not there, or itself."""
+    """Each graph runs the next one twice, or with 70 levels once; the last one runs itself, or one that is absent."""
     networks = [model, *(model.network() for _ in range(levels))]
     for number, network in enumerate(networks, 1):
         network.inputs, network.outputs = [network.tensor("c", (), "BOOL")], [network.tensor("y", (), "BOOL")]

@@ -1,4 +1,5 @@
-"""IF and WHILE, whose branches and bodies are other networks of the file. These see no value but their inputs."""
+"""IF, WHILE and STABLEHLO_COMPOSITE, whose branches and bodies are other networks of the file. These see no value but
+their inputs."""
 
 from __future__ import annotations
 
@@ -100,6 +101,14 @@ def _repeat(node: TfliteNode, bodies: Bodies[Operation], networks: Sequence[Netw
     return open_loop(node, body, UNLIMITED, begins, initial, goes_on, results)
 
 
+def _decomposed(node: TfliteNode, bodies: Bodies[Operation], networks: Sequence[Network]) -> Sequence[Operand] | None:
+    """What an operator of another set, such as odml.rms_norm, stands for: the network that decomposes it."""
+    count = len(node.inputs)
+    network = _network(node, networks, "decomposition_subgraph_index", count, len(node.outputs))
+    operands = [node.operand(index) for index in range(count)]
+    return bodies.inline(_subgraph(network), _given(network, operands), node.text("name") or "composite")
+
+
 def _followed_by(body: Network, condition: Network) -> Network:
     """A body, and the condition on what it gives: first whether there is a next iteration, then the results."""
     tensors: dict[Tensor | None, Tensor | None] = {None: None}
@@ -119,4 +128,4 @@ def _followed_by(body: Network, condition: Network) -> Network:
     )
 
 
-CONTROL_FLOW: Mapping[str, Convert] = {"IF": _choose, "WHILE": _repeat}
+CONTROL_FLOW: Mapping[str, Convert] = {"IF": _choose, "STABLEHLO_COMPOSITE": _decomposed, "WHILE": _repeat}

@@ -49,7 +49,6 @@ OPTIONS: Mapping[int, Kind] = {
     ),
     17: kind("ReshapeOptions", new_shape=_LIST),
     19: kind("SpaceToDepthOptions", block_size=_INT),
-    20: kind("EmbeddingLookupSparseOptions", combiner=Choice(("SUM", "MEAN", "SQRTN"))),
     21: kind("MulOptions", activation=_ACTIVATION),
     23: kind("GatherOptions", axis=_INT, batch_dims=_INT),
     27: kind("ReducerOptions", keep_dims=Flag()),
@@ -86,21 +85,16 @@ OPTIONS: Mapping[int, Kind] = {
     94: kind("DepthToSpaceOptions", block_size=_INT),
     101: kind("BatchMatMulOptions", adj_x=Flag(), adj_y=Flag()),
     102: kind("CumsumOptions", exclusive=Flag(), reverse=Flag()),
-    103: kind("CallOnceOptions", init_subgraph_index=_INT),
     106: kind(
         "Conv3DOptions", padding=_PADDING, stride_d=_INT, stride_w=_INT, stride_h=_INT, activation=_ACTIVATION,
         dilation_d=_ONE, dilation_w=_ONE, dilation_h=_ONE,
     ),
-    111: kind("VarHandleOptions", container=Text(), shared_name=Text()),
     115: kind("BucketizeOptions", boundaries=Numbers("f")),
     116: kind("GeluOptions", approximate=Flag()),
 }  # fmt: skip
 """The tables of `builtin_options`."""
 
 OPTIONS_2: Mapping[int, Kind] = {
-    20: kind(
-        "ReduceWindowOptions",
-        reduce_function=Choice(("UNSUPPORTED", "ADD", "MUL", "MINIMUM", "MAXIMUM", "ALL", "ANY"), "i"),
-    ),
+    21: kind("StableHLOCompositeOptions", name=Text(), decomposition_subgraph_index=_INT),
 }
 """The tables of `builtin_options_2`, in files with more than 255 kinds of options."""
