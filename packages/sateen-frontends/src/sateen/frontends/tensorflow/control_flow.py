@@ -112,10 +112,16 @@ def loop(node: TensorflowNode, bodies: Bodies[Operation]) -> Sequence[Operand] |
             f"expected a condition and a body of {count} inputs, found {len(test.inputs)} and {len(body.inputs)}"
         )
     plan = _planned(node, test, body)
-    start = bodies.inline(_graph(test), dict(zip(test.inputs, map(node.operand, range(count)), strict=True)), "start")
+    operands = [node.operand(index) for index in range(count)]
+    start = bodies.inline(_graph(test), dict(zip(test.inputs, operands, strict=True)), "start")
     if start is None:
         return None
-    return _looped(node, bodies, test, body, plan, start[0])
+    first = start[0] if isinstance(start[0], Value) else is_true(start[0])
+    if first is False:
+        return operands
+    if plan.times is None:
+        return _open(node, bodies, _joined(body, test, plan), plan, first)
+    return _counted(node, bodies, body, plan, plan.times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,10 @@ class _Plan:
     @property
     def lists(self) -> Mapping[int, str]:
         return {**self.stacked, **self.latest}
+
+    def handed(self, count: int) -> list[int]:
+        """Which of `count` states iterations hand on."""
+        return [index for index in range(count) if index not in self.kept and index not in self.lists]
 
 
 def _planned(node: TensorflowNode, test: Region, body: Region) -> _Plan:
@@ -267,50 +277,53 @@ def _constant(node: TensorflowNode, made: Operation | None, name: str) -> int | 
     return int(data.reshape(()).item()) if data.size == 1 and data.dtype.kind in "iu" else None
 
 
-def _looped(
-    node: TensorflowNode, bodies: Bodies[Operation], test: Region, body: Region, plan: _Plan, start: Operand
+def _counted(
+    node: TensorflowNode, bodies: Bodies[Operation], body: Region, plan: _Plan, times: int
 ) -> Sequence[Operand] | None:
-    """As an operator whose body computes the next states, and whether there is another iteration."""
-    handed = [i for i in range(len(node.inputs)) if i not in plan.kept and i not in plan.lists]
-    if plan.times is None:
-        tested = {name: body.outputs[i] if i not in plan.kept else body.inputs[i] for i, name in enumerate(test.inputs)}
-        joined = _joined(body, test, tested)
-    else:
-        joined = replace(body, outputs=())
-    results = tuple(body.outputs[i] for i in handed)
-    stacked = tuple(plan.lists.values())
-    wanted = (*joined.outputs, *results, *stacked)
-    opened = bodies.open(_graph(replace(joined, operations=needed(joined.operations, wanted), outputs=wanted)))
+    """As a loop of known length, which also stacks the elements of lists."""
+    if times > MOST_ITERATIONS:
+        raise FrontendError(f"expected at most {MOST_ITERATIONS} iterations, found {times}")
+    opened, initial, found = _opened(node, bodies, body, plan, ())
+    if found is None:
+        return None
+    require_state([value.name for value in initial], initial, found)
+    op, inputs = counted_loop(opened, times, initial, found)
+    return _outputs(node, plan, node.steps(op, *inputs, count=len(found)))
+
+
+def _open(
+    node: TensorflowNode, bodies: Bodies[Operation], joined: Region, plan: _Plan, first: bool | Value
+) -> Sequence[Operand] | None:
+    """As a loop whose body, the last result of which is the condition, decides whether there is another iteration."""
+    opened, initial, found = _opened(node, bodies, joined, plan, joined.outputs[-1:])
+    if found is None:
+        return None
+    goes_on, *states = found
+    require_state([value.name for value in initial], initial, states)
+    if is_true(goes_on):
+        raise UnsupportedError("the loop does not end")
+    values = open_loop(_unnamed(node, len(states)), opened, UNLIMITED, first, initial, goes_on, states)
+    return _outputs(node, plan, values)
+
+
+def _opened(
+    node: TensorflowNode, bodies: Bodies[Operation], body: Region, plan: _Plan, first: tuple[str, ...]
+) -> tuple[Body[Operation], list[Value], list[Operand] | None]:
+    """A body with the first values of its states, and its results: `first`, the next states, and elements of lists."""
+    handed = plan.handed(len(node.inputs))
+    wanted = (*first, *(body.outputs[i] for i in handed), *plan.lists.values())
+    opened = bodies.open(_graph(replace(body, operations=needed(body.operations, wanted), outputs=wanted)))
     opened.input("iteration", NUMBER)
     initial = [node.value(i) for i in handed]
+    names = [body.inputs[i] for i in handed]
     given: dict[str, Operand] = {
-        body.inputs[i]: opened.input(body.inputs[i], v.type) for i, v in zip(handed, initial, strict=True)
+        name: opened.input(name, value.type) for name, value in zip(names, initial, strict=True)
     }
     for index in plan.kept:
         given |= _given(opened, [body.inputs[index]], [node.operand(index)])
     for index in plan.lists:
         given[body.inputs[index]] = np.zeros(0, np.float32)  # which nothing reads
-    found = bodies.read(opened, given)
-    if found is None:
-        return None
-    names = [body.inputs[i] for i in handed]
-    if plan.times is not None:
-        require_state(names, initial, found)
-        if not plan.times:
-            return [node.operand(i) for i in range(len(node.inputs))]
-        if plan.times > MOST_ITERATIONS:
-            raise FrontendError(f"expected at most {MOST_ITERATIONS} iterations, found {plan.times}")
-        op, inputs = counted_loop(opened, plan.times, initial, found)
-        return _outputs(node, plan, node.steps(op, *inputs, count=len(found)), handed)
-    goes_on, *states = found
-    require_state(names, initial, states)
-    if is_true(goes_on):
-        raise UnsupportedError("the loop does not end")
-    first = start if isinstance(start, Value) else bool(np.asarray(start).reshape(()).item())
-    if first is False:
-        return [node.operand(i) for i in range(len(node.inputs))]
-    values = open_loop(_unnamed(node, len(states)), opened, UNLIMITED, first, initial, goes_on, states)
-    return _outputs(node, plan, values, handed)
+    return opened, initial, bodies.read(opened, given)
 
 
 def _unnamed(node: TensorflowNode, count: int) -> TensorflowNode:
@@ -320,9 +333,9 @@ def _unnamed(node: TensorflowNode, count: int) -> TensorflowNode:
     return changed
 
 
-def _outputs(node: TensorflowNode, plan: _Plan, values: Sequence[Value], handed: Sequence[int]) -> list[Operand]:
-    """The states in the node's order, those that are results under its names."""
-    by_index: dict[int, Operand] = dict(zip([*handed, *plan.lists], values, strict=True))
+def _outputs(node: TensorflowNode, plan: _Plan, values: Sequence[Value]) -> list[Operand]:
+    """The states in the node's order."""
+    by_index: dict[int, Operand] = dict(zip([*plan.handed(len(node.inputs)), *plan.lists], values, strict=True))
     by_index.update((i, node.operand(i)) for i in plan.kept)
     by_index.update((i, _last(node, by_index[i])) for i in plan.latest)
     return [by_index[i] for i in range(len(node.inputs))]
@@ -336,17 +349,18 @@ def _last(node: TensorflowNode, stacked: Operand) -> Value:
     return node.step(Slice(starts=starts, ends=ends, steps=(1,) * len(ends)), stacked)
 
 
-def _joined(body: Region, test: Region, tested: Mapping[str, str]) -> Region:
-    """The body followed by the condition, which reads the states that it gives."""
+def _joined(body: Region, test: Region, plan: _Plan) -> Region:
+    """The body followed by the condition, which reads the states that the body gives; its result is the last one."""
+    names = {name: body.inputs[i] if i in plan.kept else body.outputs[i] for i, name in enumerate(test.inputs)}
     own = {one.name for one in body.operations}
     added = [
-        replace(one, inputs=tuple(tested.get(name, name) for name in one.inputs))
+        replace(one, inputs=tuple(names.get(name, name) for name in one.inputs))
         for one in test.operations
         if one.name not in own
     ]
-    outputs = tuple(tested.get(name, name) for name in test.outputs)
+    result = names.get(test.outputs[0], test.outputs[0])
     captures = tuple(dict.fromkeys([*body.captures, *test.captures]))
-    return replace(body, operations=[*body.operations, *added], outputs=outputs, captures=captures)
+    return replace(body, operations=[*body.operations, *added], outputs=(*body.outputs, result), captures=captures)
 
 
 CONTROL_FLOW: Mapping[str, Callable[[TensorflowNode, Bodies[Operation]], Sequence[Operand] | None]] = {
