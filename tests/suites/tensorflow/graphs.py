@@ -565,3 +565,26 @@ add(
     MATRIX,
 )
 add("UnravelIndex", lambda i: raw.UnravelIndex(indices=i, dims=[3, 4, 5]), whole(7, low=0, high=60))
+add(
+    "SparseToDense",
+    lambda v: raw.SparseToDense(
+        sparse_indices=[[0, 1], [2, 3]], output_shape=[3, 5], sparse_values=v, default_value=-1.0
+    ),
+    real(2),
+)
+add(
+    "SparseToDense_vector",
+    lambda v: raw.SparseToDense(sparse_indices=[1, 4], output_shape=[6], sparse_values=v, default_value=0.5),
+    real(2),
+)
+for shape in ((2, 3), (3, 3)):
+    add(
+        f"Dilation2D_{shape[0]}{shape[1]}",
+        lambda x, s=shape: tf.nn.dilation2d(x, real(*s, 4), [1, 2, 1, 1], "SAME", "NHWC", [1, 1, 2, 1]),
+        PICTURE,
+    )
+add(
+    "Dilation2D_valid",
+    lambda x: tf.nn.dilation2d(x, real(2, 2, 4), [1, 1, 1, 1], "VALID", "NHWC", [1, 1, 1, 1]),
+    PICTURE,
+)

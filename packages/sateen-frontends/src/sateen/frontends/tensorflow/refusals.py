@@ -28,6 +28,11 @@ _REFUSALS = (
 )  # fmt: skip
 """Beginnings of operators' names, with a reason and a remedy."""
 _OF_ONE = {
+    "CudnnRNN": ("its weights are in the order of a library for GPUs", "export the layer for CPUs"),
+    "CudnnRNNV2": ("its weights are in the order of a library for GPUs", "export the layer for CPUs"),
+    "CudnnRNNV3": ("its weights are in the order of a library for GPUs", "export the layer for CPUs"),
+    "EmptyTensorList": ("a list that grows is not supported", "give the list a size: tf.TensorArray(dtype, size)"),
+    "TensorListPushBack": ("a list that grows is not supported", "give the list a size: tf.TensorArray(dtype, size)"),
     "Where": ("how many elements hold is known only when the network runs", _END),
     "Unique": ("how many elements differ is known only when the network runs", _END),
     "UniqueV2": ("how many elements differ is known only when the network runs", _END),

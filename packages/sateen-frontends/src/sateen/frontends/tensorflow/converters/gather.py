@@ -149,6 +149,18 @@ def _stitched(node: TensorflowNode) -> Operand:
     return node.result(ops.Gather(axis=0), merged, node.parameter(order, "order"))
 
 
+def _dense(node: TensorflowNode) -> Operand:
+    """Values at their indices among a default; single indices and values may lack their axis
+    (sparse_to_dense_op.cc)."""
+    shape, indices, values = node.dimensions(1), node.value(0), node.value(2)
+    count = node.shape(0)[0] if node.rank(0) else 1
+    places = node.step(ops.Reshape(shape=(count, len(shape))), indices)
+    if not node.rank(2):
+        values = node.step(ops.BroadcastTo(shape=(count,)), values)
+    around = node.step(ops.BroadcastTo(shape=shape), node.value(3))
+    return node.result(ops.ScatterND(), around, places, values)
+
+
 GATHER: dict[str, Converter] = {
     "DynamicStitch": _stitched,
     "Gather": _gather,
@@ -160,6 +172,7 @@ GATHER: dict[str, Converter] = {
     "ResourceGatherNd": _gather_nd,
     "ScatterNd": _scatter_nd,
     "SegmentSum": _sorted_segments,
+    "SparseToDense": _dense,
     "TensorScatterAdd": _scatter_into("add"),
     "TensorScatterMax": _scatter_into("max"),
     "TensorScatterMin": _scatter_into("min"),

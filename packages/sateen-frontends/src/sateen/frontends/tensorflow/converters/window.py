@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.computations.windows import Window
 from sateen.topi.operators import Operator
 
+_MOST_TAPS, _MOST_NODES = 1 << 14, 1 << 8
+"""The most elements of a patch, and under a window each of which becomes nodes."""
 CHANNELS_LAST = frozenset({"NHWC", "NDHWC", "NWC"})
 CHANNELS_FIRST = frozenset({"NCHW", "NCDHW", "NCW"})
 
@@ -264,8 +267,31 @@ def _patches(node: TensorflowNode) -> Operand:
     return node.result(ops.Reshape(shape=(batch, rows, columns, taps * channels)), last)
 
 
-_MOST_TAPS = 1 << 14
-"""The most elements of a patch."""
+def _dilated_maxima(node: TensorflowNode) -> Operand:
+    """The largest sum of an element and the filter's under a window; padding does not take part (dilation_ops.cc)."""
+    data = to_channels_first(node, node.value(0))
+    height, width, channels = node.static_shape(1)
+    strides, rates = (node.integers(name)[1:3] for name in ("strides", "rates"))
+    if len(strides) != 2 or len(rates) != 2 or min(*strides, *rates, height, width) < 1 or data.type.rank != 4:
+        raise FrontendError(f"expected a filter, strides and rates of 1 or more, found {list(strides)}, {list(rates)}")
+    if height * width > _MOST_NODES or not node.dtype(0).is_float:
+        raise UnsupportedError(f"windows of {height} x {width} of {node.dtype(0)} are not supported")
+    window = padded_window(node, Window((height, width), strides, (0,) * 4, rates), data.type.shape[2:])
+    rows, columns = static_extents(window.output(data.type.shape[2:]), node.described(0))
+    top, left, bottom, right = window.pads
+    whole = node.step(ops.Pad(pads=(0, 0, top, left, 0, 0, bottom, right), value=-inf), data)
+    batch = whole.type.shape[0]
+    total: Value | None = None
+    for y, x in np.ndindex(height, width):
+        begin = (0, 0, y * rates[0], x * rates[1])
+        end = (batch, channels, begin[2] + (rows - 1) * strides[0] + 1, begin[3] + (columns - 1) * strides[1] + 1)
+        seen = node.step(ops.Slice(begin, end, (1, 1, *strides)), whole)
+        tap = node.step(ops.Slice((y, x, 0), (y + 1, x + 1, channels), (1, 1, 1)), node.value(1))
+        raised = node.step(ops.Add(), seen, node.step(ops.Reshape(shape=(channels, 1, 1)), tap))
+        total = raised if total is None else node.step(ops.Maximum(), total, raised)
+    assert total is not None
+    return result_channels_last(node, total)
+
 
 WINDOW: dict[str, Converter] = {
     "AvgPool": _pool(ops.AveragePool),
@@ -275,6 +301,7 @@ WINDOW: dict[str, Converter] = {
     "Conv3D": _convolved,
     "Conv3DBackpropInputV2": _transposed,
     "DepthwiseConv2dNative": _convolved_by_channel,
+    "Dilation2D": _dilated_maxima,
     "ExtractImagePatches": _patches,
     "MaxPool": _pool(ops.MaxPool),
     "MaxPool3D": _pool(ops.MaxPool),
