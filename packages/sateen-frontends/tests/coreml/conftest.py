@@ -40,7 +40,9 @@ def layer(kind: str, inputs: str, outputs: str, name: str = "", **parameters: An
     given.SetInParent()
     for field, value in parameters.items():
         descriptor = type(given).DESCRIPTOR.fields_by_name[field]
-        if descriptor.message_type is not None and isinstance(value, (list, np.ndarray)):
+        if descriptor.message_type is not None and field == "activations":
+            getattr(given, field).extend(value)
+        elif descriptor.message_type is not None and isinstance(value, (list, np.ndarray)):
             getattr(given, field).floatValue.extend(np.ravel(value).tolist())
         elif descriptor.message_type is not None:
             getattr(given, field).CopyFrom(value)

@@ -145,6 +145,35 @@ def test_spans_keep_the_layers_names_and_the_formats_terms(relu):
     assert {(span.node, span.operator) for node in graph.nodes for span in node.spans} >= {("y", "activation")}
 
 
+@pytest.fixture
+def lstm(coreml):
+    """An LSTM of one vector of 1 with given states, whose gates are open by their biases."""
+    weights = schema.LSTMWeights()
+    for gate in ("inputGate", "forgetGate", "outputGate", "blockInput"):
+        for kind, number in (("WeightMatrix", 0), ("RecursionMatrix", 0), ("BiasVector", 40)):
+            getattr(weights, gate + kind).floatValue.append(number)
+    names = ("sigmoid", "tanh", "tanh")
+    activations = [schema.Activation(**{name: schema.Nothing()}) for name in names]
+    settings = schema.LSTMSettings(hasBiasVectors=True)
+    sizes = {"inputVectorSize": 1, "outputVectorSize": 1}
+    layers = [
+        coreml.layer("uniDirectionalLSTM", "x h c", "y k s", activations=activations, params=settings,
+                     weightParams=weights, **sizes)
+    ]  # fmt: skip
+    return coreml.model(layers, [coreml.array(name, 1) for name in "xhc"], [coreml.array(name, 1) for name in "yks"])
+
+
+def test_the_cell_that_an_lstm_gives_is_limited(coreml, lstm):
+    found = coreml.results(lstm, {"x": [[[0]]], "h": [0], "c": [49.5]}, dims={"x.0": 1})
+    assert {name: data.tolist() for name, data in found.items()} == {"y": [1], "k": [1], "s": [50]}
+    assert coreml.results(lstm, {"x": [[[0]]], "h": [0], "c": [2]}, dims={"x.0": 1})["s"].tolist() == [3]
+
+
+def test_several_steps_from_a_given_cell_are_refused(lstm):
+    (gap,) = check(lstm.SerializeToString(), dims={"x.0": 2}).gaps
+    assert gap.reason == "with an initial state of 2 steps the cells' state may exceed 50, where the format clips it"
+
+
 def test_the_page_names_each_layer_once():
     page = Path(__file__).parents[4].joinpath("docs/formats/coreml.md").read_text(encoding="utf-8")
     table = page.split("## Layers of neural networks")[1].split("##")[0]

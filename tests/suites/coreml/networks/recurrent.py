@@ -65,9 +65,11 @@ def lstm_steps(
     p: Sequence[Array] | None,
     steps: Array,
     coupled: bool = False,
+    h: Array | float = 0.0,
+    c: Array | float = 0.0,
 ) -> list[Array]:
     """States h after each step; weights in the builder's order i f o z."""
-    h = c = np.zeros(3)
+    h, c = np.zeros(3) + h, np.zeros(3) + c
     peep = p or [np.zeros(3)] * 3
     outputs = []
     for x in steps:
@@ -128,6 +130,16 @@ recurrent(
     "lstm_bidirectional_last",
     [np.concatenate([_FORTH[-1], _BACK[-1]])],
     lambda b: b.add_bidirlstm("l", _LH, _LX, _LB, _MH, _MX, _MB, 3, 4, ["x"], ["out"]),
+)
+_H0, _C0 = reals(3), reals(3)
+case(
+    "lstm_states",
+    [_STEPS[:1], _H0, _C0],
+    lambda b: b.add_unilstm("l", _LH, _LX, _LB, 3, 4, ["x", "y", "z"], ["out"]),
+    lstm_steps(_LX, _LH, _LB, None, _STEPS[:1, 0], h=_H0, c=_C0)[0],
+    old=True,
+    features={"x": (4,)},
+    settings={"options": {"shapes": {"x": [1, 1, 4]}}},
 )
 _WORDS = whole(5, 1, 1, most=7)
 case(

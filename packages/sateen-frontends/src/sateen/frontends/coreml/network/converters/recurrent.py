@@ -30,6 +30,8 @@ _NAMES = {
 """The activations that recurrent layers take, and the graph's names of them."""
 _BOUNDED = frozenset({"sigmoid", "sigmoidHard", "tanh"})
 """Activations within [-1, 1]."""
+_SATURATED = frozenset({"sigmoid", "tanh"})
+"""Activations that are the same from `CLIP` on."""
 
 
 def _settings(activations: Sequence[Message], count: int) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def _long_short_term(
     given, settings, x = node.parameters, node.parameters.params, _sequence(node)
     inputs, hidden, count = given.inputVectorSize, given.outputVectorSize, len(weights)
     initial = _initial(node, 2, count)
-    _require_unclipped(x, settings.cellClipThreshold or CLIP, activations, has_state=initial[1] is not None)
+    _require_unclipped(x, settings, activations, has_state=initial[1] is not None)
     if settings.forgetBias and not settings.hasBiasVectors:
         raise UnsupportedError(
             "the format does not say whether forgetBias counts without bias vectors", "set hasBiasVectors, with zeros"
@@ -191,8 +193,11 @@ def _long_short_term(
     recursion = node.parameter(
         _of_gates(weights, _LSTM_GATES, "RecursionMatrix", (hidden, hidden)), "recursionMatrices"
     )
-    sequence, *states = node.steps(op, x, weight, recursion, bias, None, *initial, peepholes, count=3)
-    return _outputs(node, sequence, states, settings.sequenceOutput)
+    sequence, state, cell = node.steps(op, x, weight, recursion, bias, None, *initial, peepholes, count=3)
+    if initial[1] is not None:
+        threshold = settings.cellClipThreshold or CLIP
+        cell = node.step(ops.Clip(-threshold, threshold), cell)
+    return _outputs(node, sequence, [state, cell], settings.sequenceOutput)
 
 
 def _of_gates(weights: Sequence[Message], gates: Sequence[str], kind: str, shape: tuple[int, ...]) -> Array:
@@ -211,19 +216,27 @@ def _lstm_bias(weights: Message, hidden: int, adds_one: bool) -> Array:
     return _joined([*parts.values(), np.zeros(4 * hidden, np.float32)])
 
 
-def _require_unclipped(x: Value, threshold: float, activations: Sequence[Message], *, has_state: bool) -> None:
-    """Raises UnsupportedError if the state of a cell may reach the threshold that the format limits it to.
+def _require_unclipped(x: Value, settings: Message, activations: Sequence[Message], *, has_state: bool) -> None:
+    """Raises UnsupportedError if the state of a cell may reach the threshold that the format limits it to, and what it
+    gives depends on that.
 
-    With gates and inputs within [-1, 1] a state grows by at most 1 in a step.
+    With gates and inputs within [-1, 1] a state grows by at most 1 in a step. One step from a given state can reach it,
+    but bounded activations of 50 are those of any larger number, so that only the state that is given out is limited.
     """
+    threshold = settings.cellClipThreshold or CLIP
     (steps,) = static_extents(x.type.shape[:1], "the length of the sequence, which decides whether cells are clipped,")
     kinds = [activation.WhichOneof("nonlinearity_type") for activation in activations]
-    bounded = all(kind in _BOUNDED for index, kind in enumerate(kinds) if index % 3 != 2)
-    if has_state or not bounded or steps > threshold:
-        reason = "an initial state" if has_state else f"{steps} steps" if bounded else "unbounded activations"
+    inner = all(kind in _BOUNDED for index, kind in enumerate(kinds) if index % 3 != 2)
+    outer = all(kind in _SATURATED for kind in kinds[2::3])
+    if has_state and steps == 1 and threshold >= CLIP and outer and not settings.hasPeepholeVectors:
+        return
+    if has_state or not inner or steps > threshold:
+        reason = (
+            f"an initial state of {steps} steps" if has_state else f"{steps} steps" if inner else "such activations"
+        )
         raise UnsupportedError(
             f"with {reason} the cells' state may exceed {threshold:g}, where the format clips it",
-            "raise cellClipThreshold, or read a shorter sequence",
+            "raise cellClipThreshold, or read shorter sequences, those with an initial state step by step",
         )
 
 
