@@ -36,6 +36,7 @@ INTS = np.array([[7, -7, 5, -5], [1, 2, -1, 0], [3, 3, 3, 3]])
         ("linalg_vector_norm.default", {"ord": float("inf")}, np.abs(X).max()),
         ("permute.default", {"dims": [1, -2]}, X.T),
         ("transpose.int", {"dim0": -1, "dim1": 0}, X.T),
+        ("swapaxes.default", {"axis0": -1, "axis1": 0}, X.T),
         ("view.default", {"size": [2, -1]}, X.reshape(2, 6)),
         ("unsqueeze.default", {"dim": -1}, X[..., None]),
         ("squeeze.dims", {"dim": [0]}, X),

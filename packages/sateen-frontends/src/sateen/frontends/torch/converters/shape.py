@@ -99,7 +99,8 @@ def _permute(node: TorchNode) -> Operand:
 
 def _transpose(node: TorchNode) -> Operand:
     rank = node.type("self").rank
-    one, other = (node.one_axis(rank, name) for name in ("dim0", "dim1"))
+    names = ("axis0", "axis1") if node.gives("axis0") else ("dim0", "dim1")  # the former of swapaxes
+    one, other = (node.one_axis(rank, name) for name in names)
     order = list(range(rank))
     if rank:
         order[one], order[other] = other, one
