@@ -124,6 +124,24 @@ def test_old_arguments_are_read_in_todays_terms(files, run):
     assert (found.shape, set(found.flat)) == ((1, 2, 3, 3), {4.0})
 
 
+def test_kernels_of_keras_1_had_their_axes_in_another_order(files, run):
+    kernel = np.random.default_rng(0).standard_normal((3, 3, 3, 3)).astype(np.float32)
+    x = np.random.default_rng(1).standard_normal((1, 3, 5, 5)).astype(np.float32)
+    old = {"nb_filter": 3, "nb_row": 3, "nb_col": 3, "dim_ordering": "th", "bias": False}
+    new = {"filters": 3, "kernel_size": [3, 3], "data_format": "channels_first", "use_bias": False}
+    found = [
+        run(
+            files.written(files.functional([files.given("x", 3, 5, 5), layer], ["y"]), {"y": [("k", data)]}, **version),
+            x,
+        )
+        for layer, data, version in (
+            (files.layer("Convolution2D", "y", "x", **old), kernel.transpose(3, 2, 0, 1), {"keras_version": "1.2.2"}),
+            (files.layer("Conv2D", "y", "x", **new), kernel, {}),
+        )
+    ]
+    np.testing.assert_array_equal(*found)
+
+
 def test_files_are_recognised_by_their_content(files, dense):
     configuration, weights = dense
     text = json.dumps(configuration).encode()

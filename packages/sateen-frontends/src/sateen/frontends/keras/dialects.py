@@ -1,12 +1,15 @@
 """Configurations of Keras 1 and 2 in today's terms.
 
-Sources: keras-1.2.2/keras/layers (the old arguments) and keras-2.0.0/keras/legacy/interfaces.py (how they map).
+Sources: keras-1.2.2/keras/layers (the old arguments), keras-2.0.0/keras/legacy/interfaces.py (how they map), and
+`preprocess_weights_for_loading` of keras-2.0.0/keras/engine/topology.py (kernels).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from sateen.graph_ir.ir import Array
 
 RENAMED = {
     "AtrousConvolution1D": "Conv1D",
@@ -78,3 +81,25 @@ def in_todays_terms(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "Dot" and "dot_axes" in found:
         found["axes"] = found.pop("dot_axes")
     return found
+
+
+_TURNED = {
+    ("Conv2D", "channels_first"): (2, 3, 1, 0),
+    ("Conv2DTranspose", "channels_first"): (2, 3, 0, 1),
+    ("Conv2DTranspose", "channels_last"): (0, 1, 3, 2),
+    ("Conv3D", "channels_first"): (2, 3, 4, 1, 0),
+}
+"""How the axes of kernels of Keras 1 are moved, by layer and layout."""
+
+
+def kernel_of_keras_1(kind: str, config: Mapping[str, Any], kernel: Array) -> Array:
+    """A kernel with its axes in today's order. Conv1D had kernels of pictures with one column, whose filters came first
+    before Keras 1.1."""
+    if kind == "Conv1D" and kernel.ndim == 4:
+        length = config.get("kernel_size")
+        first = length[0] if isinstance(length, list) else length
+        is_new = kernel.shape[:2] == (first, 1) and kernel.shape[3] == config.get("filters")
+        found = kernel if is_new else kernel.transpose(2, 3, 1, 0)
+        return found[:, 0] if found.shape[1] == 1 else found
+    order = _TURNED.get((kind, str(config.get("data_format", "channels_last"))))
+    return kernel if order is None or kernel.ndim != len(order) else kernel.transpose(order)

@@ -66,7 +66,8 @@ def _file(name: str, configuration: dict[str, Any], root: Hdf5Group, limits: Lim
             f"expected a network of layers (Sequential or Functional), found {network.term!r}, a class of the user's, "
             "whose program is not in the file; save a Functional model, or export it to ONNX"
         )
-    return KerasFile(name, network, weights_of(root, network), _version(configuration, root), limits)
+    version = _version(configuration, root)
+    return KerasFile(name, network, weights_of(root, network, version), version, limits)
 
 
 def _version(configuration: dict[str, Any], root: Hdf5Group) -> Version:

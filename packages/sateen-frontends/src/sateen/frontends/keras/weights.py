@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from sateen.frontends.keras.dialects import kernel_of_keras_1
 from sateen.frontends.keras.hdf5 import Hdf5Group
 from sateen.frontends.keras.layers import Layer
 from sateen.frontends.keras.variables import Owned, owned
+from sateen.frontends.keras.version import Version
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 
@@ -23,10 +25,10 @@ _FLIPPED = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose", "ConvLSTM2D"}
 """Layers whose kernels Theano stored backwards."""
 
 
-def weights_of(root: Hdf5Group, network: Layer) -> Weights:
+def weights_of(root: Hdf5Group, network: Layer, version: Version) -> Weights:
     """The data of all variables of a network. Raises FrontendError if some are missing, or the file has others."""
     lists = next((group for group in _candidates(root) if group.texts(LIST) is not None), None)
-    return _of_groups(root, network) if lists is None else _of_lists(lists, network)
+    return _of_groups(root, network) if lists is None else _of_lists(lists, network, version)
 
 
 def _candidates(root: Hdf5Group) -> Iterable[Hdf5Group]:
@@ -68,7 +70,7 @@ def _has(root: Hdf5Group, path: str) -> bool:
     return root.has(name)
 
 
-def _of_lists(group: Hdf5Group, network: Layer) -> Weights:
+def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
     """Keras 1 and 2, and .h5 files of Keras 3: for each layer of the outermost network its arrays, those that training
     changes first (`save_weights_to_hdf5_group` of keras/src/legacy/saving/legacy_h5_format.py).
 
@@ -98,10 +100,16 @@ def _of_lists(group: Hdf5Group, network: Layer) -> Weights:
                 f"({', '.join(one.variable.name for one in variables)}), found {len(lists[name])}: {_some(lists[name])}"
             )
         for one, data in zip(variables, arrays, strict=True):
-            is_kernel = one.variable.name in {"kernel", "recurrent_kernel"}
-            flips = backwards and is_kernel and one.layer.kind in _FLIPPED
-            found.setdefault(one.layer, {})[one.variable.name] = _flipped(data) if flips else data
+            found.setdefault(one.layer, {})[one.variable.name] = _in_todays_order(one, data, version, backwards)
     return found
+
+
+def _in_todays_order(one: Owned, data: Array, version: Version, backwards: bool) -> Array:
+    """A variable with its axes, and the elements of a kernel, where they are today."""
+    if version.generation == 1 and one.variable.name == "kernel":
+        data = kernel_of_keras_1(one.layer.kind, one.layer.config, data)
+    is_kernel = one.variable.name in {"kernel", "recurrent_kernel"}
+    return _flipped(data) if backwards and is_kernel and one.layer.kind in _FLIPPED else data
 
 
 def _listed(layer: Layer) -> Sequence[Owned]:
