@@ -276,12 +276,24 @@ def test_deformed_places_within_the_outermost_elements_take_the_nearest_ones(run
         ("RNN", {"mode": "gru", "state_size": 1, "num_layers": 1, "use_sequence_length": True}, "MXNet ignores it"),
         ("_contrib_box_nms", {"in_format": "corner", "out_format": "center"}, "out_format other than the in_format"),
         ("_contrib_MultiBoxPrior", {"ratios": "(x)"}, "expected numbers as attribute 'ratios', found"),
+        ("one_hot", {"depth": 10**10}, "expected to make data of at most 16777216 elements"),
+        ("_eye", {"N": -1, "M": -5}, "expected a matrix of 1 or more rows"),
+        ("_arange", {"start": 0, "stop": 1e12}, "expected 1 to 1048576 elements"),
         ("Crop", {"h_w": "(9, 9)"}, r"expected a part of \[4, 4\], found \[9, 9\]"),
     ],
 )
 def test_what_a_node_is_refused_for(run_node, operator, attributes, message):
     with pytest.raises(FrontendError, match=message):
         run_node(operator, counted(1, 2, 4, 4), **attributes)
+
+
+def test_large_data_are_not_made(run_node):
+    with pytest.raises(FrontendError, match="expected to make data of at most"):
+        run_node("diag", counted(3), k=10**6)
+    with pytest.raises(FrontendError, match="expected to make data of at most"):
+        run_node("scatter_nd", counted(1), np.zeros((2, 1), np.int64), shape="(100000, 100000)")
+    with pytest.raises(FrontendError, match=r"1e\+30 is no number of int32"):
+        run_node("_plus_scalar", np.array([1], np.int32), scalar=1e30)
 
 
 def test_tables_have_each_name_once():

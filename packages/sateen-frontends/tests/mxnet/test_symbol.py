@@ -72,6 +72,18 @@ def test_values_of_nodes_of_one_name_get_names_that_differ(symbol_of):
     assert [value.name for value in graph.outputs] == ["y_output", "y_output.1"]
 
 
+def test_many_nodes_of_one_name_take_no_long_time(symbol_of):
+    nodes = [VARIABLE, *(("relu", "y", (index,), {}) for index in range(20_000))]
+    graph, _ = frontends.load(symbol_of(nodes, [(300, 0)]), shapes=SHAPES)
+    assert graph.outputs[0].name == "y_output.299"
+
+
+def test_excessive_values_are_refused(symbol_of):
+    nodes = [VARIABLE, *(("SliceChannel", f"y{index}", ((index, 249 * bool(index)),), {}) for index in range(4200))]
+    with pytest.raises(FrontendError, match="expected at most 1048576 values, found 1049752"):
+        frontends.load(symbol_of(nodes, [(4200, 0)]), shapes=SHAPES)
+
+
 def test_labels_and_what_outputs_do_not_need_are_not_read(symbol_of):
     nodes = [
         VARIABLE,

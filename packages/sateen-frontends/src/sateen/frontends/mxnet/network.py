@@ -16,6 +16,8 @@ _VERSION_OF_LAST_AXIS = 905
 """Files before this version mean all axes by axis -1 of argmax and argmin (legacy_json_util.cc)."""
 MOST_ARGUMENTS = 250
 """The most inputs and outputs of a network."""
+_MOST_VALUES = 1 << 20
+"""The most outputs of all nodes together."""
 _VERSION_OF_STATES = 900
 """Files before this version leave out auxiliary states, which were no inputs of their operators then."""
 
@@ -98,10 +100,12 @@ class _Names:
                 if node.name in self.variables:
                     raise FrontendError(f"{place}: expected variables of different names, found {node.name!r} twice")
                 self.variables[node.name] = node.notes
-        self._taken = set(self.variables)
+        self._taken = dict.fromkeys(self.variables, 0)
         counts = [1] * len(symbol.nodes)
         for entry in (*symbol.heads, *(entry for node in symbol.nodes for entry in node.inputs)):
             counts[entry.node] = max(counts[entry.node], entry.output + 1)
+        if sum(counts) > _MOST_VALUES:
+            raise FrontendError(f"{place}: expected at most {_MOST_VALUES} values, found {sum(counts)}")
         self.values = [
             list(self._values_of(node, count, place)) for node, count in zip(symbol.nodes, counts, strict=True)
         ]
@@ -134,9 +138,9 @@ class _Names:
         results = ("output",) * (count == 1) if described is None else described.results(node.attributes)
         for output in range(count):
             name = f"{node.name}_{results[output] if output < len(results) else f'output{output}'}"
-            free, number = name, 0
+            free = name
             while free in self._taken:
-                number += 1
-                free = f"{name}.{number}"
-            self._taken.add(free)
+                self._taken[name] += 1
+                free = f"{name}.{self._taken[name]}"
+            self._taken[free] = 0
             yield free

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from sateen.graph_ir.ir import Dim, Value
 from sateen.graph_ir.ops import Cast, Reshape, Transpose
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.tensor_ir.ir import int_range
 from sateen.topi.operators import Operator
 
 REQUIRED: Final = object()
@@ -38,6 +40,16 @@ _WITHOUT_EFFECT = frozenset(
     }
 )
 """Attributes that decide how to compute, not what."""
+
+
+MOST_MADE = 1 << 24
+"""The most elements of data that a converter makes by itself."""
+
+
+def require_few(extents: Sequence[int]) -> None:
+    """Raises UnsupportedError if data of this shape are too large to be made while importing."""
+    if min(extents, default=0) < 0 or prod(extents) > MOST_MADE:
+        raise UnsupportedError(f"expected to make data of at most {MOST_MADE} elements, found {list(extents)}")
 
 
 class MxnetNode(ModelNode):
@@ -110,7 +122,14 @@ class MxnetNode(ModelNode):
     def positions(self, extent: Dim, dtype: DType, trailing: int = 0) -> Value:
         """0, 1, … along an axis of an extent that must be known, with `trailing` axes of 1 after it."""
         (count,) = static_extents((extent,), "an axis whose positions matter")
+        require_few((count,))
         return self.parameter(np.arange(count, dtype=dtype.numpy).reshape(-1, *[1] * trailing), "positions")
+
+    def filled(self, number: float, shape: Sequence[Dim], dtype: DType) -> Value:
+        """Data of one number in a shape."""
+        extents = static_extents(tuple(shape), "data of one number")
+        require_few(extents)
+        return self.literal(number, dtype, extents)
 
     def finished(self, value: Value, *operators: Operator) -> Value:
         """The node's result: operators of one input, one or more, applied to a value in turn."""
@@ -121,5 +140,9 @@ class MxnetNode(ModelNode):
     def like(self, number: float, data: Value) -> Value:
         """A number in the type of data. MXNet cuts it towards zero for integers."""
         dtype = data.type.dtype
-        is_cut = dtype.is_int and np.isfinite(number)
-        return self.literal(int(number) if is_cut else number, dtype)
+        if dtype.is_float:
+            return self.literal(number, dtype)
+        least, most = int_range(dtype) if dtype.is_int else (0, 1)
+        if not least <= number <= most:
+            raise UnsupportedError(f"{number} is no number of {dtype}")
+        return self.literal(int(number), dtype)

@@ -78,20 +78,25 @@ def _linspace(node: MxnetNode) -> Operand:
 def _range_like(node: MxnetNode) -> Operand:
     """A range as long as an axis of the data; without an axis, of the shape of the data."""
     shape: tuple[Dim, ...] = node.shape(0)
+    if node.integer("repeat") < 1:
+        raise FrontendError(f"expected repeat of 1 or more, found {node.integer('repeat')}")
     axis, repeat = node.optional_integer("axis"), node.integer("repeat")
     if axis is not None:
         shape = (shape[node.axis(len(shape))],)
     extents = static_extents(shape, "the data of a range")
     count = _count(prod(extents))
-    places = np.arange(count) // max(repeat, 1)
+    places = np.arange(count) // repeat
     return _data(node, (node.number("start") + node.number("step") * places).reshape(extents), node.dtype(0))
 
 
 def _identity_matrix(node: MxnetNode) -> Operand:
     rows = node.integer("N")
     columns = node.integer("M") or rows
+    if min(rows, columns) < 1:
+        raise FrontendError(f"expected a matrix of 1 or more rows and columns, found {rows} and {columns}")
     _count(rows * columns)
-    return _data(node, np.eye(rows, columns, node.integer("k")), dtype_of_name(node.attribute("dtype")))
+    diagonal = max(-rows, min(node.integer("k"), columns))
+    return _data(node, np.eye(rows, columns, diagonal), dtype_of_name(node.attribute("dtype")))
 
 
 def _places(node: MxnetNode) -> Operand:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.mxnet.description import REQUIRED, operator
 from sateen.frontends.mxnet.node import MxnetNode
@@ -90,7 +88,7 @@ def _gather_nd(node: MxnetNode) -> Operand:
 
 def _scatter_nd(node: MxnetNode) -> Operand:
     """Zeros with the data at indices; of several for one place the last."""
-    zeros = node.parameter(np.zeros(node.integers("shape"), node.dtype(0).numpy), "zeros")
+    zeros = node.filled(0, node.integers("shape"), node.dtype(0))
     return node.result(ops.ScatterND(), zeros, _indices_last(node, 1), node.value(0))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.mxnet.description import REQUIRED, operator
 from sateen.frontends.mxnet.node import MxnetNode
@@ -20,7 +18,7 @@ def _batch_norm(node: MxnetNode, *then: Operator) -> Operand:
     """By the running statistics, whatever use_global_stats says."""
     data, gamma, beta, mean, variance = (node.value(i) for i in range(5))
     if node.flag("fix_gamma"):  # the default: gamma counts as 1, whatever its data are (src/operator/nn/batch_norm.cc)
-        gamma = node.parameter(np.ones(gamma.type.static_shape, gamma.type.dtype.numpy), "gamma")
+        gamma = node.filled(1, gamma.type.shape, gamma.type.dtype)
     op = ops.BatchNormalization(epsilon=node.number("eps"))
     order = list(range(data.type.rank))
     axis = normal_axis(node.integer("axis"), data.type.rank)

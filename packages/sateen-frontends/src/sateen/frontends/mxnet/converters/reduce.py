@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.mxnet.attributes import parsed_attribute
 from sateen.frontends.mxnet.description import OperatorDescription, operator
@@ -135,8 +133,7 @@ def _top_k(node: MxnetNode) -> tuple[Operand, ...]:
         case "both":
             return node.result(ops.Identity(), values), node.result(ops.Cast(dtype=dtype), places, output=1)
     data, axis = _flattened(node)
-    zeros = node.parameter(np.zeros(data.type.static_shape, data.type.dtype.numpy), "zeros")
-    ones = node.parameter(np.ones(places.type.static_shape, data.type.dtype.numpy), "ones")
+    zeros, ones = (node.filled(number, value.type.shape, data.type.dtype) for number, value in ((0, data), (1, places)))
     mask = node.step(ops.ScatterElements(axis=axis), zeros, places, ones)
     return (node.result(ops.Reshape(shape=node.shape(0)), mask),)
 

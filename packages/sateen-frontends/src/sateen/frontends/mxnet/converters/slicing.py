@@ -11,13 +11,10 @@ import numpy as np
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import REQUIRED, operator
-from sateen.frontends.mxnet.node import MxnetNode
+from sateen.frontends.mxnet.node import MxnetNode, require_few
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim
 from sateen.runtime.errors import FrontendError
-
-_MOST_PLACES = 1 << 24
-"""The most indices of a slice that is assigned."""
 
 
 def _cut(node: MxnetNode, starts: Sequence[Dim], ends: Sequence[Dim], steps: Sequence[int]) -> Operand:
@@ -150,15 +147,17 @@ def _slice_assign(node: MxnetNode) -> Operand:
     """Data with other numbers in place of a slice: those of the second operand, or one."""
     shape = node.static_shape(0)
     starts, stops, steps = (static_extents(bounds, "a slice") for bounds in _slice_bounds(node))
-    axes = [np.arange(start, stop, step) for start, stop, step in zip(starts, stops, steps, strict=True)]
-    places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    if not 0 < places.size <= _MOST_PLACES:
-        raise UnsupportedError(f"a slice of {places.size // len(shape)} elements can't be assigned")
+    ranges = [range(start, stop, step) for start, stop, step in zip(starts, stops, steps, strict=True)]
+    extents = tuple(map(len, ranges))
+    require_few((*extents, len(shape)))
+    if 0 in extents:
+        return node.operand(0)
+    places = np.stack(np.meshgrid(*map(np.array, ranges), indexing="ij"), axis=-1)
     data = node.value(0)
     if len(node.inputs) > 1:
         new = node.value(1)
     else:
-        new = node.literal(node.number("scalar"), data.type.dtype, places.shape[:-1])
+        new = node.filled(node.number("scalar"), extents, data.type.dtype)
     return node.result(ops.ScatterND(), data, node.parameter(places.astype(np.int64), "places"), new)
 
 
