@@ -29,6 +29,8 @@ SIGNATURE = "serving_default"
 TAGS = ("serve",)
 """The tags of the graph that is read if a SavedModel has several."""
 _VARIABLES = "variables/variables"
+_DEEPEST = 100
+"""The most messages within messages of a text; those of bytes are bounded by protobuf alike."""
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
 _BRACKETS = re.compile(rb"[{}<>]")
 
@@ -144,10 +146,6 @@ def _parsed(message: Message, data: bytes, place: str) -> Message:
         raise FrontendError(
             f"{place}: expected {EXPECTED}, found what can't be parsed: {error}; copy it again"
         ) from None
-
-
-_DEEPEST = 100
-"""The most messages within messages of a text; those of bytes are bounded by protobuf alike."""
 
 
 def _require_shallow(data: bytes, place: str) -> None:

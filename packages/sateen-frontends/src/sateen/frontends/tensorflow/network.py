@@ -41,7 +41,7 @@ class Network:
     shapes: Mapping[str, TensorShapeProto] = field(default_factory=dict)
 
 
-def network_of(file: TensorflowFile) -> Network:
+def connected(file: TensorflowFile) -> Network:
     """The network of a file. Raises FrontendError if names are missing or given twice, or operations form a cycle."""
     ends = [] if file.signature is None else _tensors(file.signature)
     operations, resolved = inlined(file.graph, ends, file.limits)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Unpack
 
@@ -13,23 +12,20 @@ from sateen.frontends.core.options import ReadOptions, network_of, with_weights
 from sateen.frontends.core.reader import LoadedModel, Reader
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import LIMITS, Given, Limits, Source, read_source
-from sateen.frontends.tensorflow import network
 from sateen.frontends.tensorflow.declarations import declared_input, is_text
 from sateen.frontends.tensorflow.importer import import_tensorflow
 from sateen.frontends.tensorflow.loading import CHECKPOINT, EXPECTED, TAGS, TensorflowFile, load
+from sateen.frontends.tensorflow.network import Network, connected
 from sateen.frontends.tensorflow.operation import needed
 from sateen.frontends.tensorflow.recognition import is_tensorflow
 from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.runtime.errors import FrontendError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TensorflowModel(LoadedModel):
     file: TensorflowFile
-
-    @cached_property
-    def network(self) -> network.Network:
-        return network.network_of(self.file)
+    network: Network
 
     def declarations(self) -> Sequence[Declaration]:
         """Those that the outputs need, without text, which nobody can give: a network has to begin behind it."""
@@ -44,8 +40,12 @@ class TensorflowModel(LoadedModel):
         return import_tensorflow(self.file, self.network, bindings)
 
 
+def _model(file: TensorflowFile) -> TensorflowModel:
+    return TensorflowModel(file, connected(file))
+
+
 def _load(source: Source, limits: Limits) -> TensorflowModel:
-    return TensorflowModel(load(source, limits))
+    return _model(load(source, limits))
 
 
 TENSORFLOW = Reader(EXPECTED, is_tensorflow, _load, weights=CHECKPOINT)
@@ -71,5 +71,4 @@ def from_tensorflow(
     given = read_source(source, LIMITS, EXPECTED)
     if not is_tensorflow(given):
         raise FrontendError(f"{given.place}: expected {EXPECTED}, found {given.format or 'data of another kind'}")
-    file = load(with_weights(given, weights, TENSORFLOW), LIMITS, signature, tags)
-    return network_of(TensorflowModel(file), options)
+    return network_of(_model(load(with_weights(given, weights, TENSORFLOW), LIMITS, signature, tags)), options)
