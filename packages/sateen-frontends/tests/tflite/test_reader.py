@@ -54,13 +54,14 @@ def test_a_network_begins_and_ends_at_inner_values(doubled):
 
 
 def test_equal_and_missing_names_are_told_apart(model):
-    x = model.tensor("t", (2,))
-    inner, y = model.tensor("t", (2,)), model.tensor("", (2,))
+    x, inner, y, z = (model.tensor(name, (2,)) for name in ("t", "t", "", "t.1"))
     model.node("NEG", [x], [inner])
     model.node("EXP", [inner], [y])
-    model.inputs, model.outputs = [x], [y]
+    model.node("ABS", [y], [z])
+    model.inputs, model.outputs = [x], [z]
     graph, _ = from_tflite(model.bytes())
-    assert ([v.name for v in graph.inputs], [v.name for v in graph.outputs]) == (["t"], ["tensor.2"])
+    assert [v.name for v in graph.inputs] == ["t"]
+    assert [node.outputs[0].name for node in graph.nodes] == ["t.1.1", "tensor.2", "t.1"]
 
 
 def test_operators_out_of_order_are_put_in_order(doubled):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -181,17 +180,22 @@ def _options(table: Table, operator: str, where: str) -> Mapping[str, Any]:
 
 
 def _names(table: Table) -> list[str]:
-    """A name for each tensor of a graph: its own, or, where several have one, the first of inputs and outputs, then the
-    first of all; others get their position behind it."""
+    """A name for each tensor of a graph, its own if possible: where several have one name, the first of inputs and
+    outputs keeps it, then the first of all, and others get their number behind it."""
     tensors = table["tensors"]
+    own = [printable(tensor["name"]) for tensor in tensors]
     arguments = [index for index in (*(table["inputs"] or ()), *(table["outputs"] or ())) if 0 <= index < len(tensors)]
-    names = [printable(tensor["name"]) for tensor in tensors]
-    taken = {names[index]: index for index in reversed((*arguments, *range(len(tensors))))}
-    result = [
-        name if name and taken[name] == index else f"{name or 'tensor'}.{index}" for index, name in enumerate(names)
-    ]
-    counts = Counter(result)
-    return [name if counts[name] == 1 else f"{name}#{index}" for index, name in enumerate(result)]
+    names: dict[str, int] = {}
+    for index in (*arguments, *range(len(tensors))):
+        if own[index]:
+            names.setdefault(own[index], index)
+    result = []
+    for index, name in enumerate(own):
+        numbered = name
+        while names.setdefault(numbered, index) != index or not numbered:
+            numbered = f"{numbered or 'tensor'}.{index}"
+        result.append(numbered)
+    return result
 
 
 def _chosen(tensors: Sequence[Tensor], indices: Sequence[int], what: str, *, optional: bool = False) -> tuple[Any, ...]:

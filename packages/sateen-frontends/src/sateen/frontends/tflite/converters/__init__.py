@@ -1,5 +1,6 @@
 """How each operator of TensorFlow Lite becomes operators of sateen: a table per family."""
 
+from sateen.frontends.tflite.converters.blocks import BLOCKS
 from sateen.frontends.tflite.converters.boxes import BOXES, DETECTORS
 from sateen.frontends.tflite.converters.broadcast import BROADCAST
 from sateen.frontends.tflite.converters.element_wise import ELEMENT_WISE
@@ -12,11 +13,13 @@ from sateen.frontends.tflite.converters.reduce import REDUCE
 from sateen.frontends.tflite.converters.resize import RESIZE
 from sateen.frontends.tflite.converters.scatter import SCATTER
 from sateen.frontends.tflite.converters.shape import SHAPE
+from sateen.frontends.tflite.converters.slices import SLICES
 from sateen.frontends.tflite.converters.windows import WINDOWS
 from sateen.frontends.tflite.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
-    BOXES
+    BLOCKS
+    | BOXES
     | BROADCAST
     | ELEMENT_WISE
     | GATHER
@@ -28,6 +31,7 @@ CONVERTERS: dict[str, Converter] = (
     | RESIZE
     | SCATTER
     | SHAPE
+    | SLICES
     | WINDOWS
 )
 """The operators of the format."""
