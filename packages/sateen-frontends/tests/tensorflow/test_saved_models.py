@@ -125,6 +125,24 @@ def test_damaged_checkpoints_are_told(make, saved, name, damage, message):
     assert message in str(refusal.value)
 
 
+@pytest.mark.parametrize("inner", ["x", "y", "z"])
+def test_signatures_may_name_tensors_as_others_are_called(make, tmp_path, run, inner):
+    """x and y are the names of the signature; the graph computes -relu(x)."""
+    first, second = {"x": ("y", "z"), "y": ("given", "y"), "z": ("y", "x")}[inner]
+    graph = make.graph(
+        make.placeholder(first, 1, 2),
+        make.node("relu", "Relu", first, T=FLOAT),
+        make.node(second, "Neg", "relu", T=FLOAT),
+    )
+    signature = make.pb.SignatureDef(
+        inputs={"x": info(make, f"{first}:0", 1, 2)}, outputs={"y": info(make, f"{second}:0", 1, 2)}
+    )
+    meta = make.pb.MetaGraphDef(graph_def=graph, signature_def={"serving_default": signature})
+    model = make.pb.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
+    (tmp_path / "saved_model.pb").write_bytes(model.SerializeToString())
+    assert run(tmp_path, {"x": np.array([[-1, 2]], np.float32)})["y"].tolist() == [[0, -2]]
+
+
 @pytest.fixture
 def old(make, tmp_path):
     """The files of a graph of TensorFlow 1 with a checkpoint: net.meta, net.index and its data."""

@@ -81,10 +81,11 @@ def _named(operations: Sequence[Operation], begin: Mapping[str, str], end: Mappi
     taken = {name for operation in operations for name in operation.outputs}
     moved = dict(begin)
     for key in (*begin.values(), *end):
-        if key in taken and key not in begin and moved.get(key) is None:
+        if key in taken and key not in begin and end.get(key) != key:
             moved[key] = _free(f"{key}.inner", taken)
     renamed = [_renamed(operation, moved) for operation in operations]
-    results = [Operation(key, "Identity", (moved.get(tensor, tensor),), (key,)) for key, tensor in end.items()]
+    new = {key: moved.get(tensor, tensor) for key, tensor in end.items()}
+    results = [Operation(key, "Identity", (tensor,), (key,)) for key, tensor in new.items() if key != tensor]
     return [*renamed, *results]
 
 
@@ -99,7 +100,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 def _renamed(operation: Operation, names: Mapping[str, str]) -> Operation:
     renamed = _given_as(read_as(operation, names), names)
-    return replace(renamed, name=renamed.outputs[0]) if operation.type in PLACEHOLDERS else renamed
+    return replace(renamed, name=renamed.outputs[0]) if operation.outputs[0] in names else renamed
 
 
 def _unread(operations: Sequence[Operation]) -> list[str]:
