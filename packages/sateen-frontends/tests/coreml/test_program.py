@@ -254,6 +254,35 @@ def test_malformed_programs_are_refused(coreml, change, message):
         from_coreml(model.SerializeToString())
 
 
+_MANY = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "reason"),
+    [
+        ("one_hot", {"one_hot_vector_size": _MANY}, f"expected a vector of 1 to 1048576 elements, found {_MANY}"),
+        ("upsample_bilinear", {"scale_factor_height": np.nan}, "expected factors above 0 and below 65536, found [nan,"),
+        (
+            "crop",
+            {"crop_height": [9], "crop_width": [1, 1]},
+            "expected 2 numbers of 0 or more as crop_height, found [9]",
+        ),
+        ("space_to_batch", {"block_shape": [0, 1]}, "expected 2 numbers of 1 or more as block_shape, found [0, 1]"),
+        ("conv", {"weight": [[[1.0]]], "pad_type": "same"}, "expected x of 3 dimensions, found float32[1, 2, 3, 4]"),
+        ("range_1d", {"start": 0.0, "end": 3e38, "step": 1e-38}, "expected a range of 1 to 1048576 numbers, found 0.0"),
+    ],
+)
+def test_settings_that_no_result_has_are_gaps(coreml, kind, arguments, reason):
+    given = {"indices" if kind == "one_hot" else "x": "x"}
+    for name, number in arguments.items():
+        whole = isinstance(number, str) or np.asarray(number).dtype.kind == "i"
+        given[name] = coreml.value(number, INT if whole else FLOAT)
+    dtype = INT if kind == "one_hot" else FLOAT
+    operation = coreml.operation(kind, [coreml.tensor("y", dtype)], **given)
+    model = coreml.program([operation], [coreml.tensor("x", dtype, 1, 2, 3, 4)], ["y"])
+    assert check(model.SerializeToString()).gaps[0].reason.startswith(reason)
+
+
 def test_state_is_refused_with_what_to_do(coreml):
     state = schema.NamedValueType(name="cache")
     state.type.stateType.SetInParent()

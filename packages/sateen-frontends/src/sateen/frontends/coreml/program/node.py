@@ -62,6 +62,20 @@ class OperationNode(ModelNode):
         """An argument as a value of the graph."""
         return self.value(self.at(name))
 
+    def take_of_rank(self, name: str, *ranks: int) -> Value:
+        """An argument with one of these numbers of dimensions."""
+        value = self.take(name)
+        if value.type.rank not in ranks:
+            raise FrontendError(f"expected {name} of {' or '.join(map(str, ranks))} dimensions, found {value.type}")
+        return value
+
+    def integers_of(self, name: str, count: int, least: int) -> tuple[int, ...]:
+        """A setting of `count` numbers of at least `least`."""
+        found = self.integers(name)
+        if len(found) != count or min(found, default=least) < least:
+            raise FrontendError(f"expected {count} numbers of {least} or more as {name}, found {list(found)}")
+        return found
+
     def take_optional(self, name: str) -> Value | None:
         return self.take(name) if self.given(name) else None
 

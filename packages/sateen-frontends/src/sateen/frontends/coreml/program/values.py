@@ -20,6 +20,7 @@ from sateen.frontends.coreml.loading import Message
 from sateen.graph_ir.ir import Array, Dim, Symbol, TensorType
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
+from sateen.topi.types import MOST_DIMENSIONS
 
 STRING = 2
 _DTYPES: Mapping[int, str] = {
@@ -74,6 +75,8 @@ def type_of_proto(type_: Message, name: str) -> TensorType | None:
         return None
     if tensor.dataType not in _DTYPES:
         raise UnsupportedError(f"{name!r}: element type {tensor.dataType} is not supported")
+    if len(tensor.dimensions) > MOST_DIMENSIONS:
+        raise FrontendError(f"{name!r}: expected at most {MOST_DIMENSIONS} dimensions, found {len(tensor.dimensions)}")
     dims: list[Dim] = []
     for axis, dimension in enumerate(tensor.dimensions):
         if dimension.WhichOneof("dimension") == "constant":

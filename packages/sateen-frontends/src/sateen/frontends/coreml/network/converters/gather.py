@@ -8,6 +8,7 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.coreml.network.node import Converter, LayerNode
+from sateen.frontends.coreml.shapes import MOST_POSITIONS
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.errors import FrontendError
@@ -115,8 +116,8 @@ def _one_hot(node: LayerNode) -> Operand:
     given = node.parameters
     depth = node.integers_of(1)[0] if len(node.inputs) > 1 else given.oneHotVectorSize
     axis = normal_axis(given.axis, node.rank(0) + 1)
-    if not 0 < depth < 1 << 31:
-        raise FrontendError(f"expected a vector of 1 or more elements, found {depth}")
+    if not 0 < depth <= MOST_POSITIONS:
+        raise FrontendError(f"expected a vector of 1 to {MOST_POSITIONS} elements, found {depth}")
     places = node.indices(0)
     shape = [1] * (node.rank(0) + 1)
     shape[axis] = depth

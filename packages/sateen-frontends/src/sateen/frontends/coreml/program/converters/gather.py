@@ -9,6 +9,7 @@ import numpy as np
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.program.node import Converter, OperationNode, defaulting
+from sateen.frontends.coreml.shapes import MOST_POSITIONS
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.runtime.dtype import DType
@@ -94,8 +95,8 @@ def _one_hot(node: OperationNode) -> Operand:
     indices = _indices(node)
     depth = int(node.scalar(node.at("one_hot_vector_size")))
     axis = normal_axis(node.integer("axis"), indices.type.rank + 1)
-    if not 0 < depth < 1 << 31:
-        raise FrontendError(f"expected a vector of 1 or more elements, found {depth}")
+    if not 0 < depth <= MOST_POSITIONS:
+        raise FrontendError(f"expected a vector of 1 to {MOST_POSITIONS} elements, found {depth}")
     along = [depth if d == axis else 1 for d in range(indices.type.rank + 1)]
     counted = node.parameter(np.arange(depth, dtype=indices.type.dtype.numpy).reshape(along), "places")
     shape = indices.type.shape

@@ -19,7 +19,8 @@ def _filled(node: OperationNode, name: str, number: float) -> Value:
     """An argument of one number per channel, or that number for all of them."""
     if node.given(name):
         return node.take(name)
-    channels, x = node.shape(node.at("x"))[1], node.take("x")
+    x = node.take_of_rank("x", 2, 3, 4, 5)
+    channels = x.type.shape[1]
     if not isinstance(channels, int):
         raise UnsupportedError("the number of channels must be known", node.binding(node.at("x")))
     return node.literal(number, x.type.dtype, (channels,))

@@ -108,7 +108,7 @@ def _grouped(node: OperationNode, value: Value, name: str, groups: tuple[list[st
 
 def _attention(node: OperationNode) -> Operand:
     """softmax(Q Kᵀ / √E + mask) V; a mask of bools excludes keys where it is false."""
-    query, key, value = node.take("query"), node.take("key"), node.take("value")
+    query, key, value = (node.take_of_rank(name, 2, 3, 4, 5) for name in ("query", "key", "value"))
     (features,) = static_extents(query.type.shape[-1:], "the embedding")
     scores = node.step(ops.MatMul(), query, _swapped(node, key))
     scaled = node.step(ops.Multiply(), scores, node.number_like(1 / sqrt(features), scores))

@@ -44,7 +44,10 @@ def _direction(node: OperationNode, known: Sequence[str]) -> str:
 
 def _weight(node: OperationNode, name: str, given: str, wanted: str) -> Array:
     """Weights with their gates in the graph's order."""
-    return gates_in_order(node.constant(node.at(name)).astype(np.float32), given, wanted)
+    data = node.constant(node.at(name)).astype(np.float32)
+    if data.ndim != (2 if name.startswith("weight") else 1):
+        raise FrontendError(f"expected {name} of a row for each element of the gates, found shape {list(data.shape)}")
+    return gates_in_order(data, given, wanted)
 
 
 def _float(node: OperationNode, value: Value) -> Value:
@@ -71,7 +74,7 @@ def _operands(node: OperationNode, backs: Sequence[str], given: str, wanted: str
 
 def _state(node: OperationNode, name: str, directions: int) -> Value:
     """A state [batch, directions · hidden] as [directions, batch, hidden]."""
-    value = _float(node, node.take(name))
+    value = _float(node, node.take_of_rank(name, 2))
     batch, width = value.type.shape
     if not isinstance(width, int) or width % directions:
         raise FrontendError(f"expected {name} of {directions} directions, found {value.type}")

@@ -15,6 +15,8 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import product
 from sateen.topi.operators import Operator
 
+MOST_TIMES = 1 << 16
+"""What a factor must be below."""
 _MODES = {
     "DEFAULT": "UPSAMPLE", "STRICT_ALIGN_CORNERS": "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS": "ALIGN_CORNERS",
     "OFFSET_CORNERS": "ROI_ALIGN", "UNALIGN_CORNERS": "HALF_PIXEL",
@@ -41,6 +43,8 @@ def _target(node: OperationNode) -> tuple[int, int]:
 def _scaled(node: OperationNode, images: Value) -> tuple[int, int]:
     """floor(extent · factor) of height and width."""
     factors = node.number("scale_factor_height"), node.number("scale_factor_width")
+    if not all(0 < factor < MOST_TIMES for factor in factors):
+        raise FrontendError(f"expected factors above 0 and below {MOST_TIMES}, found {list(factors)}")
     extents = static_extents(images.type.shape[2:], "the resized axes")
     height, width = (floor(n * factor) for n, factor in zip(extents, factors, strict=True))
     return height, width
@@ -91,7 +95,7 @@ def _resize_bilinear(node: OperationNode) -> Operand:
 
 def _resize(node: OperationNode) -> Operand:
     """The last axes get the last extents of `shape`; 0 keeps that of x."""
-    x, count = node.take("x"), node.integer("resized_dims")
+    x, count = node.take_of_rank("x", 3, 4, 5), node.integer("resized_dims")
     wanted = node.dimensions_of("shape")
     if count not in (1, 2) or count > len(wanted):
         raise UnsupportedError(f"resizing of {count} axes is not supported", "resize the last two axes")

@@ -162,8 +162,8 @@ def _slice_by_size(node: OperationNode) -> Operand:
 
 def _crop(node: OperationNode) -> Operand:
     """Amounts at the begin and end of height and width."""
-    x = node.take("x")
-    (top, bottom), (left, right) = node.integers("crop_height"), node.integers("crop_width")
+    x = node.take_of_rank("x", 2, 3, 4, 5)
+    (top, bottom), (left, right) = node.integers_of("crop_height", 2, 0), node.integers_of("crop_width", 2, 0)
     height, width = static_extents(x.type.shape[-2:], "the cropped axes")
     parts = [slice(None)] * (x.type.rank - 2) + [slice(top, height - bottom, 1), slice(left, width - right, 1)]
     return node.result(resolved(node, parts, node.at("x")), x)
@@ -246,7 +246,7 @@ def _blocks(node: OperationNode, name: str) -> int:
 
 def _pixel_unshuffle(node: OperationNode) -> Operand:
     """The inverse of pixel_shuffle: the channels of a block follow each other."""
-    x, block = node.take("x"), _blocks(node, "downscale_factor")
+    x, block = node.take_of_rank("x", 4), _blocks(node, "downscale_factor")
     batch, channels, height, width = static_extents(x.type.shape, "x")
     if height % block or width % block:
         raise FrontendError(f"expected extents that {block} divides, found {x.type}")
@@ -257,9 +257,8 @@ def _pixel_unshuffle(node: OperationNode) -> Operand:
 
 def _space_to_batch(node: OperationNode) -> Operand:
     """Blocks of height and width become images: those of one place in the block follow each other."""
-    x, (rows, columns), pads = node.take("x"), node.integers("block_shape"), node.integers("paddings")
-    if x.type.rank != 4 or len(pads) != 4:
-        raise FrontendError(f"expected x of 4 dimensions and paddings of 4 numbers, found {x.type} and {len(pads)}")
+    x, (rows, columns) = node.take_of_rank("x", 4), node.integers_of("block_shape", 2, 1)
+    pads = node.integers_of("paddings", 4, 0)
     wide = node.step(ops.Pad("constant", (0, 0, pads[0], pads[2], 0, 0, pads[1], pads[3])), x)
     batch, channels, height, width = static_extents(wide.type.shape, "x")
     if height % rows or width % columns:
@@ -271,12 +270,11 @@ def _space_to_batch(node: OperationNode) -> Operand:
 
 def _batch_to_space(node: OperationNode) -> Operand:
     """The inverse of space_to_batch; the paddings are cropped."""
-    x, (rows, columns), crops = node.take("x"), node.integers("block_shape"), node.integers("crops")
+    x, (rows, columns) = node.take_of_rank("x", 4), node.integers_of("block_shape", 2, 1)
+    crops = node.integers_of("crops", 4, 0)
     batch, channels, height, width = static_extents(x.type.shape, "x")
-    if batch % (rows * columns) or len(crops) != 4:
-        raise FrontendError(
-            f"expected a batch that {rows * columns} divides and 4 crops, found {x.type} and {len(crops)}"
-        )
+    if batch % (rows * columns):
+        raise FrontendError(f"expected a batch that {rows * columns} divides, found {x.type}")
     cells = node.step(ops.Reshape((rows, columns, batch // (rows * columns), channels, height, width)), x)
     turned = node.step(ops.Transpose((2, 3, 4, 0, 5, 1)), cells)
     whole = node.step(ops.Reshape((batch // (rows * columns), channels, height * rows, width * columns)), turned)

@@ -48,13 +48,13 @@ def _pads(node: OperationNode, reaches: Sequence[int], strides: Sequence[int]) -
 
 
 def _convolution(node: OperationNode) -> Operand:
-    weight = node.take("weight")
-    rank = weight.type.rank - 2
+    weight = node.take_of_rank("weight", 3, 4, 5)
+    x, rank = node.take_of_rank("x", weight.type.rank), weight.type.rank - 2
     kernel = static_extents(weight.type.shape[2:], "the kernel")
     strides, dilations = _numbers(node, "strides", rank), _numbers(node, "dilations", rank)
     reaches = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     op = ops.Conv(strides, _pads(node, reaches, strides), dilations, node.integer("groups"))
-    return node.result(op, node.take("x"), weight, *_bias(node))
+    return node.result(op, x, weight, *_bias(node))
 
 
 def _bias(node: OperationNode) -> list[Value]:
@@ -63,8 +63,8 @@ def _bias(node: OperationNode) -> list[Value]:
 
 def _transposed_convolution(node: OperationNode) -> Operand:
     """An output_shape decides what `same` crops, evenly (as TensorFlow), or what is added at the end (as PyTorch)."""
-    weight = node.take("weight")
-    rank = weight.type.rank - 2
+    weight = node.take_of_rank("weight", 3, 4, 5)
+    x, rank = node.take_of_rank("x", weight.type.rank), weight.type.rank - 2
     kernel = static_extents(weight.type.shape[2:], "the kernel")
     strides, dilations = _numbers(node, "strides", rank), _numbers(node, "dilations", rank)
     spatial = static_extents(node.shape(node.at("x"))[2:], "the spatial axes of a transposed convolution")
@@ -87,7 +87,7 @@ def _transposed_convolution(node: OperationNode) -> Operand:
             "crop the result in the program",
         )
     op = ops.ConvTranspose(strides, pads, dilations, node.integer("groups"), more)
-    return node.result(op, node.take("x"), weight, *_bias(node))
+    return node.result(op, x, weight, *_bias(node))
 
 
 def _pool_window(node: OperationNode) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
