@@ -18,8 +18,9 @@ def artifact(parameters: bytes = bytes(range(256)) * 8) -> Artifact:
     y = Parameter("y", DType.of("float32"), (2, 3), None, 4, is_output=True)
     library = b"library bytes"
     return Artifact(
-        "test 1", str(Target.of("llvm")), (x,), (y,), 640, library, parameters, "abc", {"a": "b"}, {"y": "x"}
-    )
+        "test 1", str(Target.of("llvm")), (x,), (y,), 640, library, parameters, "abc", {"a": "b"}, {"y": "x"},
+        {"y": ("a", "b", "c")},
+    )  # fmt: skip
 
 
 def test_a_saved_artifact_reads_back_equal(tmp_path: Path) -> None:
@@ -28,7 +29,7 @@ def test_a_saved_artifact_reads_back_equal(tmp_path: Path) -> None:
     assert (read.inputs, read.outputs) == (artifact().inputs, artifact().outputs)
     assert (read.library, bytes(read.parameters)) == (b"library bytes", artifact().parameters)
     assert (read.workspace_bytes, read.source_digest, read.options) == (640, "abc", {"a": "b"})
-    assert read.aliases == {"y": "x"}
+    assert (read.aliases, read.labels) == ({"y": "x"}, {"y": ("a", "b", "c")})
 
 
 def test_equal_artifacts_give_equal_bytes() -> None:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from sateen.frontends.command import artifacts
 from sateen.frontends.command.labels import largest
@@ -147,3 +149,15 @@ def test_an_artifact_for_another_processor_is_refused_by_its_name(sateen, dense)
         ran = sateen(verb, "other.sateen")
         assert ran.status == 1
         assert ran.err.startswith("ArtifactError: other.sateen: expected code for this machine, found some that needs ")
+
+
+def test_a_network_that_knows_its_labels_needs_no_file_of_them(sateen, tmp_path):
+    given, scores = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xy")
+    node = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["cat", "dog", "cow"])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    onnx.save(
+        helper.make_model(helper.make_graph([node], "n", [given], [scores]), opset_imports=opsets), tmp_path / "z.onnx"
+    )
+    np.save("x.npy", np.array([[1, 5, 2], [7, 0, 3]], "f"))
+    ran = sateen("run", "z.onnx", "--input", "x=x.npy", "--top", 2, "--json")
+    assert [(top["label"], top["position"]) for top in json.loads(ran.out)["top"]] == [("cat", [1, 0]), ("dog", [0, 1])]

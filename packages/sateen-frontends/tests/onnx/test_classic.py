@@ -201,6 +201,7 @@ def test_keys_of_no_number_are_found_as_of_version_4() -> None:
 def test_a_map_is_its_scores() -> None:
     graph, _ = frontends.from_onnx(model_of("ZipMap", [ROWS], 1, 1, {"classlabels_strings": ["a", "b", "c", "d"]}))
     assert [str(v.type) for v in graph.outputs] == ["float32[40, 4]"]
+    assert graph.labels == {"y0": ("a", "b", "c", "d")}
 
 
 def test_names_of_classes_become_positions() -> None:
@@ -209,6 +210,7 @@ def test_names_of_classes_become_positions() -> None:
     graph, params = frontends.from_onnx(model_of("TreeEnsembleClassifier", [ROWS], 2, 3, attributes))
     label, scores = (a.numpy() for a in runtime.load(build(graph, params=params)).run({"x0": ROWS}).values())
     np.testing.assert_array_equal(label, scores.argmax(1))
+    assert graph.labels == {"y1": ("cat", "dog", "cow")}
 
 
 REGRESSOR = regressor()

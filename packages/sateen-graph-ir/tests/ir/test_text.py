@@ -176,7 +176,7 @@ def test_faults_between_lines_are_told_with_their_place(text, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("  node", "column 3: expected input, parameter, output, alias or a node, found 'node'"),
+        ("  node", "column 3: expected input, parameter, output, alias, labels or a node, found 'node'"),
         ("    output %x", "column 5: expected a construct at column 3, found 'output'"),
         ("  input %y: float31[2]", "column 13: expected an element type, found 'float31'"),
         ("  input %y: float32[-2]", "column 21: expected a dimension, found '-2'"),

@@ -64,6 +64,8 @@ class Artifact:
     options: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     """The outputs that may use the memory of an input, by name."""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What the elements along the last axis of an output are called, by its name."""
     steps: tuple[Step, ...] = ()
     """The kernels that `run` calls, in order, if it writes a clock after each; otherwise empty."""
 
@@ -118,6 +120,7 @@ class Artifact:
             "source": self.source_digest,
             "options": dict(self.options),
             "aliases": dict(self.aliases),
+            **({"labels": {name: list(labels) for name, labels in self.labels.items()}} if self.labels else {}),
             **({"steps": [s.to_json() for s in self.steps]} if self.steps else {}),
         }
 

@@ -37,6 +37,7 @@ _MOST_MANIFEST_BYTES = 64 << 20
 _MOST_BYTES = 1 << 48
 _MOST_CODE_BYTES = 1 << 30
 _MOST_PARAMETERS = 65_535
+_MOST_LABELS = 1 << 20
 _DIGEST_CHARACTERS = 64
 _FIELDS = ("producer", "target", "inputs", "outputs", "variants", "source", "options", "aliases", "sections")
 
@@ -176,8 +177,21 @@ def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryvi
         text_of(fields["source"], "the digest of the source", 512, 0),
         texts_of(fields["options"], "the options", 65_536),
         aliases,
+        _labels(fields.get("labels", {}), outputs),
         _steps(fields.get("steps", [])),
     )
+
+
+def _labels(value: object, outputs: tuple[Parameter, ...]) -> dict[str, tuple[str, ...]]:
+    """A label for each element along the last axis of an output."""
+    extents = {p.name: p.shape[-1] for p in outputs if p.shape}
+    labels: dict[str, tuple[str, ...]] = {}
+    for name, listed in object_of(value, "the labels").items():
+        found = list_of(listed, f"the labels of {name!r}", _MOST_LABELS)
+        labels[name] = tuple(text_of(label, f"a label of {name!r}", 512, 0) for label in found)
+        if len(found) != extents.get(name):
+            raise ArtifactError(f"expected {extents.get(name, 'no')} labels of {name!r}, found {len(found)}")
+    return labels
 
 
 def _parameters(value: object, what: str) -> tuple[Parameter, ...]:

@@ -118,7 +118,7 @@ def run(
             write_arrays(file, outputs)
     ranked: list[Ranked] = []
     if top is not None or labels is not None:
-        first = next(iter(outputs.values()))
+        first, names = _scores(outputs, loaded.artifact.labels, names)
         ranked = largest(first, top or 5, names)
     if as_json:
         show_json({"seconds": seconds, "outputs": _summary(outputs), "top": [asdict(r) for r in ranked]})
@@ -132,6 +132,17 @@ def run(
     else:
         rows = [[str(cell) for cell in row.values()] for row in _summary(outputs)]
         show_table(("output", "type", "shape", "minimum", "mean", "maximum", "not finite"), rows)
+
+
+def _scores(
+    outputs: Mapping[str, Array], labels: Mapping[str, Sequence[str]], names: list[str] | None
+) -> tuple[Array, list[str] | None]:
+    """The first output, with names from a file; without any, the first one that the network has labels for."""
+    labelled = next((name for name in outputs if name in labels), None)
+    if names is not None or labelled is None:
+        return next(iter(outputs.values())), names
+    own = list(labels[labelled])
+    return outputs[labelled], own * (outputs[labelled].size // max(len(own), 1))
 
 
 def _require_picture(recipe: Recipe, given: Sequence[tuple[str, str]]) -> None:

@@ -15,7 +15,7 @@ from sateen.graph_ir.evaluate import work_of
 from sateen.graph_ir.ir import Array, Graph, GraphBuilder, NodeSpan, TensorType, Value, infer
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Control, Identity, Loop, While
-from sateen.runtime.errors import ExecutionError, FrontendError
+from sateen.runtime.errors import ExecutionError, FrontendError, printable
 from sateen.topi.operators import Operator
 
 EVALUATED_BYTES = 1 << 29
@@ -53,6 +53,7 @@ class Emitter:
         self._taken: dict[str, int] = {}
         self._parameters: dict[int, tuple[Array, Value]] = {}  # by identity of the data, which is kept alive
         self._stand_ins: set[Value] = set()
+        self._labels: dict[str, tuple[str, ...]] = {}
         self._inner_inputs: dict[Value, Callable[[], list[str]]] = {}
         self._tensor_bytes = tensor_bytes
         self._constant_bytes = tensor_bytes
@@ -172,8 +173,14 @@ class Emitter:
                 f"expected tensors of at most {self._tensor_bytes} bytes, {name!r} of type {type_} takes {type_.bytes}"
             )
 
+    def label(self, name: str, labels: Iterable[str]) -> None:
+        """Say what the elements along the last axis of a value are called, if it is an output of the graph."""
+        self._labels[name] = tuple(map(printable, labels))
+
     def output(self, value: Value) -> None:
         self._builder.output(value)
+        if value.name in self._labels:
+            self._builder.label(value, self._labels[value.name])
 
     def finish(self) -> Graph:
         return self._builder.finish()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -190,6 +190,11 @@ class ModelNode(Attributes):
         given = (*self.outputs, *[""] * count)[:count]
         names = [name or self._emitter.beside(f"{self._result_name}.{i}") for i, name in enumerate(given)]
         return self._emitter.add(op, inputs, names, self.call.spans)
+
+    def label(self, labels: Iterable[str], output: int = 0) -> None:
+        """Say what the elements along the last axis of an output of the node are called."""
+        if output < len(self.outputs):
+            self._emitter.label(self.outputs[output], labels)
 
     def literal(self, number: float, dtype: DType, shape: tuple[int, ...] = ()) -> Value:
         """A parameter all of whose elements are one number."""

@@ -166,6 +166,7 @@ def build(
             **({} if records is None else {"records": records.digest}),
         },
         aliases={names[output]: input_.name for output, input_ in network.graph.aliases.items()},
+        labels=graph.labels,
         steps=steps_of(network.graph, network.plan.free, network.calls) if timed else (),
     )
 

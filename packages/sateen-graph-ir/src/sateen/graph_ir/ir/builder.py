@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, infer_at
+from sateen.graph_ir.ir.graph import HOST, Array, Graph, Node, NodeSpan, Value, infer_at, require_labels
 from sateen.graph_ir.ir.types import TensorType
 from sateen.runtime.device import Device
 from sateen.runtime.dtype import DType
@@ -33,6 +33,7 @@ class GraphBuilder:
         self._nodes: list[Node] = []
         self._outputs: list[Value] = []
         self._aliases: dict[Value, Value] = {}
+        self._labels: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, int] = {}
         self._producers: dict[Value, Node] = {}
 
@@ -174,6 +175,14 @@ class GraphBuilder:
             raise InferenceError(f"alias: expected an input for each output, found {input_} for {holder} and {output}")
         self._aliases[output] = input_
 
+    def label(self, output: Value, names: Iterable[str]) -> None:
+        """Say what the elements along the last axis of an output are called. Raises ArgumentError for a value that is
+        no output, and InferenceError for another number of names than elements."""
+        if output not in self._outputs:
+            raise ArgumentError(f"label: expected an output of the graph, found {_described(output)}")
+        self._labels[output.name] = tuple(names)
+        require_labels(output, self._labels[output.name])
+
     def _require_own(self, value: object, role: str) -> None:
         """Raise ArgumentError unless this builder made or was given the value."""
         if isinstance(value, Value):
@@ -193,6 +202,7 @@ class GraphBuilder:
             tuple(self._nodes),
             tuple(self._outputs),
             dict(self._aliases),
+            dict(self._labels),
         )
 
 

@@ -1,6 +1,6 @@
 """Graphs: a flat tuple of nodes over named values, in topological order, immutable.
 
-    graph = inputs, parameters (values with data), nodes, outputs, aliases
+    graph = inputs, parameters (values with data), nodes, outputs, aliases, labels
     node  = outputs <- op(inputs)
 
 A graph is made by a GraphBuilder and changed only by copying through a GraphRewriter.
@@ -17,6 +17,7 @@ import numpy as np
 from sateen.graph_ir.ir.types import TensorType
 from sateen.runtime.device import Device, cpu
 from sateen.runtime.display import counted, html_table, named, shortened, size
+from sateen.runtime.errors import InferenceError
 from sateen.tensor_ir import Machine
 from sateen.topi import operators
 from sateen.topi.methods import Method
@@ -102,9 +103,19 @@ class Node:
         return self.op.operations(self.input_types, self.output_types)
 
 
+def require_labels(output: Value, labels: Sequence[str]) -> None:
+    """Raises InferenceError unless there is a label for each element along the last axis of an output."""
+    shape = output.type.shape
+    if not shape or (isinstance(shape[-1], int) and shape[-1] != len(labels)):
+        raise InferenceError(
+            f"labels: expected one for each element along the last axis of {output}: {output.type}, found {len(labels)}"
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A network. `parameters` are constants; `aliases` maps an output to the input whose memory it may reuse."""
+    """A network. `parameters` are constants; `aliases` maps an output to the input whose memory it may reuse. `labels`
+    says by the name of an output what the elements along its last axis are called, such as the classes of scores."""
 
     name: str
     inputs: tuple[Value, ...]
@@ -112,6 +123,7 @@ class Graph:
     nodes: tuple[Node, ...]
     outputs: tuple[Value, ...]
     aliases: Mapping[Value, Value] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         from sateen.graph_ir.ir.text import (

@@ -178,6 +178,7 @@ class _Body:
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
         self.aliases: dict[Value, Value] = {}
+        self.labels: dict[str, tuple[str, ...]] = {}
 
     def read(self) -> Graph:
         indent = -1
@@ -188,7 +189,13 @@ class _Body:
                 line.fail(f"a construct at column {indent + 1}")
             self.construct(line)
         return Graph(
-            self.name, tuple(self.inputs), self.parameters, tuple(self.nodes), tuple(self.outputs), self.aliases
+            self.name,
+            tuple(self.inputs),
+            self.parameters,
+            tuple(self.nodes),
+            tuple(self.outputs),
+            self.aliases,
+            self.labels,
         )
 
     def construct(self, line: _Line) -> None:
@@ -204,12 +211,23 @@ class _Body:
             output = self.known(line)
             line.expect("=")
             self.aliases[output] = self.known(line)
+        elif line.accept("labels"):
+            labelled = self.known(line)
+            line.expect("=")
+            self.labels[labelled.name] = self.listed(line)
         elif line.text.startswith("%", line.position):
             self.node(line)
             return
         else:
-            line.fail("input, parameter, output, alias or a node")
+            line.fail("input, parameter, output, alias, labels or a node")
         line.end()
+
+    def listed(self, line: _Line) -> tuple[str, ...]:
+        """Words between commas."""
+        words = [line.word("a label")]
+        while line.accept(","):
+            words.append(line.word("a label"))
+        return tuple(words)
 
     def node(self, line: _Line) -> None:
         declared = [self.result(line)]

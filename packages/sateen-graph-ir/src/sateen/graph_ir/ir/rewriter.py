@@ -167,4 +167,5 @@ def _renamed(graph: Graph, names: Mapping[Value, str]) -> Graph:
     )
     outputs = tuple(new.get(v, v) for v in graph.outputs)
     aliases = {new.get(v, v): source for v, source in graph.aliases.items()}
-    return Graph(graph.name, graph.inputs, graph.parameters, nodes, outputs, aliases)
+    labels = {new.get(v, v).name: graph.labels[v.name] for v in graph.outputs if v.name in graph.labels}
+    return Graph(graph.name, graph.inputs, graph.parameters, nodes, outputs, aliases, labels)

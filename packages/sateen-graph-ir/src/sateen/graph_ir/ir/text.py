@@ -130,6 +130,9 @@ class _Printer:
             yield f"{inner}output {self.name(v)}"
         for output, input_ in graph.aliases.items():
             yield f"{inner}alias {self.name(output)} = {self.name(input_)}"
+        for v in graph.outputs:
+            if self.spans and v.name in graph.labels:
+                yield f"{inner}labels {self.name(v)} = {', '.join(map(json.dumps, graph.labels[v.name]))}"
 
     def declare(self, value: Value) -> str:
         return f"{self.name(value)}: {value.declared}"

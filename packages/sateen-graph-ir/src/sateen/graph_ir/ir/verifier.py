@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sateen.graph_ir.ir.graph import Graph, Node, Value, infer_outputs, note_node
+from sateen.graph_ir.ir.graph import Graph, Node, Value, infer_outputs, note_node, require_labels
 from sateen.graph_ir.ir.text import subgraphs
 from sateen.runtime.errors import InferenceError
 
@@ -43,6 +43,11 @@ def verify_graph(graph: Graph) -> None:
         _require_known(v, known, "output")
         if graph.outputs.count(v) > 1:
             raise InferenceError(f"graph {graph.name!r}: expected each output once, found {v} twice")
+    outputs = {v.name: v for v in graph.outputs}
+    for name, labels in graph.labels.items():
+        if name not in outputs:
+            raise InferenceError(f"graph {graph.name!r}: expected labels of outputs, found those of {name!r}")
+        require_labels(outputs[name], labels)
     if len(set(graph.aliases.values())) < len(graph.aliases):
         raise InferenceError(f"graph {graph.name!r}: expected an input for each output in aliases, found one twice")
     for output, input_ in graph.aliases.items():

@@ -192,7 +192,7 @@ def _rebuild(graph: Graph, groups: dict[Node, _Group]) -> Graph:
             nodes.append(node)
         elif group.nodes[-1] is node:
             nodes.append(_fused(group))
-    return Graph(graph.name, graph.inputs, graph.parameters, tuple(nodes), graph.outputs, graph.aliases)
+    return Graph(graph.name, graph.inputs, graph.parameters, tuple(nodes), graph.outputs, graph.aliases, graph.labels)
 
 
 def _fused(group: _Group) -> Node:

@@ -40,9 +40,8 @@ def with_inputs(graph: Graph, inputs: Sequence[Value]) -> Graph:
     if tuple(nodes) == graph.nodes and all(old is v for old, v in new.items()):
         return graph
     aliases = {new[output]: new[input_] for output, input_ in graph.aliases.items()}
-    return Graph(
-        graph.name, tuple(inputs), graph.parameters, tuple(nodes), tuple(new[v] for v in graph.outputs), aliases
-    )
+    outputs = tuple(new[v] for v in graph.outputs)
+    return Graph(graph.name, tuple(inputs), graph.parameters, tuple(nodes), outputs, aliases, graph.labels)
 
 
 def _with_inputs(op: Operator, operands: Sequence[Value | None]) -> Operator:

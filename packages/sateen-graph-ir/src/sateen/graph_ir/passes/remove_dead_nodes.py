@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sateen.graph_ir.ir import Graph, Value
 
 
@@ -20,4 +22,4 @@ def remove_dead_nodes(graph: Graph) -> Graph:
     parameters = {v: data for v, data in graph.parameters.items() if v in needed}
     if len(kept) == len(graph.nodes) and len(parameters) == len(graph.parameters):
         return graph
-    return Graph(graph.name, graph.inputs, parameters, tuple(reversed(kept)), graph.outputs, graph.aliases)
+    return replace(graph, parameters=parameters, nodes=tuple(reversed(kept)))

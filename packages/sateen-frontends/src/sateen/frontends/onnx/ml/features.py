@@ -186,6 +186,7 @@ def _zip_map(node: OnnxNode) -> Operand:
     count = len(names or numbers or ())
     if node.shape(0)[-1] != count:
         raise FrontendError(f"expected {count} columns, one per label, found {list(node.shape(0))}")
+    node.label(map(str, names or numbers))
     return node.operand(0)
 
 
