@@ -29,10 +29,13 @@ EXTENTS = {
 
 
 def _model(name: str, extent: int, package: Any) -> Any:
-    return getattr(package.applications, name)(weights=None, input_shape=(extent, extent, 3), classes=100)
+    make = getattr(package.applications, name)
+    return make(weights=None, input_shape=(extent, extent, 3), classes=100, classifier_activation=None)
 
 
-ARCHITECTURES = {
-    name: Case(((1, extent, extent, 3),), model=partial(_model, name, extent), is_randomised=False, low=0, high=255)
-    for name, extent in EXTENTS.items()
-}
+def _case(name: str, extent: int) -> Case:
+    high = 255 if name.startswith(("ConvNeXt", "EfficientNet", "MobileNetV3")) else 1  # these scale pictures themselves
+    return Case(((1, extent, extent, 3),), model=partial(_model, name, extent), low=-1 if high == 1 else 0, high=high)
+
+
+ARCHITECTURES = {name: _case(name, extent) for name, extent in EXTENTS.items()}

@@ -64,17 +64,28 @@ def variants() -> Iterator[tuple[str, Case, Any, Save]]:
         yield f"app-{name}", case, keras, _keras
 
 
+def _spread(name: str, shape: tuple[int, ...], is_deep: bool) -> float:
+    """The standard deviation of a variable."""
+    if len(shape) < 2 or not is_deep:
+        return 0.1 if is_deep else 0.3 if len(shape) < 3 else 1 / np.sqrt(np.prod(shape[:-1]))
+    return np.sqrt(2 / np.prod(shape[:2] if "depthwise" in name else shape[:-1]))
+
+
 def _randomised(model: Any, random: np.random.Generator) -> None:
-    """Gives a model weights that show mistakes: no zeros and ones, variances above zero."""
+    """Gives a model weights that show mistakes: no zeros and ones, variances above zero, and signals that neither grow
+    nor vanish from layer to layer."""
+    is_deep = len(model.layers) > 20
     values = []
     for variable, value in zip(model.weights, model.get_weights(), strict=True):
         if not np.issubdtype(value.dtype, np.floating):
             values.append(value)
         elif "variance" in variable.name:
             values.append(random.uniform(0.5, 1.5, value.shape).astype(value.dtype))
+        elif "gamma" in variable.name and is_deep:
+            values.append(random.uniform(0.8, 1.2, value.shape).astype(value.dtype))
         else:
-            spread = 0.3 if value.ndim < 3 else 1 / np.sqrt(np.prod(value.shape[:-1]))
-            values.append((random.standard_normal(value.shape) * spread + 0.05).astype(value.dtype))
+            drawn = random.standard_normal(value.shape) * _spread(variable.name, value.shape, is_deep)
+            values.append((drawn + (0 if is_deep else 0.05)).astype(value.dtype))
     model.set_weights(values)
 
 

@@ -243,6 +243,7 @@ def test_networks_that_do_not_fit_together_are_refused(files):
         "the name 'a' belongs to two layers": [files.layer("ReLU", "a", "x"), files.layer("ReLU", "a", "x")],
         "expected one of 1 calls of layer 'x', found [7, 0]": [files.layer("ReLU", "y", ["x", 7, 0])],
         "expected a layer with its class_name, found 3": [3],
+        "expected printable text of 1 to 512 characters as the name of": [files.layer("ReLU", "a\n", "x")],
     }
     for message, layers in cases.items():
         network = files.functional([files.given("x", 3)], ["x"])

@@ -12,7 +12,8 @@ from sateen.frontends.core.source import Limits
 from sateen.frontends.keras.calls import CallReader, nodes_of, shown
 from sateen.frontends.keras.dialects import in_todays_terms, kind_of
 from sateen.frontends.keras.layers import Arguments, Layer, LayerCall, Network, Part, Reference, leaves
-from sateen.runtime.errors import FrontendError
+from sateen.runtime.errors import FrontendError, printable
+from sateen.runtime.signature import LONGEST_NAME
 
 FUNCTIONAL = ("Functional", "Model", "Network", "Container")
 """The names that networks of connected layers had."""
@@ -51,7 +52,7 @@ def layer_of(data: object, limits: Limits, depth: int = 0) -> Layer:
         raise FrontendError(f"expected layers nested at most {limits.nesting} deep, found deeper ones")
     if not isinstance(data, dict) or not isinstance(data.get("class_name"), str):
         raise FrontendError(f"expected a layer with its class_name, found {shown(data)}")
-    term = data["class_name"]
+    term = printable(data["class_name"])
     config = data.get("config")
     name = _name_of(data, term)
     if term in NETWORKS and _is_kerass(data):
@@ -118,8 +119,9 @@ def _listed(value: object, what: str) -> list[Any]:
 def _name_of(data: Mapping[str, Any], term: str) -> str:
     config = data.get("config")
     found = data.get("name") or (config.get("name") if isinstance(config, dict) else None) or term.lower()
-    if not isinstance(found, str):
-        raise FrontendError(f"expected the name of a layer ({term}), found {shown(found)}")
+    if not isinstance(found, str) or not found.isprintable() or len(found) > LONGEST_NAME:
+        expected = f"printable text of 1 to {LONGEST_NAME} characters as the name of a layer ({term})"
+        raise FrontendError(f"expected {expected}, found {shown(found)}")
     return found
 
 

@@ -22,6 +22,10 @@ FOLD, UNFOLD = "TimeDistributed/fold", "TimeDistributed/unfold"
 """The kinds of the steps around a layer that is applied to each time step."""
 
 
+MOST_ARGUMENTS = 250
+"""The most inputs and outputs of a model: a compiled function takes 255 (docs/design/abi.md)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor by its name."""
@@ -65,7 +69,11 @@ def steps_of(network: Layer, limits: Limits) -> Steps:
     ordered = [by_name.pop(one.layer) for one in leaves(whole.inputs, Reference) if one.layer in by_name]
     outputs = [_name(one, "") for one in leaves(whole.outputs, Reference)]
     order = in_order(steps, lambda step: step.inputs, lambda step: step.outputs, lambda step: f"layer {step.name!r}")
-    return Steps(order, (*ordered, *by_name.values()), tuple(dict.fromkeys(outputs)))
+    found = Steps(order, (*ordered, *by_name.values()), tuple(dict.fromkeys(outputs)))
+    if len(found.inputs) + len(found.outputs) > MOST_ARGUMENTS:
+        count = f"{len(found.inputs)} and {len(found.outputs)}"
+        raise FrontendError(f"expected at most {MOST_ARGUMENTS} inputs and outputs of a model, found {count}")
+    return found
 
 
 def _name(one: Reference, prefix: str) -> str:
