@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
 
-def write(folder: Path, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], core: bool, **options: Any) -> None:
-    """A case: the program, its inputs and its outputs."""
+def write(
+    folder: Path, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], core: bool, tolerance: float = 1e-4
+) -> None:
+    """A case: the program, its inputs and its outputs, and how far from these others may be."""
     inputs = tuple(tensor.detach().clone() for tensor in inputs)
-    program = torch.export.export(module.eval(), inputs, **options)
+    program = torch.export.export(module.eval(), inputs)
     if core:
         program = program.run_decompositions()
     outputs = pytree.tree_leaves(module(*(tensor.clone() for tensor in inputs)))
@@ -27,4 +28,4 @@ def write(folder: Path, module: torch.nn.Module, inputs: tuple[torch.Tensor, ...
     torch.export.save(program, folder / "program.pt2")
     arrays = {name: value.detach().numpy() for name, value in (given | found).items()}
     np.savez(folder / "io.npz", **arrays)
-    (folder / "case.json").write_text(json.dumps({"model": "program.pt2"}), encoding="utf-8")
+    (folder / "case.json").write_text(json.dumps({"model": "program.pt2", "tolerance": tolerance}), encoding="utf-8")
