@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Unpack
 
-from sateen.frontends.caffe.importer import CaffeImporter
-from sateen.frontends.caffe.loading import load_network
-from sateen.frontends.caffe.network import Network
-from sateen.frontends.caffe.recognition import NETWORK, WEIGHTS, is_caffe
-from sateen.frontends.caffe.weights import Blob, weights_of
-from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.caffe.recognition import WEIGHTS, is_caffe
 from sateen.frontends.core.options import ReadOptions, read_as
-from sateen.frontends.core.pairs import paired
-from sateen.frontends.core.reader import LoadedModel, Reader
-from sateen.frontends.core.report import Report
-from sateen.frontends.core.source import Given, Limits, Source
-from sateen.graph_ir.ir import Array, Graph, OpSet
-from sateen.runtime.errors import FrontendError, printable
+from sateen.frontends.core.reader import Deferred, Reader
+from sateen.frontends.core.source import Given
+from sateen.graph_ir.ir import Array, Graph
 
-
-@dataclass(frozen=True, slots=True)
-class CaffeModel(LoadedModel):
-    name: str
-    network: Network
-    weights: Mapping[str, tuple[Blob, ...]]
-    beside: Path | None
-    limits: Limits
-
-    def declarations(self) -> Sequence[Declaration]:
-        return self.network.inputs
-
-    def files_beside(self) -> Iterator[Path]:
-        return iter(()) if self.beside is None else iter((self.beside,))
-
-    def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        try:
-            return CaffeImporter(self.name, self.network, self.weights, bindings, self.limits).run()
-        except FrontendError as error:
-            error.add_note(f"in model {self.name!r}")
-            raise
-
-
-def _load(source: Source, limits: Limits) -> CaffeModel:
-    text, data = paired(source, NETWORK, WEIGHTS, limits)
-    network, weights = load_network(text, limits), weights_of(data, limits)
-    _require_common(network, weights, text, data)
-    name = printable(text.path.name) if text.path is not None else printable(network.name or "the network")
-    other = data if source is text else text
-    return CaffeModel(name, network, weights, other.path, limits)
-
-
-def _require_common(network: Network, weights: Mapping[str, object], text: Source, data: Source) -> None:
-    """Raises FrontendError for weights of which no layer of the network has a name: they belong to another network."""
-    names = {layer.name for layer in network.layers}
-    if weights and names.isdisjoint(weights):
-        few = ", ".join(repr(printable(name)) for name in list(weights)[:3])
-        raise FrontendError(f"{data.place}: expected weights of layers of {text.place}, found those of {few}")
-
-
-CAFFE = Reader("a Caffe model", is_caffe, _load, weights=WEIGHTS.described)
+CAFFE = Reader(
+    "a Caffe model", is_caffe, Deferred("sateen.frontends.caffe.opening", "open_caffe"), weights=WEIGHTS.described
+)
 
 
 def from_caffe(

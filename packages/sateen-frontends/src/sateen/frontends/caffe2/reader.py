@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Unpack
 
-from sateen.frontends.caffe2.importer import Caffe2Importer
-from sateen.frontends.caffe2.loading import load_net
-from sateen.frontends.caffe2.network import network_of
-from sateen.frontends.caffe2.recognition import INIT, PREDICT, is_net
-from sateen.frontends.caffe2.schemas import net_pb2
-from sateen.frontends.core.inputs import Bindings, Declaration
+from sateen.frontends.caffe2.recognition import INIT, is_net
 from sateen.frontends.core.options import ReadOptions, read_as
-from sateen.frontends.core.pairs import paired
-from sateen.frontends.core.reader import LoadedModel, Reader
-from sateen.frontends.core.report import Report
-from sateen.frontends.core.source import Given, Limits, Source
-from sateen.graph_ir.ir import Array, Graph, OpSet
-from sateen.runtime.errors import FrontendError, printable
+from sateen.frontends.core.reader import Deferred, Reader
+from sateen.frontends.core.source import Given
+from sateen.graph_ir.ir import Array, Graph
 
-
-@dataclass(frozen=True, slots=True)
-class Caffe2Model(LoadedModel):
-    name: str
-    init: net_pb2.Net
-    predict: net_pb2.Net
-    beside: Path | None
-    limits: Limits
-
-    def declarations(self) -> Sequence[Declaration]:
-        return network_of(self.init, self.predict, ()).inputs
-
-    def files_beside(self) -> Iterator[Path]:
-        return iter(()) if self.beside is None else iter((self.beside,))
-
-    def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        try:
-            network = network_of(self.init, self.predict, bindings.shapes)
-            return Caffe2Importer(self.name, network, bindings, self.limits).run()
-        except FrontendError as error:
-            error.add_note(f"in model {self.name!r}")
-            raise
-
-
-def _load(source: Source, limits: Limits) -> Caffe2Model:
-    predict, init = paired(source, PREDICT, INIT, limits)
-    nets = load_net(init, limits), load_net(predict, limits)
-    name = printable(predict.path.name) if predict.path is not None else printable(str(nets[1].name)) or "the net"
-    return Caffe2Model(name, *nets, (init if source is predict else predict).path, limits)
-
-
-CAFFE2 = Reader("a Caffe2 model", is_net, _load, weights=INIT.described)
+CAFFE2 = Reader(
+    "a Caffe2 model", is_net, Deferred("sateen.frontends.caffe2.opening", "open_caffe2"), weights=INIT.described
+)
 
 
 def from_caffe2(

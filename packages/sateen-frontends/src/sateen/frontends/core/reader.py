@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.peers import Peer
@@ -32,12 +34,25 @@ class LoadedModel(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class Deferred:
+    """A function of a format, whose module is imported when it is called first: nobody waits for the converters of
+    formats that are not read."""
+
+    module: str
+    function: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        return getattr(import_module(self.module), self.function)(*arguments)
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """How to read models of a format.
 
     `described` is the name of such a model in messages. `recognises` says by content whether a file is one; of a model
     of two files, either. `load` reads it, and raises FrontendError if it is damaged or exceeds the limits. `weights`
-    describes the second file, '' if there is none. `peers` are other engines that run such models.
+    describes the second file, '' if there is none. `peers` are other engines that run such models. A reader is light:
+    what recognises is imported with it, what loads is `Deferred`.
     """
 
     described: str

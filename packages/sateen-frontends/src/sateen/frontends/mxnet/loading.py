@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sateen.frontends.core.pairs import Half, paired
+from sateen.frontends.core.pairs import paired
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.mxnet.arrays import read_arrays
 from sateen.frontends.mxnet.converters import OPERATORS
 from sateen.frontends.mxnet.network import Network, network_of_symbol
-from sateen.frontends.mxnet.recognition import is_arrays, is_symbol
+from sateen.frontends.mxnet.recognition import ARRAYS, SYMBOL, is_symbol
 from sateen.frontends.mxnet.symbol import read_symbol
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import printable
-
-_SYMBOL_END, _ARRAYS_END = "-symbol.json", ".params"
-
-
-def _arrays_names(symbol: str) -> Sequence[str]:
-    """Files of arrays have a number of four digits, the epoch; other programs leave it out."""
-    stem = symbol.removesuffix(_SYMBOL_END).removesuffix(".json")
-    return f"{stem}-[0-9][0-9][0-9][0-9]{_ARRAYS_END}", f"{stem}{_ARRAYS_END}"
-
-
-def _symbol_names(arrays: str) -> Sequence[str]:
-    stem = arrays.removesuffix(_ARRAYS_END)
-    head, _, epoch = stem.rpartition("-")
-    model = head if head and epoch.isdigit() else stem
-    return f"{model}{_SYMBOL_END}", f"{model}.json", f"{stem}{_SYMBOL_END}"
-
-
-SYMBOL = Half("a symbol of MXNet (-symbol.json)", is_symbol, _symbol_names)
-ARRAYS = Half("arrays of MXNet (.params)", is_arrays, _arrays_names)
 
 
 @dataclass(frozen=True, slots=True)

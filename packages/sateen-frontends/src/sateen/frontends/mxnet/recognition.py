@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from sateen.frontends.core.pairs import Half
 from sateen.frontends.core.source import Source
 
 ARRAYS_MAGIC = b"\x12\x01\0\0\0\0\0\0"
@@ -28,3 +30,23 @@ def is_arrays(source: Source) -> bool:
 def is_mxnet(source: Source) -> bool:
     """Whether data is one of the two files of a model."""
     return is_arrays(source) or is_symbol(source)
+
+
+_SYMBOL_END, _ARRAYS_END = "-symbol.json", ".params"
+
+
+def _arrays_names(symbol: str) -> Sequence[str]:
+    """Files of arrays have a number of four digits, the epoch; other programs leave it out."""
+    stem = symbol.removesuffix(_SYMBOL_END).removesuffix(".json")
+    return f"{stem}-[0-9][0-9][0-9][0-9]{_ARRAYS_END}", f"{stem}{_ARRAYS_END}"
+
+
+def _symbol_names(arrays: str) -> Sequence[str]:
+    stem = arrays.removesuffix(_ARRAYS_END)
+    head, _, epoch = stem.rpartition("-")
+    model = head if head and epoch.isdigit() else stem
+    return f"{model}{_SYMBOL_END}", f"{model}.json", f"{stem}{_SYMBOL_END}"
+
+
+SYMBOL = Half("a symbol of MXNet (-symbol.json)", is_symbol, _symbol_names)
+ARRAYS = Half("arrays of MXNet (.params)", is_arrays, _arrays_names)

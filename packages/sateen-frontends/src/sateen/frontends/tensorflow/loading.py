@@ -17,17 +17,23 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from sateen.frontends.core.pairs import Half, paired
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tensorflow.checkpoint import Checkpoint, checkpoint_in, checkpoint_of
-from sateen.frontends.tensorflow.recognition import SAVED_MODELS, Kind, is_checkpoint, is_network, is_text, kind_of
+from sateen.frontends.tensorflow.recognition import (
+    CHECKPOINT,
+    EXPECTED,
+    SAVED_MODELS,
+    TAGS,
+    Kind,
+    is_checkpoint,
+    is_network,
+    is_text,
+    kind_of,
+)
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import GraphDef, MetaGraphDef, SavedModel, SignatureDef
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import FrontendError, printable
 
-EXPECTED = "a TensorFlow model"
-CHECKPOINT = "the index of a TensorFlow checkpoint"
 SIGNATURE = "serving_default"
 """The signature that is read if none is asked for."""
-TAGS = ("serve",)
-"""The tags of the graph that is read if a SavedModel has several."""
 _VARIABLES = "variables/variables"
 _DEEPEST = 100
 """The most messages within messages of a text; those of bytes are bounded by protobuf alike."""

@@ -11,6 +11,10 @@ from sateen.frontends.core.source import Source
 from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, UnusualError, read_varint
 from sateen.frontends.tensorflow.sorted_table import is_table
 
+EXPECTED = "a TensorFlow model"
+CHECKPOINT = "the index of a TensorFlow checkpoint"
+TAGS = ("serve",)
+"""The tags of the graph that is read if a SavedModel has several."""
 SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt")
 """The names of the file in the folder of a SavedModel."""
 _TEXT = re.compile(rb"\s*(?:#[^\n]*\n\s*)*(\w+)\s*[:{<]")

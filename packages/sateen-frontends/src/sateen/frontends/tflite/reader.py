@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Unpack
 
-from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.options import ReadOptions, read_as
-from sateen.frontends.core.reader import LoadedModel, Reader
-from sateen.frontends.core.report import Report
-from sateen.frontends.core.source import Given, Limits, Source
-from sateen.frontends.tflite.importer import declaration_of, import_tflite
-from sateen.frontends.tflite.loading import TfliteFile, load
+from sateen.frontends.core.reader import Deferred, Reader
+from sateen.frontends.core.source import Given
 from sateen.frontends.tflite.recognition import is_tflite
-from sateen.graph_ir.ir import Array, Graph, OpSet
+from sateen.graph_ir.ir import Array, Graph
 
-
-@dataclass(frozen=True, slots=True)
-class TfliteModel(LoadedModel):
-    file: TfliteFile
-
-    def declarations(self) -> Sequence[Declaration]:
-        return [declaration_of(tensor) for tensor in dict.fromkeys(self.file.main.inputs)]
-
-    def files_beside(self) -> Iterator[Path]:
-        return iter(())
-
-    def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return import_tflite(self.file, bindings)
-
-
-def _load(source: Source, limits: Limits) -> TfliteModel:
-    return TfliteModel(load(source, limits))
-
-
-TFLITE = Reader("a TensorFlow Lite model", is_tflite, _load)
+TFLITE = Reader("a TensorFlow Lite model", is_tflite, Deferred("sateen.frontends.tflite.opening", "open_tflite"))
 
 
 def from_tflite(source: Given, **options: Unpack[ReadOptions]) -> tuple[Graph, dict[str, Array]]:
