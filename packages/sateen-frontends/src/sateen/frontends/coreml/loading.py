@@ -12,10 +12,10 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.core.wire_format import UnusualError, fields_of
 from sateen.frontends.coreml.package import model_of_package
+from sateen.frontends.coreml.recognition import EXPECTED
 from sateen.frontends.coreml.schemas import coreml_pb2
 from sateen.runtime.errors import FrontendError, printable
 
-EXPECTED = "a CoreML model"
 NEWEST = 10
 """The newest version of the specification that is known: that of iOS 26."""
 Message = Any

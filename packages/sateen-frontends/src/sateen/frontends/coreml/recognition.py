@@ -7,6 +7,8 @@ from sateen.frontends.core.source import Source
 from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, CutShortError, UnusualError, fields_of
 from sateen.frontends.coreml.package import is_package
 
+EXPECTED = "a CoreML model"
+
 _MOST_FIELDS = 4096
 """The most fields of a model to look at."""
 _VERSION, _DESCRIPTION, _IS_UPDATABLE = 1, 2, 10
