@@ -64,3 +64,8 @@ def test_a_model_of_one_file_takes_no_second_one(sateen, chain, tmp_path):
 
 def test_an_artifact_takes_no_options_of_reading(sateen, artifact):
     assert "is compiled already" in sateen("run", artifact, "--to", "y", "--random", "0").err
+
+
+def test_a_value_at_which_a_network_begins_may_be_a_constant(sateen, chain):
+    np.save("y.npy", np.array([-1, 2], "f"))
+    assert _output(sateen, chain, "--from", "y", "--bind", "y=y.npy") == {"z": [1, -2]}

@@ -23,10 +23,10 @@ def constants_of(path: Path, compilation: Compilation) -> dict[str, Array]:
     types = {given.name: given.type for given in read_model_file(path, compilation.weights).declarations()}
     constants = {}
     for name, text in compilation.bindings.items():
-        if name not in types:
+        if name not in types and name not in compilation.inputs:
             known = f"the model's inputs are {', '.join(types) or 'none'}"
             raise ArgumentError(f"--bind {name}: {known}{did_you_mean(name, types)}")
-        constants[name] = _constant(name, text, types[name], compilation.shapes.get(name))
+        constants[name] = _constant(name, text, types.get(name), compilation.shapes.get(name))
     return constants
 
 
