@@ -19,7 +19,6 @@ from sateen.frontends.keras.version import Version
 from sateen.frontends.keras.weights import LIST, weights_of
 from sateen.runtime.errors import FrontendError, printable
 
-WEIGHTS = "a file of weights of Keras (.h5), or the architecture that belongs to it (JSON)"
 _WHOLE = "model_config"
 """The attribute of an .h5 file that holds the configuration of its model."""
 

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Unpack
 
-from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.options import ReadOptions, read_as
-from sateen.frontends.core.reader import LoadedModel, Reader
-from sateen.frontends.core.report import Report
-from sateen.frontends.core.source import Given, Limits, Source
-from sateen.frontends.keras.importer import KerasFile, declarations_of, import_keras
-from sateen.frontends.keras.loading import WEIGHTS, load_keras
-from sateen.frontends.keras.recognition import is_keras
-from sateen.graph_ir.ir import Array, Graph, OpSet
+from sateen.frontends.core.reader import Deferred, Reader
+from sateen.frontends.core.source import Given
+from sateen.frontends.keras.recognition import WEIGHTS, is_keras
+from sateen.graph_ir.ir import Array, Graph
 
-
-@dataclass(frozen=True, slots=True)
-class KerasModel(LoadedModel):
-    file: KerasFile
-    files: tuple[Path, ...]
-
-    def declarations(self) -> Sequence[Declaration]:
-        return declarations_of(self.file)
-
-    def files_beside(self) -> Iterator[Path]:
-        return iter(self.files)
-
-    def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return import_keras(self.file, bindings)
-
-
-def _load(source: Source, limits: Limits) -> KerasModel:
-    return KerasModel(*load_keras(source, limits))
-
-
-KERAS = Reader("a Keras model", is_keras, _load, weights=WEIGHTS)
+KERAS = Reader("a Keras model", is_keras, Deferred("sateen.frontends.keras.opening", "open_keras"), weights=WEIGHTS)
 
 
 def from_keras(

@@ -6,6 +6,8 @@ import re
 
 from sateen.frontends.core.source import Source
 
+WEIGHTS = "a file of weights of Keras (.h5), or the architecture that belongs to it (JSON)"
+
 HDF5 = b"\x89HDF\r\n\x1a\n"
 ZIP = b"PK\x03\x04"
 _HEAD_BYTES = 4096
