@@ -15,7 +15,7 @@ from sateen.graph_ir.evaluate import work_of
 from sateen.graph_ir.ir import Array, Graph, GraphBuilder, NodeSpan, TensorType, Value, infer
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import Control, Identity, Loop, While
-from sateen.runtime.errors import ExecutionError, FrontendError, printable
+from sateen.runtime.errors import ExecutionError, FrontendError, InferenceError, printable
 from sateen.topi.operators import Operator
 
 EVALUATED_BYTES = 1 << 29
@@ -180,7 +180,10 @@ class Emitter:
     def output(self, value: Value) -> None:
         self._builder.output(value)
         if value.name in self._labels:
-            self._builder.label(value, self._labels[value.name])
+            try:
+                self._builder.label(value, self._labels[value.name])
+            except InferenceError as error:
+                raise FrontendError(f"output {value.name!r}: {error}") from None
 
     def finish(self) -> Graph:
         return self._builder.finish()

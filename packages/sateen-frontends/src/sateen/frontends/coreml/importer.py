@@ -19,6 +19,8 @@ def import_coreml(file: CoremlFile, steps: Steps, bindings: Bindings) -> tuple[G
         importer = CoremlImporter(file, steps, bindings)
         importer.bind_inputs()
         importer.read(importer.part.nodes, importer.scope, Place(importer.emitter))
+        for name, labels in steps.labels.items():
+            importer.emitter.label(name, labels)
         return importer.finish({})
     except FrontendError as error:
         error.add_note(f"in model {file.name!r}")

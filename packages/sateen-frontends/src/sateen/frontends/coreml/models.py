@@ -67,6 +67,7 @@ def _steps_of_pipeline(pipeline: Message, description: Message, file: CoremlFile
     declared: dict[str, Declaration] = {}
     known, taken = set(given), {*given, *(feature.name for feature in description.output)}
     steps: list[Step] = []
+    labels: dict[str, tuple[str, ...]] = {}
     for index, model in enumerate(pipeline.models):
         name = pipeline.names[index] if index < len(pipeline.names) else str(index)
         stage = _steps_of_stage(model, name, file)
@@ -82,9 +83,10 @@ def _steps_of_pipeline(pipeline: Message, description: Message, file: CoremlFile
         renamed = {inside: f"{name}/{inside}" for inside in inner if inside in taken}
         steps += [_renamed(step, renamed) for step in stage.steps]
         known |= set(stage.outputs)
+        labels.update(stage.labels)
         taken |= {renamed.get(inside, inside) for inside in inner} | features
     outputs = [output.name for output in description.output if output.name in known]
-    return Steps([declared[feature] for feature in given if feature in declared], steps, outputs)
+    return Steps([declared[feature] for feature in given if feature in declared], steps, outputs, labels=labels)
 
 
 def _steps_of_stage(model: Message, name: str, file: CoremlFile) -> Steps:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sateen.frontends.core.importer import Conversion
 from sateen.frontends.core.inputs import Declaration
@@ -25,9 +25,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A model as steps: declared inputs, steps, outputs, and declared types of inner values, where it has them."""
+    """A model as steps: declared inputs, steps, outputs, declared types of inner values, where it has them, and what
+    the elements of outputs are called."""
 
     inputs: Sequence[Declaration]
     steps: Sequence[Step]
     outputs: Sequence[str]
     declared: Sequence[Declaration] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

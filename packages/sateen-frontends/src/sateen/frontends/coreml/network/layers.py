@@ -72,7 +72,16 @@ def steps_of_network(network: Message, description: Message) -> Steps:
         blob_name = (renamed.get(output.blob, output.blob),)
         steps.append(Step(output.name, "multiArrayType", blob_name, (output.name,), _border(blobs.leave(output))))
     ordered = in_order(steps, lambda step: step.inputs, lambda step: step.outputs, lambda step: f"layer {step.name!r}")
-    return Steps(declared, ordered, list(outputs))
+    scores = description.predictedProbabilitiesName
+    return Steps(
+        declared, ordered, list(outputs), labels={scores: labels} if scores and (labels := _labels(network)) else {}
+    )
+
+
+def _classes(network: Message) -> tuple[str, ...]:
+    """The names of a classifier's classes."""
+    kind = network.WhichOneof("ClassLabels")
+    return tuple(map(str, getattr(network, kind).vector)) if kind else ()
 
 
 def _with_shape(feature: Feature) -> Feature:
