@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends import check, load
-from sateen.frontends.core import emitter
+from sateen.frontends.core import emitter, node
 from sateen.graph_ir.ops import Add, Reshape
 from sateen.runtime.errors import FrontendError
 
@@ -125,3 +125,20 @@ def test_a_constant_at_which_a_network_begins_tells_its_type(plain):
         load(plain(lines), inputs=["y"])
     graph, _ = load(plain(lines), inputs=["y"], constants={"y": np.array([1, 2], np.float32)})
     assert [v.name for v in graph.inputs] == []
+
+
+def test_a_result_that_an_operator_does_not_give_is_an_error_where_it_is_read(plain):
+    start, told = (
+        "input x float32 2\nnode a relu x -> y more\n",
+        r"node 'a' \(relu\) gives 1 results, the model reads more",
+    )
+    load(plain(f"{start}output y"))
+    for end in ("output more", "node b relu more -> z\noutput z"):
+        with pytest.raises(FrontendError, match=told):
+            load(plain(start + end))
+
+
+def test_what_a_converter_does_not_foresee_is_a_gap(plain, monkeypatch):
+    monkeypatch.setattr(node.ModelNode, "value", lambda *_: "".index("x"))
+    (gap,) = check(plain("input x float32 2\nnode a relu x -> y\noutput y")).gaps
+    assert gap.reason == "its inputs and attributes don't fit relu: ValueError: substring not found"

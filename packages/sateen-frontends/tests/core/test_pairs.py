@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sateen.frontends.core.pairs import Half, paired
+from sateen.frontends.core.pairs import Half, paired, require_alone
 from sateen.frontends.core.source import LIMITS, Source, read_source
 from sateen.runtime.errors import FrontendError
 
@@ -85,3 +85,9 @@ def test_what_is_missing_or_something_else_is_named(tmp_path):
         paired(Source(b"net", weights=Source(b"net")), NETWORK, WEIGHTS, LIMITS)
     with pytest.raises(FrontendError, match="expected the weights for the given bytes, found a NumPy array"):
         paired(Source(b"net", weights=Source(b"\x93NUMPY")), NETWORK, WEIGHTS, LIMITS)
+
+
+def test_a_second_file_for_a_whole_model_is_refused():
+    require_alone(Source(b"net"), "a net")
+    with pytest.raises(FrontendError, match="a net has its weights, found the given bytes given with it"):
+        require_alone(Source(b"net", weights=Source(b"weights")), "a net")

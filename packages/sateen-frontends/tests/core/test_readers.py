@@ -70,3 +70,8 @@ def test_the_command_takes_a_model_of_any_reader(plain, tmp_path, capsys, monkey
 def test_an_unknown_option_is_refused(relu):
     with pytest.raises(TypeError, match=r"expected options shapes, dims, constants, .*, found shape"):
         load(relu.SerializeToString(), shape={"x": (2,)})  # type: ignore[call-arg]
+
+
+def test_damage_that_a_reader_does_not_foresee_is_refused(plain):
+    with pytest.raises(FrontendError, match="expected a plain network, found one that is damaged: Unicode"):
+        load(plain("input") + b"\xff")

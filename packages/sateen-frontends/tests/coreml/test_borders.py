@@ -92,10 +92,10 @@ def test_a_classifier_gives_its_probabilities_under_their_feature(coreml):
     assert np.allclose(found["classes"], [0.25, 0.75])
     made.description.predictedProbabilitiesName = "classes"
     made.neuralNetworkClassifier.stringClassLabels.vector.extend(["cat", "dog"])
-    assert load(made.SerializeToString())[0].labels == {"classes": ("cat", "dog")}
+    assert from_coreml(made.SerializeToString())[0].labels == {"classes": ("cat", "dog")}
     made.neuralNetworkClassifier.int64ClassLabels.vector.extend([3, 4, 5])
-    with pytest.raises(FrontendError, match="output 'classes': labels: expected one for each element along the last axis"):
-        load(made.SerializeToString())
+    with pytest.raises(FrontendError, match="output 'classes': labels: expected one for each element along the last"):
+        from_coreml(made.SerializeToString())
 
 
 def test_vectors_of_a_recurrent_network_are_steps_of_a_sequence(coreml):

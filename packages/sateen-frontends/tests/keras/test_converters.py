@@ -9,6 +9,9 @@ from sateen.runtime.errors import FrontendError
 RANDOM = np.random.default_rng(0)
 
 
+QUANTISED = {"class_name": "QuantizedDTypePolicy", "config": {"mode": "int8", "source_name": "float32"}}
+
+
 def floats(*shape):
     return RANDOM.standard_normal(shape).astype(np.float32)
 
@@ -157,6 +160,7 @@ def test_mixed_precision_computes_in_its_type(files, run):
     [
         (("LSTM", of_lstm(stateful=True)), "keeps its state between calls", "save it with stateful=False"),
         (("Dense", {"dtype": "int8_from_float32", "units": 3}), "the policy 'int8_from_float32'", "quantised"),
+        (("Dense", {"dtype": QUANTISED, "units": 3}), "a quantised layer is not supported", "quantised"),
         (("BatchNormalization", {"mode": 2}), "statistics of each batch", "train it with mode 0"),
         (("Activation", {"activation": "mine"}), "the activation 'mine' is not known", "replace it by one of"),
         (("UpSampling1D", {"size": 2, "interpolation": "bicubic"}), "interpolation 'bicubic'", "use nearest, bilinear"),

@@ -50,7 +50,7 @@ def reader_of(given: Given, expected: str = EXPECTED) -> tuple[Reader, Source]:
 def open_model(given: Given, weights: Given | None = None, expected: str = EXPECTED) -> LoadedModel:
     """A model, loaded and checked as a file. Raises FrontendError if it is no model, or damaged."""
     reader, source = reader_of(given, expected)
-    return reader.load(with_weights(source, weights, reader), LIMITS)
+    return reader.opened(with_weights(source, weights, reader), LIMITS)
 
 
 def load(source: Given, weights: Given | None = None, **options: Unpack[ReadOptions]) -> tuple[Graph, dict[str, Array]]:

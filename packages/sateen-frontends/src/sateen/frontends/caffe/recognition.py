@@ -11,7 +11,7 @@ from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, CutShort
 
 _LOOKED_AT = 1 << 16
 """The bytes of a text to look at, and the most fields of a message."""
-_LAYER = re.compile(rb"^\s*layers?\s*:?\s*\{|[;}\s]layers?\s*:?\s*\{")
+_LAYER = re.compile(rb"(?:^|[;}\s])layers?\s*+:?\s*+\{")
 _NETWORK_FIELDS = {1: LENGTH_DELIMITED, 2: LENGTH_DELIMITED, 3: LENGTH_DELIMITED, 5: VARINT, 6: LENGTH_DELIMITED,
                    7: VARINT, 8: LENGTH_DELIMITED, 100: LENGTH_DELIMITED}  # fmt: skip
 """Wire types of the fields of a network; `input_dim`, 4, may be packed."""
@@ -28,7 +28,7 @@ def is_network(source: Source) -> bool:
 
 def _has_layer(head: bytes) -> bool:
     """Whether a text begins with a field and has a layer, outside of comments and quotes."""
-    plain = re.sub(rb"#[^\n]*|\"(?:[^\"\\\n]|\\[^\n])*\"", b'""', head)
+    plain = re.sub(rb"#[^\n]*+|\"(?:[^\"\\\n]|\\[^\n])*+\"?", b'""', head)
     return re.match(rb"\s*(?:\"\"\s*)*[A-Za-z_]\w*\s*[:{]", plain) is not None and _LAYER.search(plain) is not None
 
 

@@ -20,7 +20,7 @@ _OPERATOR = {1: LENGTH_DELIMITED, 2: LENGTH_DELIMITED, 3: LENGTH_DELIMITED, 4: L
              6: LENGTH_DELIMITED, 7: LENGTH_DELIMITED, 8: LENGTH_DELIMITED, 9: VARINT}  # fmt: skip
 """Wire types of the fields of a net and of an operator."""
 _NAME, _OP, _TYPE = 1, 2, 4
-_TEXT_OPERATOR = re.compile(rb"(?:^|[\s;}])op\s*:?\s*\{")
+_TEXT_OPERATOR = re.compile(rb"(?:^|[\s;}])op\s*+:?\s*+\{")
 _TEXT_TYPE = re.compile(
     rb"[\s{]type:\s*\"(\w+)\"\s*(?:\}|arg|device_option|engine|control_input|name|input|output|is_)"
 )

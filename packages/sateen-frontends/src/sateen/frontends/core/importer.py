@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -121,7 +122,9 @@ class Importer(ABC, Generic[P]):
     def _output(self, name: str) -> Value:
         """An output of the graph under its own name."""
         operand = self.scope[name]
-        assert isinstance(operand, (Value, np.ndarray)), name
+        if isinstance(operand, Unknown):
+            raise FrontendError(f"output {name!r}: {operand.reason}")
+        assert operand is not None, name
         try:
             require_bound(open_dimensions_of(operand), f"output {name!r}")
         except UnsupportedError as error:
@@ -142,9 +145,11 @@ class Importer(ABC, Generic[P]):
                 self._count_expanded()
             else:
                 self._operators[heading.qualified_operator] += 1
-            results = zip(heading.outputs, self._results_of(node, heading, scope, place), strict=False)
+            results = self._results_of(node, heading, scope, place)
+            lacking = [_lacking(heading, len(results))] * (len(heading.outputs) - len(results))
             begun = self.inputs if scope is self.scope else ()
-            scope.update((name, result) for name, result in results if name not in begun)
+            named = zip(heading.outputs, (*results, *lacking), strict=False)
+            scope.update((name, result) for name, result in named if name not in begun)
 
     def _count_expanded(self) -> None:
         self._inner_nodes += 1
@@ -169,13 +174,17 @@ class Importer(ABC, Generic[P]):
     def _converted(self, node: P, heading: Heading, scope: Scope, place: Place) -> Results | None:
         conversion = self.conversion_of(node, heading)
         inputs = [scope[name] if name else None for name in heading.inputs]
+        for operand in inputs:
+            if isinstance(operand, Unknown) and operand.reason:
+                raise FrontendError(operand.reason)
         known = tuple(operand for operand in inputs if not isinstance(operand, Unknown))
         if len(known) < len(inputs):
             self._unchecked += 1
             return None
         outputs = tuple(place.name_of(name) for name in heading.outputs)
         spans = place.spans or (NodeSpan(self.model, heading.name, heading.operator),)
-        return conversion(Call(heading, known, outputs, spans, scope, place))
+        with _fitting(heading):
+            return conversion(Call(heading, known, outputs, spans, scope, place))
 
     def inside(self, call: Call, results: Sequence[str], opsets: Mapping[str, int] | None = None) -> Place:
         """The place inside a node, whose outputs are called `results` there. Raises FrontendError if it is too deep."""
@@ -213,6 +222,26 @@ class Importer(ABC, Generic[P]):
             return UNKNOWN
         known = bound(declared.type, self.dims)
         return place.emitter.stand_in(name, known) if self._open.issuperset(known.symbols) else UNKNOWN
+
+
+def _lacking(heading: Heading, count: int) -> Unknown:
+    """The result that a node has in the model, but not by its operator."""
+    return Unknown(f"node {heading.name!r} ({heading.operator}) gives {count} results, the model reads more")
+
+
+@contextmanager
+def _fitting(heading: Heading) -> Iterator[None]:
+    """Refuses a node whose inputs and attributes no model has that its framework wrote: converters rely on numbers of
+    inputs, ranks and ranges that frameworks check. Raises FrontendError with the error that came of it as its cause."""
+    try:
+        yield
+    except SateenError:
+        raise
+    except MemoryError:
+        raise FrontendError(f"{heading.operator} asks for more memory than there is") from None
+    except (ArithmeticError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        found = f"{type(error).__name__}: {error}"
+        raise FrontendError(f"its inputs and attributes don't fit {heading.operator}: {found}") from error
 
 
 def _remedy(error: SateenError, heading: Heading, scope: Scope) -> str:

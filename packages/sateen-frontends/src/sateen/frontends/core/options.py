@@ -72,4 +72,4 @@ def read_as(
     if not reader.recognises(source):
         found = source.format or "data of another kind"
         raise FrontendError(f"{source.place}: expected {reader.described}, found {found}")
-    return network_of(reader.load(with_weights(source, weights, reader), LIMITS), options)
+    return network_of(reader.opened(with_weights(source, weights, reader), LIMITS), options)

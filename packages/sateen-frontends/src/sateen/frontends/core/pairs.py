@@ -14,6 +14,7 @@ from pathlib import Path
 from sateen.frontends.core.source import Limits, Source, read_source
 from sateen.runtime.errors import FrontendError, printable
 
+_REMEDY = "give it as weights=, or --weights FILE"
 MOST_NAMED = 5
 """The most files that a message names."""
 
@@ -38,31 +39,42 @@ def paired(source: Source, network: Half, weights: Half, limits: Limits) -> tupl
     Raises FrontendError if the other is missing, if several files may be it, or if it is something else.
     """
     given, other = (network, weights) if network.recognises(source) else (weights, network)
-    found = _beside(source, other, limits) if source.weights is None else source.weights
+    found = found_beside(source, other, limits) if source.weights is None else source.weights
+    if found is None:
+        place = "too, found none" if source.path is None else f"beside it, found no {_tried(source.path, other)}"
+        raise FrontendError(f"{source.place}: expected {other.described} {place}; {_REMEDY}")
     if not other.recognises(found):
         kind = given.described if given.recognises(found) else found.format or "data of another kind"
         raise FrontendError(f"{found.place}: expected {other.described} for {source.place}, found {kind}")
     return (source, found) if given is network else (found, source)
 
 
-def _beside(source: Source, other: Half, limits: Limits) -> Source:
-    """The other file, in the folder of `source`."""
-    remedy = "give it as weights=, or --weights FILE"
+def require_alone(source: Source, what: str) -> None:
+    """Raises FrontendError if a second file is given for a model that is whole; `what` says what has all of it."""
+    if source.weights is not None:
+        found = f"found {source.weights.place} given with it"
+        raise FrontendError(f"{source.place}: {what} has its weights, {found}; leave out weights=, or --weights")
+
+
+def found_beside(source: Source, other: Half, limits: Limits) -> Source | None:
+    """The other file, in the folder of `source`; None if there is none. Raises FrontendError for several."""
     if source.path is None:
-        raise FrontendError(f"{source.place}: expected {other.described} too, found none; {remedy}")
-    patterns = other.names(escape(source.path.name))
-    for pattern in patterns:
+        return None
+    for pattern in other.names(escape(source.path.name)):
         candidates = [read_source(path, limits, other.described) for path in _matches(source.path, pattern)]
         found = [candidate for candidate in candidates if other.recognises(candidate)]
         if len(found) > 1:
             names = [printable(candidate.path.name) for candidate in found[:MOST_NAMED] if candidate.path is not None]
             more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
             several = f"{', '.join(names)}{more}"
-            raise FrontendError(f"{source.place}: expected one file with {other.described}, found {several}; {remedy}")
+            raise FrontendError(f"{source.place}: expected one file with {other.described}, found {several}; {_REMEDY}")
         if found:
             return found[0]
-    tried = " or ".join(patterns)
-    raise FrontendError(f"{source.place}: expected {other.described} beside it, found no {tried}; {remedy}")
+    return None
+
+
+def _tried(path: Path, other: Half) -> str:
+    return " or ".join(other.names(escape(path.name)))
 
 
 def _matches(path: Path, pattern: str) -> Iterator[Path]:

@@ -13,7 +13,10 @@ from sateen.graph_ir.ir import NodeSpan
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The result of a gap, or of a node after one."""
+    """The result of a gap, or of a node after one. `reason` says of a result that its node does not have what is wrong;
+    it is an error only where the result is read."""
+
+    reason: str = ""
 
 
 UNKNOWN = Unknown()

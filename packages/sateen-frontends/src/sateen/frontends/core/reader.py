@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from sateen.frontends.core.peers import Peer
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.graph_ir.ir import Graph, OpSet
+from sateen.runtime.errors import FrontendError, SateenError
 
 
 class LoadedModel(ABC):
@@ -60,3 +62,16 @@ class Reader:
     load: Callable[[Source, Limits], LoadedModel]
     weights: str = ""
     peers: Mapping[str, Peer] = field(default_factory=dict)
+
+    def opened(self, source: Source, limits: Limits) -> LoadedModel:
+        """The model in a file. Raises FrontendError if it is damaged, also in a way that `load` does not foresee: the
+        error of Python is its cause then."""
+        try:
+            return self.load(source, limits)
+        except SateenError:
+            raise
+        except MemoryError:
+            raise FrontendError(f"{source.place}: {self.described} that asks for more memory than there is") from None
+        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError, struct.error) as error:
+            found = f"one that is damaged: {type(error).__name__}: {error}"
+            raise FrontendError(f"{source.place}: expected {self.described}, found {found}") from error

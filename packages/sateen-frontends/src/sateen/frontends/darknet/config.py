@@ -12,7 +12,7 @@ from sateen.runtime.errors import FrontendError, printable
 
 MOST_TEXT_BYTES = 1 << 24
 """The most bytes of a .cfg."""
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][-+]?[0-9]++)?+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

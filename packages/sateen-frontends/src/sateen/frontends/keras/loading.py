@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sateen.frontends.core.pairs import Half, paired
+from sateen.frontends.core.pairs import Half, paired, require_alone
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.keras.archive import unpacked
 from sateen.frontends.keras.configuration import parsed
@@ -39,6 +39,7 @@ def _name(source: Source) -> str:
 def _loaded(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]]:
     name = _name(source)
     if is_archive(source):
+        require_alone(source, "a whole model of Keras")
         configuration, metadata, weights = unpacked(source, limits)
         root = open_hdf5(weights, limits.tensor_bytes, f"the weights of {name}")
         version = parsed(metadata, f"{source.place}: metadata.json").get("keras_version")
@@ -48,6 +49,7 @@ def _loaded(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]
         root = open_hdf5(source.data, limits.tensor_bytes, name)
         text = root.text(_WHOLE)
         if text is not None:
+            require_alone(source, "a whole model of Keras")
             return _file(name, parsed(text, f"{source.place}: {_WHOLE}"), root, limits), ()
     architecture, weights_source = paired(source, _ARCHITECTURE, _WEIGHTS, limits)
     root = open_hdf5(weights_source.data, limits.tensor_bytes, weights_source.place)

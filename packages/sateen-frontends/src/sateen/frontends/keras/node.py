@@ -158,6 +158,8 @@ def compute_dtype(policy: object) -> DType:
     name: object = policy
     if isinstance(policy, dict):
         inner = policy.get("config")
+        if "Quantized" in str(policy.get("class_name")) or (isinstance(inner, dict) and inner.get("mode")):
+            raise UnsupportedError("a quantised layer is not supported", "save the model before it is quantised")
         name = inner.get("name") if isinstance(inner, dict) else None
     if name is None:
         return DType.of("float32")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}")
-_FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)", re.IGNORECASE)
+_FLOAT = re.compile(r"[+-]?(\d++\.?\d*+|\.\d++)(e[+-]?\d++)?+|[+-]?(inf|nan)", re.IGNORECASE)
 _WORDS = {"None": None, "True": True, "true": True, "False": False, "false": False}
 
 

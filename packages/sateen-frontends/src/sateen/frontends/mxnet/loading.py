@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sateen.frontends.core.pairs import paired
+from sateen.frontends.core.pairs import found_beside, paired
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.mxnet.arrays import read_arrays
 from sateen.frontends.mxnet.converters import OPERATORS
@@ -36,7 +36,7 @@ def load_mxnet(source: Source, limits: Limits) -> MxnetFile:
     symbol has weights and there are no arrays."""
     if source.weights is None and is_symbol(source):
         network = network_of_symbol(read_symbol(source, limits), OPERATORS, source.place)
-        if not network.weights:  # such as a function of inputs: it needs no second file
+        if not network.weights and found_beside(source, ARRAYS, limits) is None:  # such as a function of inputs
             return MxnetFile(_name(source), source.place, network, {}, "no file", None, limits)
     symbol, arrays = paired(source, SYMBOL, ARRAYS, limits)
     found = symbol if source.path == arrays.path else arrays

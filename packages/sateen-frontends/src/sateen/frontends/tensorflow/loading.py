@@ -14,7 +14,7 @@ from typing import TypeVar
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from sateen.frontends.core.pairs import Half, paired
+from sateen.frontends.core.pairs import Half, paired, require_alone
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tensorflow.checkpoint import Checkpoint, checkpoint_in, checkpoint_of
 from sateen.frontends.tensorflow.recognition import (
@@ -37,7 +37,7 @@ SIGNATURE = "serving_default"
 _VARIABLES = "variables/variables"
 _DEEPEST = 100
 """The most messages within messages of a text; those of bytes are bounded by protobuf alike."""
-_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\.)*+"?|\'(?:[^\'\\\n]|\\.)*+\'?|#[^\n]*+')
 _BRACKETS = re.compile(rb"[{}<>]")
 
 Message = TypeVar("Message", GraphDef, MetaGraphDef, SavedModel)
@@ -58,6 +58,7 @@ class TensorflowFile:
 def load(source: Source, limits: Limits, signature: str | None = None, tags: Sequence[str] = TAGS) -> TensorflowFile:
     """Read and parse a model. Raises FrontendError if it is damaged, exceeds a limit, or lacks the signature."""
     if source.path is not None and source.is_folder:
+        require_alone(source, "the folder of a SavedModel")
         return _saved_model_in(source.path, limits, signature, tags)
     kind = kind_of(source.data)
     weights = None

@@ -84,6 +84,8 @@ def _array(table: Table, shape: tuple[int, ...], data: memoryview, most_bytes: i
         if count > MOST_FILLED:
             raise FrontendError(f"expected a sparse constant of at most {MOST_FILLED} elements, found {count}")
         return dense(table["sparsity"], shape, lambda held: _elements(table["type"], held, data))
+    if not count and any(extent > most_bytes for extent in shape):  # which NumPy can't hold, though it has no element
+        raise FrontendError(f"expected extents of at most {most_bytes}, found {list(shape)}")
     return _elements(table["type"], count, data).reshape(shape)
 
 

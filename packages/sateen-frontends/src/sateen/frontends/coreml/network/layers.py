@@ -72,10 +72,8 @@ def steps_of_network(network: Message, description: Message) -> Steps:
         blob_name = (renamed.get(output.blob, output.blob),)
         steps.append(Step(output.name, "multiArrayType", blob_name, (output.name,), _border(blobs.leave(output))))
     ordered = in_order(steps, lambda step: step.inputs, lambda step: step.outputs, lambda step: f"layer {step.name!r}")
-    scores = description.predictedProbabilitiesName
-    return Steps(
-        declared, ordered, list(outputs), labels={scores: labels} if scores and (labels := _labels(network)) else {}
-    )
+    scores, classes = description.predictedProbabilitiesName, _classes(network)
+    return Steps(declared, ordered, list(outputs), labels={scores: classes} if scores and classes else {})
 
 
 def _classes(network: Message) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ def _slice(node: TfliteNode) -> Operand:
     shape, starts, sizes = node.shape(0), node.dimensions_of(1), node.dimensions_of(2)
     if not len(starts) == len(sizes) == len(shape):
         raise FrontendError(f"expected {len(shape)} begins and sizes, found {len(starts)} and {len(sizes)}")
+    if any(isinstance(size, int) and size < -1 for size in sizes):
+        raise FrontendError(f"expected sizes of -1 or more, found {listed(sizes)}")
     ends = [extent if size == -1 else start + size for extent, start, size in zip(shape, starts, sizes, strict=True)]
     return node.result(ops.Slice(tuple(starts), tuple(ends), (1,) * len(shape)), node.value(0))
 
