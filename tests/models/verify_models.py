@@ -90,7 +90,10 @@ def counts(records: Sequence[Record]) -> str:
     networks, right = len({record.model for record in computed}), sum(record.is_right for record in computed)
     refused = [record.model for record in records if record.refused and record.is_right]
     told = f"{right} of {len(computed)} results of {networks} networks are right."
-    return told + (f" {len(refused)} are refused, as they must be: {', '.join(refused)}." if refused else "")
+    if not refused:
+        return told
+    must = "is refused, as it must be" if len(refused) == 1 else "are refused, as they must be"
+    return f"{told} {len(refused)} {must}: {', '.join(refused)}."
 
 
 def processors() -> str:
