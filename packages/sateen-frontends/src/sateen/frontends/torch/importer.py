@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -108,27 +107,15 @@ class TorchImporter(Importer[ProgramNode]):
         return TorchNode(node, call, [declared.get(name) for name in node.outputs], self.graph.numbers)
 
     def _control_flow(self, node: ProgramNode, call: Call) -> Results | None:
-        with _fitting_arguments():
-            return CONTROL_FLOW[node.target](self._node(node, call), Bodies(self, call))
+        return CONTROL_FLOW[node.target](self._node(node, call), Bodies(self, call))
 
     def _converted_by(self, node: ProgramNode, key: str, call: Call) -> Results:
         view = self._node(node, call)
-        with _fitting_arguments():
-            results = converted(view, CONVERTERS[key])
+        results = converted(view, CONVERTERS[key])
         if view.unread:
             raise UnsupportedError(f"argument {view.unread[0]!r} is not supported")
         _check_results(results, view)
         return results
-
-
-@contextmanager
-def _fitting_arguments() -> Iterator[None]:
-    """Errors of arithmetic and of places in lists are those of arguments: torch checks them when it makes a program, so
-    that converters rely on them."""
-    try:
-        yield
-    except (ArithmeticError, IndexError, ValueError) as error:
-        raise FrontendError(f"its arguments don't fit each other or its inputs: {error}") from error
 
 
 def _check_results(results: Sequence[Operand], node: TorchNode) -> None:
