@@ -69,6 +69,11 @@ def test_a_wrong_pair_names_the_layer(symbol, arrays_of):
     )
 
 
+def test_a_wrong_pair_is_told_before_shapes_are_asked_for(symbol, arrays_of):
+    with pytest.raises(FrontendError, match="node 'fc': expected data of its weight 'fc_weight', found none in"):
+        frontends.load(symbol, arrays_of({"other": np.zeros(1, np.float32)}))
+
+
 def test_weights_of_another_shape_name_the_layer(symbol, arrays_of):
     wrong = {**WEIGHTS, "arg:fc_weight": np.ones((3, 4), np.float32)}
     report = frontends.check(symbol, arrays_of(wrong), shapes=SHAPES)

@@ -14,7 +14,7 @@ from sateen.frontends.mxnet.network import Network, network_of_symbol
 from sateen.frontends.mxnet.recognition import ARRAYS, SYMBOL, is_symbol
 from sateen.frontends.mxnet.symbol import read_symbol
 from sateen.graph_ir.ir import Array
-from sateen.runtime.errors import printable
+from sateen.runtime.errors import FrontendError, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,19 @@ def load_mxnet(source: Source, limits: Limits) -> MxnetFile:
     found = symbol if source.path == arrays.path else arrays
     network = network_of_symbol(read_symbol(replace(symbol, weights=None), limits), OPERATORS, symbol.place)
     beside = found.path if source.weights is None else None
-    return MxnetFile(_name(symbol), symbol.place, network, read_arrays(arrays, limits), arrays.place, beside, limits)
+    data = read_arrays(arrays, limits)
+    if data and network.variables.keys().isdisjoint(data):
+        found = f"found none in {arrays.place}; give the file of these weights (weights=, or --weights FILE)"
+        raise FrontendError(f"{symbol.place}: {_expected(network)}, {found}")
+    return MxnetFile(_name(symbol), symbol.place, network, data, arrays.place, beside, limits)
 
 
 def _name(source: Source) -> str:
     return "mxnet" if source.path is None else printable(source.path.name)
+
+
+def _expected(network: Network) -> str:
+    """What data of the network an error names first."""
+    for name, (node, argument) in network.weights.items():
+        return f"node {printable(node)!r}: expected data of its {argument} {printable(name)!r}"
+    return f"expected data of {', '.join(map(printable, network.variables)) or 'no variable'}"
