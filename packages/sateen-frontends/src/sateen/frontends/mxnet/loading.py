@@ -44,8 +44,8 @@ def load_mxnet(source: Source, limits: Limits) -> MxnetFile:
     beside = found.path if source.weights is None else None
     data = read_arrays(arrays, limits)
     if data and network.variables.keys().isdisjoint(data):
-        found = f"found none in {arrays.place}; give the file of these weights (weights=, or --weights FILE)"
-        raise FrontendError(f"{symbol.place}: {_expected(network)}, {found}")
+        remedy = f"found none in {arrays.place}; give the file of these weights (weights=, or --weights FILE)"
+        raise FrontendError(f"{symbol.place}: {_expected(network)}, {remedy}")
     return MxnetFile(_name(symbol), symbol.place, network, data, arrays.place, beside, limits)
 
 
