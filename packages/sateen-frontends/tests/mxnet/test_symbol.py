@@ -172,7 +172,7 @@ def test_what_is_refused(symbol_of, change, message):
     [
         (b'{"nodes": [', "expected JSON, found what can't be parsed"),
         (b'{"nodes": [], "nodes": []}', "expected each key of a JSON object once, found 'nodes' twice"),
-        (b'{"nodes": [' + b"[" * 10**6, "expected JSON, found one that is nested too deep"),
+        (b'{"nodes": [' + b"[" * 10**6, "expected JSON nested at most 512 deep, found deeper"),
         (b'{"nodes": [{"op": "\xff"}]}', "expected JSON, found what can't be parsed"),
     ],
     ids=["cut", "twice", "deep", "bytes"],

@@ -38,7 +38,7 @@ def _changed(part, old, new):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_with(PROGRAM, b"[" * 100_000), "nested too deep"),
+        (_with(PROGRAM, b"[" * 100_000), "nested at most 512 deep"),
         (_with(PROGRAM, b'{"a": 1, "a": 2}'), "expected each key of a JSON object once, found 'a' twice"),
         (_with(PROGRAM, b"{}"), "expected dict as 'schema_version', found nothing"),
         (_with(PROGRAM, b"\xff"), "expected JSON, found what can't be parsed"),

@@ -15,6 +15,7 @@ from sateen.frontends.core.operands import (
     normal_axis,
     open_dimensions_of,
     require_bound,
+    require_few,
     static_extents,
     type_of,
 )
@@ -25,6 +26,7 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
 
+_INT64 = DType.of("int64")
 MOST_NAMED = 3
 """The most inputs that a message names."""
 
@@ -203,6 +205,22 @@ class ModelNode(Attributes):
         if dtype.is_int and data.size and data.flat[0] != number:
             raise UnsupportedError(f"{number} is no number of {dtype}")
         return self.parameter(data, "constant")
+
+    def filled(self, number: float, shape: Sequence[Dim], dtype: DType) -> Value:
+        """A parameter of one number, in a shape that must be known."""
+        extents = static_extents(tuple(shape), "data of one number")
+        require_few(*extents)
+        return self.literal(number, dtype, extents)
+
+    def counted(self, extent: Dim, dtype: DType = _INT64) -> Array:
+        """The numbers from 0 to before an extent, which must be known."""
+        (count,) = static_extents((extent,), "an axis whose positions matter")
+        require_few(count)
+        return self.evaluated(np.arange(count, dtype=dtype.numpy))
+
+    def positions(self, extent: Dim, dtype: DType = _INT64, trailing: int = 0) -> Value:
+        """`counted` as a value, with `trailing` axes of 1 after it."""
+        return self.parameter(self.counted(extent, dtype).reshape(-1, *[1] * trailing), "positions")
 
     def parameter(self, data: Array, role: str) -> Value:
         """A parameter of ours, named after its role for the result."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from sateen.topi.dimensions import symbols_of
 Operand = Value | Array
 """A value of the graph, or data known while importing; data of shapes may contain Dimensions, in an array of
 objects."""
+MOST_MADE = 1 << 24
+"""The most elements of data that a converter makes by itself."""
 
 
 def type_of(operand: Operand) -> TensorType:
@@ -57,6 +60,15 @@ def static_extents(shape: Sequence[Dim], what: str) -> tuple[int, ...]:
     """The dimensions as numbers. Raises UnsupportedError if one is open."""
     require_bound(symbols_of(*shape), what)
     return tuple(extent for extent in shape if isinstance(extent, int))
+
+
+def require_few(*extents: int) -> None:
+    """Raises UnsupportedError if data of this shape are too large to be made while importing, or the shape is none.
+
+    Even a small file can ask for positions along a huge axis, so this is asked before they are made.
+    """
+    if min(extents, default=0) < 0 or prod(extents) > MOST_MADE:
+        raise UnsupportedError(f"expected to make data of at most {MOST_MADE} elements, found {list(extents)}")
 
 
 def normal_axis(axis: int, rank: int) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from sateen.frontends.core.beside import plain_path, read_whole_beside
+from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.source import Limits, Source
 from sateen.runtime.errors import FrontendError
 
@@ -42,10 +42,4 @@ def model_of_package(folder: Path, limits: Limits) -> Source:
 def _manifest(folder: Path) -> dict[str, Any]:
     """The manifest. Raises FrontendError if it is no object of JSON."""
     data = read_whole_beside(folder, MANIFEST, _MOST_MANIFEST, "the manifest of the package")
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise FrontendError(f"{folder / MANIFEST}: expected JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise FrontendError(f"{folder / MANIFEST}: expected an object of JSON, found {type(found).__name__}")
-    return found
+    return parse_object(data, str(folder / MANIFEST))

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sateen.frontends.core.archive import open_archive
+from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.pairs import Half, paired, require_alone
 from sateen.frontends.core.source import Limits, Source
-from sateen.frontends.keras.archive import unpacked
-from sateen.frontends.keras.configuration import parsed
 from sateen.frontends.keras.hdf5 import Hdf5Group, open_hdf5
 from sateen.frontends.keras.importer import KerasFile
 from sateen.frontends.keras.networks import layer_of
@@ -40,24 +40,26 @@ def _loaded(source: Source, limits: Limits) -> tuple[KerasFile, tuple[Path, ...]
     name = _name(source)
     if is_archive(source):
         require_alone(source, "a whole model of Keras")
-        configuration, metadata, weights = unpacked(source, limits)
-        root = open_hdf5(weights, limits.tensor_bytes, f"the weights of {name}")
-        version = parsed(metadata, f"{source.place}: metadata.json").get("keras_version")
-        whole = {**parsed(configuration, f"{source.place}: config.json"), "keras_version": version}
+        archive = open_archive(source.data, source.place)
+        root = open_hdf5(bytes(archive.read("model.weights.h5")), limits.tensor_bytes, f"the weights of {name}")
+        configuration, metadata = (
+            parse_object(archive.read(part), f"{source.place}: {part}") for part in ("config.json", "metadata.json")
+        )
+        whole = {**configuration, "keras_version": metadata.get("keras_version")}
         return _file(name, whole, root, limits), ()
     if is_hdf5(source):
         root = open_hdf5(source.data, limits.tensor_bytes, name)
         text = root.text(_WHOLE)
         if text is not None:
             require_alone(source, "a whole model of Keras")
-            return _file(name, parsed(text, f"{source.place}: {_WHOLE}"), root, limits), ()
+            return _file(name, parse_object(text.encode(), f"{source.place}: {_WHOLE}"), root, limits), ()
     architecture, weights_source = paired(source, _ARCHITECTURE, _WEIGHTS, limits)
     root = open_hdf5(weights_source.data, limits.tensor_bytes, weights_source.place)
     if root.text(_WHOLE) is not None:
         raise FrontendError(f"{weights_source.place}: a whole model, found with an architecture; read it alone")
     other = weights_source if source is architecture else architecture
     files = () if other.path is None else (other.path,)
-    return _file(_name(architecture), parsed(architecture.data, architecture.place), root, limits), files
+    return _file(_name(architecture), parse_object(architecture.data, architecture.place), root, limits), files
 
 
 def _file(name: str, configuration: dict[str, Any], root: Hdf5Group, limits: Limits) -> KerasFile:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Final
 
-import numpy as np
-
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import normal_axes, static_extents
+from sateen.frontends.core.operands import normal_axes
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.attributes import parsed_attribute
@@ -40,16 +37,6 @@ _WITHOUT_EFFECT = frozenset(
     }
 )
 """Attributes that decide how to compute, not what."""
-
-
-MOST_MADE = 1 << 24
-"""The most elements of data that a converter makes by itself."""
-
-
-def require_few(extents: Sequence[int]) -> None:
-    """Raises UnsupportedError if data of this shape are too large to be made while importing."""
-    if min(extents, default=0) < 0 or prod(extents) > MOST_MADE:
-        raise UnsupportedError(f"expected to make data of at most {MOST_MADE} elements, found {list(extents)}")
 
 
 class MxnetNode(ModelNode):
@@ -118,18 +105,6 @@ class MxnetNode(ModelNode):
         """Data with its axes permuted, on the way to the result."""
         is_same = permutation == tuple(range(len(permutation)))
         return data if is_same else self.step(Transpose(permutation=permutation), data)
-
-    def positions(self, extent: Dim, dtype: DType, trailing: int = 0) -> Value:
-        """0, 1, … along an axis of an extent that must be known, with `trailing` axes of 1 after it."""
-        (count,) = static_extents((extent,), "an axis whose positions matter")
-        require_few((count,))
-        return self.parameter(np.arange(count, dtype=dtype.numpy).reshape(-1, *[1] * trailing), "positions")
-
-    def filled(self, number: float, shape: Sequence[Dim], dtype: DType) -> Value:
-        """Data of one number in a shape."""
-        extents = static_extents(tuple(shape), "data of one number")
-        require_few(extents)
-        return self.literal(number, dtype, extents)
 
     def finished(self, value: Value, *operators: Operator) -> Value:
         """The node's result: operators of one input, one or more, applied to a value in turn."""

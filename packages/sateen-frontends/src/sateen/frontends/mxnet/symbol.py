@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sateen.frontends.core.json_text import parse_json
+from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.source import Limits, Source
 from sateen.runtime.errors import FrontendError, printable
 from sateen.runtime.signature import LONGEST_NAME
@@ -57,9 +57,7 @@ class Symbol:
 def read_symbol(source: Source, limits: Limits) -> Symbol:
     """The symbol in a file. Raises FrontendError if it is damaged or exceeds the limits."""
     place = source.place
-    document = parse_json(source.data, place)
-    if not isinstance(document, dict):
-        raise FrontendError(f"{place}: expected a symbol of MXNet, found {type(document).__name__}")
+    document = parse_object(source.data, place)
     nodes = _listed(document, "nodes", place)
     if len(nodes) > limits.nodes:
         raise FrontendError(f"{place}: expected at most {limits.nodes} nodes, found {len(nodes)}")

@@ -24,9 +24,6 @@ from sateen.tensor_ir.ir import int_range
 from sateen.topi.operators import Operator
 
 FLOAT = DType.of("float32")
-MOST_COUNTED = 1 << 20
-"""The most positions along an axis that a converter lists."""
-
 FARTHEST = 1 << 20
 """A number beyond all integers of quantised tensors."""
 _BOUNDS = {"RELU": (0.0, None), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)}
@@ -102,12 +99,6 @@ class TfliteNode(ModelNode):
         """As `integers_of`, but they may be open dimensions."""
         data = self.data(index)
         return tuple(data.reshape(-1).tolist()) if data.dtype == object else self.integers_of(index)
-
-    def counted(self, count: int, dtype: DType) -> Array:
-        """The numbers from 0 on. Raises UnsupportedError for so many that they are no positions along an axis."""
-        if count > MOST_COUNTED:
-            raise UnsupportedError(f"expected at most {MOST_COUNTED} positions, found {count}")
-        return self.evaluated(np.arange(count, dtype=dtype.numpy))
 
     def dequantised(self, value: Value, scaling: Scaling) -> Value:
         """The real numbers that integers stand for."""

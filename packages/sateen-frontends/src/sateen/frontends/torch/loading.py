@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from sateen.frontends.core.json_text import parse_json
+from sateen.frontends.core.archive import Archive, open_archive
+from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.source import Limits, Source
-from sateen.frontends.torch.archive import Archive, open_archive
 from sateen.frontends.torch.element_types import dtype_of
 from sateen.frontends.torch.parsing import parse_program, value_type
 from sateen.frontends.torch.program import Program, ValueType
@@ -39,7 +39,7 @@ def load_program(source: Source, limits: Limits) -> Program:
     archive = open_archive(source.data, source.place)
     root, name = _program_in(archive)
     path = _OLD if name is None else f"{root}models/{name}.json"
-    program = parse_program(parse_json(archive.read(path), f"{source.place}: {path!r}"), source.place, limits)
+    program = parse_program(parse_object(archive.read(path), f"{source.place}: {path!r}"), source.place, limits)
     wanted = {target: program.graph.declared.get(given) for given, target in program.parameters.items()}
     data: dict[str, Array] = {}
     if source.weights is not None:
@@ -77,15 +77,15 @@ def _tensors(archive: Archive, root: str, name: str, limits: Limits) -> dict[str
         path = f"{folder}{name}_{kind}_config.json"
         if path in archive.names:
             storages: dict[str, Array] = {}
-            for target, meta in _payloads(parse_json(archive.read(path), f"{archive.place}: {path!r}"), path):
+            for target, meta in _payloads(parse_object(archive.read(path), f"{archive.place}: {path!r}"), path):
                 what = f"{archive.place}: tensor {target!r}"
                 found[target] = _tensor(archive, folder, meta, storages, what, limits)
     return found
 
 
-def _payloads(config: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _payloads(config: Mapping[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The descriptions of tensors that are not pickled, by their names."""
-    entries = config.get("config") if isinstance(config, dict) else None
+    entries = config.get("config")
     if not isinstance(entries, dict) or not all(isinstance(meta, dict) for meta in entries.values()):
         raise FrontendError(f"{path!r}: expected an object with descriptions of tensors")
     return ((name, meta) for name, meta in entries.items() if meta.get("use_pickle") is False)

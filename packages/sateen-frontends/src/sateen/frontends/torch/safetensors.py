@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sateen.frontends.core.json_text import parse_json
+from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.source import Source
 from sateen.frontends.torch.element_types import dtype_named
@@ -34,7 +34,7 @@ def read_safetensors(source: Source) -> dict[str, Array]:
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
     if length > min(MOST_HEADER_BYTES, len(data) - _LENGTH_BYTES):
         raise FrontendError(f"{place}: expected a description of tensors, found one of {length} bytes; copy it again")
-    described = parse_json(data[_LENGTH_BYTES : _LENGTH_BYTES + length], place)
+    described = parse_object(data[_LENGTH_BYTES : _LENGTH_BYTES + length], place)
     described.pop("__metadata__", None)
     content = data[_LENGTH_BYTES + length :]
     tensors: dict[str, Array] = {}

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.operands import Operand, require_few
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import REQUIRED, operator
-from sateen.frontends.mxnet.node import MxnetNode, require_few
+from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Array, Value
 from sateen.runtime.dtype import DType
@@ -109,7 +109,7 @@ def _kept_inside(node: MxnetNode, op: ops.DeformableColumns) -> tuple[Value, Val
     batch, _, *output = offset.type.static_shape
     taps = prod(op.kernel)
     shape = (batch, op.offset_groups, taps, 2, *output)
-    require_few(shape[2:])
+    require_few(*shape[2:])
     strides, dilations = op.strides or (1, 1), op.dilations or (1, 1)
     extents = node.static_shape(0)[2:]
     starts = np.meshgrid(

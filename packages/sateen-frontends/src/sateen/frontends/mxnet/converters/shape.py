@@ -6,10 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, extents_array, normal_axes, normal_axis, require_bound
+from sateen.frontends.core.operands import (
+    Operand,
+    extents_array,
+    normal_axes,
+    normal_axis,
+    require_bound,
+    require_few,
+)
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import REQUIRED, operator
-from sateen.frontends.mxnet.node import MxnetNode, require_few
+from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim
 from sateen.runtime.errors import FrontendError
@@ -259,7 +266,7 @@ def _diagonal(node: MxnetNode) -> Operand:
     k, shape = node.integer("k"), node.static_shape(0)
     if len(shape) == 1:
         size = shape[0] + abs(k)
-        require_few((size, size))
+        require_few(size, size)
         matrix = np.full((size, size), shape[0])
         matrix[np.eye(size, k=k, dtype=bool)] = np.arange(shape[0])
         extended = node.step(ops.Pad(pads=(0, 1)), node.value(0))
@@ -268,7 +275,7 @@ def _diagonal(node: MxnetNode) -> Operand:
     if first == second:
         raise FrontendError(f"expected two axes, found {first} twice")
     rows, columns = shape[first], shape[second]
-    require_few((min(rows, columns),))
+    require_few(min(rows, columns))
     count = min(rows - max(-k, 0), columns - max(k, 0))
     if count < 1:
         raise FrontendError(f"expected a diagonal within [{rows}, {columns}], found k of {k}")

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand, require_few, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import REQUIRED, operator
-from sateen.frontends.mxnet.node import MxnetNode, require_few
+from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim
 from sateen.runtime.errors import FrontendError
@@ -149,7 +149,7 @@ def _slice_assign(node: MxnetNode) -> Operand:
     starts, stops, steps = (static_extents(bounds, "a slice") for bounds in _slice_bounds(node))
     ranges = [range(start, stop, step) for start, stop, step in zip(starts, stops, steps, strict=True)]
     extents = tuple(map(len, ranges))
-    require_few((*extents, len(shape)))
+    require_few(*extents, len(shape))
     if 0 in extents:
         return node.operand(0)
     places = np.stack(np.meshgrid(*map(np.array, ranges), indexing="ij"), axis=-1)

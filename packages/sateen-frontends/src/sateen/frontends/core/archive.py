@@ -45,24 +45,28 @@ class Archive:
             raise FrontendError(f"{self.place}: expected a file {name!r} in the archive, found none")
         entry = self.entries[name]
         try:
-            content = self._stored(entry) if entry.compress_type == ZIP_STORED else self._inflated(entry)
+            content = self._inflated(entry) if entry.compress_type == ZIP_DEFLATED else self._bytes_of(entry)
         except _DAMAGED as error:
             raise FrontendError(f"{self.place}: {name!r} in the archive can't be read: {error}") from None
         if zlib.crc32(content) != entry.CRC:
             raise FrontendError(f"{self.place}: {name!r} in the archive is damaged: its checksum differs")
         return content
 
-    def _stored(self, entry: ZipInfo) -> memoryview:
+    def _inflated(self, entry: ZipInfo) -> memoryview:
+        stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        content = stream.decompress(self._bytes_of(entry), entry.file_size + 1)
+        if len(content) != entry.file_size:
+            raise BadZipFile(f"it inflates to another number of bytes than {entry.file_size}")
+        return memoryview(content)
+
+    def _bytes_of(self, entry: ZipInfo) -> memoryview:
+        """The bytes of a file as they stand in the archive."""
         signature, name_bytes, extra_bytes = _LOCAL_HEADER.unpack_from(self.data, entry.header_offset)
         start = entry.header_offset + _LOCAL_HEADER.size + name_bytes + extra_bytes
-        content = memoryview(self.data)[start : start + entry.file_size]
-        if signature != b"PK\x03\x04" or len(content) != entry.file_size or entry.flag_bits & 1:
+        content = memoryview(self.data)[start : start + entry.compress_size]
+        if signature != b"PK\x03\x04" or len(content) != entry.compress_size or entry.flag_bits & 1:
             raise BadZipFile("its header is no header of a plain file")
         return content
-
-    def _inflated(self, entry: ZipInfo) -> memoryview:
-        with ZipFile(BytesIO(self.data)) as archive:
-            return memoryview(archive.read(entry))
 
 
 def open_archive(data: bytes, place: str) -> Archive:
@@ -82,6 +86,8 @@ def open_archive(data: bytes, place: str) -> Archive:
             raise FrontendError(f"{place}: expected each file of the archive once, found {name!r} twice")
         if entry.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
             raise FrontendError(f"{place}: {name!r} in the archive is compressed in a way that is not supported")
+        if entry.compress_type == ZIP_STORED and entry.compress_size != entry.file_size:
+            raise FrontendError(f"{place}: {name!r} in the archive is stored as it is, with two lengths")
         if entry.file_size > MOST_RATIO * max(entry.compress_size, 1) or entry.compress_size > len(data):
             sizes = f"{entry.compress_size} bytes for {entry.file_size}"
             raise FrontendError(f"{place}: {name!r} in the archive has {sizes}; expected at most {MOST_RATIO} for one")
