@@ -46,7 +46,7 @@ MEANINGLESS = frozenset(
 class TorchNode(ModelNode):
     """One node while it is converted. A converter reads each argument that matters; `unread` lists those that it did
     not. `declared` are the types that the file gives for the results, `numbers` names the values that are numbers, not
-    tensors."""
+    tensors. An argument that is a number must be known, unless it is a dimension."""
 
     def __init__(
         self, node: ProgramNode, call: Call, declared: Sequence[ValueType | None], numbers: Collection[str]
@@ -86,8 +86,6 @@ class TorchNode(ModelNode):
         """The position of the value of this name among the inputs."""
         return self._positions[name]
 
-    # Tensors.
-
     def operand_of(self, argument: Argument, name: str) -> Operand:
         if not isinstance(argument, Reference):
             raise FrontendError(f"expected a tensor as {name!r}, found {_described(argument)}")
@@ -122,8 +120,6 @@ class TorchNode(ModelNode):
     def is_number(self, name: str) -> bool:
         """Whether the value of this name is a number that the program computes, not a tensor."""
         return name in self._numbers
-
-    # Numbers. Those that the program computes must be known, unless they are dimensions.
 
     def dim_of(self, argument: Argument, name: str) -> Dim:
         """An integer, or a dimension that the program computes."""
@@ -213,8 +209,6 @@ class TorchNode(ModelNode):
             return tuple(range(rank))
         given = self.integers(name)
         return normal_axes(given, max(rank, 1)) if given else tuple(range(rank))
-
-    # Steps that many converters take.
 
     def cast(self, value: Value, dtype: DType) -> Value:
         return value if value.type.dtype == dtype else self.step(Cast(dtype=dtype), value)

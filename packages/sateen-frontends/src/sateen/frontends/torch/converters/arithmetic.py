@@ -1,67 +1,17 @@
-"""Operators of two and more operands, which broadcast and are promoted to a common type."""
+"""Arithmetic of two and more operands, which broadcast and are promoted to a common type."""
 
 from __future__ import annotations
 
-from sateen.frontends.core.operands import Operand, type_of
+from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.torch.converters.element_wise import truth
+from sateen.frontends.torch.converters.operands import binary, common, operand, pair
 from sateen.frontends.torch.node import Converter, TorchNode
-from sateen.frontends.torch.program import Reference
-from sateen.frontends.torch.promotion import common_dtype, floating
+from sateen.frontends.torch.promotion import floating
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import TensorType, Value
+from sateen.graph_ir.ir import Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
-
-
-def _type_or_number(node: TorchNode, name: str) -> TensorType | float:
-    argument = node.argument(name)
-    if isinstance(argument, Reference):
-        operand = node.operand_of(argument, name)
-        is_number = type_of(operand).rank == 0 and node.is_number(argument.name)
-        return 0 if is_number else type_of(operand)  # what a program computes of sizes is an integer of Python
-    return node.number(name)
-
-
-def common(node: TorchNode, *names: str) -> DType:
-    """The type to which operands, tensors or numbers, are promoted."""
-    return common_dtype([_type_or_number(node, name) for name in names])
-
-
-def operand(node: TorchNode, name: str, dtype: DType) -> Value:
-    """An operand, a tensor or a number, in a type."""
-    if node.is_tensor(name):
-        return node.cast(node.tensor(name), dtype)
-    return node.literal(node.number(name), dtype)
-
-
-def pair(node: TorchNode, dtype: DType) -> tuple[Value, Value]:
-    return operand(node, "self", dtype), operand(node, "other", dtype)
-
-
-def _binary(op: Operator, of_bool: Operator | None = None) -> Converter:
-    """An operator in the common type; of bool another, or none."""
-
-    def convert(node: TorchNode) -> Operand:
-        dtype = common(node, "self", "other")
-        chosen = of_bool if dtype.is_bool and of_bool is not None else op
-        return node.result(chosen, *pair(node, dtype))
-
-    return convert
-
-
-def _comparison(op: Operator) -> Converter:
-    """In the common type; bool compares as numbers do."""
-
-    def convert(node: TorchNode) -> Operand:
-        dtype = common(node, "self", "other")
-        a, b = pair(node, dtype)
-        if dtype.is_bool and not isinstance(op, (ops.Equal, ops.NotEqual)):
-            a, b = (node.cast(v, DType.of("int32")) for v in (a, b))
-        return node.result(op, a, b)
-
-    return convert
 
 
 def _sum(sign: int) -> Converter:
@@ -181,57 +131,6 @@ def _hypot(node: TorchNode) -> Operand:
     return node.result(ops.Multiply(), large, stretched)
 
 
-def _logical(op: Operator) -> Converter:
-    def convert(node: TorchNode) -> Operand:
-        return node.result(op, truth(node, node.tensor("self")), truth(node, node.tensor("other")))
-
-    return convert
-
-
-def _shift(direction: str) -> Converter:
-    return _binary(ops.BitShift(direction=direction))
-
-
-def _where(node: TorchNode) -> Operand:
-    if not node.gives("self"):
-        raise UnsupportedError("how many places where finds is known at run time only")
-    dtype = common(node, "self", "other")
-    condition = truth(node, node.tensor("condition"))
-    return node.result(ops.Where(), condition, *pair(node, dtype))
-
-
-def _clamp(node: TorchNode) -> Operand:
-    """Bounds that are numbers or tensors; where they cross, the upper one counts."""
-    bounds = [name for name in ("min", "max") if node.gives(name)]
-    dtype = common(node, "self", *bounds)
-    data = operand(node, "self", dtype)
-    if not any(node.is_tensor(name) for name in bounds):
-        low, high = (_bound(node, name, dtype) for name in ("min", "max"))
-        if low is not None and high is not None and low > high:
-            low = high
-        return node.result(ops.Clip(low=low, high=high), data)
-    steps = [(ops.Maximum() if name == "min" else ops.Minimum(), operand(node, name, dtype)) for name in bounds]
-    for op, limit in steps[:-1]:
-        data = node.step(op, data, limit)
-    return node.result(steps[-1][0], data, steps[-1][1])
-
-
-def _bound(node: TorchNode, name: str, dtype: DType) -> float | None:
-    if not node.gives(name):
-        return None
-    found = node.number(name)
-    return int(found) if dtype.is_int else float(found)
-
-
-def _one_bound(name: str) -> Converter:
-    def convert(node: TorchNode) -> Operand:
-        dtype = common(node, "self", name)
-        op = ops.Maximum() if name == "min" else ops.Minimum()
-        return node.result(op, operand(node, "self", dtype), operand(node, name, dtype))
-
-    return convert
-
-
 def _lerp(node: TorchNode) -> Operand:
     """self + weight·(end - self), from the end where the weight is 1/2 or more (aten/src/ATen/native/Lerp.h)."""
     start, end = node.tensor("self"), node.tensor("end")
@@ -277,22 +176,6 @@ def _copied(node: TorchNode) -> Operand:
     return node.result(ops.BroadcastTo(shape=target.shape), node.cast(node.tensor("src"), target.dtype))
 
 
-def _masked_fill(node: TorchNode) -> Operand:
-    """`value` where the mask holds."""
-    data = node.tensor("self")
-    value = operand(node, "value", data.type.dtype)
-    return node.result(ops.Where(), node.tensor("mask"), value, data)
-
-
-def _heaviside(node: TorchNode) -> Operand:
-    """0 below 0, 1 above it, `values` at 0."""
-    data, values = node.tensor("self"), node.tensor("values")
-    dtype = data.type.dtype
-    zero, one = node.literal(0, dtype), node.literal(1, dtype)
-    sides = node.step(ops.Where(), node.step(ops.Less(), data, zero), zero, one)
-    return node.result(ops.Where(), node.step(ops.Equal(), data, zero), values, sides)
-
-
 def _copy_sign(node: TorchNode) -> Operand:
     """|a| with the sign of b, which -0 has, too."""
     dtype = floating(common(node, "self", "other"))
@@ -314,77 +197,30 @@ def _log_add_exp(node: TorchNode) -> Operand:
     return node.result(ops.Where(), infinite, a, total)
 
 
-def _is_close(node: TorchNode) -> Operand:
-    """|a - b| <= atol + rtol·|b|; infinities equal themselves, NaN equals NaN if equal_nan."""
-    dtype = common(node, "self", "other")
-    a, b = pair(node, dtype)
-    tolerant = node.flag("equal_nan")
-    wide = floating(dtype)
-    x, y = node.cast(a, wide), node.cast(b, wide)
-    most = node.step(ops.Multiply(), node.literal(node.number("rtol", 1e-5), wide), node.step(ops.Abs(), y))
-    most = node.step(ops.Add(), node.literal(node.number("atol", 1e-8), wide), most)
-    apart = node.step(ops.Abs(), node.step(ops.Subtract(), x, y))
-    infinite = node.step(ops.IsInf(), apart)
-    near = node.step(ops.And(), node.step(ops.LessEqual(), apart, most), node.step(ops.Not(), infinite))
-    if tolerant:
-        both = node.step(ops.And(), node.step(ops.IsNaN(), x), node.step(ops.IsNaN(), y))
-        near = node.step(ops.Or(), near, both)
-    return node.result(ops.Or(), near, node.step(ops.Equal(), a, b))
-
-
 ARITHMETIC: dict[str, Converter] = {
-    "__and__": _binary(ops.BitwiseAnd(), ops.And()),
-    "__or__": _binary(ops.BitwiseOr(), ops.Or()),
-    "__xor__": _binary(ops.BitwiseXor(), ops.Xor()),
-    "__lshift__": _shift("left"),
     "add": _sum(1),
     "addcdiv": _with_product(ops.Divide()),
     "addcmul": _with_product(ops.Multiply()),
     "arctan2": _atan2,
     "atan2": _atan2,
-    "bitwise_and": _binary(ops.BitwiseAnd(), ops.And()),
-    "bitwise_left_shift": _shift("left"),
-    "bitwise_or": _binary(ops.BitwiseOr(), ops.Or()),
-    "bitwise_xor": _binary(ops.BitwiseXor(), ops.Xor()),
-    "clamp": _clamp,
-    "clamp_max": _one_bound("max"),
-    "clamp_min": _one_bound("min"),
-    "clip": _clamp,
     "copy": _copied,
     "copysign": _copy_sign,
     "div": _divide,
     "divide": _divide,
-    "eq": _comparison(ops.Equal()),
     "float_power": _float_power,
     "floor_divide": _floor_divide,
     "fmax": _ignoring_nan(ops.Maximum()),
     "fmin": _ignoring_nan(ops.Minimum()),
     "fmod": _remainder(fmod=True),
-    "ge": _comparison(ops.GreaterEqual()),
-    "greater": _comparison(ops.Greater()),
-    "greater_equal": _comparison(ops.GreaterEqual()),
-    "gt": _comparison(ops.Greater()),
-    "heaviside": _heaviside,
     "hypot": _hypot,
-    "isclose": _is_close,
-    "le": _comparison(ops.LessEqual()),
     "lerp": _lerp,
-    "less": _comparison(ops.Less()),
-    "less_equal": _comparison(ops.LessEqual()),
     "logaddexp": _log_add_exp,
-    "logical_and": _logical(ops.And()),
-    "logical_or": _logical(ops.Or()),
-    "logical_xor": _logical(ops.Xor()),
-    "lt": _comparison(ops.Less()),
-    "masked_fill": _masked_fill,
-    "max.other": _binary(ops.Maximum(), ops.Or()),
-    "maximum": _binary(ops.Maximum(), ops.Or()),
-    "min.other": _binary(ops.Minimum(), ops.And()),
-    "minimum": _binary(ops.Minimum(), ops.And()),
-    "mul": _binary(ops.Multiply(), ops.And()),
-    "multiply": _binary(ops.Multiply(), ops.And()),
-    "ne": _comparison(ops.NotEqual()),
-    "not_equal": _comparison(ops.NotEqual()),
+    "max.other": binary(ops.Maximum(), ops.Or()),
+    "maximum": binary(ops.Maximum(), ops.Or()),
+    "min.other": binary(ops.Minimum(), ops.And()),
+    "minimum": binary(ops.Minimum(), ops.And()),
+    "mul": binary(ops.Multiply(), ops.And()),
+    "multiply": binary(ops.Multiply(), ops.And()),
     "pow": _power,
     "remainder": _remainder(fmod=False),
     "rsub": _reversed_difference,
@@ -392,6 +228,5 @@ ARITHMETIC: dict[str, Converter] = {
     "sub": _sum(-1),
     "subtract": _sum(-1),
     "true_divide": _divide,
-    "where": _where,
     "xlogy": _xlogy,
 }

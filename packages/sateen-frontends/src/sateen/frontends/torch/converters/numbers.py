@@ -17,6 +17,8 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.frontends.torch.program import Argument, Reference
 from sateen.graph_ir.ir import Array
+from sateen.graph_ir.ops import Cast
+from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import Dimension, divided, product
 
@@ -94,6 +96,13 @@ def _checked(node: TorchNode) -> list[Operand]:
     return []
 
 
+def _item(node: TorchNode) -> Operand:
+    """The element of a tensor as a number, in Python's precision."""
+    value = node.reshaped(node.tensor("self"), ())
+    wide = "bool" if value.type.dtype.is_bool else "float64" if value.type.dtype.is_float else "int64"
+    return node.result(Cast(dtype=DType.of(wide)), value)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
         f"_operator.{function.__name__.strip('_')}": function
@@ -125,6 +134,8 @@ NUMBERS: dict[str, Converter] = {
     "_assert_async": _checked,
     "_assert_scalar": _checked,
     "_assert_tensor_metadata": _checked,
+    "_local_scalar_dense": _item,
+    "item": _item,
     "sym_constrain_range": _checked,
     "sym_constrain_range_for_size": _checked,
     "sym_numel": _count,

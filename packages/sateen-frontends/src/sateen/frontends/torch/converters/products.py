@@ -8,7 +8,7 @@ import numpy as np
 
 from sateen.frontends.core.einsum import einsum
 from sateen.frontends.core.operands import Operand, normal_axis
-from sateen.frontends.torch.converters.shape import diagonal
+from sateen.frontends.torch.converters.diagonals import diagonal
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.frontends.torch.promotion import common_dtype
 from sateen.graph_ir import ops
