@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import static_extents
+from sateen.frontends.core.operands import require_few, static_extents
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import divided, listed, product
-
-MOST_POSITIONS = 1 << 20
-"""The most positions of a table that importing makes."""
 
 
 def resolved(node: ModelNode, parts: Sequence[slice], index: int = 0) -> ops.Slice:
@@ -60,10 +55,9 @@ def windows_along(node: ModelNode, axis: int, size: int, step: int, index: int =
     (extent,) = static_extents((node.shape(index)[axis],), node.described(index))
     if not 0 < size <= extent or not 0 < step < 1 << 31:
         raise FrontendError(f"expected windows of 1 to {extent} elements and a step of 1 or more, found {size}, {step}")
-    firsts = np.arange(0, extent - size + 1, step, dtype=np.int64)
-    if len(firsts) * size > MOST_POSITIONS:
-        raise FrontendError(f"expected at most {MOST_POSITIONS} positions in windows, found {len(firsts) * size}")
-    places = node.parameter(firsts[:, None] + np.arange(size, dtype=np.int64), "places")
+    count = (extent - size) // step + 1
+    require_few(count, size)
+    places = node.parameter(step * node.counted(count)[:, None] + node.counted(size), "places")
     return node.result(ops.Gather(axis=axis), node.value(index), places)
 
 

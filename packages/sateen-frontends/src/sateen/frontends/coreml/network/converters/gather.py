@@ -8,7 +8,6 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.coreml.network.node import Converter, LayerNode
-from sateen.frontends.coreml.shapes import MOST_POSITIONS
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.errors import FrontendError
@@ -116,12 +115,10 @@ def _one_hot(node: LayerNode) -> Operand:
     given = node.parameters
     depth = node.integers_of(1)[0] if len(node.inputs) > 1 else given.oneHotVectorSize
     axis = normal_axis(given.axis, node.rank(0) + 1)
-    if not 0 < depth <= MOST_POSITIONS:
-        raise FrontendError(f"expected a vector of 1 to {MOST_POSITIONS} elements, found {depth}")
+    if depth < 1:
+        raise FrontendError(f"expected a vector of 1 or more elements, found {depth}")
     places = node.indices(0)
-    shape = [1] * (node.rank(0) + 1)
-    shape[axis] = depth
-    counted = node.parameter(np.arange(depth, dtype=np.int64).reshape(shape), "places")
+    counted = node.positions(depth, trailing=node.rank(0) - axis)
     whole = node.step(ops.Reshape((*places.type.shape[:axis], 1, *places.type.shape[axis:])), places)
     at = node.step(ops.Equal(), whole, counted)
     return node.result(ops.Where(), at, node.scalar_literal(given.onValue), node.scalar_literal(given.offValue))
@@ -134,8 +131,7 @@ def _reverse_sequences(node: LayerNode) -> Operand:
     shape = node.static_shape(0)
     if batch == axis or node.shape(1) != (shape[batch],):
         raise FrontendError(f"expected lengths of the {shape[batch]} sequences, found {node.operand_text(1)}")
-    along = [shape[d] if d == axis else 1 for d in range(rank)]
-    places = node.parameter(np.arange(shape[axis], dtype=np.int64).reshape(along), "places")
+    places = node.positions(shape[axis], trailing=rank - 1 - axis)
     lengths = node.step(ops.Reshape(tuple(shape[d] if d == batch else 1 for d in range(rank))), node.indices(1))
     last = node.step(ops.Subtract(), lengths, node.parameter(np.ones((), np.int64), "one"))
     turned = node.step(ops.Subtract(), last, places)

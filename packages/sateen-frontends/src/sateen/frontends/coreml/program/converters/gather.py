@@ -9,7 +9,6 @@ import numpy as np
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.program.node import Converter, OperationNode, defaulting
-from sateen.frontends.coreml.shapes import MOST_POSITIONS
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.runtime.dtype import DType
@@ -95,10 +94,9 @@ def _one_hot(node: OperationNode) -> Operand:
     indices = _indices(node)
     depth = int(node.scalar(node.at("one_hot_vector_size")))
     axis = normal_axis(node.integer("axis"), indices.type.rank + 1)
-    if not 0 < depth <= MOST_POSITIONS:
-        raise FrontendError(f"expected a vector of 1 to {MOST_POSITIONS} elements, found {depth}")
-    along = [depth if d == axis else 1 for d in range(indices.type.rank + 1)]
-    counted = node.parameter(np.arange(depth, dtype=indices.type.dtype.numpy).reshape(along), "places")
+    if depth < 1:
+        raise FrontendError(f"expected a vector of 1 or more elements, found {depth}")
+    counted = node.positions(depth, indices.type.dtype, trailing=indices.type.rank - axis)
     shape = indices.type.shape
     whole = node.step(ops.Reshape((*shape[:axis], 1, *shape[axis:])), indices)
     on, off = (_number(node, name, number) for name, number in (("on_value", 1), ("off_value", 0)))
@@ -117,16 +115,13 @@ def _reverse_sequence(node: OperationNode) -> Operand:
     shape = node.static_shape(node.at("x"))
     if axis == batch or lengths.type.shape != (shape[batch],):
         raise FrontendError(f"expected lengths of the {shape[batch]} sequences, found {lengths.type}")
-    places = node.parameter(np.arange(shape[axis], dtype=np.int64).reshape(_along(shape, axis)), "places")
-    wide = node.step(ops.Reshape(_along(shape, batch)), node.step(ops.Cast(INDEX), lengths))
+    places = node.positions(shape[axis], trailing=rank - 1 - axis)
+    sizes = tuple(extent if d == batch else 1 for d, extent in enumerate(shape))
+    wide = node.step(ops.Reshape(sizes), node.step(ops.Cast(INDEX), lengths))
     last = node.step(ops.Subtract(), wide, node.parameter(np.ones((), np.int64), "one"))
     turned = node.step(ops.Subtract(), last, places)
     chosen = node.step(ops.Where(), node.step(ops.Less(), places, wide), turned, places)
     return node.result(ops.GatherElements(axis=axis), x, node.step(ops.BroadcastTo(shape), chosen))
-
-
-def _along(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return tuple(extent if d == axis else 1 for d, extent in enumerate(shape))
 
 
 GATHER: Mapping[str, Converter] = {
