@@ -73,10 +73,10 @@ def model(
     return made
 
 
-def results(made: Any, inputs: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+def results(made: Any, data: Mapping[str, Any], **options: Any) -> dict[str, Any]:
     """The outputs of a model by the definitions of its operators."""
     graph, _ = from_coreml(made.SerializeToString(), **options)
-    given = {v.name: np.asarray(inputs[v.name], v.type.dtype.numpy) for v in graph.inputs}
+    given = {v.name: np.asarray(data[v.name], v.type.dtype.numpy) for v in graph.inputs}
     found = interpret(graph, given)
     return {value.name: found[value.name] for value in graph.outputs}
 

@@ -260,7 +260,11 @@ _MANY = 2**31 - 1
 @pytest.mark.parametrize(
     ("kind", "arguments", "reason"),
     [
-        ("one_hot", {"one_hot_vector_size": _MANY}, f"expected a vector of 1 to 1048576 elements, found {_MANY}"),
+        (
+            "one_hot",
+            {"one_hot_vector_size": _MANY},
+            f"expected to make data of at most 16777216 elements, found [{_MANY}]",
+        ),
         ("upsample_bilinear", {"scale_factor_height": np.nan}, "expected factors above 0 and below 65536, found [nan,"),
         (
             "crop",
@@ -288,6 +292,24 @@ def test_state_is_refused_with_what_to_do(coreml):
     state.type.stateType.SetInParent()
     with pytest.raises(FrontendError, match="state 'cache' changes from run to run"):
         from_coreml(coreml.program([], [state], ["cache"]).SerializeToString())
+
+
+@pytest.mark.parametrize("classes", [["cat", "dog"], [3, 5]])
+@pytest.mark.parametrize("is_named", [True, False])
+def test_labels_of_a_classifier_are_kept(coreml, classes, is_named):
+    made = schema.Value()
+    made.type.listType.SetInParent()
+    for label in classes:
+        tensor = made.immediateValue.list.values.add().immediateValue.tensor
+        (tensor.strings if isinstance(label, str) else tensor.longInts).values.append(label)
+    results = [coreml.tensor("label", TEXT), schema.NamedValueType(name="probabilities")]
+    results[1].type.dictionaryType.SetInParent()
+    listed = coreml.operation("const", [schema.NamedValueType(name="classes")])
+    listed.attributes["val"].CopyFrom(made)
+    classify = coreml.operation("classify", results, probabilities="x", classes="classes" if is_named else made)
+    program = coreml.program([listed, classify], [coreml.tensor("x", FLOAT, 1, 2)], ["label", "probabilities"])
+    graph, _ = from_coreml(program.SerializeToString())
+    assert graph.labels == {"probabilities": tuple(map(str, classes))}
 
 
 def test_the_page_names_each_operation_once():

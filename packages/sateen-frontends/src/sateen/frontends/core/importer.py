@@ -78,13 +78,13 @@ class Importer(ABC, Generic[P]):
 
     def _begun(self, name: str, bindings: Bindings) -> Declaration:
         """The declaration of a value at which the network begins; a constant tells its own. Raises FrontendError if it
-        has no type."""
+        has no element type; `shapes` may give the shape."""
         declared = self.declaration(name)
         given = bindings.constants.get(name)
         if given is not None and (declared is None or declared.shape is None):
             data = np.asarray(given)
             return Declaration(name, DType.of(data.dtype), data.shape)
-        if declared is None or (declared.shape is None and name not in bindings.shapes):
+        if declared is None:
             raise FrontendError(f"the network can't begin at {name!r}: the model does not say of what type it is")
         return declared
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.importer import Conversion, Importer
 from sateen.frontends.core.inputs import Bindings, Declaration
@@ -16,22 +18,51 @@ from sateen.runtime.errors import FrontendError
 def import_coreml(file: CoremlFile, steps: Steps, bindings: Bindings) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
     try:
-        importer = CoremlImporter(file, steps, bindings)
-        importer.bind_inputs()
-        importer.read(importer.part.nodes, importer.scope, Place(importer.emitter))
-        for name, labels in steps.labels.items():
-            importer.emitter.label(name, labels)
-        return importer.finish({})
+        return _imported(file, steps, bindings, _computed_types(file, steps, bindings))
     except FrontendError as error:
         error.add_note(f"in model {file.name!r}")
         raise
 
 
+def _imported(
+    file: CoremlFile, steps: Steps, bindings: Bindings, types: Mapping[str, Declaration]
+) -> tuple[Graph | None, Report]:
+    importer = CoremlImporter(file, steps, bindings, types)
+    importer.bind_inputs()
+    importer.read(importer.part.nodes, importer.scope, Place(importer.emitter))
+    for name, labels in steps.labels.items():
+        importer.emitter.label(name, labels)
+    return importer.finish({})
+
+
+def _computed_types(file: CoremlFile, steps: Steps, bindings: Bindings) -> Mapping[str, Declaration]:
+    """The types of blobs at which the network begins, as the layers in front compute them: networks declare none.
+
+    Nothing of a blob whose shape the user gives; nothing at all if those layers can't be read.
+    """
+    stated = {declared.name: declared for declared in steps.declared}
+    wanted = [
+        name
+        for name in dict.fromkeys(bindings.inputs)
+        if name in stated and stated[name].shape is None and name not in {*bindings.shapes, *bindings.constants}
+    ]
+    if not wanted:
+        return {}
+    try:
+        graph, _ = _imported(file, steps, Bindings(outputs=wanted), {})
+    except FrontendError:
+        return {}
+    values = () if graph is None else graph.outputs
+    return {value.name: Declaration(value.name, value.type.dtype, value.type.shape) for value in values}
+
+
 class CoremlImporter(Importer[Step]):
-    def __init__(self, file: CoremlFile, steps: Steps, bindings: Bindings) -> None:
+    """`types` are those of values at which the network begins, where the model does not declare them."""
+
+    def __init__(self, file: CoremlFile, steps: Steps, bindings: Bindings, types: Mapping[str, Declaration]) -> None:
         inputs = {declared.name: declared for declared in steps.inputs}
         self.part = part_of(steps.steps, list(inputs), steps.outputs, lambda s: s.inputs, lambda s: s.outputs, bindings)
-        self.declared = {declared.name: declared for declared in steps.declared}
+        self.declared = {**{declared.name: declared for declared in steps.declared}, **types}
         names = [*inputs, *(name for step in steps.steps for name in step.outputs)]
         declarations = [inputs[name] for name in self.part.inputs]
         super().__init__(file.name, "main", declarations, names, self.part.outputs, bindings, file.limits)

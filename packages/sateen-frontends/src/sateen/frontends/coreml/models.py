@@ -67,6 +67,7 @@ def _steps_of_pipeline(pipeline: Message, description: Message, file: CoremlFile
     declared: dict[str, Declaration] = {}
     known, taken = set(given), {*given, *(feature.name for feature in description.output)}
     steps: list[Step] = []
+    inside_types: list[Declaration] = []
     labels: dict[str, tuple[str, ...]] = {}
     for index, model in enumerate(pipeline.models):
         name = pipeline.names[index] if index < len(pipeline.names) else str(index)
@@ -82,11 +83,12 @@ def _steps_of_pipeline(pipeline: Message, description: Message, file: CoremlFile
         inner = {output for step in stage.steps for output in step.outputs} - features
         renamed = {inside: f"{name}/{inside}" for inside in inner if inside in taken}
         steps += [_renamed(step, renamed) for step in stage.steps]
+        inside_types += [replace(type_, name=renamed.get(type_.name, type_.name)) for type_ in stage.declared]
         known |= set(stage.outputs)
         labels.update(stage.labels)
         taken |= {renamed.get(inside, inside) for inside in inner} | features
     outputs = [output.name for output in description.output if output.name in known]
-    return Steps([declared[feature] for feature in given if feature in declared], steps, outputs, labels=labels)
+    return Steps([declared[feature] for feature in given if feature in declared], steps, outputs, inside_types, labels)
 
 
 def _steps_of_stage(model: Message, name: str, file: CoremlFile) -> Steps:

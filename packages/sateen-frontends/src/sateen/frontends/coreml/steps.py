@@ -25,8 +25,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A model as steps: declared inputs, steps, outputs, declared types of inner values, where it has them, and what
-    the elements of outputs are called."""
+    """A model as steps: declared inputs, steps, outputs, declared types of inner values, of unknown shape where it does
+    not declare that, and what the elements of outputs are called."""
 
     inputs: Sequence[Declaration]
     steps: Sequence[Step]

@@ -73,7 +73,8 @@ def steps_of_network(network: Message, description: Message) -> Steps:
         steps.append(Step(output.name, "multiArrayType", blob_name, (output.name,), _border(blobs.leave(output))))
     ordered = in_order(steps, lambda step: step.inputs, lambda step: step.outputs, lambda step: f"layer {step.name!r}")
     scores, classes = description.predictedProbabilitiesName, _classes(network)
-    return Steps(declared, ordered, list(outputs), labels={scores: classes} if scores and classes else {})
+    held = [Declaration(name, FLOAT, None) for step in steps for name in step.outputs if name not in outputs]
+    return Steps(declared, ordered, list(outputs), held, {scores: classes} if scores and classes else {})
 
 
 def _classes(network: Message) -> tuple[str, ...]:

@@ -20,9 +20,11 @@ from sateen.frontends.coreml.program.refusals import REFUSALS
 from sateen.frontends.coreml.program.values import (
     Storage,
     array_of,
+    is_list,
     is_tensor_value,
     is_text,
     text_of,
+    texts_of,
     type_of_proto,
 )
 from sateen.frontends.coreml.steps import Step, Steps
@@ -74,10 +76,12 @@ def _declaration(given: Message) -> Declaration:
 
 @dataclass(slots=True)
 class _Reading:
-    """The constants so far: texts by name, and steps for those that are written where they are used."""
+    """The constants so far: texts and lists of them by name, and steps for those that are written where they are
+    used."""
 
     storage: Storage
     texts: dict[str, str] = field(default_factory=dict)
+    lists: dict[str, tuple[str, ...]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
 
     def steps(self, block: Message, inputs: Sequence[Declaration]) -> Steps:
@@ -93,13 +97,14 @@ class _Reading:
         steps = [step for operation in operations for step in self._steps_of(operation)]
         ordered = in_order(steps, lambda s: s.inputs, lambda s: s.outputs, lambda s: f"operation {s.name!r}")
         results = {name for step in steps for name in step.outputs} | {declared.name for declared in inputs}
-        labels = {output for o in operations if o.type == "classify" for output in _names(o)[:1]}
+        classifiers = [operation for operation in operations if operation.type == "classify"]
+        best = {output for operation in classifiers for output in _names(operation)[:1]}
         for name in block.outputs:
-            if name not in results and name not in labels:
+            if name not in results and name not in best:
                 raise FrontendError(f"output {name!r}: expected an operation that gives it, found none")
-        return Steps(
-            list(inputs), ordered, [name for name in block.outputs if name in results], self._declared(operations)
-        )
+        outputs = [name for name in block.outputs if name in results]
+        labels = {name: classes for o in classifiers for name in _names(o)[1:2] if (classes := self._classes(o))}
+        return Steps(list(inputs), ordered, outputs, self._declared(operations), labels)
 
     def _declared(self, operations: Sequence[Message]) -> list[Declaration]:
         found = []
@@ -125,6 +130,8 @@ class _Reading:
                     if binding in self.texts:
                         texts[argument] = self.texts[binding]
                         continue
+                    if binding in self.lists:
+                        continue
                     name = binding
                 elif is_text(binding):
                     texts[argument] = text_of(binding, f"{_place(operation)}: {argument}")
@@ -132,8 +139,10 @@ class _Reading:
                 elif is_tensor_value(binding):
                     name = self._fresh(f"{names[0] if names else kind}.{argument}")
                     yield self._data(name, binding)
+                elif is_list(binding):
+                    continue  # the classes of a classifier
                 else:
-                    continue  # lists and dictionaries, as the classes of a classifier
+                    raise FrontendError(f"{_place(operation)}: expected numbers or text as {argument!r}, found neither")
                 places.append(len(inputs))
                 inputs.append(name)
             slots[argument] = tuple(places)
@@ -149,8 +158,20 @@ class _Reading:
             raise FrontendError(f"{_place(operation)}: expected a value with a name, found none")
         if is_text(value):
             self.texts[names[0]] = text_of(value, _place(operation))
+        elif is_list(value):
+            self.lists[names[0]] = texts_of(value, _place(operation))
         elif is_tensor_value(value):
             yield self._data(names[0], value)
+
+    def _classes(self, operation: Message) -> tuple[str, ...]:
+        """What a classifier calls its classes; () if it does not say."""
+        given = operation.inputs["classes"].arguments if "classes" in operation.inputs else ()
+        for binding in given:
+            if binding.WhichOneof("binding") == "value" and is_list(binding.value):
+                return texts_of(binding.value, _place(operation))
+            if binding.name in self.lists:
+                return self.lists[binding.name]
+        return ()
 
     def _data(self, name: str, value: Message) -> Step:
         read = partial(array_of, value, self.storage, f"constant {name!r}")

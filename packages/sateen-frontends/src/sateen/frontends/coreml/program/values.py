@@ -7,10 +7,11 @@ bytes, where these begin, and how many bits at their end are not used.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,23 @@ def text_of(value: Message, what: str) -> str:
     if len(strings) != 1:
         raise FrontendError(f"{what}: expected one text, found {len(strings)}")
     return str(strings[0])
+
+
+def is_list(value: Message) -> bool:
+    return bool(value.type.WhichOneof("type") == "listType")
+
+
+def texts_of(value: Message, what: str) -> tuple[str, ...]:
+    """A list of texts or whole numbers, as texts."""
+    found = []
+    for item in value.immediateValue.list.values:
+        tensor = item.immediateValue.tensor
+        field = tensor.WhichOneof("value")
+        numbers: Sequence[Any] = getattr(tensor, field).values if field in ("strings", "ints", "longInts") else ()
+        if len(numbers) != 1:
+            raise FrontendError(f"{what}: expected a list of texts or whole numbers, found {field or 'nothing'} in it")
+        found.append(str(numbers[0]))
+    return tuple(found)
 
 
 def array_of(value: Message, storage: Storage, what: str) -> Array:
