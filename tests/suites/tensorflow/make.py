@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 import tensorflow as tf
 from control import CONTROL
 from graphs import GRAPHS
-from saved import LAYERS, MODULES, TRAINED
+from saved import LAYERS, MODULES, SAVED, TRAINED
 
 Array = Any
 V1 = tf.compat.v1
@@ -51,13 +52,17 @@ def write_saved(folder: Path, make: Callable[[], tf.Module], given: Mapping[str,
     write_case(folder, "saved", named)
 
 
-def write_keras(folder: Path, make: Callable[[], Any], given: Array) -> None:
-    """A SavedModel of a Keras model, as its `export` writes it."""
+def write_keras(folder: Path, make: Callable[[], Any], given: Array, *, exported: bool = True) -> None:
+    """A SavedModel of a Keras model, as its `export` or tf.saved_model.save writes it."""
     tf.keras.utils.set_random_seed(0)
     model = make()
+    model(given)  # so that all layers have weights
     random = np.random.default_rng(0)
     model.set_weights([_weight(random, w) for w in model.get_weights()])
-    model.export(str(folder / "saved"), verbose=False)
+    if exported:
+        model.export(str(folder / "saved"), verbose=False)
+    else:
+        tf.saved_model.save(model, str(folder / "saved"))
     loaded = tf.saved_model.load(str(folder / "saved")).signatures["serving_default"]
     (name,) = loaded.structured_input_signature[1]
     found = loaded(**{name: tf.constant(given)})
@@ -103,6 +108,7 @@ def main() -> None:
         ("graph", lambda folder, function, *given: write_graph(folder, function, given), GRAPHS),
         ("module", write_saved, MODULES),
         ("keras", write_keras, LAYERS),
+        ("saved", partial(write_keras, exported=False), {name: LAYERS[name] for name in SAVED}),
         ("trained", write_trained, TRAINED),
         ("control", lambda folder, function, *given: write_graph(folder, function, given), CONTROL),
     ]

@@ -162,6 +162,28 @@ LAYERS |= {
     "results": (two_results, real(2, *SERIES)),
 }
 
+
+class Subclassed(tf.keras.Model):
+    """Layers in a list, and a weight of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Layers.Dense(4, "relu")
+        self.others = [Layers.Dense(3), Layers.BatchNormalization(), Layers.Dense(3)]
+        self.scale = self.add_weight(shape=(3,), name="scale")
+
+    def call(self, x: Any) -> Any:
+        y = self.first(x)
+        for layer in self.others:
+            y = layer(y)
+        return y * self.scale
+
+
+LAYERS["subclassed"] = (Subclassed, real(2, 7))
+
+SAVED = ("dense", "conv", "separable", "lstm", "bidirectional", "attention", "inception", "results", "subclassed")
+"""Those of LAYERS that tf.saved_model.save writes, too, which names their variables by the attributes of objects."""
+
 V1 = tf.compat.v1
 
 

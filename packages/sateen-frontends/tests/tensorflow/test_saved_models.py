@@ -44,7 +44,7 @@ def variable_graph(make, *extra):
 def saved(make, tmp_path):
     """saved(graph): the folder of a SavedModel with signatures serving_default and again."""
 
-    def write(graph, variables=None) -> Path:
+    def write(graph, variables=None, objects=None) -> Path:
         folder = tmp_path / "saved"
         folder.mkdir(exist_ok=True)
         signature = make.pb.SignatureDef(
@@ -54,6 +54,7 @@ def saved(make, tmp_path):
             meta_info_def=make.pb.MetaGraphDef.MetaInfoDef(tags=["serve"]),
             graph_def=graph,
             signature_def={"serving_default": signature, "again": signature},
+            object_graph_def=objects,
         )
         model = make.pb.SavedModel(saved_model_schema_version=1, meta_graphs=[meta])
         (folder / "saved_model.pb").write_bytes(model.SerializeToString())
@@ -79,6 +80,37 @@ def test_another_signature_can_be_asked_for(make, saved):
     assert [value.name for value in network.outputs] == ["scores"]
     with pytest.raises(FrontendError, match="expected signature 'agian'; its signatures are again, serving_default"):
         from_tensorflow(folder, signature="agian")
+
+
+def test_variables_are_found_by_the_objects_that_hold_them(make, saved):
+    """Two variables have one name, and the graph restores copies of them, as Keras 3 writes."""
+    pb = make.pb
+    body = [
+        make.node("read", "ReadVariableOp", "handle", dtype=FLOAT),
+        make.node("product", "MatMul", "x", "read:value:0", T=FLOAT),
+    ]
+    graph = make.graph(
+        make.placeholder("serving_x", -1, 2),
+        make.node("w", "VarHandleOp", shared_name="w", dtype=FLOAT),
+        make.node("w_1", "VarHandleOp", shared_name="w", dtype=FLOAT),
+        make.node("call", "StatefulPartitionedCall", "serving_x", "w_1:0", "^w", f=pb.NameAttrList(name="f")),
+        functions=[make.function("f", ["x", "handle"], body, {"y": "product:product:0"})],
+    )
+    child = pb.SavedObject.ObjectReference
+    objects = pb.SavedObjectGraph(
+        nodes=[
+            pb.SavedObject(children=[child(node_id=1, local_name="_layers"), child(node_id=9, local_name="lost")]),
+            pb.SavedObject(children=[child(node_id=2, local_name="a/b."), child(node_id=3, local_name="w")]),
+            pb.SavedObject(),
+            pb.SavedObject(),
+        ],
+        concrete_functions={"f": pb.SavedConcreteFunction(bound_inputs=[2])},
+    )
+    variables = {"_layers/a.Sb../": WEIGHT, "_layers/w/": -WEIGHT, "lost/w/": -WEIGHT, "w/": -WEIGHT}
+    stored = {f"{path}.ATTRIBUTES/VARIABLE_VALUE": data for path, data in variables.items()}
+    _, parameters = load(saved(graph, stored, objects))
+    assert list(parameters) == ["w_1"]
+    np.testing.assert_array_equal(parameters["w_1"], WEIGHT)
 
 
 def test_a_variable_that_the_network_writes_is_refused(make, saved):
@@ -173,6 +205,38 @@ def test_a_missing_checkpoint_is_told(old):
     (old / "net.index").unlink()
     with pytest.raises(FrontendError, match="expected the index of a TensorFlow checkpoint beside it"):
         load(old / "net.meta")
+
+
+def test_files_of_a_checkpoint_are_told_from_models(old):
+    (old / "checkpoint").write_text('model_checkpoint_path: "net"\n')
+    for path, found in {
+        old / "checkpoint": "found the list of checkpoints of TensorFlow; a network is in a .meta",
+        old / "net.data-00000-of-00001": "found the data of a TensorFlow checkpoint; a network is in a .meta",
+        old: "found a folder with a checkpoint of TensorFlow; a network is in a .meta",
+    }.items():
+        with pytest.raises(FrontendError) as refusal:
+            load(path)
+        assert found in str(refusal.value)
+
+
+def test_the_variables_of_a_saved_model_are_no_model(make, saved):
+    folder = saved(variable_graph(make)) / "variables"
+    with pytest.raises(FrontendError, match="found the variables of a TensorFlow SavedModel; give the folder around"):
+        load(folder)
+    for name in ("variables.index", "variables.data-00000-of-00001"):
+        with pytest.raises(
+            FrontendError, match=r"give the folder of the SavedModel, .*saved$|SavedModel; give the fol"
+        ):
+            load(folder / name)
+
+
+def test_a_checkpoint_without_a_network_is_told(old):
+    for name in ("net.meta", "graph.pb"):
+        (old / name).unlink()
+    with pytest.raises(FrontendError) as refusal:
+        load(old / "net.index")
+    assert "which has variables and no network, beside a TensorFlow graph" in str(refusal.value)
+    assert "tf.saved_model.save(model, folder)" in str(refusal.value)
 
 
 def test_tables_are_read_in_order(make):

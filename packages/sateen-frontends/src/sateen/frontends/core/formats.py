@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from sateen.runtime import ARTIFACT_MAGIC
@@ -12,6 +13,8 @@ NO_FILE = "no regular file"
 """The name in errors for pipes and devices, which could keep a reader waiting or have no end."""
 
 _PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
+_CHECKPOINT = "a network is in a .meta, or in the folder of a SavedModel"
+_VARIABLES = "the variables of a TensorFlow SavedModel; give the folder around them"
 _STARTS = (
     (0, ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
@@ -23,6 +26,7 @@ _STARTS = (
     (0, b"\x1f\x8b", "a gzip archive"),
     (0, b"7767517\n", "a network of ncnn"),
     (0, b"version https://git-lfs", "a pointer of Git LFS; `git lfs pull` fetches the model"),
+    (0, b"model_checkpoint_path:", f"the list of checkpoints of TensorFlow; {_CHECKPOINT}"),
     (0, b"<!DOCTYPE", "a web page"),
     (0, b"<!doctype", "a web page"),
     (0, b"<html", "a web page"),
@@ -44,8 +48,12 @@ _ZIPPED = (
     (".onnx", "a zip archive with an ONNX model; unpack it"),
 )
 """The kinds of zip archives, by the end of the name of their first file."""
+_SHARD = re.compile(r"(.+)\.data-\d{5}-of-\d{5}")
+"""The name of a file with the data of a TensorFlow checkpoint, which is nothing but numbers."""
 _FOLDERS = {
+    "checkpoint": f"a folder with a checkpoint of TensorFlow; {_CHECKPOINT}",
     "config.json": "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it",
+    "variables.index": _VARIABLES,
 }
 """The kinds of folders, by a file in them."""
 
@@ -53,6 +61,14 @@ _FOLDERS = {
 def format_of_folder(path: Path) -> str:
     """The kind of a folder."""
     return next((kind for name, kind in _FOLDERS.items() if (path / name).exists()), "a folder")
+
+
+def format_of_file(path: Path, data: bytes) -> str:
+    """The kind of a file, of which a file beside it may tell; '' if unknown."""
+    shard = _SHARD.fullmatch(path.name)
+    if shard is not None and path.with_name(f"{shard.group(1)}.index").is_file():
+        return _VARIABLES if shard.group(1) == "variables" else f"the data of a TensorFlow checkpoint; {_CHECKPOINT}"
+    return format_of(data)
 
 
 def format_of_head(head: bytes) -> str:

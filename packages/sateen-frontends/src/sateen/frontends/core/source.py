@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from sateen.frontends.core.formats import NO_FILE, format_of, format_of_folder
+from sateen.frontends.core.formats import NO_FILE, format_of, format_of_file, format_of_folder
 from sateen.runtime.errors import FrontendError, printable
 
 
@@ -56,9 +56,9 @@ class Source:
     @property
     def format(self) -> str:
         """Its kind, if the content shows it; otherwise ''."""
-        if self.path is not None and self.is_folder:
-            return format_of_folder(self.path)
-        return format_of(self.data)
+        if self.path is None:
+            return format_of(self.data)
+        return format_of_folder(self.path) if self.is_folder else format_of_file(self.path, self.data)
 
 
 Given = str | Path | bytes

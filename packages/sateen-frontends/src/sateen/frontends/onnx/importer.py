@@ -14,6 +14,7 @@ import onnx
 from onnx.defs import OpSchema
 
 from sateen.frontends.core.bodies import Bodies, present
+from sateen.frontends.core.custom import convert_custom
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -23,7 +24,7 @@ from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.onnx import ml
 from sateen.frontends.onnx.control_flow import CONTROL_FLOW, GraphReader
 from sateen.frontends.onnx.converters import CONVERTERS
-from sateen.frontends.onnx.custom import convert_custom, operator_named, schema_of_operator
+from sateen.frontends.onnx.custom import operator_named, schema_of_operator
 from sateen.frontends.onnx.declarations import declaration_of
 from sateen.frontends.onnx.functions import call_attributes, has_standard_body, instantiated, standard_body
 from sateen.frontends.onnx.loading import OnnxFile, text
@@ -138,8 +139,9 @@ class OnnxImporter(Importer[onnx.NodeProto]):
     def _node(self, node: onnx.NodeProto, schema: OpSchema, call: Call) -> OnnxNode:
         return OnnxNode(node, schema, call, self._decode)
 
-    def _custom(self, node: onnx.NodeProto, schema: OpSchema, operator: type[Operator], call: Call) -> Results:
-        return convert_custom(self._node(node, schema, call), operator)
+    def _custom(self, proto: onnx.NodeProto, schema: OpSchema, operator: type[Operator], call: Call) -> Results:
+        node = self._node(proto, schema, call)
+        return convert_custom(node, operator, {a.name: node.attribute(a.name) for a in proto.attribute})
 
     def _described(self, proto: onnx.NodeProto, description: Description, call: Call) -> Results:
         schema = description.schema(proto.op_type, call.heading.domain)

@@ -6,41 +6,49 @@ from dataclasses import replace
 from functools import partial
 
 from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.custom import users_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, UnsupportedError
+from sateen.frontends.tensorflow.checkpoint import Checkpoint
 from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
 from sateen.frontends.tensorflow.converters import CONVERTERS
 from sateen.frontends.tensorflow.converters.spectra import GIVES_COMPLEX
+from sateen.frontends.tensorflow.custom import converted_custom, custom_name
 from sateen.frontends.tensorflow.declarations import declaration_of, declared_input
 from sateen.frontends.tensorflow.dilation import with_dilations
 from sateen.frontends.tensorflow.loading import TensorflowFile
 from sateen.frontends.tensorflow.network import SAME, Network, named_as_results, regions_of, trimmed
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
+from sateen.frontends.tensorflow.objects import keys_of_objects
 from sateen.frontends.tensorflow.operation import Operation, gives, reads
 from sateen.frontends.tensorflow.refusals import refusal_of
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import TensorProto
 from sateen.frontends.tensorflow.tensors import to_array
 from sateen.frontends.tensorflow.variables import VARIABLES, keys_of
-from sateen.graph_ir.ir import Array, Graph, Value
+from sateen.graph_ir.ir import Array, Graph, OpSet, Value
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operators import Operator
 
 
-def import_tensorflow(file: TensorflowFile, network: Network, bindings: Bindings) -> tuple[Graph | None, Report]:
+def import_tensorflow(
+    file: TensorflowFile, network: Network, bindings: Bindings, operators: OpSet
+) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
     try:
-        return TensorflowImporter(file, network, bindings).run()
+        return TensorflowImporter(file, network, bindings, operators).run()
     except FrontendError as error:
         error.add_note(f"in model {file.name!r}")
         raise
 
 
 class TensorflowImporter(Importer[Operation]):
-    def __init__(self, file: TensorflowFile, network: Network, bindings: Bindings) -> None:
+    def __init__(self, file: TensorflowFile, network: Network, bindings: Bindings, operators: OpSet) -> None:
         self.file = file
+        self.known = operators
         self.network = network
         self.begun = frozenset(bindings.inputs)
         wanted = replace(bindings, outputs=bindings.outputs or network.outputs)
@@ -49,13 +57,20 @@ class TensorflowImporter(Importer[Operation]):
         nodes = [one for one in network.operations if one.name not in network.inputs]
         self.part = part_of(nodes, list(network.inputs), network.outputs, reads, gives, wanted)
         self.operations = {name: one for one in network.operations for name in one.outputs}
-        self.keys = {} if file.checkpoint is None else keys_of(network.operations, file.checkpoint)
+        self.keys = {} if file.checkpoint is None else self._keys(file.checkpoint)
         inner = [one for region in regions_of(network.operations) for one in region.operations]
         names = [name for one in (*network.operations, *inner) for name in one.outputs]
         declarations = [
             declared_input(network.inputs[name], file.graph, network.shapes.get(name)) for name in self.part.inputs
         ]
         super().__init__(file.name, "graph", declarations, names, self.part.outputs, bindings, file.limits)
+
+    def _keys(self, checkpoint: Checkpoint) -> dict[str, str]:
+        """The name in the checkpoint of each variable."""
+        return {
+            **keys_of(self.network.operations, checkpoint),
+            **keys_of_objects(self.file.graph, self.file.objects, checkpoint),
+        }
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
@@ -80,9 +95,12 @@ class TensorflowImporter(Importer[Operation]):
             return partial(self._variable, node)
         if node.type in CONTROL_FLOW:
             return partial(self._control_flow, node)
-        if node.type not in CONVERTERS:
+        if node.type in CONVERTERS:
+            return partial(self._convert, node, CONVERTERS[node.type])
+        operator = users_operator(self.known, custom_name(node.type))
+        if operator is None:
             raise UnsupportedError(*refusal_of(node.type))
-        return partial(self._convert, node, CONVERTERS[node.type])
+        return partial(self._custom, node, operator)
 
     def _complete(self, operation: Operation, results: Results) -> Results:
         """The results. Raises FrontendError if others read more than there are."""
@@ -106,6 +124,9 @@ class TensorflowImporter(Importer[Operation]):
 
     def _convert(self, operation: Operation, converter: Converter, call: Call) -> Results:
         return self._complete(operation, converted(self._node(operation, call), converter))
+
+    def _custom(self, operation: Operation, operator: type[Operator], call: Call) -> Results:
+        return self._complete(operation, converted_custom(self._node(operation, call), operator))
 
     def _control_flow(self, operation: Operation, call: Call) -> Results | None:
         results = CONTROL_FLOW[operation.type](self._node(operation, call), Bodies(self, call))

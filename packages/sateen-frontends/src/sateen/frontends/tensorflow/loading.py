@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import TypeVar
 
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from sateen.frontends.core.pairs import Half, paired, require_alone
+from sateen.frontends.core.pairs import Half, found_beside, paired, require_alone
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tensorflow.checkpoint import Checkpoint, checkpoint_in, checkpoint_of
 from sateen.frontends.tensorflow.recognition import (
@@ -28,7 +29,13 @@ from sateen.frontends.tensorflow.recognition import (
     is_text,
     kind_of,
 )
-from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import GraphDef, MetaGraphDef, SavedModel, SignatureDef
+from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import (
+    GraphDef,
+    MetaGraphDef,
+    SavedModel,
+    SavedObjectGraph,
+    SignatureDef,
+)
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.errors import FrontendError, printable
 
@@ -45,14 +52,15 @@ Message = TypeVar("Message", GraphDef, MetaGraphDef, SavedModel)
 
 @dataclass(frozen=True, slots=True)
 class TensorflowFile:
-    """A parsed model; its name can be printed. `signature` names its inputs and outputs; None: the graph shows them."""
+    """A parsed model; its name can be printed. `signature` names its inputs and outputs; None: the graph shows them.
+    `objects` are those of a program that TensorFlow 2 saved; variables are among them."""
 
     name: str
     graph: GraphDef
     limits: Limits
     signature: SignatureDef | None = None
     checkpoint: Checkpoint | None = None
-    files: Sequence[Path] = field(default_factory=list)
+    objects: SavedObjectGraph = field(default_factory=SavedObjectGraph)
 
 
 def load(source: Source, limits: Limits, signature: str | None = None, tags: Sequence[str] = TAGS) -> TensorflowFile:
@@ -63,6 +71,8 @@ def load(source: Source, limits: Limits, signature: str | None = None, tags: Seq
     kind = kind_of(source.data)
     weights = None
     if kind in {Kind.CHECKPOINT, Kind.META_GRAPH} or source.weights is not None:
+        if kind is Kind.CHECKPOINT and source.weights is None:
+            _require_network(source, limits)
         source, weights = paired(source, _GRAPH, _INDEX, limits)
         kind = kind_of(source.data)
     checkpoint = None if weights is None else checkpoint_of(weights)
@@ -91,6 +101,25 @@ def _network_names(index: str) -> Sequence[str]:
 
 _GRAPH = Half("a TensorFlow graph", is_network, _network_names)
 _INDEX = Half(CHECKPOINT, is_checkpoint, _checkpoint_names)
+
+
+def _require_network(index: Source, limits: Limits) -> None:
+    """Raises FrontendError if no graph lies beside the index of a checkpoint."""
+    if index.path is None or found_beside(index, _GRAPH, limits) is not None:
+        return
+    around = index.path.parent.parent
+    if any((around / name).is_file() for name in SAVED_MODELS):
+        remedy = f"give the folder of the SavedModel, {printable(str(around))}"
+    else:
+        remedy = (
+            "give the graph (.meta, .pb), and the index as weights=, or --weights; if there is none, save the model "
+            "anew: tf.saved_model.save(model, folder)"
+        )
+    names = " or ".join(_network_names(escape(index.path.name)))
+    raise FrontendError(
+        f"{index.place}: expected {CHECKPOINT}, which has variables and no network, beside {_GRAPH.described} "
+        f"({printable(names)}), found none; {remedy}"
+    )
 
 
 def _saved_model_in(folder: Path, limits: Limits, signature: str | None, tags: Sequence[str]) -> TensorflowFile:
@@ -124,7 +153,7 @@ def _saved_model(
     checkpoint = None
     if folder is not None and (folder / f"{_VARIABLES}.index").exists():
         checkpoint = checkpoint_in(folder, _VARIABLES, limits)
-    file = TensorflowFile(name, meta.graph_def, limits, chosen, checkpoint)
+    file = TensorflowFile(name, meta.graph_def, limits, chosen, checkpoint, meta.object_graph_def)
     _require_extent(file)
     return file
 

@@ -34,7 +34,7 @@ class TensorflowModel(LoadedModel):
         return iter(()) if self.file.checkpoint is None else self.file.checkpoint.files()
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return import_tensorflow(self.file, self.network, bindings)
+        return import_tensorflow(self.file, self.network, bindings, operators)
 
 
 def open_tensorflow(
