@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends import from_tflite
-from sateen.frontends.tflite.flatbuffer import Bytes, Choice, Flag, Kind, Many, Number, Numbers, One, Text, Union
+from sateen.frontends.tflite.flatbuffer import Bytes, Choice, Data, Flag, Kind, Many, Number, Numbers, One, Text, Union
 from sateen.frontends.tflite.operators import BUILTINS, CUSTOM, OPTIONS_OF
 from sateen.frontends.tflite.options import OPTIONS, OPTIONS_2
 from sateen.frontends.tflite.schema import MODEL, TENSOR_TYPES
@@ -52,7 +52,7 @@ class Writer:
                 struct.pack_into("<B", self.data, place, value)
             case Choice(names, code):
                 struct.pack_into(f"<{code}", self.data, place, names.index(value))
-            case Numbers(code):
+            case Numbers(code) | Data(code):
                 self._refer(place, self._vector(struct.pack(f"<{len(value)}{code}", *value), len(value)))
             case Bytes():
                 self._refer(place, self._vector(value, len(value)))

@@ -7,8 +7,10 @@ from contextlib import suppress
 import pytest
 
 from sateen.frontends import from_tflite
+from sateen.frontends.tflite import flatbuffer
 from sateen.frontends.tflite.flatbuffer import (
     Choice,
+    Data,
     Flag,
     Many,
     Number,
@@ -93,6 +95,33 @@ def test_tables_that_share_parts_are_bounded():
     _point(data, 1)
     with pytest.raises(FrontendError, match="its tables share parts, and describe more than it holds"):
         Reader(bytes(data)).root(net)
+
+
+def _repeated(count: int) -> bytes:
+    """A table with a vector of `count` offsets to one point."""
+    data = bytearray(struct.pack("<IHHHxxiII", 12, 6, 8, 4, 8, 4, count) + bytes(4 * count))
+    position = _point(data, 1)
+    for place in range(24, 24 + 4 * count, 4):
+        struct.pack_into("<I", data, place, position - place)
+    return bytes(data)
+
+
+def test_a_table_that_a_vector_repeats_is_bounded(monkeypatch):
+    net = kind("Net", points=Many(POINT))
+    assert len(Reader(_repeated(20)).root(net)["points"]) == 20
+    monkeypatch.setattr(flatbuffer, "MOST_TABLES", 20)
+    with pytest.raises(FrontendError, match="expected a file of at most 20 tables, found more"):
+        Reader(_repeated(20)).root(net)
+
+
+def test_numbers_that_become_values_of_python_are_bounded(monkeypatch):
+    lists, arrays = kind("Net", numbers=Numbers("B")), kind("Net", numbers=Data("B"))
+    data = struct.pack("<I4xHHHxxiII", 16, 6, 8, 4, 8, 4, 1000) + bytes(1000)
+    assert len(Reader(data).root(lists)["numbers"]) == 1000
+    monkeypatch.setattr(flatbuffer, "MOST_DESCRIBED", 999)
+    assert Reader(data).root(arrays)["numbers"].shape == (1000,)
+    with pytest.raises(FrontendError, match="at most 999 bytes of tables, numbers and names, found more"):
+        Reader(data).root(lists)
 
 
 def test_damage_is_a_frontend_error(model):

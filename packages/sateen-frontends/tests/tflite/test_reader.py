@@ -106,6 +106,31 @@ def _vector(name):
     return DIMENSION.fields[name].kinds[3]
 
 
+@pytest.mark.parametrize(
+    ("indices", "inner", "text"),
+    [
+        ([1, 1], (), "expected a sparse constant with each place once, found one twice"),
+        ([0, 0, 0], (), "expected a sparse constant of at most 2 places, found 3"),
+        ([0] * 100, (1 << 20,), "expected a sparse constant of at most 2097152 places"),
+        ([0] * 100, (1 << 20, 0), "expected 0 bytes of data for 0 elements of FLOAT32"),
+        ([0, 2], (), "expected compressed rows within the tensor"),
+    ],
+)
+def test_sparse_constants_with_other_places_are_refused(model, indices, inner, text):
+    """Rows of a constant [2, …], which are dense."""
+    kinds = DIMENSION.fields["segments"].kinds
+    rows = {"format": "SPARSE_CSR", "dense_size": 2, "segments_type": 1, "indices_type": 1}
+    rows |= {"segments": (kinds[1], {"values": [0, len(indices)]}), "indices": (kinds[1], {"values": indices})}
+    levels = [rows, *({"format": "DENSE", "dense_size": extent} for extent in inner)]
+    sparsity = {"traversal_order": list(range(len(levels))), "dimensions": levels}
+    s = model.tensor("s", (2, *inner), sparsity=sparsity, buffer=len(model.buffers))
+    model.buffers.append({"data": bytes(4 * len(indices))})
+    model.outputs = [model.tensor("y", ())]
+    model.node("DENSIFY", [s], model.outputs)
+    with pytest.raises(FrontendError, match=text):
+        from_tflite(model.bytes())
+
+
 def test_all_gaps_are_reported_at_once(doubled):
     y, z = doubled.tensors[1], doubled.tensors[2]
     assert (y["name"], z["name"]) == ("y", "net/z:0")
@@ -167,7 +192,7 @@ def test_an_operator_without_its_operands_is_a_gap(doubled):
     ("levels", "last", "text"),
     [
         (1, 1, "graph main depends on itself"),
-        (40, 999, "expected at most 50000 nodes of branches and bodies, found 65535"),
+        (40, 999, "expected at most 50000 nodes and tensors of branches and bodies, found 98298"),
         (70, 999, "expected graphs nested at most 64 deep"),
     ],
 )

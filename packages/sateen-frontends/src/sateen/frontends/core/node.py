@@ -21,7 +21,7 @@ from sateen.frontends.core.operands import (
 )
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import BehindGapError, UnsupportedError
-from sateen.graph_ir.ir import Array, Dim, Value
+from sateen.graph_ir.ir import Array, Dim, Dimension, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
@@ -29,6 +29,8 @@ from sateen.topi.operators import Operator
 _INT64 = DType.of("int64")
 MOST_NAMED = 3
 """The most inputs that a message names."""
+MOST_INTEGERS = 4096
+"""The most integers of a shape, of axes or of other settings that are inputs."""
 
 
 class ModelNode(Attributes):
@@ -137,6 +139,18 @@ class ModelNode(Attributes):
                 raise self._undecided(index, operand)
             (operand,) = found
         return operand
+
+    def dimensions_at(self, index: int) -> tuple[Dim, ...]:
+        """The integers in input `index`, a vector or a single one, which may be open dimensions."""
+        data = self.data(index)
+        if data.dtype.kind not in "iuO" or data.ndim > 1 or data.size > MOST_INTEGERS:
+            what = f"at most {MOST_INTEGERS} integers in one dimension as {self.described(index)}"
+            raise FrontendError(f"expected {what}, found {data.dtype}{list(data.shape)}")
+        return tuple(extent if isinstance(extent, Dimension) else int(extent) for extent in data.flat)
+
+    def integers_at(self, index: int) -> tuple[int, ...]:
+        """The integers in input `index`, a vector or a single one, all of them known."""
+        return static_extents(self.dimensions_at(index), self.described(index))
 
     def scalar(self, index: int) -> Any:
         """The single number in input `index`."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from sateen.frontends.core.bodies import Bodies, Body, Subgraph
 from sateen.frontends.core.control import choice, is_true, open_loop, require_state, scalar
 from sateen.frontends.core.operands import Operand
-from sateen.frontends.tflite.model import Network, Operation, Tensor, data_of
+from sateen.frontends.tflite.model import Network, Operation, Tensor
 from sateen.frontends.tflite.node import TfliteNode
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import NUMBER, Reshape
@@ -46,7 +45,7 @@ def _subgraph(network: Network) -> Subgraph[Operation]:
         nodes=network.operations,
         names=[tensor.name for tensor in network.tensors],
         reads=(),
-        data=partial(data_of, network),
+        data=lambda: network.data,
     )
 
 
@@ -111,8 +110,12 @@ def _decomposed(node: TfliteNode, bodies: Bodies[Operation], networks: Sequence[
 
 def _followed_by(body: Network, condition: Network) -> Network:
     """A body, and the condition on what it gives: first whether there is a next iteration, then the results."""
+    prefix = "condition/"
+    while any(tensor.name.startswith(prefix) for tensor in body.tensors):
+        prefix = f"condition/{prefix}"
+    own = dict.fromkeys((*condition.tensors, *(tensor for o in condition.operations for tensor in o.outputs)))
     tensors: dict[Tensor | None, Tensor | None] = {None: None}
-    tensors |= {tensor: replace(tensor, name=f"condition/{tensor.name}") for tensor in condition.tensors}
+    tensors |= {tensor: replace(tensor, name=f"{prefix}{tensor.name}") for tensor in own}
     tensors |= dict(zip(condition.inputs, body.outputs, strict=True))
 
     def moved(several: Sequence[Any]) -> tuple[Any, ...]:
@@ -125,6 +128,7 @@ def _followed_by(body: Network, condition: Network) -> Network:
         body.inputs,
         (*moved(condition.outputs), *body.outputs),
         [*body.operations, *operations],
+        {**body.data, **{f"{prefix}{name}": data for name, data in condition.data.items()}},
     )
 
 

@@ -2,7 +2,7 @@
 
 The Python runtime of FlatBuffers verifies nothing, and its generated classes follow any offset. So tables are described
 as values (`Kind`), and this file, the only one that follows offsets, checks each against the bytes. Tables may share
-parts, which a hostile file uses to describe far more than it holds: `Reader.budget` bounds what one reading gives.
+parts, which a hostile file uses to describe far more than it holds: `Reader` counts what one reading gives.
 
 Source: flatbuffers.dev, "FlatBuffer Internals".
 """
@@ -14,10 +14,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 
 Table = Mapping[str, Any]
 """The fields of a table by name; those that the file leaves out have their defaults."""
+MOST_TABLES = 1 << 20
+"""The most tables of a file."""
+MOST_DESCRIBED = 1 << 25
+"""The most bytes of tables, numbers and texts; data is far more, but stays where it is."""
+SHARED = 4
+"""How often a file may describe what it holds: few writers let tables share parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,13 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Numbers:
     """A vector of numbers, as a tuple; None if it is absent."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """A vector of numbers, perhaps a long one, as an array in the memory of the file; None if it is absent."""
 
     code: str
 
@@ -88,7 +104,7 @@ class Unread:
     """A field that nobody reads."""
 
 
-Field = Number | Flag | Choice | Numbers | Bytes | Text | One | Many | Union | Unread
+Field = Number | Flag | Choice | Numbers | Data | Bytes | Text | One | Many | Union | Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +129,22 @@ _OFFSET, _VTABLE, _SLOT = struct.Struct("<I"), struct.Struct("<i"), struct.Struc
 
 
 class Reader:
-    """Reads tables of one file. Each vector element, table and text takes from `budget`, by default as many as an
-    honest file of this length can hold."""
+    """Reads tables of one file. `read` counts the bytes of their fields and vectors, `described` those of them that
+    become values of Python."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.view = memoryview(data)
-        self.budget = len(data)
+        self.read = self.described = self.tables = 0
 
     def root(self, kind: Kind) -> Table:
         """The table that the file begins with. Raises FrontendError if the file is damaged."""
         return self.table(kind, self._follow(0))
 
     def table(self, kind: Kind, position: int) -> Table:
-        self._spend(1)
+        self.tables += 1
+        if self.tables > MOST_TABLES:
+            raise FrontendError(f"expected a file of at most {MOST_TABLES} tables, found more")
         (back,) = self._unpack(_VTABLE, position)
         vtable = position - back
         (length,) = self._unpack(_SLOT, vtable)
@@ -138,6 +156,7 @@ class Reader:
             for slot, name in enumerate(kind.fields)
             if 6 + 2 * slot <= length and (offset := self._unpack(_SLOT, vtable + 4 + 2 * slot)[0])
         }
+        self._describe(_VTABLE.size + len(places))
         for name, offset in places.items():
             if not 4 <= offset < extent:
                 raise FrontendError(f"field {name} of {kind.name} lies outside its table: {offset} of {extent} bytes")
@@ -165,6 +184,8 @@ class Reader:
                 return names[number]
             case Numbers(code):
                 return None if place is None else self._numbers(code, self._follow(place))
+            case Data(code):
+                return None if place is None else self._data(code, self._follow(place))
             case Bytes():
                 return None if place is None else self._bytes(self._follow(place))
             case Text():
@@ -180,9 +201,16 @@ class Reader:
                 return None
 
     def _numbers(self, code: str, position: int) -> tuple[Any, ...]:
-        count, start = self._vector(position, struct.calcsize(f"<{code}"))
-        self._spend(count)
+        size = struct.calcsize(f"<{code}")
+        count, start = self._vector(position, size)
+        self._describe(count * size)
         return struct.unpack_from(f"<{count}{code}", self.data, start)
+
+    def _data(self, code: str, position: int) -> Array:
+        dtype = np.dtype(f"<{code}")
+        count, start = self._vector(position, dtype.itemsize)
+        self._count(count * dtype.itemsize)
+        return np.frombuffer(self.data, dtype, count, start)
 
     def _bytes(self, position: int) -> memoryview:
         count, start = self._vector(position, 1)
@@ -190,7 +218,7 @@ class Reader:
 
     def _text(self, position: int) -> str:
         count, start = self._vector(position, 1)
-        self._spend(count)
+        self._describe(count)
         try:
             return str(self.view[start : start + count], "utf-8")
         except UnicodeDecodeError:
@@ -198,7 +226,7 @@ class Reader:
 
     def _tables(self, kind: Kind, position: int) -> tuple[Table, ...]:
         count, start = self._vector(position, _OFFSET.size)
-        self._spend(count)
+        self._describe(count * _OFFSET.size)
         return tuple(self.table(kind, self._follow(start + _OFFSET.size * i)) for i in range(count))
 
     def _vector(self, position: int, size: int) -> tuple[int, int]:
@@ -222,7 +250,13 @@ class Reader:
                 f"the file is damaged or cut short: {size} bytes at byte {position} of {len(self.data)} are announced"
             )
 
-    def _spend(self, count: int) -> None:
-        self.budget -= count
-        if self.budget < 0:
+    def _describe(self, size: int) -> None:
+        self.described += size
+        if self.described > MOST_DESCRIBED:
+            raise FrontendError(f"expected at most {MOST_DESCRIBED} bytes of tables, numbers and names, found more")
+        self._count(size)
+
+    def _count(self, size: int) -> None:
+        self.read += size
+        if self.read > SHARED * len(self.data):
             raise FrontendError("the file is damaged: its tables share parts, and describe more than it holds")

@@ -14,11 +14,14 @@ _SIGNED, _UNSIGNED, _FLOATS = ("b", "h", "i", "q"), ("B", "H", "I", "Q"), ("", "
 """Formats of numbers by the logarithm of their width."""
 _INT, _UINT, _FLOAT, _MAP, _BOOL = 1, 2, 3, 9, 26
 _INDIRECT = {6: _INT, 7: _UINT, 8: _FLOAT}
+Memory = bytes | memoryview
 MOST_ENTRIES = 256
 """The most entries of a map."""
+LONGEST_NAME = 256
+"""The most characters of a name in a map."""
 
 
-def read_map(data: bytes) -> Mapping[str, float]:
+def read_map(data: Memory) -> Mapping[str, float]:
     """The numbers in the map that data ends with; entries of other types are left out. Raises FrontendError if the data
     is damaged, or no map."""
     if len(data) < 3:
@@ -43,7 +46,7 @@ def read_map(data: bytes) -> Mapping[str, float]:
     return found
 
 
-def _number(data: bytes, place: int, width: int, packed: int) -> float | None:
+def _number(data: Memory, place: int, width: int, packed: int) -> float | None:
     """The number at a place; None if it is no number."""
     kind, size = packed >> 2, width.bit_length() - 1
     if kind in _INDIRECT:
@@ -54,24 +57,24 @@ def _number(data: bytes, place: int, width: int, packed: int) -> float | None:
     return None if formats is None or not formats[size] else _unpack(data, place, formats[size])
 
 
-def _key(data: bytes, place: int) -> str:
-    end = data.find(b"\0", place) if 0 <= place < len(data) else -1
-    if end < 0:
+def _key(data: Memory, place: int) -> str:
+    name, end, _ = bytes(data[max(place, 0) : place + LONGEST_NAME + 1]).partition(b"\0")
+    if place < 0 or not end:
         raise FrontendError("options of a custom operator are damaged: a name has no end")
-    return data[place:end].decode("ascii", "backslashreplace")
+    return name.decode("ascii", "backslashreplace")
 
 
-def _unsigned(data: bytes, place: int, width: int) -> int:
+def _unsigned(data: Memory, place: int, width: int) -> int:
     if width not in (1, 2, 4, 8):
         raise FrontendError(f"options of a custom operator are damaged: a width of {width} bytes")
     return int(_unpack(data, place, _UNSIGNED[width.bit_length() - 1]))
 
 
-def _byte(data: bytes, place: int) -> int:
+def _byte(data: Memory, place: int) -> int:
     return int(_unpack(data, place, "B"))
 
 
-def _unpack(data: bytes, place: int, code: str) -> float:
+def _unpack(data: Memory, place: int, code: str) -> float:
     if not 0 <= place <= len(data) - struct.calcsize(f"<{code}"):
         raise FrontendError("options of a custom operator are damaged: they refer to bytes outside")
     (number,) = struct.unpack_from(f"<{code}", data, place)

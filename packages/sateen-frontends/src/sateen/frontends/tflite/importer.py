@@ -15,7 +15,7 @@ from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.tflite.control_flow import CONTROL_FLOW
 from sateen.frontends.tflite.converters import CONVERTERS, CUSTOM
 from sateen.frontends.tflite.loading import TfliteFile
-from sateen.frontends.tflite.model import DTYPES, Operation, Tensor, data_of
+from sateen.frontends.tflite.model import DTYPES, Operation, Tensor
 from sateen.frontends.tflite.node import Converter, TfliteNode
 from sateen.frontends.tflite.refusals import CUT, REFUSALS
 from sateen.graph_ir.ir import Graph, Symbol, Value
@@ -48,7 +48,7 @@ class TfliteImporter(Importer[Operation]):
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
-        for name, data in data_of(self.file.main).items():
+        for name, data in self.file.main.data.items():
             self.define(self.scope, name, data)
         self.read(self.part.nodes, self.scope, Place(self.emitter))
         return self.finish({})

@@ -11,24 +11,27 @@ This is DYNAMIC_UPDATE_SLICE(list, element, [i, 0, …]), whose extents are know
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from sateen.frontends.tflite.model import Operation, Tensor
+from sateen.topi.types import MOST_DIMENSIONS
 
 Makers = Mapping[Tensor, Operation]
 """The operation that gives a tensor."""
 
 
-def with_list_writes(operations: Sequence[Operation]) -> Sequence[Operation]:
-    """The operations, in order, with each such write as one."""
+def with_list_writes(operations: Sequence[Operation], outputs: Sequence[Tensor]) -> Sequence[Operation]:
+    """The operations, in order, of a network with these outputs, with each such write as one."""
     makers = {tensor: operation for operation in operations for tensor in operation.outputs}
     readers = Counter(tensor for operation in operations for tensor in operation.inputs)
+    readers.update(outputs)
+    names = {tensor.name for operation in operations for tensor in (*operation.inputs, *operation.outputs) if tensor}
     replaced: dict[Operation, Sequence[Operation]] = {}
     for operation in operations:
-        write = _write(operation, makers)
+        write = _write(operation, makers, names)
         if write is not None and all(readers[part] == 1 for part in (operation.inputs[0], operation.inputs[2])):
             head, _, tail = (tensor for tensor in operation.inputs if tensor is not None)
             replaced |= {operation: write, makers[head]: (), makers[tail]: ()}
@@ -37,9 +40,9 @@ def with_list_writes(operations: Sequence[Operation]) -> Sequence[Operation]:
     )
 
 
-def _write(operation: Operation, makers: Makers) -> Sequence[Operation] | None:
+def _write(operation: Operation, makers: Makers, names: Collection[str]) -> Sequence[Operation] | None:
     """The operations that stand for a write; None if this is no concatenation of that form. The place of the element
-    takes the name of the first slice, which is no more."""
+    gets a name that is not among `names`."""
     if operation.operator != "CONCATENATION" or operation.custom is not None or len(operation.inputs) != 3:
         return None
     if operation.options["axis"] != 0 or operation.options["activation"] != "NONE":
@@ -54,7 +57,10 @@ def _write(operation: Operation, makers: Makers) -> Sequence[Operation] | None:
     if not fits or place is None or after is None or not _is_next(after[0], place[0], makers):
         return None
     axes = 1 if after[1].data is None else 1 + after[1].data.size
-    start = replace(head, type="INT32", shape=(axes,), scaling=None)
+    name = f"{head.name}.place"
+    while name in names:
+        name += "'"
+    start = replace(head, name=name, type="INT32", shape=(axes,), scaling=None)
     options = {"axis": 0, "activation": "NONE"}
     return (
         Operation("CONCATENATION", (place[0], after[1]), (start,), options),
@@ -87,4 +93,5 @@ def _is_next(following: Tensor, place: Tensor, makers: Makers) -> bool:
 
 def _is_filled(tensor: Tensor | None, number: int) -> bool:
     """Whether a tensor is a constant, all of whose elements are this number."""
-    return tensor is not None and tensor.data is not None and bool(np.all(tensor.data == number))
+    data = None if tensor is None else tensor.data
+    return data is not None and data.size <= MOST_DIMENSIONS and bool(np.all(data == number))

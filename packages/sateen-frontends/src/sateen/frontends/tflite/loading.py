@@ -13,7 +13,7 @@ from sateen.frontends.core.order import in_order
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tflite.flatbuffer import Reader, Table, defaults_of
 from sateen.frontends.tflite.list_writes import with_list_writes
-from sateen.frontends.tflite.model import DTYPES, Network, Operation, Tensor
+from sateen.frontends.tflite.model import DTYPES, Network, Operation, Tensor, data_of
 from sateen.frontends.tflite.operators import BUILTINS, CUSTOM, OPTIONS_OF, PLACEHOLDER
 from sateen.frontends.tflite.schema import MODEL
 from sateen.frontends.tflite.tensors import read_tensor
@@ -106,7 +106,8 @@ class _Loading:
         ordered = in_order(
             operations, Operation.reads, Operation.gives, lambda o: f"{where}: node {next(iter(o.gives()), '')!r}"
         )
-        return Network(table["name"], tensors, inputs, outputs, with_list_writes(ordered))
+        written = with_list_writes(ordered, outputs)
+        return Network(table["name"], tensors, inputs, outputs, written, data_of(tensors, inputs, written))
 
     def _tensor(self, table: Table, name: str, where: str) -> Tensor:
         try:
@@ -144,12 +145,12 @@ class _Loading:
             return Operation(operator, inputs, outputs, {}, self._custom(table, where))
         return Operation(operator, inputs, outputs, _options(table, operator, where))
 
-    def _custom(self, table: Table, where: str) -> bytes:
+    def _custom(self, table: Table, where: str) -> memoryview:
         data = table["custom_options"]
         if data is None:
             large = table["large_custom_options_offset"], table["large_custom_options_size"]
             data = self._behind(*large, f"{where}: the data of the custom operator")
-        return b"" if data is None else bytes(data)
+        return self.reader.view[:0] if data is None else data
 
 
 def _operator_of(table: Table) -> tuple[str, bool]:
@@ -223,7 +224,7 @@ def _check_values(
 
 
 def _check_bodies(networks: Sequence[Network], limits: Limits) -> None:
-    """Raises FrontendError for networks that contain themselves, too many nodes in all, or networks too deep."""
+    """Raises FrontendError for networks that contain themselves, too many of them in all, or networks too deep."""
     used = [
         sorted({number for o in network.operations for number in o.bodies if 0 <= number < len(networks)})
         for network in networks
@@ -237,13 +238,14 @@ def _check_bodies(networks: Sequence[Network], limits: Limits) -> None:
     sizes, depths = [0] * len(networks), [0] * len(networks)
     for index in order:
         inner = [n for o in networks[index].operations for n in o.bodies if 0 <= n < len(networks)]
-        sizes[index] = len(networks[index].operations) + sum(sizes[n] for n in inner)
+        inside = sum(sizes[n] for n in inner)
+        sizes[index] = len(networks[index].operations) + len(networks[index].tensors) + inside
         depths[index] = 1 + max((depths[n] for n in inner), default=0)
         if depths[index] > limits.nesting:
             raise FrontendError(f"expected graphs nested at most {limits.nesting} deep, found deeper ones")
-        if inner and sizes[index] > limits.expanded:
+        if inside > limits.expanded:
             raise FrontendError(
-                f"expected at most {limits.expanded} nodes of branches and bodies, found {sizes[index]}"
+                f"expected at most {limits.expanded} nodes and tensors of branches and bodies, found {inside}"
             )
 
 

@@ -69,7 +69,7 @@ class Operation:
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
     options: Mapping[str, Any]
-    custom: bytes | None = None
+    custom: memoryview | None = None
 
     @property
     def bodies(self) -> list[int]:
@@ -85,25 +85,29 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """A subgraph of the file, with its operators in order."""
+    """A subgraph of the file, with its operators in order. `data` is that of its constants, and zeros for variables,
+    which a run begins with."""
 
     name: str
     tensors: Sequence[Tensor]
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     operations: Sequence[Operation]
+    data: Mapping[str, Array]
 
 
-def data_of(network: Network) -> dict[str, Array]:
-    """The data of constants, and zeros for variables, which a run begins with."""
+def data_of(
+    tensors: Sequence[Tensor], inputs: Sequence[Tensor], operations: Sequence[Operation]
+) -> Mapping[str, Array]:
+    """The data of a network."""
     found = {}
-    for tensor in network.tensors:
+    for tensor in tensors:
         if tensor.data is not None:
             found[tensor.name] = tensor.data
         elif tensor.is_variable and not tensor.gap and tensor.shape is not None and -1 not in tensor.shape:
             found[tensor.name] = np.zeros(tensor.shape, DTYPES[tensor.type].numpy)
         elif tensor.shape == (0,) and not tensor.gap:
             found[tensor.name] = np.zeros(0, DTYPES[tensor.type].numpy)
-    computed = {name for operation in network.operations for name in operation.gives()}
-    given = {tensor.name for tensor in network.inputs}
+    computed = {name for operation in operations for name in operation.gives()}
+    given = {tensor.name for tensor in inputs}
     return {name: data for name, data in found.items() if name not in computed and name not in given}

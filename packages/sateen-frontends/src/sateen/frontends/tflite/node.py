@@ -7,8 +7,6 @@ by `value` and give them by `result`.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from sateen.frontends.core.node import Converter as CoreConverter
@@ -16,7 +14,7 @@ from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tflite.model import DTYPES, Operation, Scaling, Tensor
-from sateen.graph_ir.ir import Array, Dim, Value
+from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import Clip, Dequantize, Quantize, Relu
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
@@ -31,8 +29,6 @@ _BOUNDS = {"RELU": (0.0, None), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)
 
 
 class TfliteNode(ModelNode):
-    how_to_fold: ClassVar[str] = ""
-
     def __init__(self, call: Call, operation: Operation) -> None:
         super().__init__(call, operation.options)
         self.operation = operation
@@ -81,24 +77,21 @@ class TfliteNode(ModelNode):
     def _has_open_dimensions(self) -> bool:
         return any(isinstance(operand, np.ndarray) and operand.dtype == object for operand in self.inputs)
 
-    def integers_of(self, index: int) -> tuple[int, ...]:
-        """The integers in input `index`, which must be known: one, or a vector of them."""
-        data = self.constant(index)
-        if data.ndim > 1 or data.dtype.kind not in "iu":
-            raise FrontendError(f"expected integers as {self.described(index)}, found {data.dtype}{list(data.shape)}")
-        return tuple(data.reshape(-1).tolist())
-
-    def integer_of(self, index: int) -> int:
+    def integer_at(self, index: int) -> int:
         """The one integer in input `index`, which must be known."""
-        values = self.integers_of(index)
+        values = self.integers_at(index)
         if len(values) != 1:
             raise FrontendError(f"expected one integer as {self.described(index)}, found {list(values)}")
         return values[0]
 
-    def dimensions_of(self, index: int) -> tuple[Dim, ...]:
-        """As `integers_of`, but they may be open dimensions."""
-        data = self.data(index)
-        return tuple(data.reshape(-1).tolist()) if data.dtype == object else self.integers_of(index)
+    def pairs_at(self, index: int, count: int) -> list[tuple[int, int]]:
+        """Pairs of integers of 0 or more, [count, 2] in input `index`, which must be known."""
+        data = self.constant(index)
+        if data.shape != (count, 2) or data.dtype.kind not in "iu" or np.any(data < 0):
+            found = data.tolist() if data.shape == (count, 2) else list(data.shape)
+            what = f"integers [{count}, 2] of 0 or more as {self.described(index)}"
+            raise FrontendError(f"expected {what}, found {found}")
+        return [(int(first), int(second)) for first, second in data]
 
     def dequantised(self, value: Value, scaling: Scaling) -> Value:
         """The real numbers that integers stand for."""

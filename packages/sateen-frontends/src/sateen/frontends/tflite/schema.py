@@ -8,6 +8,7 @@ from __future__ import annotations
 from sateen.frontends.tflite.flatbuffer import (
     Bytes,
     Choice,
+    Data,
     Flag,
     Many,
     Number,
@@ -25,9 +26,9 @@ TENSOR_TYPES = (
     "COMPLEX128", "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16", "INT2", "UINT4",
 )  # fmt: skip
 
-INT32_VECTOR = kind("Int32Vector", values=Numbers("i"))
-UINT16_VECTOR = kind("Uint16Vector", values=Numbers("H"))
-UINT8_VECTOR = kind("Uint8Vector", values=Numbers("B"))
+INT32_VECTOR = kind("Int32Vector", values=Data("i"))
+UINT16_VECTOR = kind("Uint16Vector", values=Data("H"))
+UINT8_VECTOR = kind("Uint8Vector", values=Data("B"))
 _INDICES = {1: INT32_VECTOR, 2: UINT16_VECTOR, 3: UINT8_VECTOR}
 
 DIMENSION = kind(
@@ -51,8 +52,8 @@ QUANTIZATION = kind(
     "QuantizationParameters",
     min=Unread(),
     max=Unread(),
-    scale=Numbers("f"),
-    zero_point=Numbers("q"),
+    scale=Data("f"),
+    zero_point=Data("q"),
     details_type=Number("B"),
     details=Union("details_type", {1: CUSTOM_QUANTIZATION, 2: BLOCKWISE}),
     quantized_dimension=Number("i"),

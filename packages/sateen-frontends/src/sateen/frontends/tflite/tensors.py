@@ -60,12 +60,13 @@ def _gap(table: Table) -> str:
 
 def _scaling(table: Table, shape: tuple[int, ...]) -> Scaling | None:
     """The scaling of a tensor; None if it has no scale, as integers that stand for themselves."""
-    scales = np.array(table["scale"] or (), np.float32)
-    if not scales.size:
+    scales, zero_points = table["scale"], table["zero_point"]
+    if scales is None or not scales.size:
         return None
-    zero_points = np.array(table["zero_point"] or [0] * scales.size, np.int64)
+    if zero_points is None or not zero_points.size:
+        zero_points = np.zeros(1, np.int64)
     if zero_points.size == 1:
-        zero_points = np.repeat(zero_points, scales.size)
+        zero_points = np.broadcast_to(zero_points, scales.shape)
     axis = table["quantized_dimension"]
     if zero_points.size != scales.size:
         raise FrontendError(f"expected as many zero points as scales, found {zero_points.size} and {scales.size}")
@@ -80,12 +81,12 @@ def _array(table: Table, shape: tuple[int, ...], data: memoryview, most_bytes: i
     dtype, count = DTYPES[table["type"]].numpy, prod(shape)
     if count * dtype.itemsize > most_bytes:
         raise FrontendError(f"expected at most {most_bytes} bytes of constants, found more")
+    if not count and prod(max(extent, 1) for extent in shape) > most_bytes:  # more than NumPy can count
+        raise FrontendError(f"expected extents of at most {most_bytes} in all, found {list(shape)}")
     if table["sparsity"] is not None:
         if count > MOST_FILLED:
             raise FrontendError(f"expected a sparse constant of at most {MOST_FILLED} elements, found {count}")
         return dense(table["sparsity"], shape, lambda held: _elements(table["type"], held, data))
-    if not count and any(extent > most_bytes for extent in shape):  # which NumPy can't hold, though it has no element
-        raise FrontendError(f"expected extents of at most {most_bytes}, found {list(shape)}")
     return _elements(table["type"], count, data).reshape(shape)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.tflite.node import Converter, TfliteNode
 from sateen.graph_ir import ops
@@ -42,12 +40,10 @@ def _picture(node: TfliteNode) -> tuple[Dim, ...]:
 
 def _blocks(node: TfliteNode) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
     """The blocks of spatial axes, and the pads or crops before and after each."""
-    blocks, ends = node.integers_of(1), node.constant(2)
-    if ends.shape != (len(blocks), 2) or len(blocks) >= node.rank(0) or min(blocks, default=1) < 1 or np.any(ends < 0):
-        raise FrontendError(
-            f"expected blocks and [{len(blocks)}, 2] of at least 0, found {list(blocks)}, {ends.tolist()}"
-        )
-    return blocks, [(int(before), int(after)) for before, after in ends]
+    blocks = node.integers_at(1)
+    if len(blocks) >= node.rank(0) or min(blocks, default=1) < 1:
+        raise FrontendError(f"expected blocks of 1 or more along at most {node.rank(0) - 1} axes, found {list(blocks)}")
+    return blocks, node.pairs_at(2, len(blocks))
 
 
 def _space_to_batch(node: TfliteNode) -> Operand:

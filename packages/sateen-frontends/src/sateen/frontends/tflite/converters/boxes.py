@@ -27,7 +27,7 @@ def _suppress(node: TfliteNode) -> Sequence[Operand]:
         raise UnsupportedError(f"scores that decay with overlap (sigma {node.scalar(5)}) are not supported")
     boxes, scores = node.value(0), node.value(1)
     (count,) = static_extents(scores.type.shape, node.described(1))
-    wanted = node.integer_of(2)
+    wanted = node.integer_at(2)
     if wanted < 1 or not count:
         raise UnsupportedError(f"expected boxes and a number of them to give, found {count} and {wanted}")
     most = min(wanted, count)
@@ -89,7 +89,7 @@ def _detect(node: TfliteNode) -> Sequence[Operand]:
     Inputs: encoded boxes [1, N, 4 or more] (centre, extents; y first), scores [1, N, classes, perhaps with a background
     first], anchors [N, 4].
     """
-    detector = _Detector.of(read_map(node.operation.custom or b""))
+    detector = _Detector.of(read_map(b"" if node.operation.custom is None else node.operation.custom))
     encoded, predicted, anchors = node.reals()
     shapes = [static_extents(value.type.shape, "what a detector gives") for value in (encoded, predicted, anchors)]
     (batch, count, width), (_, _, columns) = shapes[0], shapes[1]

@@ -42,7 +42,7 @@ def _gather_nd(node: TfliteNode) -> Operand:
 
 def _one_hot(node: TfliteNode) -> Operand:
     """Indices outside 0 to depth - 1, negative ones too, are nowhere. Inputs: indices, depth, on and off value."""
-    indices, depth = node.value(0), node.integer_of(1)
+    indices, depth = node.value(0), node.integer_at(1)
     rank = indices.type.rank
     axis = normal_axis(node.integer("axis"), rank + 1)
     if depth < 0:

@@ -26,14 +26,14 @@ def _reduction(make: Callable[[tuple[int, ...], bool], Operator], *, of_integers
 def _axes(node: TfliteNode) -> list[int]:
     """The axes of the second input; an axis may be there twice."""
     rank = node.rank(0)
-    return [normal_axis(axis, rank) for axis in node.integers_of(1)]
+    return [normal_axis(axis, rank) for axis in node.integers_at(1)]
 
 
 def _position(make: Callable[[int], Operator]) -> Converter:
     """The first position of the extremum, which scales don't change."""
 
     def convert(node: TfliteNode) -> Operand:
-        axis = normal_axis(node.integer_of(1), node.rank(0))
+        axis = normal_axis(node.integer_at(1), node.rank(0))
         found = node.step(make(axis), node.value(0))
         return node.result(ops.Cast(node.output_dtype()), found)
 
@@ -41,13 +41,13 @@ def _position(make: Callable[[int], Operator]) -> Converter:
 
 
 def _running_sum(node: TfliteNode) -> Operand:
-    axis = normal_axis(node.integer_of(1), node.rank(0))
+    axis = normal_axis(node.integer_at(1), node.rank(0))
     return node.finish(ops.CumSum(axis, node.flag("exclusive"), node.flag("reverse")), node.real(0))
 
 
 def _largest(node: TfliteNode) -> Sequence[Operand]:
     """Along the last axis; of equal elements the first comes first."""
-    values, places = node.steps(ops.TopK(node.integer_of(1), node.rank(0) - 1), node.value(0), count=2)
+    values, places = node.steps(ops.TopK(node.integer_at(1), node.rank(0) - 1), node.value(0), count=2)
     return node.result(ops.Identity(), values), node.result(ops.Cast(node.output_dtype(1)), places, output=1)
 
 

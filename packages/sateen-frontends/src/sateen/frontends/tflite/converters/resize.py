@@ -16,7 +16,7 @@ def _resized(node: TfliteNode, data: Value, mode: str, centred: str, nearest: st
     """Data with channels first; `centred` is the transformation for half_pixel_centers."""
     if data.type.rank != 4:
         raise FrontendError(f"expected data of 4 dimensions, found {data.type}")
-    size = node.integers_of(1)
+    size = node.integers_at(1)
     if len(size) != 2:
         raise FrontendError(f"expected a height and a width, found {list(size)}")
     if node.flag("align_corners") and node.flag("half_pixel_centers"):

@@ -18,7 +18,7 @@ def _scatter_nd(node: TfliteNode) -> Operand:
     updates = node.value(1)
     if updates.type.dtype.is_bool:
         raise UnsupportedError("updates of bool are not supported")
-    zeros = _filled(node, node.dimensions_of(2), 0, updates.type.dtype)
+    zeros = _filled(node, node.dimensions_at(2), 0, updates.type.dtype)
     return node.result(ops.ScatterND("add"), zeros, node.value(0), updates)
 
 
@@ -29,7 +29,7 @@ def _filled(node: TfliteNode, shape: tuple[Dim, ...], number: float, dtype: DTyp
 def _dense(node: TfliteNode) -> Operand:
     """Values at places of a shape, and a default elsewhere. Inputs: indices of 0, 1 or 2 dimensions, the shape, values,
     the default. A single value is that of all places."""
-    indices, shape, values = node.value(0), node.dimensions_of(1), node.value(2)
+    indices, shape, values = node.value(0), node.dimensions_at(1), node.value(2)
     if indices.type.rank > 2:
         raise FrontendError(f"expected indices of at most 2 dimensions, found {indices.type}")
     if indices.type.rank < 2:
@@ -46,7 +46,7 @@ def _segments(reduction: str) -> Converter:
     negative segments are left out; a segment without slices has the reduction's neutral element."""
 
     def convert(node: TfliteNode) -> Operand:
-        count = node.integer_of(2)
+        count = node.integer_at(2)
         if count < 1:
             raise UnsupportedError(f"expected a known number of segments, 1 or more, found {count}")
         return _reduced(node, reduction, count)

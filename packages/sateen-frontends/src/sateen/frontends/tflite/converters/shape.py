@@ -29,7 +29,7 @@ def _reshape(node: TfliteNode) -> Operand:
     ShapeIsVector and GetOutputShapeFromParam)."""
     wanted: tuple[Dim, ...]
     if node.has(1):
-        wanted = node.dimensions_of(1)
+        wanted = node.dimensions_at(1)
     else:
         wanted = node.integers("new_shape")
         wanted = () if wanted == (0,) else wanted
@@ -66,13 +66,13 @@ def _squeeze(node: TfliteNode) -> Operand:
 
 def _expand(node: TfliteNode) -> Operand:
     shape = node.shape(0)
-    axis = normal_axis(node.integer_of(1), len(shape) + 1)
+    axis = normal_axis(node.integer_at(1), len(shape) + 1)
     return _reshaped(node, (*shape[:axis], 1, *shape[axis:]))
 
 
 def _transpose(node: TfliteNode) -> Operand:
     rank = node.rank(0)
-    permutation = node.integers_of(1)
+    permutation = node.integers_at(1)
     if sorted(permutation) != list(range(rank)):
         raise FrontendError(f"expected a permutation of {rank} axes, found {list(permutation)}")
     return node.result(ops.Transpose(permutation), node.value(0))
@@ -117,29 +117,27 @@ def _mirror(node: TfliteNode) -> Operand:
 
 def _pads(node: TfliteNode) -> tuple[int, ...]:
     """Begins, then ends, of the second input [rank, 2]."""
-    given = node.constant(1)
-    if given.shape != (node.rank(0), 2) or np.any(given < 0):
-        raise FrontendError(f"expected pads [{node.rank(0)}, 2] of 0 or more, found {given.tolist()}")
-    return tuple(int(pad) for pad in given.T.reshape(-1))
+    pairs = node.pairs_at(1, node.rank(0))
+    return (*(begin for begin, _ in pairs), *(end for _, end in pairs))
 
 
 def _tile(node: TfliteNode) -> Operand:
-    repeats = node.dimensions_of(1)
+    repeats = node.dimensions_at(1)
     if len(repeats) != node.rank(0):
         raise FrontendError(f"expected {node.rank(0)} repeats, found {listed(repeats)}")
     return node.result(ops.Tile(repeats), node.value(0))
 
 
 def _broadcast(node: TfliteNode) -> Operand:
-    return node.result(ops.BroadcastTo(node.dimensions_of(1)), node.value(0))
+    return node.result(ops.BroadcastTo(node.dimensions_at(1)), node.value(0))
 
 
 def _fill(node: TfliteNode) -> Operand:
-    return node.result(ops.BroadcastTo(node.dimensions_of(0)), node.value(1))
+    return node.result(ops.BroadcastTo(node.dimensions_at(0)), node.value(1))
 
 
 def _broadcast_shape(node: TfliteNode) -> Operand:
-    one, other = node.integers_of(0), node.integers_of(1)
+    one, other = node.integers_at(0), node.integers_at(1)
     try:
         return np.array(np.broadcast_shapes(one, other), node.output_dtype().numpy)
     except ValueError:

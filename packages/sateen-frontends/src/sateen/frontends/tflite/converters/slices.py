@@ -14,7 +14,7 @@ from sateen.topi.dimensions import listed, symbols_of
 
 def _slice(node: TfliteNode) -> Operand:
     """A size of -1 is all that remains."""
-    shape, starts, sizes = node.shape(0), node.dimensions_of(1), node.dimensions_of(2)
+    shape, starts, sizes = node.shape(0), node.dimensions_at(1), node.dimensions_at(2)
     if not len(starts) == len(sizes) == len(shape):
         raise FrontendError(f"expected {len(shape)} begins and sizes, found {len(starts)} and {len(sizes)}")
     if any(isinstance(size, int) and size < -1 for size in sizes):
@@ -26,8 +26,8 @@ def _slice(node: TfliteNode) -> Operand:
 def _strided_slice(node: TfliteNode) -> Operand:
     """Slices as in NumPy: masks of bits say at which places begin or end are absent, stands an ellipsis, a new axis, or
     an index (tensorflow/core/util/strided_slice_op.cc)."""
-    shape, starts, ends = node.shape(0), node.dimensions_of(1), node.dimensions_of(2)
-    steps = node.integers_of(3)
+    shape, starts, ends = node.shape(0), node.dimensions_at(1), node.dimensions_at(2)
+    steps = node.integers_at(3)
     if not len(starts) == len(ends) == len(steps):
         raise FrontendError(f"expected begins, ends and strides alike, found {len(starts)}, {len(ends)}, {len(steps)}")
     if node.flag("offset"):
@@ -104,7 +104,7 @@ def _cut(begin: Dim | None, end: Dim | None, step: int, extent: Dim) -> tuple[Di
 
 def _split(node: TfliteNode) -> Sequence[Operand]:
     """Inputs: the axis, then data."""
-    axis, count = normal_axis(node.integer_of(0), node.rank(1)), len(node.outputs)
+    axis, count = normal_axis(node.integer_at(0), node.rank(1)), len(node.outputs)
     extent = node.shape(1)[axis]
     if extent % count != 0:
         require_bound(symbols_of(extent), f"whether {count} parts divide it")
@@ -114,7 +114,7 @@ def _split(node: TfliteNode) -> Sequence[Operand]:
 
 def _split_into(node: TfliteNode) -> Sequence[Operand]:
     """Inputs: data, extents, of which one may be -1, and the axis."""
-    axis, sizes = normal_axis(node.integer_of(2), node.rank(0)), node.dimensions_of(1)
+    axis, sizes = normal_axis(node.integer_at(2), node.rank(0)), node.dimensions_at(1)
     extent = node.shape(0)[axis]
     rest = extent - sum((size for size in sizes if size != -1), 0)
     sizes = tuple(rest if size == -1 else size for size in sizes)
@@ -135,7 +135,7 @@ def _unpack(node: TfliteNode) -> Sequence[Operand]:
 
 def _reverse(node: TfliteNode) -> Operand:
     shape = node.shape(0)
-    axes = normal_axes(node.integers_of(1), len(shape))
+    axes = normal_axes(node.integers_at(1), len(shape))
     turned = [axis in axes for axis in range(len(shape))]
     return node.result(
         ops.Slice(

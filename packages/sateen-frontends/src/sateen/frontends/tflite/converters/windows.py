@@ -143,9 +143,9 @@ def _spread(node: TfliteNode, order: tuple[int, ...]) -> Operand:
     kernel = static_extents(weight.type.shape[2:], "the filter")
     rank = len(kernel)
     strides = _strides(node, rank)
-    wanted = tuple(int(extent) for extent in node.constant(0).reshape(-1)[1:-1])
+    wanted = node.integers_at(0)[1:-1]
     if len(wanted) != rank or min(wanted) < 1:
-        raise FrontendError(f"expected an output shape of {rank + 2} dimensions, found {node.constant(0).tolist()}")
+        raise FrontendError(f"expected an output shape of {rank + 2} dimensions, found {list(node.integers_at(0))}")
     begins = []
     for extent, stride, reach in zip(wanted, strides, kernel, strict=True):
         count = -(-extent // stride) if node.text("padding") == "SAME" else (extent + stride - reach) // stride
