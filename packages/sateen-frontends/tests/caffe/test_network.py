@@ -33,6 +33,12 @@ def test_an_input_that_is_overwritten_keeps_its_name():
     assert found.outputs == ("x@a",)
 
 
+def test_names_of_values_that_are_overwritten_often_differ():
+    found = read(INPUT + layer("a", "x", "y") + layer("b", "y", "y") * 4000)
+    assert [node.outputs[0] for node in found.layers[:3]] == ["y@a", "y@b", "y@b.1"]
+    assert len({node.outputs for node in found.layers}) == 4001
+
+
 def test_what_no_layer_reads_are_the_outputs():
     assert read(INPUT + layer("a", "x", "y z") + layer("b", "z", "w")).outputs == ("y", "w")
 
@@ -82,9 +88,9 @@ def test_layers_of_the_phase_of_tests_are_kept(rule, kept):
     ("text", "message"),
     [
         ("name: 'net'", "expected a network with layers in phase TEST, found none"),
-        (layer("a", "x", "y"), "layer 'a': expected a layer before it that gives 'x', found none"),
+        (layer("a", "x", "y"), "layer 'a': expected one before it that gives 'x', found none"),
         (INPUT + layer("a", "x", "y") + layer("b", "x", "y"), "layer 'b': expected a top of its own, found 'y'"),
-        (INPUT + layer("a", "x", "y y"), "layer 'a': expected different tops, found y, y"),
+        (INPUT + layer("a", "x", "y y"), "layer 'a': expected to give different blobs, found y, y"),
         (INPUT + 'layer { name: "a" bottom: "x" top: "y" }', "line 1: layer 'a': expected one type, found none"),
         (INPUT + 'layers { type: CONVOLVE bottom: "x" }', "line 1: layer '': expected a type, found CONVOLVE"),
         (INPUT + layer("a", "x", "y") + "layers { type: RELU }", "expected either `layer` or `layers`, found both"),

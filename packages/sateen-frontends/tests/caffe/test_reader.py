@@ -126,6 +126,14 @@ def test_what_is_missing_or_wrong_is_named(folder, weights):
         frontends.load(folder / "net.prototxt", weights(fc=[MATRIX, OFFSET]))
 
 
+def test_a_network_without_weights_is_whole(tmp_path):
+    text = b'input: "x" input_dim: 1 input_dim: 2 input_dim: 4 input_dim: 4 layer { type: "ReLU" bottom: "x" top: "y" }'
+    (tmp_path / "net.prototxt").write_bytes(text)
+    for given in (text, tmp_path / "net.prototxt"):
+        graph, params = frontends.load(given)
+        assert ([value.name for value in graph.outputs], params) == (["y"], {})
+
+
 def test_damage_is_an_error_of_the_frontend(data):
     numbers = random.Random(0)
     for _ in range(300):

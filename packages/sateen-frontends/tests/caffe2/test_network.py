@@ -39,6 +39,17 @@ def test_the_first_external_input_may_have_a_shape(operator):
     assert (given.name, given.shape, str(given.dtype)) == ("data", (1, 3, 8, 8), "float32")
 
 
+@pytest.mark.parametrize(
+    ("order", "weight", "shape"),
+    [("NCHW", [8, 2, 3, 3], "float32[?x.0, 4, ?x.2, ?x.3]"), ("NHWC", [8, 3, 3, 2], "float32[?x.0, ?x.1, ?x.2, 4]")],
+)
+def test_a_convolution_tells_the_channels_of_an_input(operator, order, weight, shape):
+    fill = operator("GivenTensorFill", [], ["w"], shape=weight, values=[])
+    net = Net(op=[operator("Conv", ["x", "w"], ["y"], order=order, group=2, kernel=3)])
+    (given,) = network_of(Net(op=[fill]), net, ()).inputs
+    assert str(given.type) == shape
+
+
 def test_pictures_of_cameras_are_bytes_and_places_integers(operator):
     ops = [
         operator("PackedInt8BGRANHWCToNCHWCStylizerPreprocess", ["picture", "mean"], ["a"]),
@@ -56,7 +67,7 @@ def test_malformed_nets_are_refused(operator):
             Net(op=[operator("Relu", ["x"], ["y"])], external_output=["z"]),
             "expected an operator that gives the external",
         ),
-        (Net(op=[operator("Split", ["x"], ["y", "y"])]), "operator 'y': expected different outputs, found y, y"),
+        (Net(op=[operator("Split", ["x"], ["y", "y"])]), "operator 'y': expected to give different blobs, found y, y"),
         (Net(op=[operator("", ["x"], ["y"])]), "expected a type that can be printed, found ''"),
         (Net(op=[operator("Relu", ["x"], ["y\n"])]), "expected a name that can be printed"),
         (Net(op=[double]), "operator 'y': expected one value of argument 'a', found more"),

@@ -63,7 +63,7 @@ def test_both_nets_are_known_by_their_content_and_by_no_other_reader(nets):
 
 
 def test_what_is_missing_is_named(folder, nets):
-    with pytest.raises(FrontendError, match="input 'x' declares no shape; give it"):
+    with pytest.raises(FrontendError, match="input 'x' declares no shape; give its own, such as shapes="):
         frontends.load(folder / "net_predict.pb")
     (folder / "net_init.pb").unlink()
     with pytest.raises(FrontendError, match="expected the init net of Caffe2 beside it, found no net_init"):

@@ -86,8 +86,27 @@ def test_two_symbols_are_no_pair(symbol):
 
 
 def test_an_input_without_a_shape_asks_for_it(symbol, arrays_of):
-    with pytest.raises(FrontendError, match="input 'data' declares no shape; give it"):
+    with pytest.raises(FrontendError, match="input 'data' declares no shape; give its own, such as shapes="):
         frontends.load(symbol, arrays_of(WEIGHTS))
+
+
+@pytest.mark.parametrize(
+    ("settings", "weight", "shape"),
+    [
+        ({"kernel": "(3, 3)"}, (4, 3, 3, 3), "float32[?data.0, 3, ?data.2, ?data.3]"),
+        ({"kernel": "(3, 3)", "layout": "NHWC"}, (4, 3, 3, 3), "float32[?data.0, ?data.1, ?data.2, 3]"),
+        ({"kernel": "(3,)", "num_group": "2"}, (4, 3, 3), "float32[?data.0, 6, ?data.2]"),
+    ],
+)
+def test_a_convolution_tells_the_channels_of_an_input(symbol_of, arrays_of, settings, weight, shape):
+    nodes = [
+        ("null", "data", (), {}),
+        ("null", "w", (), {}),
+        ("Activation", "act", (0,), {"act_type": "relu"}),
+        ("Convolution", "conv", (2, 1), {"num_filter": "4", "no_bias": "True", **settings}),
+    ]
+    graph, _ = frontends.load(symbol_of(nodes, [(3, 0)]), arrays_of({"arg:w": np.ones(weight, np.float32)}))
+    assert str(graph.inputs[0].type) == shape
 
 
 def test_an_open_batch_stays_open(symbol_of, arrays_of):

@@ -1,7 +1,6 @@
 """The network of a .prototxt: the layers of phase TEST with the values that they read and give.
 
-A layer whose top is its bottom overwrites it. Each layer gives a value of its own here: the last one keeps the name of
-the blob, earlier ones are called blob@layer.
+A layer whose top is its bottom overwrites it (`core/blobs.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from sateen.frontends.caffe.text_format import Message, Scalar, Word, shown
+from sateen.frontends.core.blobs import Blobs
 from sateen.frontends.core.inputs import Declaration
 from sateen.frontends.core.source import Limits
 from sateen.runtime.dtype import DType
@@ -198,46 +198,23 @@ def _valued(name: str, declared: Sequence[Declaration], layers: Sequence[tuple[S
     Blobs that no layer reads after they are written last are the outputs (net.cpp, Net::Init).
     """
     _check_names(declared, layers)
-    inputs = {given.name for given in declared}
-    writes = Counter(top for (_, _, _, tops), _ in layers for top in tops)
-    taken = inputs | writes.keys()
-    current = {name: name for name in inputs}
-    unread = dict.fromkeys(given.name for given in declared)
+    blobs = Blobs([given.name for given in declared], (top for (_, _, _, tops), _ in layers for top in tops))
     made = []
     for (layer, type_, bottoms, tops), message in layers:
-        if missing := next((bottom for bottom in bottoms if bottom not in current), None):
-            raise FrontendError(f"layer {layer!r}: expected a layer before it that gives {missing!r}, found none")
-        if foreign := next((top for top in tops if top in current and top not in bottoms), None):
+        inputs = blobs.read(bottoms, f"layer {layer!r}")
+        if foreign := next((top for top in tops if top in blobs.values and top not in bottoms), None):
             raise FrontendError(f"layer {layer!r}: expected a top of its own, found {foreign!r}, which another gives")
-        values = tuple(current[bottom] for bottom in bottoms)
-        for value in values:
-            unread.pop(value, None)
-        writes.subtract(tops)
-        for top in tops:
-            is_last = not writes[top] and top not in inputs
-            current[top] = top if is_last else _beside(f"{top}@{layer}", taken)
-            unread[current[top]] = None
-        outputs = tuple(current[top] for top in tops)
-        made.append(Layer(layer, type_, bottoms, tops, values, outputs, message))
-    return Network(name, tuple(declared), tuple(made), tuple(unread))
-
-
-def _beside(name: str, taken: set[str]) -> str:
-    candidate, number = name, 1
-    while candidate in taken:
-        candidate, number = f"{name}.{number}", number + 1
-    taken.add(candidate)
-    return candidate
+        outputs = blobs.write(tops, f"layer {layer!r}", layer)
+        made.append(Layer(layer, type_, bottoms, tops, inputs, outputs, message))
+    return Network(name, tuple(declared), tuple(made), tuple(blobs.unread))
 
 
 def _check_names(declared: Sequence[Declaration], layers: Sequence[tuple[Signature, Message]]) -> None:
-    """Raises FrontendError for names that can't be printed, and for an input or a top given twice by one layer."""
+    """Raises FrontendError for names that can't be printed, and for two inputs of one name."""
     names = Counter(given.name for given in declared)
     for (layer, _, bottoms, tops), _ in layers:
         for name in (layer, *bottoms, *tops):
             _check_printable(name)
-        if len(set(tops)) < len(tops):
-            raise FrontendError(f"layer {layer!r}: expected different tops, found {', '.join(tops)}")
     for name, count in names.items():
         _check_printable(name)
         if count > 1:

@@ -10,9 +10,9 @@ from sateen.frontends.caffe.importer import CaffeImporter
 from sateen.frontends.caffe.loading import load_network
 from sateen.frontends.caffe.network import Network
 from sateen.frontends.caffe.recognition import NETWORK, WEIGHTS
-from sateen.frontends.caffe.weights import Blob, weights_of
+from sateen.frontends.caffe.weights import WITH_BLOBS, Blob, weights_of
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.pairs import paired
+from sateen.frontends.core.pairs import is_alone, paired
 from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
@@ -44,12 +44,19 @@ class CaffeModel(LoadedModel):
 
 def open_caffe(source: Source, limits: Limits) -> CaffeModel:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
+    if is_alone(source, NETWORK, WEIGHTS, limits):
+        network = load_network(source, limits)
+        if not any(layer.type in WITH_BLOBS for layer in network.layers):
+            return CaffeModel(_name(source, network), network, {}, None, limits)
     text, data = paired(source, NETWORK, WEIGHTS, limits)
     network, weights = load_network(text, limits), weights_of(data, limits)
     _require_common(network, weights, text, data)
-    name = printable(text.path.name) if text.path is not None else printable(network.name or "the network")
     other = data if source is text else text
-    return CaffeModel(name, network, weights, other.path, limits)
+    return CaffeModel(_name(text, network), network, weights, other.path, limits)
+
+
+def _name(text: Source, network: Network) -> str:
+    return printable(text.path.name) if text.path is not None else printable(network.name or "the network")
 
 
 def _require_common(network: Network, weights: Mapping[str, object], text: Source, data: Source) -> None:

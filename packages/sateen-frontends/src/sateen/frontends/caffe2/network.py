@@ -1,18 +1,18 @@
 """Both nets of a model as one list of operators with the values that they read and give.
 
-An operator may write a blob that exists. Each gives a value of its own here: the last one keeps the name of the blob,
-earlier ones are called blob@number of the operator.
+An operator may write a blob that exists (`core/blobs.py`); what is overwritten is called blob@number of the operator.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sateen.frontends.caffe2.schemas import net_pb2
-from sateen.frontends.core.inputs import Declaration
+from sateen.frontends.core.blobs import Blobs
+from sateen.frontends.core.inputs import Declaration, open_shape
+from sateen.graph_ir.ir import Dim
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError, printable
 
@@ -21,6 +21,7 @@ INPUT_TYPES = {
     "BatchGather": (1, "int64"), "Gather": (1, "int64"), "PackedInt8BGRANHWCToNCHWCStylizerPreprocess": (0, "uint8"),
 }  # fmt: skip
 """Operators that read other than floats: which input, and its type. Nets declare none."""
+_CONVOLUTIONS = frozenset({"Conv", "Conv1D", "Conv2D", "Conv3D"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +48,14 @@ def network_of(init: net_pb2.Net, predict: net_pb2.Net, given: Collection[str]) 
     fills = {output: op for op in init.op for output in op.output}
     names = _input_names(fills, predict, given)
     operators = [op for op in init.op if not set(op.output) & set(names)] + list(predict.op)
-    operations, current, unread = _valued(operators, names)
-    outputs = [current[name] for name in predict.external_output if name in current] or list(unread)
-    if missing := [name for name in predict.external_output if name not in current]:
+    operations, blobs = _valued(operators, names)
+    outputs = [blobs.values[name] for name in predict.external_output if name in blobs.values] or list(blobs.unread)
+    if missing := [name for name in predict.external_output if name not in blobs.values]:
         raise FrontendError(f"expected an operator that gives the external output {missing[0]!r}, found none")
     types = _types(operations)
-    inputs = tuple(Declaration(name, types.get(name, FLOAT), _placeholder_shape(fills.get(name))) for name in names)
+    pictures = _pictures(operations, fills)
+    shapes = {name: _placeholder_shape(fills.get(name)) or pictures.get(name) for name in names}
+    inputs = tuple(Declaration(name, types.get(name, FLOAT), shapes[name]) for name in names)
     return Network(_checked(predict.name or "net", "a name"), inputs, tuple(operations), tuple(dict.fromkeys(outputs)))
 
 
@@ -78,60 +81,56 @@ def _is_placeholder(op: net_pb2.Operator, name: str, predict: net_pb2.Net) -> bo
     arguments = {arg.name: arg for arg in op.arg}
     if op.type != "ConstantFill" or len(op.input) or ("value" in arguments and arguments["value"].f):
         return False
-    shape = list(arguments["shape"].ints) if "shape" in arguments else []
-    return shape == [1] or list(predict.external_input[:1]) == [name]
+    return _shape_of(op) == (1,) or list(predict.external_input[:1]) == [name]
 
 
 def _placeholder_shape(op: net_pb2.Operator | None) -> tuple[int, ...] | None:
     """The shape that the placeholder has, if it is more than one element."""
-    shapes = [tuple(arg.ints) for arg in ([] if op is None else op.arg) if arg.name == "shape"]
-    shape = shapes[0] if shapes else ()
+    shape = () if op is None else _shape_of(op)
     return shape if len(shape) > 1 and all(0 < extent < 2**31 for extent in shape) else None
 
 
-def _valued(
-    operators: Sequence[net_pb2.Operator], inputs: Sequence[str]
-) -> tuple[list[Operation], dict[str, str], dict[str, None]]:
-    """The operators with their values, the value of each blob at the end, and the values that nothing reads."""
-    writes = Counter(name for op in operators for name in op.output)
-    taken = {*inputs, *writes}
-    current = {name: name for name in inputs}
-    unread = dict.fromkeys(inputs)
+def _shape_of(op: net_pb2.Operator) -> tuple[int, ...]:
+    """The argument `shape` of an operator that fills a blob; () if it has none."""
+    return next((tuple(arg.ints) for arg in op.arg if arg.name == "shape"), ())
+
+
+def _pictures(operations: Sequence[Operation], fills: Mapping[str, net_pb2.Operator]) -> dict[str, tuple[Dim, ...]]:
+    """The shapes of values that convolutions read: as many axes as their weights have, and the channels of these."""
+    found: dict[str, tuple[Dim, ...]] = {}
+    for operation in operations:
+        if operation.type not in _CONVOLUTIONS or len(operation.inputs) < 2 or operation.inputs[1] not in fills:
+            continue
+        weight = _shape_of(fills[operation.inputs[1]])
+        group = operation.arguments.get("group", 1)
+        if len(weight) in {3, 4, 5} and isinstance(group, int):
+            is_last = operation.arguments.get("order") == b"NHWC"
+            channels = group * weight[-1 if is_last else 1]
+            others = (None,) * (len(weight) - 2)
+            extents = (None, *others, channels) if is_last else (None, channels, *others)
+            found.setdefault(operation.inputs[0], open_shape(operation.inputs[0], extents))
+    return found
+
+
+def _valued(operators: Sequence[net_pb2.Operator], inputs: Sequence[str]) -> tuple[list[Operation], Blobs]:
+    """The operators with their values, and the blobs as they are at the end."""
+    blobs = Blobs(inputs, (name for op in operators for name in op.output))
     made = []
     for index, op in enumerate(operators):
         type_ = _checked(op.type, "a type")
         name = _checked(op.name or (op.output[0] if op.output else type_), "a name")
         for blob in (*op.input, *op.output):
             _checked(blob, "the name of a blob")
-        if missing := next((blob for blob in op.input if blob not in current), None):
-            raise FrontendError(f"operator {name!r}: expected one before it that gives {missing!r}, found none")
-        if len(set(op.output)) < len(op.output):
-            raise FrontendError(f"operator {name!r}: expected different outputs, found {', '.join(op.output)}")
-        values = tuple(current[blob] for blob in op.input)
-        for value in values:
-            unread.pop(value, None)
-        writes.subtract(op.output)
-        for blob in op.output:
-            is_last = not writes[blob] and blob not in inputs
-            current[blob] = blob if is_last else _beside(f"{blob}@{index}", taken)
-            unread[current[blob]] = None
-        outputs = tuple(current[blob] for blob in op.output)
+        values = blobs.read(op.input, f"operator {name!r}")
+        outputs = blobs.write(op.output, f"operator {name!r}", str(index))
         made.append(Operation(name, type_, values, outputs, _arguments(op, name)))
-    return made, current, unread
+    return made, blobs
 
 
 def _checked(name: str | bytes, what: str) -> str:
     if not isinstance(name, str) or not name or name != printable(name):
         raise FrontendError(f"expected {what} that can be printed, found {name!r}")
     return name
-
-
-def _beside(name: str, taken: set[str]) -> str:
-    candidate, number = name, 1
-    while candidate in taken:
-        candidate, number = f"{name}.{number}", number + 1
-    taken.add(candidate)
-    return candidate
 
 
 def _arguments(op: net_pb2.Operator, name: str) -> dict[str, Any]:

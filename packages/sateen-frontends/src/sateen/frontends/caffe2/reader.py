@@ -21,7 +21,7 @@ def from_caffe2(
     """Read a Caffe2 model: its predict net and its init net, in either order, by path or as bytes.
 
     The second file is looked for beside the first if it is not given. `options` are those of `ReadOptions`; `shapes`
-    has to give those of the inputs, since nets declare none. The second result holds the data of the graph's parameters
+    gives those of the inputs, since nets declare none. The second result holds the data of the graph's parameters
     by name. Raises FrontendError where the model is malformed or has operators that can't be compiled, naming all of
     them.
     """

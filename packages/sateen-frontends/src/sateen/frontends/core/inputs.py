@@ -27,6 +27,11 @@ class Declaration:
         return None if self.shape is None else TensorType.of(self.dtype, self.shape)
 
 
+def open_shape(name: str, extents: Sequence[int | None]) -> tuple[Dim, ...]:
+    """The shape of an input, whose unknown extents are Symbols called `name.axis`."""
+    return tuple(Symbol(f"{name}.{axis}") if extent is None else extent for axis, extent in enumerate(extents))
+
+
 @dataclass(frozen=True, slots=True)
 class Bindings:
     """The user's settings for a model: shapes of inputs, extents of dimensions that the model names, and inputs that
@@ -62,7 +67,8 @@ def input_types(
             type_ = _with_shape(given, shapes[name], bindings)
         if type_ is None:
             raise FrontendError(
-                f"input {name!r} declares no shape; give it: shapes={{{name!r}: (...)}}, or --shape {name}=..."
+                f"input {name!r} declares no shape; give its own, such as shapes={{{name!r}: (1, 3, 224, 224)}}, or "
+                f"--shape {name}=1x3x224x224"
             )
         declared[name] = type_
     require_known(dims, sorted(symbols), "dims (--dim)", "open dimensions")

@@ -49,6 +49,12 @@ def paired(source: Source, network: Half, weights: Half, limits: Limits) -> tupl
     return (source, found) if given is network else (found, source)
 
 
+def is_alone(source: Source, network: Half, weights: Half, limits: Limits) -> bool:
+    """Whether a network is the only file of its model: no weights are given, and none lie beside it."""
+    is_network = source.weights is None and network.recognises(source)
+    return is_network and found_beside(source, weights, limits) is None
+
+
 def require_alone(source: Source, what: str) -> None:
     """Raises FrontendError if a second file is given for a model that is whole; `what` says what has all of it."""
     if source.weights is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from sateen.frontends.core.cut import part_of
@@ -11,57 +10,17 @@ from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, UnsupportedError
-from sateen.frontends.mxnet.attributes import parsed_attribute
 from sateen.frontends.mxnet.converters import OPERATORS
+from sateen.frontends.mxnet.declarations import declarations_of
 from sateen.frontends.mxnet.description import OperatorDescription
 from sateen.frontends.mxnet.loading import MxnetFile
 from sateen.frontends.mxnet.network import NetworkNode
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.frontends.mxnet.refusals import REFUSALS
-from sateen.frontends.mxnet.types import dtype_of_number
-from sateen.graph_ir.ir import Dim, Graph, Symbol
+from sateen.graph_ir.ir import Graph
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-
-
-def declaration_of(name: str, notes: Mapping[str, str], like: DType) -> Declaration:
-    """The input that a variable is: `shape` and `dtype` are notes, in which 0 and -1 are unknown extents. A variable
-    without a type has that of the weight beside it, `like`."""
-    number = parsed_attribute(notes.get("dtype", "-1"))
-    dtype = like if number == -1 else dtype_of_number(number, f"variable {name!r}")
-    shape = parsed_attribute(notes.get("shape", "None"))
-    if shape in (None, ()):
-        return Declaration(name, dtype, None)
-    if not isinstance(shape, tuple) or not all(type(extent) is int and extent >= -1 for extent in shape):
-        raise FrontendError(f"variable {name!r}: expected a shape, found {notes['shape']!r}")
-    return Declaration(name, dtype, tuple(_dimension(name, axis, extent) for axis, extent in enumerate(shape)))
-
-
-def _dimension(name: str, axis: int, extent: int) -> Dim:
-    return extent if extent > 0 else Symbol(f"{name}.{axis}")
-
-
-def declarations_of(file: MxnetFile) -> dict[str, Declaration]:
-    """The variables without data."""
-    likes = dict(_likes(file))
-    return {
-        name: declaration_of(name, notes, likes.get(name, DType.of("float32")))
-        for name, notes in file.network.variables.items()
-        if name not in file.arrays
-    }
-
-
-def _likes(file: MxnetFile) -> list[tuple[str, DType]]:
-    """For each value that a node reads before a weight of the same type, this type: MXNet infers types so."""
-    found = []
-    for node in reversed(file.network.nodes):
-        described = OPERATORS.get(node.operator)
-        if described is not None and described.arguments[:2] == ("data", "weight") and len(node.inputs) > 1:
-            data, weight, *_ = node.inputs
-            if weight in file.arrays and "input_dim" not in described.defaults:
-                found.append((data, DType.of(file.arrays[weight].dtype)))
-    return found
 
 
 class MxnetImporter(Importer[NetworkNode]):

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sateen.frontends.core.pairs import found_beside, paired
+from sateen.frontends.core.pairs import is_alone, paired
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.mxnet.arrays import read_arrays
 from sateen.frontends.mxnet.converters import OPERATORS
 from sateen.frontends.mxnet.network import Network, network_of_symbol
-from sateen.frontends.mxnet.recognition import ARRAYS, SYMBOL, is_symbol
+from sateen.frontends.mxnet.recognition import ARRAYS, SYMBOL
 from sateen.frontends.mxnet.symbol import read_symbol
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError, printable
@@ -34,9 +34,9 @@ class MxnetFile:
 def load_mxnet(source: Source, limits: Limits) -> MxnetFile:
     """A model of one or both of its files. Raises FrontendError if they are damaged, don't belong together, or if the
     symbol has weights and there are no arrays."""
-    if source.weights is None and is_symbol(source):
+    if is_alone(source, SYMBOL, ARRAYS, limits):
         network = network_of_symbol(read_symbol(source, limits), OPERATORS, source.place)
-        if not network.weights and found_beside(source, ARRAYS, limits) is None:  # such as a function of inputs
+        if not network.weights:  # such as a function of inputs
             return MxnetFile(_name(source), source.place, network, {}, "no file", None, limits)
     symbol, arrays = paired(source, SYMBOL, ARRAYS, limits)
     found = symbol if source.path == arrays.path else arrays

@@ -10,7 +10,8 @@ from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
-from sateen.frontends.mxnet.importer import MxnetImporter, declarations_of
+from sateen.frontends.mxnet.declarations import declarations_of
+from sateen.frontends.mxnet.importer import MxnetImporter
 from sateen.frontends.mxnet.loading import MxnetFile, load_mxnet
 from sateen.graph_ir.ir import Graph, OpSet
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sateen.frontends.core.operands import Operand, static_extents
-from sateen.frontends.mxnet.attributes import parsed_attribute
 from sateen.frontends.mxnet.description import OperatorDescription, operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
@@ -103,10 +102,13 @@ def _channel_of_maximum(node: MxnetNode) -> Operand:
 
 
 def _ordered(node: MxnetNode, count: int, *, ascending: bool) -> tuple[Value, Value]:
-    """The values and places of the first elements in order; 0 or fewer stand for all of them."""
+    """The values and places of the first elements in order; 0 or fewer stand for all of them (ParseTopKParam of
+    src/operator/tensor/ordering_op-inl.h)."""
     data, axis = _flattened(node)
     (extent,) = static_extents((data.type.shape[axis],), "the axis that is sorted")
-    op = ops.TopK(k=count if 0 < count <= extent else extent, axis=axis, largest=not ascending)
+    if count > extent:
+        raise FrontendError(f"expected k of at most {extent}, the elements of the axis, found {count}")
+    op = ops.TopK(k=count if count > 0 else extent, axis=axis, largest=not ascending)
     values, places = node.steps(op, data, count=2)
     return values, places
 
@@ -139,8 +141,7 @@ def _top_k(node: MxnetNode) -> tuple[Operand, ...]:
 
 
 def _top_k_results(attributes: Mapping[str, str]) -> tuple[str, ...]:
-    kind = parsed_attribute(attributes.get("ret_typ", "indices"))
-    return ("output0", "output1") if kind in {"value", "both"} else ("output",)
+    return ("output0", "output1") if attributes.get("ret_typ") in {"value", "both"} else ("output",)
 
 
 def _cumulative_sum(node: MxnetNode) -> Operand:

@@ -64,9 +64,15 @@ def _bounds(node: MxnetNode, extent: Dim, begin: int | None, end: int | None, st
 
 
 def _slice_axis(node: MxnetNode) -> Operand:
+    """One element or more, within the axis (GetSliceAxisParams of src/operator/tensor/matrix_op-inl.h)."""
     shape = node.shape(0)
     axis = node.axis(len(shape))
-    start, stop, _ = _bounds(node, shape[axis], node.optional_integer("begin"), node.optional_integer("end"), 1)
+    begin, end = node.optional_integer("begin"), node.optional_integer("end")
+    start, stop, _ = _bounds(node, shape[axis], begin, end, 1)
+    if isinstance(extent := shape[axis], int):
+        first, last = ((n or 0) + extent * (n is not None and n < 0) for n in (begin, extent if end is None else end))
+        if not 0 <= first < last <= extent:
+            raise FrontendError(f"expected begin before end within {extent} elements, found {begin} and {end}")
     starts, stops = [0] * len(shape), list(shape)
     return _cut(node, _with(starts, axis, start), _with(stops, axis, stop), [1] * len(shape))
 
