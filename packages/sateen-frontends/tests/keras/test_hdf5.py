@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from sateen.frontends.keras.hdf5 import open_hdf5
+from sateen.frontends.keras.hdf5.bytes_in_file import FileBytes
+from sateen.frontends.keras.hdf5.values import ElementType, numbers
 from sateen.runtime.errors import FrontendError
 
 MOST = 1 << 30
@@ -49,13 +51,37 @@ def test_numbers_of_all_types_and_byte_orders(dtype):
     assert found.tolist() == [0, 1, 2, 100]
 
 
-def test_groups_of_many_members_and_scalars():
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("count", [1, 20, 500])
+def test_groups_of_many_members_and_scalars(libver, count):
     def fill(file):
-        for i in range(500):
-            file[f"layer_{i}"] = np.float32(i)
+        for i in range(count):
+            file[f"layers/layer_{i}"] = np.float32(i)
 
-    root = open_hdf5(written(fill), MOST, "net.h5")
-    assert [root.array(f"layer_{i}").item() for i in range(500)] == list(range(500))
+    root = open_hdf5(written(fill, libver=libver), MOST, "net.h5")
+    assert [root.array(f"layers/layer_{i}").item() for i in range(count)] == list(range(count))
+    assert set(root.arrays()) == {f"layers/layer_{i}" for i in range(count)}
+
+
+def test_groups_of_many_and_of_large_attributes():
+    def fill(file):
+        for i in range(300):
+            file.attrs[f"text{i}"] = f"{i}"
+        file.attrs["large"] = np.array([b"x" * 100_000, b"y"])
+
+    root = open_hdf5(written(fill, libver="latest"), MOST, "net.h5")
+    assert [root.text(f"text{i}") for i in range(300)] == [f"{i}" for i in range(300)]
+    assert root.texts("large") == ["x" * 100_000, "y"]
+
+
+def test_a_group_within_itself_has_its_arrays_once():
+    def fill(file):
+        file["a/x"] = np.ones(2)
+        file["a/b"] = file["a"]
+        file["y"] = file["a/x"]
+        file["z"] = h5py.SoftLink("/a")
+
+    assert len(list(open_hdf5(written(fill), MOST, "net.h5").arrays())) == 1
 
 
 def test_long_lists_are_split_over_attributes():
@@ -65,10 +91,65 @@ def test_long_lists_are_split_over_attributes():
     assert open_hdf5(written(fill), MOST, "net.h5").texts("names") == ["a", "b", "c"]
 
 
+INDEXES = {
+    "of one chunk": ((7, 9), (7, 9), None),
+    "larger than the data": ((3,), (10,), (None,)),
+    "of chunks one after the other": ((37,), (5,), None),
+    "an array of fixed length": ((7, 9), (3, 4), (8, 20)),
+    "an array of fixed length in pages": ((2500,), (1,), None),
+    "a growing array": ((7, 9, 5), (2, 3, 4), (7, None, 11)),
+    "a growing array of blocks of blocks": ((3000,), (1,), (None,)),
+    "a tree": ((90, 9), (1, 2), (None, None)),
+}
+"""Extents of data, of chunks, and those that the data may reach: each makes the library choose another index."""
+
+
+@pytest.mark.parametrize("libver", ["earliest", "latest"])
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("filters", [{}, {"shuffle": True, "compression": 1, "fletcher32": True}])
+def test_data_in_chunks(libver, index, filters):
+    extents, chunks, most = INDEXES[index]
+    data = np.random.default_rng(0).integers(-100, 100, extents).astype(">i2")
+    whole = written(
+        lambda file: file.create_dataset("x", data=data, chunks=chunks, maxshape=most, **filters), libver=libver
+    )
+    np.testing.assert_array_equal(open_hdf5(whole, MOST, "net.h5").array("x"), data)
+
+
+def test_chunks_that_can_not_be_right_are_refused():
+    def sparse(file):
+        file.create_dataset("x", (99,), "f4", chunks=(9,))[:9] = 1
+
+    zeros = written(lambda file: file.create_dataset("x", data=np.zeros(1 << 20, np.int8), chunks=True, compression=9))
+    summed = written(lambda file: file.create_dataset("x", data=np.ones(9, np.int8), chunks=(9,), fletcher32=True))
+    assert summed.count(b"\1" * 9) == 1
+    cases = {
+        "expected 11 chunks of data, 10 were never written": written(sparse),
+        "the file has more data than a model may": zeros,
+        "expected data with its checksum, which differs": summed.replace(b"\1" * 9, b"\1" * 8 + b"\2"),
+        "data that filter 32000 compressed": written(
+            lambda file: file.create_dataset("x", data=np.ones(99), compression="lzf")
+        ),
+    }
+    for message, data in cases.items():
+        with pytest.raises(FrontendError) as error:
+            open_hdf5(data, MOST, "net.h5").array("x")
+        assert message in str(error.value)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 1 << 62, 1 << 62), (1 << 62, 0), (1 << 31, 1 << 31, 1 << 31)])
+def test_extents_of_nothing_and_of_too_much(shape):
+    whole = written(lambda file: file.create_dataset("x", data=np.zeros((0, 3), np.float32), chunks=None))
+    if shape == (0, 3):
+        assert open_hdf5(whole, MOST, "net.h5").array("x").shape == shape
+        return
+    kind = ElementType(np.dtype("<f4"), 4)
+    with pytest.raises(FrontendError, match="the file has more data than a model may"):
+        numbers(FileBytes(memoryview(b""), "net.h5", MOST), memoryview(b""), kind, shape, "x")
+
+
 def test_what_keras_does_not_write_is_refused():
     cases = {
-        "compressed data are not supported": lambda file: file.create_dataset("x", data=np.ones(99), compression=1),
-        "data in chunks are not supported": lambda file: file.create_dataset("x", data=np.ones(99), chunks=(9,)),
         "elements of type 6": lambda file: file.create_dataset("x", data=np.zeros(2, [("a", "f4")])),
         "expected an array of numbers, found text": lambda file: file.create_dataset("x", data=np.array([b"a"])),
         "expected a dataset, found a group": lambda file: file.create_group("x"),
@@ -83,9 +164,21 @@ def test_what_keras_does_not_write_is_refused():
         open_hdf5(written(lambda file: file.create_dataset("x", data=np.ones(9))), 71, "net.h5").array("x")
 
 
-def test_damaged_files_are_refused_and_nothing_else_happens():
+def large(file):
+    small(file)
+    group = file["a/b"]
+    for i in range(20):
+        group[f"more{i}"] = np.float32(i)
+        group.attrs[f"more{i}"] = "text"
+    for name, (_, chunks, most) in {"tree": INDEXES["a tree"], "array": INDEXES["a growing array"]}.items():
+        data = np.zeros([2 * n for n in chunks])
+        group.create_dataset(name, data=data, chunks=chunks, maxshape=most, compression=1)
+
+
+@pytest.mark.parametrize(("fill", "libver"), [(small, "earliest"), (large, "earliest"), (large, "latest")])
+def test_damaged_files_are_refused_and_nothing_else_happens(fill, libver):
     """Each prefix, and bytes changed at random: the library behind h5py never returns from some of these."""
-    whole, changes = written(small), random.Random(0)
+    whole, changes = written(fill, libver=libver), random.Random(0)
     damaged = [whole[:length] for length in range(0, len(whole), 37)]
     for _ in range(400):
         data = bytearray(whole)
@@ -99,6 +192,8 @@ def test_damaged_files_are_refused_and_nothing_else_happens():
             assert group.array("x").nbytes <= len(data)
             for name in ("text", "list", "varying"):
                 group.texts(name)
+            for path in group.arrays():
+                group.array(path)
         except FrontendError:
             refused += 1
     assert refused > len(damaged) // 4

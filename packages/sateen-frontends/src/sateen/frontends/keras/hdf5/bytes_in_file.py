@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from sateen.runtime.errors import FrontendError
 
 MOST_STRUCTURES = 1 << 20
-"""The most structures (headers, blocks, nodes, heaps) to read; damaged links could lead around in circles."""
+"""The most structures (headers, blocks, nodes, entries of heaps) to read; damaged links could lead in circles."""
 
 
 @dataclass(slots=True)
 class FileBytes:
     """The bytes of a file. `offsets` and `lengths` are the bytes of an address and of a size, `room` those that all
-    arrays may still take. Reading beyond the end raises FrontendError, which begins with `what`."""
+    arrays may still take; `heaps` are those read so far, by address. Reading beyond the end raises FrontendError, which
+    begins with `what`."""
 
     data: memoryview
     what: str
@@ -21,6 +22,7 @@ class FileBytes:
     offsets: int = 8
     lengths: int = 8
     structures: int = field(default=0)
+    heaps: dict[int, dict[int, memoryview]] = field(default_factory=dict)
 
     @property
     def undefined(self) -> int:
@@ -35,13 +37,23 @@ class FileBytes:
 
     def reader(self, address: int, count: int, signature: bytes = b"") -> Fields:
         """The fields of a structure of so many bytes, behind its signature. Raises FrontendError for another one."""
-        self.structures += 1
-        if self.structures > MOST_STRUCTURES:
-            raise self.damaged(f"it has more than {MOST_STRUCTURES} structures")
+        self.count_structure()
         fields = Fields(self, self.at(address, count))
         if bytes(fields.take(len(signature))) != signature:
             raise self.damaged(f"expected {signature.decode()} at {address}")
         return fields
+
+    def count_structure(self) -> None:
+        """Raises FrontendError after too many of them."""
+        self.structures += 1
+        if self.structures > MOST_STRUCTURES:
+            raise self.damaged(f"it has more than {MOST_STRUCTURES} structures")
+
+    def take_room(self, count: int, what: str) -> None:
+        """Raises FrontendError if an array of so many bytes is more than all arrays may have."""
+        self.room -= count
+        if self.room < 0:
+            raise FrontendError(f"{what}: the file has more data than a model may")
 
     def damaged(self, reason: str) -> FrontendError:
         return FrontendError(f"{self.what}: expected an HDF5 file as Keras writes it, which is damaged: {reason}")
@@ -64,7 +76,7 @@ class Fields:
         return len(self.data) - self.position
 
     def take(self, count: int) -> memoryview:
-        if count > self.left:
+        if not 0 <= count <= self.left:
             raise self.file.damaged(f"a structure of {len(self.data)} bytes is too short")
         self.position += count
         return self.data[self.position - count : self.position]
@@ -77,7 +89,3 @@ class Fields:
 
     def length(self) -> int:
         return self.number(self.file.lengths)
-
-    def align(self, start: int = 0) -> None:
-        """Skip to the next multiple of 8 from a position on."""
-        self.take(min(-(self.position - start) % 8, self.left))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sateen.frontends.keras.hdf5.bytes_in_file import Fields, FileBytes
 
 DATASPACE, LINK, DATATYPE, EXTERNAL, LAYOUT, ATTRIBUTE, CONTINUATION, SYMBOL_TABLE = 1, 6, 3, 7, 8, 12, 16, 17
-FILTERS, LINK_INFO = 11, 2
+FILTERS, LINK_INFO, ATTRIBUTE_INFO = 11, 2, 21
 """Types of messages."""
 _SHARED = 2
 """The flag of a message that is stored elsewhere."""

@@ -26,6 +26,14 @@ class ElementType:
     is_varying: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """The extents of data, and how far they may grow; None stands for any number."""
+
+    now: tuple[int, ...]
+    most: tuple[int | None, ...]
+
+
 def element_type(fields: Fields) -> ElementType:
     """Raises FrontendError for types other than numbers and text."""
     kind, flags, _, _, size = (fields.number(n) for n in (1, 1, 1, 1, 4))
@@ -47,31 +55,45 @@ def element_type(fields: Fields) -> ElementType:
     raise fields.file.unusual(f"elements of type {kind & 15} and {size} bytes")
 
 
-def extents(fields: Fields) -> tuple[int, ...]:
-    version, rank, _ = (fields.number(n) for n in (1, 1, 1))
+def extents(fields: Fields) -> Extents:
+    version, rank, flags = (fields.number(n) for n in (1, 1, 1))
     if version not in {1, 2} or rank > MOST_DIMENSIONS:
         raise fields.file.damaged(f"expected at most {MOST_DIMENSIONS} dimensions, found {rank}")
     kind = fields.number(5 if version == 1 else 1)
     if version == 2 and kind == 2:
         raise fields.file.unusual("data without elements")
-    return tuple(fields.length() for _ in range(rank))
+    now = tuple(fields.length() for _ in range(rank))
+    if not flags & 1:
+        return Extents(now, now)
+    unlimited = (1 << 8 * fields.file.lengths) - 1
+    most = [fields.length() for _ in range(rank)]
+    return Extents(now, tuple(None if extent == unlimited else extent for extent in most))
+
+
+def require_fit(file: FileBytes, kind: ElementType, shape: tuple[int, ...], what: str) -> np.dtype[np.generic]:
+    """The type of numbers. Raises FrontendError for text, and for an array that is larger than all may be, or would be
+    if its extents of 0 were 1."""
+    if kind.numpy is None:
+        raise FrontendError(f"{what}: expected an array of numbers, found text")
+    if prod(max(extent, 1) for extent in shape) * kind.bytes > file.room:
+        raise FrontendError(f"{what}: the file has more data than a model may: an array of shape {list(shape)}")
+    return kind.numpy
 
 
 def numbers(file: FileBytes, data: memoryview, kind: ElementType, shape: tuple[int, ...], what: str) -> Array:
     """An array in the byte order of this machine."""
-    if kind.numpy is None:
-        raise FrontendError(f"{what}: expected an array of numbers, found text")
+    dtype = require_fit(file, kind, shape, what)
     wanted = prod(shape) * kind.bytes
     if wanted != len(data):
         raise FrontendError(f"{what}: expected {wanted} bytes for shape {list(shape)}, found {len(data)}")
-    file.room -= wanted
-    if file.room < 0:
-        raise FrontendError(f"{what}: the file has more data than a model may")
-    return np.frombuffer(data, kind.numpy).reshape(shape).astype(kind.numpy.newbyteorder("="))
+    file.take_room(wanted, what)
+    return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
 def texts(file: FileBytes, data: memoryview, kind: ElementType, shape: tuple[int, ...], what: str) -> list[str]:
     """All elements as text. Raises FrontendError if they are none, or not in UTF-8."""
+    if 0 in shape:  # h5py writes an empty list as numbers
+        return []
     count = prod(shape)
     if kind.numpy is not None or count * kind.bytes > len(data):
         raise FrontendError(f"{what}: expected text, found data of another kind")
@@ -90,15 +112,25 @@ def _in_heap(file: FileBytes, reference: memoryview) -> memoryview:
     length, address, wanted = fields.number(4), fields.address(), fields.number(4)
     if length == 0:
         return memoryview(b"")
+    if address not in file.heaps:
+        file.heaps[address] = _heap(file, address)
+    found = file.heaps[address].get(wanted)
+    if found is None or length > len(found):
+        raise file.damaged(f"the heap at {address} has no text {wanted} of {length} bytes")
+    return found[:length]
+
+
+def _heap(file: FileBytes, address: int) -> dict[int, memoryview]:
+    """The objects of a global heap by their numbers."""
     size = Fields(file, file.at(address, 8 + file.lengths)).data[8:]
     heap = file.reader(address, int.from_bytes(size, "little"), b"GCOL")
     heap.take(4 + file.lengths)
+    found: dict[int, memoryview] = {}
     while heap.left >= 8 + file.lengths:
+        file.count_structure()
         index, _, count = heap.number(2), heap.number(6), heap.length()
         if index == 0:
             break
-        found = heap.take(count)
-        if index == wanted and length <= count:
-            return found[:length]
+        found.setdefault(index, heap.take(count))
         heap.take(min(-count % 8, heap.left))
-    raise file.damaged(f"the heap at {address} has no text {wanted} of {length} bytes")
+    return found
