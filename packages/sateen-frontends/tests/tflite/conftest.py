@@ -172,6 +172,52 @@ def write() -> Callable[[Mapping[str, Any]], bytes]:
 
 
 @pytest.fixture
+def flex_map() -> Callable[[Mapping[str, object]], bytes]:
+    """flex_map(entries): a map of FlexBuffers, all of whose numbers take 4 bytes."""
+    return _flex_map
+
+
+def _flex_map(entries: Mapping[str, object]) -> bytes:
+    """Names and what lies elsewhere, then the vector of names, then the entries."""
+    data = bytearray(b"".join(name.encode() + b"\0" for name in sorted(entries)))
+    names = [data.index(name.encode() + b"\0") for name in sorted(entries)]
+    data += bytes(-len(data) % 4)
+    types, values = [], []
+    for name in sorted(entries):
+        type_, value = _flex_entry(entries[name], data)
+        types.append(type_ << 2 | 2)
+        values.append(value)
+    data += struct.pack("<I", len(entries))
+    start = len(data)
+    for place in names:
+        data += struct.pack("<I", len(data) - place)
+    data += struct.pack("<III", len(data) - start, 4, len(entries))
+    start = len(data)
+    for value in values:
+        data += value if isinstance(value, bytes) else struct.pack("<I", len(data) - value)
+    return bytes(data) + bytes([*types, len(data) + len(types) - start, 9 << 2 | 2, 1])
+
+
+def _flex_entry(entry: object, data: bytearray) -> tuple[int, bytes | int]:
+    """The type of an entry, and the entry itself or its position in `data`."""
+    match entry:
+        case bool():
+            return 26, struct.pack("<I", entry)
+        case int():
+            return 1, struct.pack("<i", entry)
+        case float():
+            return 3, struct.pack("<f", entry)
+        case str():
+            data += struct.pack("<I", len(entry)) + entry.encode() + bytes(4 - len(entry) % 4)
+            return 5, len(data) - len(entry) - 4 + len(entry) % 4
+        case list():
+            data += struct.pack(f"<I{len(entry)}i", len(entry), *entry)
+            return 11, len(data) - 4 * len(entry)
+        case _:
+            return 0, bytes(4)
+
+
+@pytest.fixture
 def run() -> Callable[..., Mapping[str, Array]]:
     """run(model, NAME=data, …): the outputs of a model, by the interpreter."""
     return lambda model, **given: interpret(from_tflite(model.bytes())[0], given)

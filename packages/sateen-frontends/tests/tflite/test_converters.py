@@ -1,13 +1,10 @@
 """What operators of TensorFlow Lite compute, judged by their definitions. The suite judges them by LiteRT."""
 
-import struct
-
 import numpy as np
 import pytest
 
 from sateen.frontends import check, from_tflite
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.tflite.flexbuffers import read_map
 from sateen.graph_ir.judge import interpret
 from sateen.runtime.errors import FrontendError
 
@@ -194,25 +191,6 @@ def test_recurrent_layers_of_integers_are_refused(run_operator):
         run_operator("RNN", [x, w, r, b, state], ("INT8",), constant=(1, 2, 3, 4), scales=scales, activation="TANH")
 
 
-def _options(**options: float) -> bytes:
-    """A map of FlexBuffers, all of whose parts take 8 bytes."""
-    data, keys = bytearray(), {}
-    for name in sorted(options):
-        keys[name] = len(data)
-        data += name.encode() + b"\0"
-    data += struct.pack("<Q", len(keys))
-    names = len(data)
-    for place in keys.values():
-        data += struct.pack("<Q", len(data) - place)
-    data += struct.pack("<QQQ", len(data) - names, 8, len(keys))
-    values = len(data)
-    kinds = {bool: (26, "Q"), int: (1, "q"), float: (3, "d")}
-    numbers = [(kinds[type(options[name])], options[name]) for name in keys]
-    data += b"".join(struct.pack(f"<{code}", value) for (_, code), value in numbers)
-    data += bytes(kind << 2 | 3 for (kind, _), _ in numbers)
-    return bytes(data + struct.pack("<QBB", len(data) - values, 9 << 2 | 3, 8))
-
-
 DETECTOR = {
     "max_detections": 3, "max_classes_per_detection": 1, "nms_score_threshold": 0.5, "nms_iou_threshold": 0.5,
     "num_classes": 2, "y_scale": 1.0, "x_scale": 1.0, "h_scale": 1.0, "w_scale": 1.0,
@@ -220,13 +198,13 @@ DETECTOR = {
 
 
 @pytest.mark.parametrize("regular", [False, True])
-def test_a_detector_keeps_the_best_boxes(run_operator, regular):
+def test_a_detector_keeps_the_best_boxes(run_operator, flex_map, regular):
     """The second box overlaps the first, with a better score for another class."""
     encoded = np.zeros((1, 3, 4), np.float32)
     scores = np.array([[[0, 0.9, 0.1], [0, 0.2, 0.8], [0, 0.3, 0.4]]], np.float32)
     anchors = np.array([[1, 1, 2, 2], [1, 1, 2, 2], [5, 5, 2, 2]], np.float32)
     given = [encoded, scores, anchors]
-    options = _options(**DETECTOR, use_regular_nms=regular, detections_per_class=2)
+    options = flex_map({**DETECTOR, "use_regular_nms": regular, "detections_per_class": 2})
     results = ["FLOAT32"] * 4
     boxes, classes, values, count = run_operator(
         "TFLite_Detection_PostProcess", given, results, constant=(2,), custom=options
@@ -236,14 +214,6 @@ def test_a_detector_keeps_the_best_boxes(run_operator, regular):
     np.testing.assert_allclose(values, [[0.9, 0.8, 0]] if regular else [[0.9, 0, 0]])
     assert boxes[0, 0].tolist() == [0, 0, 2, 2]
     assert boxes[0, 2].tolist() == [0, 0, 0, 0]
-
-
-def test_options_of_custom_operators_are_read_within_bounds():
-    data = _options(one=1, half=0.5, many=70000, yes=True)
-    assert read_map(data) == {"half": 0.5, "many": 70000, "one": 1, "yes": True}
-    for length in range(len(data)):
-        with pytest.raises(FrontendError, match="options of a custom operator"):
-            read_map(data[:length])
 
 
 def _counted(model):

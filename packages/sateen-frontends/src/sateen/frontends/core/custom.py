@@ -22,6 +22,13 @@ def users_operator(operators: OpSet, name: str) -> type[Operator] | None:
     return found if found is not None and found.name is not None else None
 
 
+def custom_name(operator: str, format_: str) -> str:
+    """The name of the user's operator for nodes of a type in a format of TensorFlow: Acme.Swish for `Acme>Swish`,
+    FORMAT.Swish for `Swish`."""
+    domain, _, name = operator.rpartition(">")
+    return f"{domain.replace('>', '.') or format_}.{name}"
+
+
 def convert_custom(node: ModelNode, operator: type[Operator], attributes: Mapping[str, Any]) -> Sequence[Value]:
     """The outputs of a node. Raises FrontendError if its attributes are not the operator's, or for more outputs."""
     kinds = get_type_hints(operator)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
 from sateen.graph_ir.ir import Array, Dim, Symbol, TensorType
-from sateen.runtime.display import did_you_mean
+from sateen.runtime.display import did_you_mean, shortened
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.tensor_ir.ir import int_range
+
+MOST_LISTED = 16
+"""The most names of a model that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +103,12 @@ def _with_shape(given: Declaration, shape: Sequence[int], bindings: dict[str, in
 
 
 def require_known(given: Iterable[str], known: Collection[str], what: str, kind: str) -> None:
-    """Raises FrontendError for a name that the model does not have; the error lists the known names and the closest."""
+    """Raises FrontendError for a name that the model does not have; the error lists known names and the closest."""
     unknown = [name for name in given if name not in known]
     if unknown:
-        there = f"the model's {kind} are {', '.join(map(repr, known))}" if known else f"the model has no {kind}"
+        listed = ", ".join(repr(shortened(name)) for name in islice(known, MOST_LISTED))
+        more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+        there = f"the model's {kind} are {listed}{more}" if known else f"the model has no {kind}"
         raise FrontendError(f"{what} names {unknown[0]!r}; {there}{did_you_mean(unknown[0], known)}")
 
 

@@ -15,12 +15,6 @@ from sateen.graph_ir.ir import Value
 from sateen.topi.operators import Operator
 
 
-def custom_name(operator: str) -> str:
-    """The name of the user's operator for nodes of this type."""
-    domain, _, name = operator.rpartition(">")
-    return f"{domain.replace('>', '.') or 'tensorflow'}.{name}"
-
-
 def converted_custom(node: TensorflowNode, operator: type[Operator]) -> Sequence[Value]:
     """The outputs of a node. Raises FrontendError if its attributes are not the operator's, and UnsupportedError in a
     function if there are several outputs: there they go by names that the file does not number."""

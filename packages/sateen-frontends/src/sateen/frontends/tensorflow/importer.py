@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from sateen.frontends.core.bodies import Bodies
-from sateen.frontends.core.custom import users_operator
+from sateen.frontends.core.custom import custom_name, users_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -17,7 +17,7 @@ from sateen.frontends.tensorflow.checkpoint import Checkpoint
 from sateen.frontends.tensorflow.control_flow import CONTROL_FLOW
 from sateen.frontends.tensorflow.converters import CONVERTERS
 from sateen.frontends.tensorflow.converters.spectra import GIVES_COMPLEX
-from sateen.frontends.tensorflow.custom import converted_custom, custom_name
+from sateen.frontends.tensorflow.custom import converted_custom
 from sateen.frontends.tensorflow.declarations import declaration_of, declared_input
 from sateen.frontends.tensorflow.dilation import with_dilations
 from sateen.frontends.tensorflow.loading import TensorflowFile
@@ -97,7 +97,7 @@ class TensorflowImporter(Importer[Operation]):
             return partial(self._control_flow, node)
         if node.type in CONVERTERS:
             return partial(self._convert, node, CONVERTERS[node.type])
-        operator = users_operator(self.known, custom_name(node.type))
+        operator = users_operator(self.known, custom_name(node.type, "tensorflow"))
         if operator is None:
             raise UnsupportedError(*refusal_of(node.type))
         return partial(self._custom, node, operator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from sateen.frontends.core.bodies import Bodies
+from sateen.frontends.core.custom import custom_name, users_operator
 from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
@@ -14,29 +15,32 @@ from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.tflite.control_flow import CONTROL_FLOW
 from sateen.frontends.tflite.converters import CONVERTERS, CUSTOM
+from sateen.frontends.tflite.custom import converted_custom
 from sateen.frontends.tflite.loading import TfliteFile
 from sateen.frontends.tflite.model import DTYPES, Operation, Tensor
 from sateen.frontends.tflite.node import Converter, TfliteNode
-from sateen.frontends.tflite.refusals import CUT, REFUSALS
-from sateen.graph_ir.ir import Graph, Symbol, Value
+from sateen.frontends.tflite.refusals import BRING, CUT, REFUSALS
+from sateen.graph_ir.ir import Graph, OpSet, Symbol, Value
 from sateen.runtime.errors import FrontendError
+from sateen.topi.operators import Operator
 
 CUSTOM_DOMAIN = "custom"
 """The set of operators that the format does not define."""
 
 
-def import_tflite(file: TfliteFile, bindings: Bindings) -> tuple[Graph | None, Report]:
+def import_tflite(file: TfliteFile, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
     """The graph of a model, None if it has gaps, and the report of these. Raises FrontendError if it is malformed."""
     try:
-        return TfliteImporter(file, bindings).run()
+        return TfliteImporter(file, bindings, operators).run()
     except FrontendError as error:
         error.add_note(f"in model {file.name!r}")
         raise
 
 
 class TfliteImporter(Importer[Operation]):
-    def __init__(self, file: TfliteFile, bindings: Bindings) -> None:
+    def __init__(self, file: TfliteFile, bindings: Bindings, operators: OpSet) -> None:
         self.file = file
+        self.known = operators
         main = file.main
         self.tensors = {tensor.name: tensor for tensor in main.tensors}
         inputs = list(dict.fromkeys(tensor.name for tensor in main.inputs))
@@ -73,10 +77,17 @@ class TfliteImporter(Importer[Operation]):
         if is_builtin and node.operator in CONTROL_FLOW:
             return partial(self._control_flow, node)
         converter = (CONVERTERS if is_builtin else CUSTOM).get(node.operator)
-        if converter is None:
-            kind = "operator of the format" if is_builtin else "custom operator"
-            raise UnsupportedError(f"there is no conversion of this {kind}", CUT)
-        return partial(self._converted_by, converter, node)
+        if converter is not None:
+            return partial(self._converted_by, converter, node)
+        if is_builtin:
+            raise UnsupportedError("there is no conversion of this operator of the format", CUT)
+        operator = users_operator(self.known, custom_name(node.operator, "tflite"))
+        if operator is None:
+            raise UnsupportedError("there is no conversion of this custom operator", BRING)
+        return partial(self._custom, operator, node)
+
+    def _custom(self, operator: type[Operator], node: Operation, call: Call) -> Results:
+        return converted_custom(TfliteNode(call, node), operator)
 
     def _converted_by(self, converter: Converter, node: Operation, call: Call) -> Results:
         results = converted(TfliteNode(call, node), converter)

@@ -26,7 +26,7 @@ class TfliteModel(LoadedModel):
         return iter(())
 
     def read(self, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
-        return import_tflite(self.file, bindings)
+        return import_tflite(self.file, bindings, operators)
 
 
 def open_tflite(source: Source, limits: Limits) -> TfliteModel:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 CUT = "cut the network before it (outputs=, --to), or behind it (inputs=, --from), and compute it outside"
+BRING = f"bring the operator (docs/operators.md), or {CUT}"
 _DATA = "the shape of its result depends on data", CUT
 _STATE = "it reads or writes a state that outlives a run", "convert the model with its states as inputs and outputs"
 _TABLE = "it looks up text or hashes", CUT

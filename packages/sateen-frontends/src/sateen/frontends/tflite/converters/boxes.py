@@ -9,7 +9,7 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.tflite.flexbuffers import read_map
+from sateen.frontends.tflite.flexbuffers import Entry, read_map
 from sateen.frontends.tflite.node import FLOAT, Converter, TfliteNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
@@ -62,17 +62,18 @@ class _Detector:
     scales: tuple[float, ...]
 
     @staticmethod
-    def of(options: Mapping[str, float]) -> _Detector:
-        def number(name: str) -> float:
-            if name not in options:
-                raise FrontendError(f"expected option {name!r}, found {', '.join(options) or 'none'}")
-            return options[name]
+    def of(options: Mapping[str, Entry]) -> _Detector:
+        def number(name: str, default: float | None = None) -> float:
+            found = options.get(name, default)
+            if not isinstance(found, int | float):
+                raise FrontendError(f"expected a number as option {name!r}, found {found!r}")
+            return found
 
         detector = _Detector(
             int(number("max_detections")),
             int(number("max_classes_per_detection")),
-            int(options.get("detections_per_class", 100)),
-            bool(options.get("use_regular_nms", False)),
+            int(number("detections_per_class", 100)),
+            bool(number("use_regular_nms", False)),
             number("nms_score_threshold"),
             number("nms_iou_threshold"),
             int(number("num_classes")),
