@@ -56,7 +56,7 @@ def test_a_tensor_of_unknown_rank_needs_a_shape(model):
     model.node("TANH", [x], [h])
     model.node("EXP", [h], [y])
     model.inputs, model.outputs = [x], [y]
-    with pytest.raises(FrontendError, match=r"input 'h' declares no shape; give it: .*--shape h=\.\.\."):
+    with pytest.raises(FrontendError, match="input 'h' declares no shape; give its own, such as"):
         from_tflite(model.bytes(), inputs=["h"])
     graph, _ = from_tflite(model.bytes(), inputs=["h"], shapes={"h": (2,)})
     assert [str(v.type) for v in graph.inputs] == ["float32[2]"]
