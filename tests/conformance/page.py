@@ -37,7 +37,7 @@ list and this page again.
 - Sequences and optional values: Sequence…, SplitToSequence, Optional…, If and Loop over them.
 - Random numbers: Bernoulli, Multinomial, Random…, Dropout in training. A compiled model is a function of its inputs.
 - Training: Adagrad, Adam, Gradient, Momentum.
-- Names and maps of classic machine learning: CastMap, CategoryMapper, DictVectorizer.
+- Strings and maps of classic machine learning as inputs: CastMap, DictVectorizer.
 - Elements of 2 and 4 bits and float8, which kernels can't compute: Cast, QuantizeLinear and other operators on them.
 - ImageDecoder; `sateen run` reads images.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,15 @@ import xgboost
 from onnxmltools.convert import convert_lightgbm, convert_xgboost
 from onnxmltools.convert.common.data_types import FloatTensorType
 from skl2onnx import to_onnx
-from sklearn import ensemble, feature_selection, impute, linear_model, pipeline, preprocessing, svm, tree
+from sklearn import ensemble, feature_selection, impute, linear_model, multiclass, pipeline, preprocessing, svm, tree
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.naive_bayes import GaussianNB
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 FEATURES = 9
@@ -28,6 +33,7 @@ TEST = RANDOM.normal(size=(37, FEATURES)).astype(np.float32)
 HOLES = np.where(RANDOM.random(TEST.shape) < 0.2, np.nan, TEST).astype(np.float32)
 NUMBER = ROWS[:, 0] * 2 + np.sin(ROWS[:, 1]) + ROWS[:, 2] * ROWS[:, 3]
 TWO, FOUR = (NUMBER > 0).astype(int), np.digitize(NUMBER, [-1.5, 0, 1.5])
+STRINGS = {"two": np.array(["no", "yes"])[TWO], "four": np.array(["ant", "bee", "cat", "dog"])[FOUR]}
 BOTH = np.stack([NUMBER, -NUMBER + ROWS[:, 4]], axis=1)
 
 SKLEARN: dict[str, tuple[Any, Any]] = {
@@ -95,6 +101,45 @@ SKLEARN: dict[str, tuple[Any, Any]] = {
         FOUR,
     ),
 }
+TWO_KINDS = [("a", linear_model.LogisticRegression()), ("b", tree.DecisionTreeClassifier(max_depth=4, random_state=0))]
+CLASSIFIERS: dict[str, Any] = {
+    "tree": tree.DecisionTreeClassifier(max_depth=6, random_state=0),
+    "extra_tree": tree.ExtraTreeClassifier(random_state=0),
+    "forest": ensemble.RandomForestClassifier(20, max_depth=6, random_state=0),
+    "extra_trees": ensemble.ExtraTreesClassifier(20, max_depth=6, random_state=0),
+    "boosting": ensemble.GradientBoostingClassifier(n_estimators=10, random_state=0),
+    "adaptive_boosting": ensemble.AdaBoostClassifier(n_estimators=10, random_state=0),
+    "bagging": ensemble.BaggingClassifier(n_estimators=5, random_state=0),
+    "soft_vote": ensemble.VotingClassifier(TWO_KINDS, voting="soft", flatten_transform=False),
+    "hard_vote": ensemble.VotingClassifier(TWO_KINDS, voting="hard", flatten_transform=False),
+    "stack": ensemble.StackingClassifier(TWO_KINDS),
+    "logistic": linear_model.LogisticRegression(),
+    "ridge": linear_model.RidgeClassifier(),
+    "ridge_validated": linear_model.RidgeClassifierCV(),
+    "descent": linear_model.SGDClassifier(loss="log_loss", random_state=0),
+    "perceptron": linear_model.Perceptron(random_state=0),
+    "layers": MLPClassifier((16, 8), max_iter=30, random_state=0),
+    "support": svm.SVC(),
+    "support_probability": svm.SVC(probability=True, random_state=0),
+    "nu_support": svm.NuSVC(nu=0.1),
+    "nu_support_probability": svm.NuSVC(nu=0.1, probability=True, random_state=0),
+    "linear_support": svm.LinearSVC(),
+    "neighbours": KNeighborsClassifier(),
+    "weighted_neighbours": KNeighborsClassifier(weights="distance"),
+    "bayes": GaussianNB(),
+    "bernoulli_bayes": BernoulliNB(),
+    "multinomial_bayes": pipeline.make_pipeline(preprocessing.MinMaxScaler(clip=True), MultinomialNB()),
+    "complement_bayes": pipeline.make_pipeline(preprocessing.MinMaxScaler(clip=True), ComplementNB()),
+    "linear_discriminant": LinearDiscriminantAnalysis(),
+    "quadratic_discriminant": QuadraticDiscriminantAnalysis(),
+    "calibrated": CalibratedClassifierCV(tree.DecisionTreeClassifier(max_depth=4, random_state=0)),
+    "calibrated_isotonic": CalibratedClassifierCV(GaussianNB(), method="isotonic"),
+    "one_against_rest": multiclass.OneVsRestClassifier(linear_model.LogisticRegression()),
+    "search": GridSearchCV(linear_model.LogisticRegression(), {"C": [0.1, 1]}),
+    "scaled": pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression()),
+}
+"""Each with labels that are strings, of two and of four classes, with ZipMap and without."""
+WITHOUT_MAPS = (linear_model.Perceptron, svm.LinearSVC, linear_model.RidgeClassifier, linear_model.RidgeClassifierCV)
 FLOATS = [("input", FloatTensorType([None, FEATURES]))]
 
 
@@ -135,8 +180,13 @@ def _sklearn(model: Any, target: Any) -> Any:
     return to_onnx(fitted, ROWS[:1], options={"zipmap": False} if without_map else None, target_opset=opsets)
 
 
-def write(folder: Path, proto: Any, data: np.ndarray) -> None:
-    """A case: the model, and what onnxruntime computes."""
+def _with_strings(fitted: Any, maps: bool) -> Any:
+    options = None if isinstance(fitted, WITHOUT_MAPS) else {id(fitted): {"zipmap": maps}}
+    return to_onnx(fitted, ROWS[:1], options=options, target_opset={"": 17, "ai.onnx.ml": 3})
+
+
+def write(folder: Path, proto: Any, data: np.ndarray, classes: Sequence[str] = ()) -> None:
+    """A case: the model, and what onnxruntime computes. Labels become their positions among the classes."""
     folder.mkdir()
     (folder / "model.onnx").write_bytes(proto.SerializeToString())
     session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -144,7 +194,10 @@ def write(folder: Path, proto: Any, data: np.ndarray) -> None:
     arrays = {f"in/{name}": data}
     for output, value in zip(session.get_outputs(), session.run(None, {name: data}), strict=True):
         maps = isinstance(value, list)  # one for each row
-        arrays[f"out/{output.name}"] = np.array([list(row.values()) for row in value], "f") if maps else value
+        array = np.array([list(row.values()) for row in value], "f") if maps else value
+        if array.dtype == object:
+            array = np.array([classes.index(label) for label in array.flat]).reshape(array.shape)
+        arrays[f"out/{output.name}"] = array
     np.savez(folder / "io.npz", **arrays)
     case = {"model": "model.onnx", "options": {"shapes": {name: data.shape}}}
     (folder / "case.json").write_text(json.dumps(case), encoding="utf-8")
@@ -153,6 +206,12 @@ def write(folder: Path, proto: Any, data: np.ndarray) -> None:
 def main(folder: Path) -> None:
     for name, (model, target) in SKLEARN.items():
         write(folder / name, _sklearn(model, target), TEST)
+    for name, model in CLASSIFIERS.items():
+        for count, labels in STRINGS.items():
+            fitted = clone(model).fit(ROWS, labels)
+            for maps in (False,) if isinstance(fitted, WITHOUT_MAPS) else (False, True):
+                case = f"strings_{name}_{count}" + "_map" * maps
+                write(folder / case, _with_strings(fitted, maps), TEST, fitted.classes_.tolist())
     for name, make in OTHERS.items():
         proto = make()
         write(folder / name, proto, TEST)

@@ -161,3 +161,23 @@ def test_a_network_that_knows_its_labels_needs_no_file_of_them(sateen, tmp_path)
     np.save("x.npy", np.array([[1, 5, 2], [7, 0, 3]], "f"))
     ran = sateen("run", "z.onnx", "--input", "x=x.npy", "--top", 2, "--json")
     assert [(top["label"], top["position"]) for top in json.loads(ran.out)["top"]] == [("cat", [1, 0]), ("dog", [0, 1])]
+
+
+def test_predicted_labels_are_shown(sateen, tmp_path):
+    given, label = (
+        helper.make_tensor_value_info("x", TensorProto.INT64, [9]),
+        helper.make_tensor_value_info("y", 8, [9]),
+    )
+    words = {"keys_int64s": [1, 2], "values_strings": ["cat", "a\ndog"]}
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", **words)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    onnx.save(
+        helper.make_model(helper.make_graph([node], "n", [given], [label]), opset_imports=opsets), tmp_path / "l.onnx"
+    )
+    np.save("x.npy", np.array([1, 2, 3, 1, 1, 1, 1, 1, 1]))
+    assert (
+        "y: cat, a\\ndog, _Unused, cat, cat, cat, cat, cat and 1 more"
+        in sateen("run", "l.onnx", "--input", "x.npy").out
+    )
+    ran = sateen("run", "l.onnx", "--input", "x.npy", "--json")
+    assert json.loads(ran.out)["labels"]["y"][:3] == ["cat", "a\\ndog", "_Unused"]

@@ -216,7 +216,7 @@ def test_a_function_that_calls_itself_is_refused() -> None:
     ("kind", "found"),
     [
         (helper.make_sequence_type_proto(helper.make_tensor_type_proto(FLOAT, [2])), "found sequence"),
-        (helper.make_tensor_type_proto(TensorProto.STRING, [2]), "elements of type string are not supported"),
+        (helper.make_tensor_type_proto(TensorProto.STRING, [2]), "input 'x' holds strings; a network computes with"),
         (helper.make_tensor_type_proto(FLOAT, [-2]), "expected dimension 0 of zero or more elements, found -2"),
         (helper.make_tensor_type_proto(FLOAT, [2**60]), "expected dimension 0 of zero or more elements"),
         (onnx.TypeProto(), "expected a tensor, found no type"),

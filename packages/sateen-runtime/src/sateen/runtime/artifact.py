@@ -65,7 +65,8 @@ class Artifact:
     aliases: Mapping[str, str] = field(default_factory=dict)
     """The outputs that may use the memory of an input, by name."""
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What the elements along the last axis of an output are called, by its name."""
+    """What the elements along the last axis of an output are called, by its name; of an output of int64, what its
+    values 0, 1, ... stand for."""
     steps: tuple[Step, ...] = ()
     """The kernels that `run` calls, in order, if it writes a clock after each; otherwise empty."""
 

@@ -183,13 +183,14 @@ def _artifact(fields: Mapping[str, object], library: bytes, parameters: memoryvi
 
 
 def _labels(value: object, outputs: tuple[Parameter, ...]) -> dict[str, tuple[str, ...]]:
-    """A label for each element along the last axis of an output."""
+    """A label for each element along the last axis of an output, or any number for the values of one of int64."""
     extents = {p.name: p.shape[-1] for p in outputs if p.shape}
+    indices = {p.name for p in outputs if str(p.dtype) == "int64"}
     labels: dict[str, tuple[str, ...]] = {}
     for name, listed in object_of(value, "the labels").items():
         found = list_of(listed, f"the labels of {name!r}", _MOST_LABELS)
         labels[name] = tuple(text_of(label, f"a label of {name!r}", 512, 0) for label in found)
-        if len(found) != extents.get(name):
+        if len(found) != extents.get(name) and name not in indices:
             raise ArtifactError(f"expected {extents.get(name, 'no')} labels of {name!r}, found {len(found)}")
     return labels
 

@@ -1,8 +1,8 @@
-"""The largest elements of an output, with their names from a file of labels."""
+"""Labels: of the largest elements of an output, from a file or the network, and those that a network predicts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -45,6 +45,20 @@ def require_labels(labels: Sequence[str], shape: Sequence[object]) -> None:
     first = f"; if the first, {labels[0]!r}, is an extra line such as 'background', leave it out"
     hint = first if len(labels) == prod(extents) + 1 else ""
     raise ArgumentError(f"expected {prod(extents)} labels, one per element of the output, found {len(labels)}{hint}")
+
+
+def are_labels(output: Array) -> bool:
+    """Whether labels of an output name its values, not the elements along its last axis."""
+    return bool(output.dtype == np.int64)
+
+
+def predicted(outputs: Mapping[str, Array], labels: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The labels that stand in outputs by position, in order of their elements."""
+    found = {name: (outputs[name], labels[name]) for name in outputs if name in labels and are_labels(outputs[name])}
+    return {
+        name: [known[i] if 0 <= i < len(known) else str(i) for i in output.ravel().tolist()]
+        for name, (output, known) in found.items()
+    }
 
 
 def largest(output: Array, count: int, labels: list[str] | None = None) -> list[Ranked]:

@@ -32,14 +32,17 @@ from sateen.frontends.command.arrays import (
 from sateen.frontends.command.artifacts import load_model
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import keep_sources, writing
-from sateen.frontends.command.labels import Ranked, largest, read_labels, require_labels
-from sateen.frontends.command.output import finite, show_json, show_table
+from sateen.frontends.command.labels import Ranked, are_labels, largest, predicted, read_labels, require_labels
+from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.pictures import Recipe, read_picture
 from sateen.frontends.command.reading import sources_of
 from sateen.graph_ir.ir import Array, Graph
 from sateen.runtime import ArgumentError, Parameter
 from sateen.runtime.display import did_you_mean
 from sateen.runtime.files import replacing
+
+MOST_NAMED = 8
+"""The most predicted labels to show."""
 
 
 @click.command(short_help="A network on arrays, pictures or random numbers.")
@@ -117,11 +120,14 @@ def run(
         with writing(output), replacing(output) as file:
             write_arrays(file, outputs)
     ranked: list[Ranked] = []
+    named = predicted(outputs, loaded.artifact.labels)
     if top is not None or labels is not None:
         first, names = _scores(outputs, loaded.artifact.labels, names)
         ranked = largest(first, top or 5, names)
     if as_json:
-        show_json({"seconds": seconds, "outputs": _summary(outputs), "top": [asdict(r) for r in ranked]})
+        show_json(
+            {"seconds": seconds, "outputs": _summary(outputs), "labels": named, "top": [asdict(r) for r in ranked]}
+        )
     elif ranked:
         has_axes = sum(extent > 1 for extent in first.shape) > 1
         show_table(
@@ -132,13 +138,16 @@ def run(
     else:
         rows = [[str(cell) for cell in row.values()] for row in _summary(outputs)]
         show_table(("output", "type", "shape", "minimum", "mean", "maximum", "not finite"), rows)
+        for name, found in named.items():
+            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            say(f"{name}: {', '.join(found[:MOST_NAMED])}{more}")
 
 
 def _scores(
     outputs: Mapping[str, Array], labels: Mapping[str, Sequence[str]], names: list[str] | None
 ) -> tuple[Array, list[str] | None]:
-    """The first output, with names from a file; without any, the first one that the network has labels for."""
-    labelled = next((name for name in outputs if name in labels), None)
+    """The first output, with names from a file; without any, the first one whose elements the network names."""
+    labelled = next((name for name in outputs if name in labels and not are_labels(outputs[name])), None)
     if names is not None or labelled is None:
         return next(iter(outputs.values())), names
     own = list(labels[labelled])

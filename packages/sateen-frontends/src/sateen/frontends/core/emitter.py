@@ -24,6 +24,8 @@ EVALUATED_POINTS = 1 << 26
 """The most evaluations of an expression (`work_of`) while importing: some seconds."""
 MOST_POINTS = 1 << 20
 """The most evaluations of an expression for one value."""
+LONGEST_LABEL = 512
+"""The most characters of a label, as in an artifact."""
 
 
 @dataclass(slots=True)
@@ -174,8 +176,12 @@ class Emitter:
             )
 
     def label(self, name: str, labels: Iterable[str]) -> None:
-        """Say what the elements along the last axis of a value are called, if it is an output of the graph."""
-        self._labels[name] = tuple(map(printable, labels))
+        """Say what the elements along the last axis of a value are called, or of int64 its values 0, 1, ..., if it is
+        an output of the graph. Raises FrontendError for labels that no artifact has."""
+        given = tuple(map(printable, labels))
+        if any(len(label) > LONGEST_LABEL for label in given):
+            raise FrontendError(f"{name!r}: expected labels of at most {LONGEST_LABEL} characters, found a longer one")
+        self._labels[name] = given
 
     def output(self, value: Value) -> None:
         self._builder.output(value)

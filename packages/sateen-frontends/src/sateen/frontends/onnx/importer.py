@@ -7,10 +7,11 @@ replaced by the standard's function body.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import onnx
+from onnx import TensorProto
 from onnx.defs import OpSchema
 
 from sateen.frontends.core.bodies import Bodies, present
@@ -19,7 +20,8 @@ from sateen.frontends.core.cut import part_of
 from sateen.frontends.core.folding import converted
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
-from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope
+from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.place import UNKNOWN, Call, Heading, Place, Scope, Unknown
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.onnx import ml
 from sateen.frontends.onnx.control_flow import CONTROL_FLOW, GraphReader
@@ -32,6 +34,7 @@ from sateen.frontends.onnx.microsoft import DESCRIPTIONS, DOMAIN, Description, c
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.refusals import REFUSALS
 from sateen.frontends.onnx.schemas import likely_meant, schema_of
+from sateen.frontends.onnx.strings import Vocabularies, is_strings, strings_of
 from sateen.frontends.onnx.structure import (
     check_function_calls,
     check_structure,
@@ -45,6 +48,8 @@ from sateen.frontends.onnx.tensors import tensor_bytes, to_array
 from sateen.graph_ir.ir import Array, Graph, OpSet
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
+
+_ENCODED = "a network computes with numbers: encode them outside of it, and begin behind its encoders (inputs=, --from)"
 
 
 def import_onnx(file: OnnxFile, bindings: Bindings, operators: OpSet) -> tuple[Graph | None, Report]:
@@ -69,6 +74,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         }
         check_function_calls(self.functions)
         self.declared = {value.name: value for value in (*self.graph.value_info, *self.graph.output)}
+        self.vocabularies = Vocabularies()
         self.maps = {node.output[0] for node in self.graph.node if node.op_type == "ZipMap" and node.output}
         """Values that the file declares as sequences of maps, which are tensors for us."""
         names = [
@@ -79,16 +85,33 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         outputs = [output.name for output in self.graph.output]
         nodes = nodes_in_order(self.graph.node, file.name)
         self.part = part_of(nodes, list(inputs), outputs, reads, lambda node: node.output, bindings)
-        declarations = [declaration_of(inputs[name]) for name in self.part.inputs]
+        self.of_strings = [name for name in self.part.inputs if is_strings(inputs[name])]
+        declarations = [declaration_of(inputs[name]) for name in self.part.inputs if name not in self.of_strings]
         graph = self.graph.name or "graph"
         super().__init__(file.name, graph, declarations, names, self.part.outputs, bindings, file.limits)
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
+        self.scope.update((name, Unknown(f"input {name!r} holds strings; {_ENCODED}")) for name in self.of_strings)
         for name, data in self._data(self.graph, self.file.weights).items():
             self.define(self.scope, name, data)
         self.read(self.part.nodes, self.scope, Place(self.emitter, self.opsets))
+        self._label_strings()
         return self.finish(self.opsets)
+
+    def _label_strings(self) -> None:
+        """Label outputs of strings, whose elements are positions. Raises FrontendError for an output that is declared
+        otherwise than computed."""
+        for name in self.outputs:
+            found, declared = self.scope[name], self.declared.get(name)
+            vocabulary = self.vocabularies.of(found)
+            if vocabulary is not None:
+                self.emitter.label(name, vocabulary)
+            if declared is None or isinstance(found, Unknown) or not declared.type.HasField("tensor_type"):
+                continue
+            if is_strings(declared) != (vocabulary is not None):
+                kinds = ("numbers", "strings") if vocabulary is not None else ("strings", "numbers")
+                raise FrontendError(f"output {name!r} is declared as {kinds[0]}, but computed as {kinds[1]}")
 
     def _data(self, graph: onnx.GraphProto, weights: Mapping[int, memoryview] = {}) -> dict[str, Array]:
         """Data of a graph, in the file or by position in `weights`; an input with data is a constant."""
@@ -96,6 +119,10 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         found = {}
         for index, tensor in enumerate(graph.initializer):
             what = f"initialiser {tensor.name!r}"
+            if tensor.data_type == TensorProto.STRING and graph is self.graph:
+                found[tensor.name], vocabulary = strings_of(tensor, what)
+                self.vocabularies.note(found[tensor.name], vocabulary)
+                continue
             found[tensor.name] = to_array(tensor, self.file.folder, what, remaining, weights.get(index))
             remaining -= tensor_bytes(tensor, what)
         return found
@@ -105,7 +132,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
 
     def declaration(self, name: str) -> Declaration | None:
         value = self.declared.get(name)
-        if value is None or value.type.WhichOneof("value") is None or name in self.maps:
+        if value is None or value.type.WhichOneof("value") is None or name in self.maps or is_strings(value):
             return None
         return declaration_of(value)
 
@@ -137,7 +164,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         return partial(self._standard, node, schema)
 
     def _node(self, node: onnx.NodeProto, schema: OpSchema, call: Call) -> OnnxNode:
-        return OnnxNode(node, schema, call, self._decode)
+        return OnnxNode(node, schema, call, self._decode, self.vocabularies.of_inputs(call))
 
     def _custom(self, proto: onnx.NodeProto, schema: OpSchema, operator: type[Operator], call: Call) -> Results:
         node = self._node(proto, schema, call)
@@ -148,6 +175,8 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         return converted(self._node(proto, schema, call), description.convert)
 
     def _control_flow(self, node: onnx.NodeProto, schema: OpSchema, call: Call) -> Results | None:
+        if any(self.vocabularies.of(call.scope.get(name)) is not None for name in reads(node)):
+            raise UnsupportedError("strings in branches and loops are not supported", _ENCODED)
         return CONTROL_FLOW[node.op_type](self._node(node, schema, call), GraphReader(Bodies(self, call), self._data))
 
     def _standard(self, proto: onnx.NodeProto, schema: OpSchema, call: Call) -> Results:
@@ -157,7 +186,7 @@ class OnnxImporter(Importer[onnx.NodeProto]):
         converter = _converter_of(node.domain, node.operator)
         if converter is not None:
             try:
-                return converted(node, converter)
+                return self._noted(node, converted(node, converter))
             except UnsupportedError as error:
                 refusal = error
         body = standard_body(node)
@@ -168,6 +197,17 @@ class OnnxImporter(Importer[onnx.NodeProto]):
             return self._expanded(body, call_attributes(proto, schema), call, self.inside(call, body.output, opsets))
         except UnsupportedError as error:
             raise refusal or error from None
+
+    def _noted(self, node: OnnxNode, results: Sequence[Operand]) -> Sequence[Operand]:
+        """The results of a node; those that hold strings are noted. Raises UnsupportedError for strings that appear
+        within a branch or a loop, outside of which they would be numbers."""
+        moved = self.vocabularies.moved(node.call)
+        given = node.given_vocabularies if moved is None else dict.fromkeys(range(len(results)), moved)
+        if given and node.call.place.emitter is not self.emitter:
+            raise UnsupportedError("strings in branches and loops are not supported", _ENCODED)
+        for output, vocabulary in given.items():
+            self.vocabularies.note(results[output], vocabulary)
+        return results
 
     def _called(self, node: onnx.NodeProto, function: onnx.FunctionProto, call: Call) -> Results:
         opsets = opsets_of(function.opset_import, f"function {function.name!r}")

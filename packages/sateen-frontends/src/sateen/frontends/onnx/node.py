@@ -12,6 +12,7 @@ from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.attributes import checked_attributes
+from sateen.frontends.onnx.strings import Vocabulary
 from sateen.frontends.onnx.structure import MOST_ARGUMENTS
 from sateen.frontends.onnx.tensors import SCHEMA_NAMES
 from sateen.graph_ir.ir import Array, Dim, Dimension
@@ -23,7 +24,8 @@ class OnnxNode(ModelNode):
     """One node while it is converted.
 
     `schema` describes its operator in the operator set `opset` of its domain, `version` is the one in which the
-    operator last changed; `decode` makes an array of a tensor in an attribute.
+    operator last changed; `decode` makes an array of a tensor in an attribute. `vocabularies` are those of inputs that
+    hold strings, `given_vocabularies` those of outputs.
     """
 
     how_to_fold = ", as onnxsim does"
@@ -34,12 +36,15 @@ class OnnxNode(ModelNode):
         schema: OpSchema,
         call: Call,
         decode: Callable[[onnx.TensorProto], Array],
+        vocabularies: Sequence[Vocabulary | None] = (),
     ) -> None:
         self.proto = proto
         self.schema = schema
         self.opset = call.heading.opset
         self.version = schema.since_version
         self.domain = call.heading.domain
+        self.vocabularies = vocabularies
+        self.given_vocabularies: dict[int, Vocabulary] = {}
         self._decode = decode
         super().__init__(call, checked_attributes(proto, schema, self.opset))
         self._check_counts()
@@ -70,6 +75,14 @@ class OnnxNode(ModelNode):
         """The data of a tensor attribute."""
         value = self.attribute(name)
         return None if value is None else self._decode(value)
+
+    def vocabulary(self, index: int) -> Vocabulary | None:
+        """The strings whose positions input `index` holds; None if it holds numbers."""
+        return self.vocabularies[index] if index < len(self.vocabularies) else None
+
+    def give_strings(self, vocabulary: Vocabulary, output: int = 0) -> None:
+        """Say that an output holds positions of these strings."""
+        self.given_vocabularies[output] = vocabulary
 
     def setting(self, name: str, index: int) -> tuple[int, ...] | None:
         """Integers that are attribute `name` in older operator sets and input `index` in newer ones; None if absent."""

@@ -20,6 +20,7 @@ from sateen.frontends.onnx.importer import import_onnx
 from sateen.frontends.onnx.loading import EXPECTED, OnnxFile, load
 from sateen.frontends.onnx.peers import PEERS
 from sateen.frontends.onnx.recognition import is_onnx
+from sateen.frontends.onnx.strings import is_strings
 from sateen.frontends.onnx.structure import inputs_of
 from sateen.graph_ir.ir import Array, Graph, OpSet
 
@@ -29,7 +30,7 @@ class OnnxModel(LoadedModel):
     file: OnnxFile
 
     def declarations(self) -> Sequence[Declaration]:
-        return [declaration_of(value) for value in inputs_of(self.file.proto.graph)]
+        return [declaration_of(value) for value in inputs_of(self.file.proto.graph) if not is_strings(value)]
 
     def files_beside(self) -> Iterator[Path]:
         return iter(()) if self.file.folder is None else external_files(self.file.proto, self.file.folder)

@@ -176,8 +176,10 @@ class GraphBuilder:
         self._aliases[output] = input_
 
     def label(self, output: Value, names: Iterable[str]) -> None:
-        """Say what the elements along the last axis of an output are called. Raises ArgumentError for a value that is
-        no output, and InferenceError for another number of names than elements."""
+        """Say what the elements along the last axis of an output are called, or the values of one of int64.
+
+        Raises ArgumentError for a value that is no output, and InferenceError for another number of names than
+        elements."""
         if output not in self._outputs:
             raise ArgumentError(f"label: expected an output of the graph, found {_described(output)}")
         self._labels[output.name] = tuple(names)

@@ -104,8 +104,11 @@ class Node:
 
 
 def require_labels(output: Value, labels: Sequence[str]) -> None:
-    """Raises InferenceError unless there is a label for each element along the last axis of an output."""
+    """Raises InferenceError unless there is a label for each element along the last axis of an output. Any number of
+    labels fits an output of int64: they name its values 0, 1, ...."""
     shape = output.type.shape
+    if str(output.type.dtype) == "int64":
+        return
     if not shape or (isinstance(shape[-1], int) and shape[-1] != len(labels)):
         raise InferenceError(
             f"labels: expected one for each element along the last axis of {output}: {output.type}, found {len(labels)}"
@@ -115,7 +118,8 @@ def require_labels(output: Value, labels: Sequence[str]) -> None:
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """A network. `parameters` are constants; `aliases` maps an output to the input whose memory it may reuse. `labels`
-    says by the name of an output what the elements along its last axis are called, such as the classes of scores."""
+    says by the name of an output what the elements along its last axis are called, such as the classes of scores; of an
+    output of int64, what its values 0, 1, ... stand for."""
 
     name: str
     inputs: tuple[Value, ...]

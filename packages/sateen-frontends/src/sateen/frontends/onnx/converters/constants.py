@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+from onnx import TensorProto
 
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
+from sateen.frontends.onnx.strings import Vocabulary, positions_of, strings_of
 from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
@@ -23,6 +25,12 @@ def _constant(node: OnnxNode) -> Array:
         raise FrontendError(f"expected exactly one value, found {', '.join(given) or 'none'}")
     (name,) = given
     match name:
+        case "value" if node.attribute(name).data_type == TensorProto.STRING:
+            return _strings(node, *strings_of(node.attribute(name), "the constant"))
+        case "value_string" | "value_strings":
+            strings = node.attribute(name)
+            listed, shape = ([strings], ()) if isinstance(strings, str) else (strings, (len(strings),))
+            return _strings(node, *positions_of(listed, shape))
         case "value":
             data = node.tensor(name)
             assert data is not None
@@ -33,6 +41,11 @@ def _constant(node: OnnxNode) -> Array:
             return np.array(node.attribute(name), np.float32)
         case _:
             raise UnsupportedError(f"constants given as {name} are not supported")
+
+
+def _strings(node: OnnxNode, positions: Array, vocabulary: Vocabulary) -> Array:
+    node.give_strings(vocabulary)
+    return positions
 
 
 def _eye_like(node: OnnxNode) -> Array:

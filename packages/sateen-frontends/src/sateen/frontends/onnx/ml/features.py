@@ -1,16 +1,14 @@
-"""Preparation of features: scaling, imputing, encoding and selecting numbers."""
+"""Preparation of features: scaling, imputing and selecting numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from sateen.frontends.core.operands import Operand
-from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.ml.scores import FLOAT, as_float
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import (
-    And,
     Cast,
     Concat,
     Divide,
@@ -23,18 +21,12 @@ from sateen.graph_ir.ops import (
     ReduceL1,
     ReduceL2,
     ReduceMax,
-    ReduceSum,
     Reshape,
     Subtract,
     Where,
 )
-from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import product
-
-_STRINGS = ("names are not supported, only numbers", "encode them outside of the model")
-MOST_KEYS = 4096
-"""The most keys of an encoder; each is a comparison per element."""
 
 
 def _floats(node: OnnxNode, name: str) -> Array:
@@ -122,64 +114,6 @@ def _vectorizer(node: OnnxNode) -> Operand:
     return node.result(Concat(axis=1), *columns) if len(columns) > 1 else node.result(Identity(), columns[0])
 
 
-def _one_hot(node: OnnxNode) -> Operand:
-    """A last axis with 1 where the number, cut to an integer, is a category. Without it all are 0 (`zeros`)."""
-    categories = node.attribute("cats_int64s")
-    if not categories or node.attribute("cats_strings"):
-        raise UnsupportedError(*_STRINGS)
-    if not node.flag("zeros"):
-        raise UnsupportedError("an error for unknown categories is not supported", "export with zeros=1")
-    whole = node.step(Cast(DType.of("int64")), node.value(0))
-    apart = node.step(Reshape((*node.shape(0), 1)), whole)
-    is_one = node.step(Equal(), apart, node.parameter(np.array(categories, np.int64), "categories"))
-    return node.result(Cast(FLOAT), is_one)
-
-
-def _label_encoder(node: OnnxNode) -> Operand:
-    """Numbers for numbers: the value of an equal key, otherwise the default. As of version 4, whose
-    comparison is of bits, NaN equals NaN."""
-    keys, values, default = _encoding(node)
-    data = node.value(0)
-    if len(keys) > MOST_KEYS or len(keys) != len(values) or DType.of(keys.dtype) != data.type.dtype:
-        raise FrontendError(
-            f"expected at most {MOST_KEYS} keys of {data.type.dtype} and as many values, found {len(keys)} of "
-            f"{DType.of(keys.dtype)} and {len(values)}"
-        )
-    apart = node.step(Reshape((*node.shape(0), 1)), data)
-    is_key = node.step(Equal(), apart, node.parameter(keys, "keys"))
-    if node.version >= 4 and keys.dtype.kind == "f" and np.isnan(keys).any():
-        both = node.step(And(), node.step(IsNaN(), apart), node.parameter(np.isnan(keys), "nan_keys"))
-        is_key = node.step(Where(), both, both, is_key)
-    dtype = DType.of(values.dtype)
-    chosen = node.step(Where(), is_key, node.parameter(values, "values"), node.literal(0, dtype))
-    total = node.step(ReduceSum(axes=(node.rank(0),), keepdims=False), chosen)
-    count = node.step(ReduceMax(axes=(node.rank(0),), keepdims=False), node.step(Cast(DType.of("int32")), is_key))
-    is_known = node.step(Greater(), count, node.literal(0, DType.of("int32")))
-    return node.result(Where(), is_known, total, node.parameter(default, "default"))
-
-
-def _encoding(node: OnnxNode) -> tuple[Array, Array, Array]:
-    """Keys, values and the default, of numbers only. Raises FrontendError for keys that are there twice."""
-    found: dict[str, Array] = {}
-    for side in ("keys", "values"):
-        for kind, dtype in (("floats", np.float32), ("int64s", np.int64)):
-            if node.knows(f"{side}_{kind}") and node.attribute(f"{side}_{kind}"):
-                found[side] = np.array(node.attribute(f"{side}_{kind}"), dtype)
-        if node.knows(f"{side}_tensor") and node.attribute(f"{side}_tensor") is not None:
-            found[side] = np.asarray(node.tensor(f"{side}_tensor")).reshape(-1)
-    if len(found) < 2:
-        raise UnsupportedError(*_STRINGS)
-    if len(np.unique(found["keys"])) < len(found["keys"]):
-        raise FrontendError("expected keys that differ, found one twice")
-    values = found["values"]
-    if node.knows("default_tensor") and node.attribute("default_tensor") is not None:
-        default = np.asarray(node.tensor("default_tensor")).reshape(())
-    else:
-        name = "default_float" if values.dtype.kind == "f" else "default_int64"
-        default = np.array(node.attribute(name), values.dtype)
-    return found["keys"], values, default
-
-
 def _zip_map(node: OnnxNode) -> Operand:
     """The scores themselves: a row of them in the order of the labels stands for a map."""
     names, numbers = node.attribute("classlabels_strings"), node.attribute("classlabels_int64s")
@@ -195,9 +129,7 @@ FEATURES: dict[str, Converter] = {
     "Binarizer": _binarizer,
     "FeatureVectorizer": _vectorizer,
     "Imputer": _imputer,
-    "LabelEncoder": _label_encoder,
     "Normalizer": _normalizer,
-    "OneHotEncoder": _one_hot,
     "Scaler": _scaler,
     "ZipMap": _zip_map,
 }

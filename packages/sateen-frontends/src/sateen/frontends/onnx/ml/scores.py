@@ -62,11 +62,13 @@ def transformed_scores(node: OnnxNode, scores: Value, transform: str, output: in
 
 
 def labels_of(node: OnnxNode, integers: str) -> Array:
-    """The labels of classes, which scores get; for names, which no tensor of numbers has, their positions."""
+    """The labels of classes, which scores get; for names their positions."""
     numbers, names = node.attribute(integers), node.attribute("classlabels_strings")
     if bool(numbers) == bool(names):
         raise FrontendError(f"expected labels as {integers} or as classlabels_strings, found both or none")
     node.label(map(str, numbers or names), output=1)
+    if names:
+        node.give_strings(tuple(names))
     return np.array(numbers, np.int64) if numbers else np.arange(len(names), dtype=np.int64)
 
 
