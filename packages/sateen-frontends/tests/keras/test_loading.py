@@ -170,6 +170,31 @@ def test_weights_that_are_missing_or_others_are_refused(files, dense):
     assert message in refusal(files.archived(configuration, {}))
 
 
+def test_arrays_that_no_layer_reads_are_those_of_another_network(files, dense, run):
+    configuration, weights = dense
+    more = {"y": weights["y"], "z": [("z/kernel:0", X)]}
+    message = "found arrays that none of its layers has: z/z/kernel:0; give the file that was saved with this network"
+    assert message in refusal(files.written(configuration, more))
+    paths = {f"layers/dense/vars/{i}": array for i, (_, array) in enumerate(weights["y"])}
+    assert "layers has: layers/dense_1/vars/0" in refusal(
+        files.archived(configuration, {**paths, "layers/dense_1/vars/0": X})
+    )
+    of_training = {"optimizer/vars/0": X, "metrics/mean/vars/0": X, "layers/dropout/seed_generator/vars/0": X}
+    np.testing.assert_allclose(
+        run(files.archived(configuration, {**paths, **of_training}), X)[0], expected(weights), rtol=1e-6
+    )
+
+
+def test_arrays_of_layers_that_are_not_read_are_no_fault(files):
+    layers = [files.given("x", 3), files.layer("My>Magic", "magic", "x"), files.layer("ReLU", "y", "magic")]
+    network = files.functional(layers, ["y"])
+    for data in (
+        files.written(network, {"magic": [("magic/w:0", X)]}),
+        files.archived(network, {"layers/magic/vars/0": X}),
+    ):
+        assert [gap.node for gap in frontends.check(data).gaps] == ["magic"]
+
+
 def test_programs_in_a_model_are_refused_with_what_to_do(files):
     layers = [
         files.given("x", 3),

@@ -19,7 +19,7 @@ from sateen.frontends.keras.converters import CONVERTERS
 from sateen.frontends.keras.layers import Layer
 from sateen.frontends.keras.masks import MIXED, gives_mask, mask_name, with_masks
 from sateen.frontends.keras.networks import shape_of_input
-from sateen.frontends.keras.node import KerasNode
+from sateen.frontends.keras.node import KerasNode, result_dtype
 from sateen.frontends.keras.refusals import refusal_of
 from sateen.frontends.keras.steps import Step, steps_of
 from sateen.frontends.keras.version import Version
@@ -60,7 +60,8 @@ def _declaration(layer: Layer, first: Layer) -> Declaration:
     try:
         type_ = DType.of(str(dtype))
     except ArgumentError:
-        raise FrontendError(f"{where}: expected a type of numbers, found {dtype!r}") from None
+        remedy = "begin the network behind what reads it: inputs=[...], or --from NAME"
+        raise FrontendError(f"{where}: expected a type of numbers, found {dtype!r}; {remedy}") from None
     if shape is None:
         return Declaration(layer.name, type_, None)
     fits = isinstance(shape, list) and all(d is None or (type(d) is int and d > 0) for d in shape)
@@ -89,8 +90,23 @@ class KerasImporter(Importer[Step]):
         self.part = part_of(steps, list(inputs), whole.outputs, _reads, _gives, bindings)
         declarations = [_declaration(inputs[name], whole.inputs[0]) for name in self.part.inputs]
         names = [*inputs, *(name for step in steps for name in _gives(step))]
+        self.begun = {name: self._declared_inside(name, steps) for name in bindings.inputs if name not in inputs}
         graph = file.network.name
         super().__init__(file.name, graph, declarations, names, self.part.outputs, bindings, file.limits)
+
+    def _declared_inside(self, name: str, steps: Sequence[Step]) -> Declaration:
+        """A value at which the network begins, of the type that the network before it gives, if that can be compiled;
+        extents that are computed there are open. Otherwise the layer tells its type, and its shape is unknown."""
+        try:
+            before, _ = KerasImporter(self.file, Bindings(outputs=[name])).run()
+        except FrontendError:
+            before = None
+        if before is None:
+            step = next(step for step in steps if name in _gives(step))
+            return Declaration(name, result_dtype(step.layer), None)
+        (found,) = (value.type for value in before.outputs)
+        dims = (d if isinstance(d, (int, Symbol)) else Symbol(f"{name}.{axis}") for axis, d in enumerate(found.shape))
+        return Declaration(name, found.dtype, tuple(dims))
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()
@@ -120,8 +136,8 @@ class KerasImporter(Importer[Step]):
         return {name: data for one in (layer, *cells) for name, data in self.file.weights.get(one, {}).items()}
 
     def declaration(self, name: str) -> Declaration | None:
-        """Files do not say the types of inner tensors."""
-        return None
+        """Files do not say the types of inner tensors; those at which the network begins are found out."""
+        return self.begun.get(name)
 
 
 def _kind_of(step: Step) -> str:

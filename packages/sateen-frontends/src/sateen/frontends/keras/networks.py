@@ -147,7 +147,7 @@ def _groups(layers: Sequence[Layer], container: str) -> list[str]:
     counts: dict[str, int] = {}
     groups = []
     for layer in layers:
-        name = snake_case(_CLASSES.get(layer.term, layer.term))
+        name = snake_case(_CLASSES.get(layer.term, layer.term.rpartition(">")[2]))
         number = counts.get(name, 0)
         counts[name] = number + 1
         groups.append(f"{container}/{name}_{number}" if number else f"{container}/{name}")

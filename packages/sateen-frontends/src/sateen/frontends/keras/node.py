@@ -12,7 +12,7 @@ from sateen.frontends.core.bodies import Bodies
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.keras.layers import Structure, mapped
+from sateen.frontends.keras.layers import Layer, Structure, mapped
 from sateen.frontends.keras.steps import Step, Tensor
 from sateen.frontends.keras.version import Version
 from sateen.graph_ir.ir import Array, Value
@@ -148,6 +148,17 @@ class KerasNode(ModelNode):
     def number_like(self, number: float) -> Value:
         """A number in the layer's type."""
         return self.literal(number, self.dtype_of_layer)
+
+
+def result_dtype(layer: Layer) -> DType:
+    """The type of a layer's result, as far as its settings tell it: layers that look up text and numbers give indices
+    if they are not asked for something else (keras/src/layers/preprocessing), others the type that they compute in."""
+    if layer.kind in _GIVING_INDICES and layer.config.get("output_mode", "int") == "int":
+        return DType.of("int64")
+    return compute_dtype(layer.config.get("dtype"))
+
+
+_GIVING_INDICES = {"Hashing", "HashedCrossing", "IntegerLookup", "StringLookup", "TextVectorization"}
 
 
 def compute_dtype(policy: object) -> DType:

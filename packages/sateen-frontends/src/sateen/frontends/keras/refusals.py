@@ -6,7 +6,7 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.layers import Layer
 
 _CODE = "replace it by layers of Keras and save the model again, or export the model to ONNX"
-_TEXT = "run it before the network, and feed the numbers that it gives: cut the model there with inputs="
+_TEXT = "run it before the network, and feed the numbers that it gives: inputs=[...], or --from NAME"
 _REASONS = {
     "Discretization": ("boundaries that were adapted are not saved as weights", _TEXT),
     "Hashing": ("it works on text", _TEXT),

@@ -10,6 +10,7 @@ import numpy as np
 from sateen.frontends.keras.dialects import kernel_of_keras_1
 from sateen.frontends.keras.hdf5 import Hdf5Group
 from sateen.frontends.keras.layers import Layer
+from sateen.frontends.keras.unread import is_unknown, require_all_read, unreadable_groups
 from sateen.frontends.keras.variables import Owned, owned
 from sateen.frontends.keras.version import Version
 from sateen.graph_ir.ir import Array
@@ -43,6 +44,7 @@ def _of_groups(root: Hdf5Group, network: Layer) -> Weights:
     (`_save_container_state` of keras/src/saving/saving_lib.py)."""
     found: dict[Layer, dict[str, Array]] = {}
     counts: dict[str, int] = {}
+    read: set[str] = set()
     for one in owned(network):
         index = counts.get(one.group, 0)
         counts[one.group] = index + 1
@@ -51,7 +53,9 @@ def _of_groups(root: Hdf5Group, network: Layer) -> Weights:
             if not _has(root, private):
                 raise _missing(root.what, one, f"found no {path!r}")
             path = private
+        read.add(path)
         found.setdefault(one.layer, {})[one.variable.name] = root.array(path)
+    require_all_read(root, read, tuple(unreadable_groups(network)))
     return found
 
 
@@ -86,21 +90,25 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
                 f"{group.what}: expected the weights of {len(wanted)} layers ({_some(wanted)}), found those of "
                 f"{len(lists)} ({_some(lists)}); give the file that was saved with this network"
             )
-        renamed = dict(zip(lists, wanted, strict=True))
-        lists = {renamed[name]: names for name, names in lists.items()}
-        stored = {renamed[name]: one for name, one in stored.items() if name in renamed}
+        names_there = dict(zip(wanted, lists, strict=True))
+    else:
+        names_there = {name: name for name in wanted}
     found: dict[Layer, dict[str, Array]] = {}
+    read: set[str] = set()
     for name, variables in wanted.items():
-        arrays = [stored[name].array(path) for path in lists[name]]
+        own = names_there[name]
+        arrays = [stored[own].array(path) for path in lists[own]]
+        read.update(f"{own}/{path}" for path in lists[own])
         if len(arrays) == _GATES.get(variables[0].layer.kind) and len(arrays) > len(variables):
             arrays = _joined(arrays, variables[0].layer.kind)
         if len(arrays) != len(variables):
             raise FrontendError(
                 f"{group.what}: layer {name!r} expects {len(variables)} arrays "
-                f"({', '.join(one.variable.name for one in variables)}), found {len(lists[name])}: {_some(lists[name])}"
+                f"({', '.join(one.variable.name for one in variables)}), found {len(lists[own])}: {_some(lists[own])}"
             )
         for one, data in zip(variables, arrays, strict=True):
             found.setdefault(one.layer, {})[one.variable.name] = _in_todays_order(one, data, version, backwards)
+    require_all_read(group, read, [part.layer.name for part in network.parts if is_unknown(part.layer)])
     return found
 
 

@@ -1,0 +1,46 @@
+"""Arrays of a file that no layer of the network reads: it is a file of another network."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from collections.abc import Set as AbstractSet
+
+from sateen.frontends.keras.converters import CONVERTERS
+from sateen.frontends.keras.hdf5 import Hdf5Group
+from sateen.frontends.keras.layers import Layer
+from sateen.runtime.display import named
+from sateen.runtime.errors import FrontendError
+
+_OF_TRAINING = ("optimizer", "optimizer_weights", "metrics", "loss_tracker", "seed_generator")
+"""Groups of what only training needs: the optimizer's moments, metrics, and generators of random numbers."""
+
+
+def require_all_read(weights: Hdf5Group, read: AbstractSet[str], exempt: Collection[str]) -> None:
+    """Raises FrontendError if a group of weights has arrays that were not read, outside the groups `exempt` and those
+    that only training needs."""
+    unread = [
+        path
+        for path in weights.arrays(but=_OF_TRAINING)
+        if path not in read and not any(path.startswith(f"{group}/") for group in exempt)
+    ]
+    if unread:
+        raise FrontendError(
+            f"{weights.what}: expected the weights of this network alone, found arrays that none of its layers has: "
+            f"{named(unread)}; give the file that was saved with this network"
+        )
+
+
+def unreadable_groups(layer: Layer, group: str = "") -> Iterator[str]:
+    """The groups of Keras 3 whose arrays are not read: of layers that can't be compiled, whose variables are not known,
+    and the kernel that SpectralNormalization has again beside that of its layer."""
+    if layer.kind == "SpectralNormalization":
+        yield f"{group}/vars"
+    if is_unknown(layer):
+        yield group
+    for part in layer.parts:
+        yield from unreadable_groups(part.layer, f"{group}/{part.group}" if group else part.group)
+
+
+def is_unknown(layer: Layer) -> bool:
+    """Whether a layer can't be compiled, and may have any variables."""
+    return layer.kind not in CONVERTERS and not layer.parts and not layer.kind.endswith("Cell")
