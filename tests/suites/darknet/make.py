@@ -35,7 +35,7 @@ class Case:
     picture: tuple[int, ...] = PICTURE
     kinds: str = ""
     version: tuple[int, int, int] = (0, 2, 5)
-    state: int = 0
+    state: tuple[int, ...] = ()
 
 
 def conv(options: str, weights: Sequence[tuple[int, ...]], **more) -> Case:
@@ -170,8 +170,61 @@ def recurrent(normalizes: bool = False, shortcut: bool = False) -> Case:
         [(6,), (6, 320), *norm, (6,), (6, 6), *norm, (5,), (5, 6), *out],
         lambda x, state, *arrays: rnn(x, state, arrays, normalizes, shortcut),
         kinds="bwsmv" * 3 if normalizes else "",
-        state=6,
+        state=(6,),
     )
+
+
+def crnn(x: Array, state: Array, arrays: Sequence[Array], normalizes: bool, shortcut: bool, **more) -> list[Array]:
+    """The result and the next state (crnn_layer.c)."""
+
+    def step(given: Array, part: int) -> Array:
+        b, *norm, w = arrays[part * (5 if normalizes else 2) :][: 5 if normalizes else 2]
+        total = convolved(given, w, None if normalizes else b, padding=w.shape[2] // 2, **more)
+        total = normalized(total, b, *norm) if normalizes else total
+        return np.where(total > 0, total, 0.1 * total)
+
+    following = step(x, 0) + step(state, 1) + (state if shortcut else 0)
+    return [step(following, 2), following]
+
+
+def recurrent_convolution(options: str, size: int = 3, normalizes: bool = False, shortcut: bool = False) -> Case:
+    norm, out = ([(6,)] * 3, [(5,)] * 3) if normalizes else ([], [])
+    text = f"[crnn]\n{options}\nactivation=leaky\nbatch_normalize={normalizes:d}\nshortcut={shortcut:d}"
+    return Case(
+        text,
+        [(6,), *norm, (6, 4, size, size), (6,), *norm, (6, 6, size, size), (5,), *out, (5, 6, size, size)],
+        lambda x, state, *arrays: crnn(x, state, arrays, normalizes, shortcut),
+        kinds="bsmvw" * 3 if normalizes else "",
+        state=(6, *PICTURE[1:]),
+    )
+
+
+def local(x: Array, b: Array, w: Array, stride: int, pad: int) -> Array:
+    """Place by place, with weights of its own at each (local_layer.c)."""
+    size = 3
+    x = np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)])
+    y = np.empty((len(x), *b.shape), np.float32)
+    for j, (row, column) in enumerate(np.ndindex(*b.shape[1:])):
+        seen = x[:, :, row * stride : row * stride + size, column * stride : column * stride + size]
+        y[:, :, row, column] = seen.reshape(len(x), -1) @ w[j].T
+    return logistic(y + b)
+
+
+def weighted(kind: str, norm: str, shape: tuple[int, ...]) -> Case:
+    """A sum of three layers of six channels, each with a weight (blas.c, shortcut_multilayer_cpu)."""
+
+    def definition(x: Array, b: Array, w: Array, c: Array, v: Array, factors: Array) -> Array:
+        first = convolved(x, w, b)
+        second = convolved(first, v, c)
+        if norm != "none":
+            factors = factors.clip(0) if norm == "relu" else np.exp(factors - factors.max(0))
+            factors = factors / (1e-4 + factors.sum(0))
+        factors = factors.reshape(3, -1, 1, 1)
+        return second * factors[0] + first * factors[1] + second * factors[2]
+
+    text = f"{TWO.replace('filters=3', 'filters=6')}[shortcut]\nfrom=0,1\nweights_type={kind}\n"
+    shapes = [(6,), (6, 4, 1, 1), (6,), (6, 6, 1, 1), shape]
+    return Case(f"{text}weights_normalization={norm}", shapes, definition)
 
 
 BN = [(6,), (6,), (6,), (6,)]
@@ -196,11 +249,24 @@ CASES: dict[str, Case] = {
     "activation_loggy": activation("loggy", lambda x: 2 * logistic(x) - 1),
     "activation_logistic": activation("logistic"),
     "activation_mish": activation("mish"),
+    "activation_normalize_channels": activation(
+        "normalize_channels", lambda x: x.clip(0) / (1e-4 + x.clip(0).sum(1, keepdims=True))
+    ),
+    "activation_normalize_channels_softmax": activation(
+        "normalize_channels_softmax", lambda x: np.exp(x) / (1e-4 + np.exp(x).sum(1, keepdims=True))
+    ),
+    "activation_normalize_channels_softmax_maxval": activation(
+        "normalize_channels_softmax_maxval",
+        lambda x: (
+            np.exp(x - x.max(1, keepdims=True)) / (1e-4 + np.exp(x - x.max(1, keepdims=True)).sum(1, keepdims=True))
+        ),
+    ),
     "activation_plse": activation("plse", plse),
     "activation_ramp": activation("ramp", lambda x: x * (x > 0) + 0.1 * x),
     "activation_relie": activation("relie", lambda x: np.where(x > 0, x, 0.01 * x)),
     "activation_relu": activation("relu"),
     "activation_relu6": activation("relu6", lambda x: x.clip(0, 6)),
+    "activation_revleaky": activation("revleaky", lambda x: np.where(x > 0, x, 0.1 * x)),
     "activation_selu": activation("selu", lambda x: 1.0507 * np.where(x >= 0, x, 1.6732 * (np.exp(x) - 1))),
     "activation_stair": activation("stair", stair),
     "activation_swish": activation("swish"),
@@ -256,6 +322,10 @@ CASES: dict[str, Case] = {
         [(6,), (6, 4, 3, 3)],
         definition=lambda x, b, w: convolved(x, w, b, stride=(1, 2), padding=1),
     ),
+    "crnn": recurrent_convolution("hidden=6\noutput=5\npad=1"),
+    "crnn_batch_normalized": recurrent_convolution("hidden=6\noutput=5\npad=1", normalizes=True),
+    "crnn_pjreddie": recurrent_convolution("hidden_filters=6\noutput_filters=5", shortcut=True),
+    "crnn_size_5": recurrent_convolution("hidden=6\noutput=5\nsize=5\npadding=2", size=5),
     "crop": Case("[crop]\ncrop_height=5\ncrop_width=6", definition=lambda x: x[:, :, 1:6, 2:8] * 2 - 1),
     "crop_noadjust": Case("[crop]\ncrop_height=4\ncrop_width=10\nnoadjust=1", definition=lambda x: x[:, :, 2:6]),
     "deconv": Case(
@@ -268,7 +338,25 @@ CASES: dict[str, Case] = {
     "detection": Case("[detection]\nclasses=1", definition=lambda x: x),
     "dropout": Case("[dropout]\nprobability=.5\n[activation]\nactivation=relu", definition=lambda x: x.clip(0)),
     "gaussian_yolo": Case(f"[Gaussian_yolo]\n{YOLO}scale_x_y=1.1", definition=gaussian, picture=(24, 3, 5)),
+    "implicit": Case(
+        "[convolutional]\nfilters=6\nsize=1\nactivation=linear\n[implicit]\nfilters=6\n[scale_channels]\nfrom=0",
+        [(6,), (6, 4, 1, 1), (6,)],
+        lambda x, b, w, f: convolved(x, w, b) * f.reshape(1, 6, 1, 1),
+    ),
+    "implicit_atoms": Case("[implicit]\nfilters=6\natoms=3", [(6, 3)], lambda x, f: f.reshape(1, 6, 3, 1)),
+    "iseg": Case(
+        "[iseg]\nclasses=3\nids=5",
+        definition=lambda x: np.concatenate([logistic(x[:, :3]), x[:, 3:]], 1),
+        picture=(8, 3, 5),
+    ),
     "l2norm": Case("[l2norm]", definition=lambda x: x / np.sqrt((x * x).sum(1, keepdims=True))),
+    "local": Case(
+        "[local]\nfilters=5\nsize=3\nstride=2", [(5, 3, 4), (12, 5, 36)], lambda x, b, w: local(x, b, w, 2, 0)
+    ),
+    "local_padded": Case(
+        "[local]\nfilters=5\nsize=3\npad=1", [(5, 8, 10), (80, 5, 36)], lambda x, b, w: local(x, b, w, 1, 1)
+    ),
+    "logistic": Case("[avgpool]\n[logistic]", definition=lambda x: logistic(x.mean((2, 3), keepdims=True))),
     "local_avgpool": Case("[local_avgpool]\nsize=3\nstride=2", definition=lambda x: pooled(x, 3, 2, 2, "mean")),
     "maxpool": Case("[maxpool]\nsize=2\nstride=2"),
     "maxpool_depth": Case(
@@ -336,6 +424,10 @@ CASES: dict[str, Case] = {
             convolved(two(x, b, w, c, v)[1], u, d) + 2 * np.pad(two(x, b, w, c, v)[1], [(0, 0), (0, 2), (0, 0), (0, 0)])
         ),
     ),
+    "shortcut_weighted_per_channel": weighted("per_channel", "softmax", (3, 6)),
+    "shortcut_weighted_per_channel_relu": weighted("per_channel", "relu", (3, 6)),
+    "shortcut_weighted_per_feature": weighted("per_feature", "relu", (3,)),
+    "shortcut_weighted_per_layer": weighted("per_layer", "none", (3,)),
     "softmax": Case("[avgpool]\n[softmax]"),
     "softmax_groups": Case(
         "[softmax]\ngroups=4\ntemperature=2",
@@ -390,11 +482,12 @@ def make(folder: Path, name: str, case: Case) -> None:
         for i, shape in enumerate(case.weights)
     ]
     text, data = network(case), weights(case, arrays)
-    states = [random.uniform(-1, 1, (1, case.state)).astype(np.float32)] * (case.state > 0)
+    states = [random.uniform(-1, 1, (1, *case.state)).astype(np.float32)] * bool(case.state)
     found = by_opencv(text, data, given) if case.definition is None else case.definition(given, *states, *arrays)
     outputs = {"out/0": found}
     if case.state:
-        outputs = {"in/rnn_0.state": states[0], "out/rnn_0": found[0], "out/rnn_0.next_state": found[1]}
+        layer = f"{case.layers[1:].partition(']')[0]}_0"
+        outputs = {f"in/{layer}.state": states[0], f"out/{layer}": found[0], f"out/{layer}.next_state": found[1]}
     path = folder / name
     path.mkdir(parents=True)
     (path / "net.cfg").write_text(text, encoding="utf-8")

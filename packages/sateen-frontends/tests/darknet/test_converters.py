@@ -65,6 +65,22 @@ def test_a_shortcut_adds_the_channels_that_both_have(run):
     np.testing.assert_allclose(found[0, 0], x[0].sum(0) + x[0, 0], rtol=1e-5, atol=1e-6)
 
 
+def test_weights_of_a_shortcut_are_normalised_for_each_channel(run):
+    x, weights = picture(2, 2, 2), np.array([[1, 2], [3, -1]])
+    sections = CONV * 2 + "[shortcut]\nfrom=0\nweights_type=per_channel\nweights_normalization=relu"
+    (found,) = run(sections, x, *SAME, *SAME, weights)["shortcut_2"]
+    factors = np.maximum(weights, 0).sum(0) / (np.maximum(weights, 0).sum(0) + 1e-4)
+    np.testing.assert_allclose(found, x[0] * factors[:, None, None], rtol=1e-6)
+
+
+def test_a_local_layer_has_weights_for_each_place(run):
+    x, weight, bias = picture(2, 3, 4), RANDOM.normal(size=(6, 1, 8)), RANDOM.normal(size=(1, 2, 3))
+    found = run("[local]\nsize=2\nactivation=linear", x, bias, weight)["local_0"]
+    windows = np.lib.stride_tricks.sliding_window_view(x[0], (2, 2), (1, 2)).transpose(1, 2, 0, 3, 4)
+    expected = (windows.reshape(6, 8) * weight[:, 0]).sum(1).reshape(2, 3) + bias[0]
+    np.testing.assert_allclose(found[0, 0], expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("section", "numbers", "reason"),
     [
@@ -73,14 +89,18 @@ def test_a_shortcut_adds_the_channels_that_both_have(run):
         ("[convolutional]\nsize=3\npadding=2\ndilation=2", 19, "darknet gives another size with dilation 2"),
         ("[maxpool]\nsize=2\npadding=5", 0, "padding 5 of a pool of 2 would cover padding alone"),
         ("[maxpool]\nantialiasing=1", 0, "antialiasing=1: blurred strides are not supported"),
-        ("[shortcut]\nfrom=0\nweights_type=per_channel", 0, "weighted shortcuts are not supported"),
+        ("[shortcut]\nfrom=0\nweights_type=per_place", 0, "expected weights_type none, per_feature or per_channel"),
+        ("[shortcut]\nfrom=0\nweights_type=per_layer\nweights_normalization=l2", 2, "weights_normalization none, relu"),
         ("[softmax]\ntree=9k.tree", 0, "the tree of classes '9k.tree' is not read"),
         ("[region]\nclasses=1\ntree=9k.tree", 0, "trees of classes are not read"),
         ("[yolo]\nclasses=3", 0, "expected 1 x 8 channels for these boxes and classes, found 2"),
         ("[normalization]", 0, "darknet leaves a channel out of the first sum"),
-        ("[crnn]\noutput=3", 0, "layers that remember pictures are not read"),
+        ("[crnn]\noutput=1\nhidden=1", 39, "windows that change the size of the picture don't fit the state"),
+        ("[conv_lstm]\noutput=3", 0, "layers that remember pictures are not read"),
+        ("[implicit_add]\nfilters=3", 0, "darknet has no layer of this type; YOLOR's networks are those of a program"),
+        ("[contrastive]", 0, "it compares with labels, which there are only in training"),
         ("[lstm]\noutput=3", 0, "save the weights of its gates in different orders"),
-        ("[local]", 0, "convolutions with weights of their own at each place"),
+        ("[local]\nsize=5\npad=1", 816, "darknet reads beyond the data with pad=1 and size=5"),
         ("[convolutionel]", 0, "sateen has no layer of this type"),
     ],
 )

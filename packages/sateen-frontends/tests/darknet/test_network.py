@@ -3,7 +3,7 @@
 import pytest
 
 from sateen.frontends.core.source import LIMITS, Source
-from sateen.frontends.darknet.network import load_network
+from sateen.frontends.darknet.loading import load_network
 from sateen.runtime.errors import FrontendError
 
 NET = "[net]\nchannels=3\nheight=8\nwidth=12\n"
@@ -64,6 +64,12 @@ def test_the_state_of_a_layer_rnn_is_an_input_and_an_output():
     network = load("[net]\ninputs=5\n[rnn]\nhidden=3\noutput=2\n[softmax]\n")
     assert [(given.name, given.shape) for given in network.inputs] == [("data", (1, 5)), ("rnn_0.state", (1, 3))]
     assert network.outputs == ("softmax_1", "rnn_0.next_state")
+
+
+def test_the_state_of_a_layer_crnn_is_a_picture():
+    network = load(NET + "[crnn]\nhidden_filters=5\noutput_filters=2\n")
+    assert [(given.name, given.shape) for given in network.inputs[1:]] == [("crnn_0.state", (1, 5, 8, 12))]
+    assert [layer.size for layer in network.layers] == [(2, 8, 12)]
 
 
 def test_an_input_of_numbers():

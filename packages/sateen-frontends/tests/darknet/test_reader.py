@@ -13,7 +13,8 @@ from sateen.frontends.core.source import Source
 from sateen.frontends.darknet import DARKNET
 from sateen.frontends.darknet.activations import ACTIVATIONS
 from sateen.frontends.darknet.converters import CONVERTERS
-from sateen.frontends.darknet.network import SIZES
+from sateen.frontends.darknet.refusals import REFUSALS
+from sateen.frontends.darknet.sizes import SIZES
 from sateen.graph_ir.compile import build
 from sateen.runtime.errors import FrontendError
 
@@ -109,6 +110,12 @@ def test_a_missing_file_is_named(folder):
         frontends.load(folder / "net.cfg")
 
 
+def test_a_network_without_weights_is_whole(tmp_path):
+    (tmp_path / "net.cfg").write_bytes(b"[net]\nchannels=2\nheight=4\nwidth=4\n[maxpool]\nsize=2\nstride=2\n")
+    graph, params = frontends.load(tmp_path / "net.cfg")
+    assert (str(graph.outputs[0].type), params) == ("float32[1, 2, 2, 2]", {})
+
+
 def test_damage_is_an_error_of_the_frontend(data):
     numbers = random.Random(0)
     for _ in range(300):
@@ -123,5 +130,5 @@ def test_every_layer_and_activation_has_a_line_in_the_page():
     page = Path(__file__).parents[4].joinpath("docs/formats/darknet.md").read_text(encoding="utf-8")
     layers, _, rest = page.partition("## Layers")[2].partition("## Activations")
     named = [line.split("|")[1].split("`")[1::2] for line in layers.splitlines() if line.startswith("| `")]
-    assert {name for row in named for name in row} == CONVERTERS.keys() == SIZES.keys() - {"normalization"}
+    assert {name for row in named for name in row} == CONVERTERS.keys() == SIZES.keys() - REFUSALS.keys()
     assert set(rest.partition("## ")[0].split("`")[1::2]) == ACTIVATIONS.keys()

@@ -107,6 +107,24 @@ def _gelu(node: DarknetNode, x: Value, give: Give) -> Value:
     return give(Multiply(), node.step(Multiply(), x, _number(node, 0.5)), factor)
 
 
+def _over_channels(node: DarknetNode, x: Value, give: Give) -> Value:
+    """What is positive, divided by its sum over the channels and 0.0001."""
+    return _divided(node, node.step(ops.Relu(), x), give)
+
+
+def _softmax_over_channels(node: DarknetNode, x: Value, give: Give) -> Value:
+    return _divided(node, node.step(ops.Exp(), x), give)
+
+
+def _softmax_below_maximum(node: DarknetNode, x: Value, give: Give) -> Value:
+    return _divided(node, node.step(ops.Exp(), node.step(Subtract(), x, node.step(ops.ReduceMax(axes=(1,)), x))), give)
+
+
+def _divided(node: DarknetNode, x: Value, give: Give) -> Value:
+    total = node.step(Add(), node.step(ops.ReduceSum(axes=(1,)), x), _number(node, 1e-4))
+    return give(ops.Divide(), x, total)
+
+
 ACTIVATIONS: dict[str, Activation] = {
     "elu": _simple(ops.Elu(alpha=1.0)),
     "gelu": _gelu,
@@ -118,11 +136,15 @@ ACTIVATIONS: dict[str, Activation] = {
     "loggy": _loggy,
     "logistic": _simple(ops.Sigmoid()),
     "mish": _simple(ops.Mish()),
+    "normalize_channels": _over_channels,
+    "normalize_channels_softmax": _softmax_over_channels,
+    "normalize_channels_softmax_maxval": _softmax_below_maximum,
     "plse": _plse,
     "ramp": _ramp,
     "relie": _simple(ops.LeakyRelu(alpha=0.01)),
     "relu": _simple(ops.Relu()),
     "relu6": _simple(ops.Clip(low=0.0, high=6.0)),
+    "revleaky": _simple(ops.LeakyRelu(alpha=0.1)),
     "selu": _simple(ops.Selu(alpha=1.6732, gamma=1.0507)),
     "stair": _stair,
     "swish": _swish,

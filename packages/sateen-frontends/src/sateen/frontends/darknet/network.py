@@ -6,13 +6,13 @@ Sizes have to be known to find the weights of layers in their file, which has no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from sateen.frontends.core.inputs import Declaration
-from sateen.frontends.core.source import Limits, Source
-from sateen.frontends.darknet.config import Section, sections_of
+from sateen.frontends.darknet.config import Section
+from sateen.frontends.darknet.sizes import SIZES, Size, filters_of
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
@@ -22,9 +22,9 @@ INPUT = "data"
 MOST_ELEMENTS = 2**31 - 1
 """Darknet counts elements with an int."""
 
-Size = tuple[int, int, int]
-"""Channels, height and width of what a layer gives; a row of n numbers is (n, 1, 1)."""
-DETECTORS = frozenset({"Gaussian_yolo", "detection", "region", "yolo"})
+STATEFUL = frozenset({"crnn", "rnn"})
+"""Layers that darknet gives a state, which it keeps from call to call and fills with zeros before the first."""
+DETECTORS = frozenset({"Gaussian_yolo", "detection", "iseg", "region", "yolo"})
 """Layers whose results are detections, so that they are outputs wherever they stand."""
 
 
@@ -46,7 +46,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The layers in order. A layer rnn also reads LAYER.state, an input, and gives LAYER.next_state, an output."""
+    """The layers in order. One with a state also reads LAYER.state, an input, and gives LAYER.next_state, an output."""
 
     inputs: tuple[Declaration, ...]
     layers: tuple[Layer, ...]
@@ -62,25 +62,18 @@ class Network:
 
     def reads(self, layer: Layer) -> tuple[str, ...]:
         sources = (INPUT if index < 0 else self.layers[index].name for index in layer.sources)
-        return (*sources, *([f"{layer.name}.state"] if layer.section.type == "rnn" else []))
+        return (*sources, *([f"{layer.name}.state"] if layer.section.type in STATEFUL else []))
 
     def gives(self, layer: Layer) -> tuple[str, ...]:
-        return (layer.name, *([f"{layer.name}.next_state"] if layer.section.type == "rnn" else []))
+        return (layer.name, *([f"{layer.name}.next_state"] if layer.section.type in STATEFUL else []))
 
 
 def name_of(index: int, section: Section) -> str:
     return f"{section.type}_{index}"
 
 
-def load_network(source: Source, limits: Limits) -> Network:
-    """The network of a text. Raises FrontendError, which names file and layer, for any other."""
-    try:
-        return _network(sections_of(source, limits))
-    except FrontendError as error:
-        raise FrontendError(f"{source.place}: {error}") from None
-
-
-def _network(sections: Sequence[Section]) -> Network:
+def network_of(sections: Sequence[Section]) -> Network:
+    """The network of a file. Raises FrontendError, which names a line and a layer, for sections that are none."""
     if not sections or sections[0].type != "net":
         raise FrontendError("expected [net] as the first section")
     if len(sections) == 1:
@@ -95,16 +88,18 @@ def _network(sections: Sequence[Section]) -> Network:
         except FrontendError as error:
             raise FrontendError(f"line {section.line}: layer {name_of(index, section)!r}: {error}") from None
         layers.append(Layer(index, section, sources, sizes, found))
-    states = [_state(layer) for layer in layers if layer.section.type == "rnn"]
+    states = [_state(layer) for layer in layers if layer.section.type in STATEFUL and layer.size is not None]
     return Network((declared, *states), tuple(layers))
 
 
 def _state(layer: Layer) -> Declaration:
-    """What a layer rnn remembers, which darknet keeps from call to call and fills with zeros before the first."""
-    hidden = layer.section.integer("hidden", 1)
-    if not 1 <= hidden <= MOST_ELEMENTS:
-        raise FrontendError(f"layer {layer.name!r}: expected hidden of 1 or more, found {hidden}")
-    return Declaration(f"{layer.name}.state", FLOAT, (1, hidden))
+    """What a layer remembers: a row, or a picture as large as its input."""
+    section, given = layer.section, layer.sizes[0]
+    assert given is not None
+    shape = (1, section.integer("hidden", 1)) if section.type == "rnn" else (1, filters_of(section)[0], *given[1:])
+    if min(shape) < 1 or prod(shape) > MOST_ELEMENTS:
+        raise FrontendError(f"layer {layer.name!r}: expected a state of 1 or more elements, found {list(shape)}")
+    return Declaration(f"{layer.name}.state", FLOAT, shape)
 
 
 def _input(net: Section) -> tuple[Declaration, Size]:
@@ -154,97 +149,3 @@ def _size(section: Section, sizes: Sequence[Size | None]) -> Size | None:
     if min(found) < 1 or prod(found) > MOST_ELEMENTS:
         raise FrontendError(f"expected to give channels, height and width of 1 or more, found {list(found)}")
     return found
-
-
-def padding_of(section: Section) -> int:
-    """`padding`, or half the window with `pad` (parse_convolutional)."""
-    return section.integer("size", 1) // 2 if section.flag("pad") else section.integer("padding", 0)
-
-
-def strides_of(section: Section) -> tuple[int, int]:
-    """The strides of rows and columns."""
-    stride = section.integer("stride", 1)
-    found = tuple(section.integer(name, stride) for name in ("stride_y", "stride_x"))
-    return tuple(stride if s < 1 else s for s in found)  # type: ignore[return-value]
-
-
-def _convolved(section: Section, sizes: Sequence[Size]) -> Size:
-    (_, height, width), size, pad = sizes[0], section.integer("size", 1), padding_of(section)
-    rows, columns = strides_of(section)
-    _require_positive(size, rows, columns)
-    return section.integer("filters", 1), (height + 2 * pad - size) // rows + 1, (width + 2 * pad - size) // columns + 1
-
-
-def _deconvolved(section: Section, sizes: Sequence[Size]) -> Size:
-    (_, height, width), size, stride = sizes[0], section.integer("size", 1), section.integer("stride", 1)
-    _require_positive(size, stride)
-    change = size - stride - 2 * padding_of(section)
-    return section.integer("filters", 1), height * stride + change, width * stride + change
-
-
-def pool_of(section: Section) -> tuple[int, int]:
-    """The window of a pool, and its padding at both ends together (make_maxpool_layer)."""
-    size = section.integer("size", section.integer("stride", 1))
-    return size, section.integer("padding", size - 1)
-
-
-def _pooled(section: Section, sizes: Sequence[Size]) -> Size:
-    (channels, height, width), (size, pad), (rows, columns) = sizes[0], pool_of(section), strides_of(section)
-    _require_positive(size, rows, columns)
-    if section.flag("maxpool_depth"):
-        return section.integer("out_channels", 1), height, width
-    return channels, (height + pad - size) // rows + 1, (width + pad - size) // columns + 1
-
-
-def _require_positive(*numbers: int) -> None:
-    if min(numbers) < 1:
-        raise FrontendError(f"expected sizes and strides of 1 or more, found {list(numbers)}")
-
-
-def _routed(section: Section, sizes: Sequence[Size]) -> Size:
-    """Channels side by side, or of each layer one of `groups` parts."""
-    groups = section.integer("groups", 1)
-    if any(size[1:] != sizes[0][1:] for size in sizes):
-        raise FrontendError(f"expected layers of one height and width, found {', '.join(str(list(s)) for s in sizes)}")
-    if groups < 1 or any(size[0] % groups for size in sizes):
-        raise FrontendError(f"{[size[0] for size in sizes]} channels can't be divided into {groups} groups")
-    return sum(size[0] // groups for size in sizes), *sizes[0][1:]
-
-
-def _reorganized(section: Section, sizes: Sequence[Size]) -> Size:
-    (channels, height, width), stride = sizes[0], section.integer("stride", 1)
-    _require_positive(stride)
-    if section.flag("reverse"):
-        return channels // stride**2, height * stride, width * stride
-    return channels * stride**2, height // stride, width // stride
-
-
-def _upsampled(section: Section, sizes: Sequence[Size]) -> Size:
-    (channels, height, width), stride = sizes[0], section.integer("stride", 2)
-    return channels, height * max(stride, 1), width * max(stride, 1)
-
-
-def _same(_: Section, sizes: Sequence[Size]) -> Size:
-    return sizes[0]
-
-
-SIZES: dict[str, Callable[[Section, Sequence[Size]], Size]] = {
-    **dict.fromkeys(
-        ("Gaussian_yolo", "activation", "batchnorm", "cost", "detection", "dropout", "empty", "l2norm", "normalization",
-         "region", "sam", "shortcut", "softmax", "yolo"), _same,
-    ),
-    "avgpool": lambda section, sizes: (sizes[0][0], 1, 1),
-    "connected": lambda section, sizes: (section.integer("output", 1), 1, 1),
-    "convolutional": _convolved,
-    "crop": lambda section, sizes: (sizes[0][0], section.integer("crop_height", 1), section.integer("crop_width", 1)),
-    "deconvolutional": _deconvolved,
-    "local_avgpool": _pooled,
-    "maxpool": _pooled,
-    "reorg": _reorganized,
-    "reorg3d": _reorganized,
-    "rnn": lambda section, sizes: (section.integer("output", 1), 1, 1),
-    "route": _routed,
-    "scale_channels": lambda section, sizes: sizes[1],
-    "upsample": _upsampled,
-}  # fmt: skip
-"""What layers of each type give; other types are not read."""

@@ -11,7 +11,7 @@ from sateen.frontends.core.report import BehindGapError
 from sateen.frontends.darknet.config import Section
 from sateen.frontends.darknet.network import Layer
 from sateen.frontends.darknet.weights import Weights
-from sateen.graph_ir.ir import Value
+from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import Reshape
 from sateen.runtime.errors import FrontendError
 
@@ -37,11 +37,15 @@ class DarknetNode(ModelNode):
             raise FrontendError(f"expected a picture [N, C, H, W] or rows [N, C], found {value.type}")
         return self.step(Reshape((*value.type.shape, 1, 1)), value)
 
-    def weight(self, role: str) -> Value:
-        """Weights by their role, as a parameter called LAYER.ROLE."""
+    def array(self, role: str) -> Array:
+        """Weights by their role."""
         if role not in self.weights:
             raise BehindGapError("its weights lie behind those of a layer that can't be compiled")
-        return self._emitter.value(self.weights[role], f"{self.layer.name}.{role}")
+        return self.weights[role]
+
+    def weight(self, role: str) -> Value:
+        """Weights by their role, as a parameter called LAYER.ROLE."""
+        return self._emitter.value(self.array(role), f"{self.layer.name}.{role}")
 
 
 Converter = Callable[[DarknetNode], Operand | Sequence[Operand]]

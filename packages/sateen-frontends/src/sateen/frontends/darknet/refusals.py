@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.darknet.network import SIZES
+from sateen.frontends.darknet.sizes import SIZES
 from sateen.runtime.display import did_you_mean
 
 _STATE = (
     "layers that remember pictures are not read",
     "train a network without them",
 )
+_NOT_DARKNETS = (
+    "darknet has no layer of this type; YOLOR's networks are those of a program in PyTorch",
+    "export it as ONNX, or by torch.export",
+)
 _ORDER = (
     "pjreddie's darknet and AlexeyAB's save the weights of its gates in different orders, and files don't tell which",
     "use layers rnn",
 )
 REFUSALS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("conv_lstm", "crnn", "history"), _STATE),
+    **dict.fromkeys(("conv_lstm", "history"), _STATE),
     **dict.fromkeys(("gru", "lstm"), _ORDER),
-    "local": ("convolutions with weights of their own at each place are not supported", "use convolutional"),
+    **dict.fromkeys(
+        ("alternate_channels", "control_channels", "implicit_add", "implicit_cat", "implicit_mul", "select_channels",
+         "shift_channels"), _NOT_DARKNETS,
+    ),
+    "contrastive": ("it compares with labels, which there are only in training", "end the network before it"),
     "normalization": (
         "darknet leaves a channel out of the first sum and subtracts it later (normalization_layer.c)",
         "train a network without it",
     ),
-}
+}  # fmt: skip
 """The reason by type, and what would help."""
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.darknet.config import Section
 from sateen.frontends.darknet.network import Layer, Network
+from sateen.frontends.darknet.sizes import filters_of, recurrent_window_of
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 
@@ -40,6 +41,11 @@ def header_of(data: bytes) -> Header:
     major, minor, _ = VERSION.unpack_from(data)
     seen = 8 if major * 10 + minor >= 2 else 4
     return Header(VERSION.size + seen, major > TRANSPOSED or minor > TRANSPOSED)
+
+
+def has_weights(network: Network) -> bool:
+    """Whether layers of known size have weights."""
+    return _needed(network, with_biases=True) > 0
 
 
 def weights_of(source: Source, network: Network, limits: Limits) -> Mapping[int, Weights]:
@@ -107,6 +113,15 @@ def shapes_of(layer: Layer, with_biases: bool = True) -> Mapping[str, tuple[int,
             return {"biases": (outputs,), "weights": (outputs, prod(given)), **norm}
         case "rnn":
             return _of_recurrent(section, prod(given), outputs)
+        case "crnn":
+            return _of_recurrent_convolutions(section, channels)
+        case "local":
+            places = prod(size[1:])
+            return {"biases": size, "weights": (places, outputs, channels * prod(window))}
+        case "implicit":
+            return {"weights": (1, *size)}
+        case "shortcut":
+            return _of_shortcut(layer, channels)
         case "batchnorm":
             roles = ("biases", "scales", "mean", "variance") if with_biases else ("scales", "mean", "variance")
             return dict.fromkeys(roles, (outputs,))
@@ -122,6 +137,29 @@ def _of_recurrent(section: Section, inputs: int, outputs: int) -> Mapping[str, t
         shapes |= {f"{part}.biases": (size,), f"{part}.weights": (size, given)}
         shapes |= {f"{part}.{role}": (size,) for role in roles}
     return shapes
+
+
+def _of_recurrent_convolutions(section: Section, inputs: int) -> Mapping[str, tuple[int, ...]]:
+    """The weights of the three convolutions of a layer crnn."""
+    (hidden, outputs), window = filters_of(section), recurrent_window_of(section)
+    shapes: dict[str, tuple[int, ...]] = {}
+    for part, filters, channels in (("input", hidden, inputs), ("self", hidden, hidden), ("output", outputs, hidden)):
+        if window.groups < 1 or channels % window.groups or filters % window.groups:
+            raise FrontendError(f"{channels} and {filters} channels can't be divided into {window.groups} groups")
+        norm = ("scales", "mean", "variance") if section.flag("batch_normalize") else ()
+        shapes |= {f"{part}.{role}": (filters,) for role in ("biases", *norm)}
+        shapes[f"{part}.weights"] = (filters, channels // window.groups, window.size, window.size)
+    return shapes
+
+
+def _of_shortcut(layer: Layer, channels: int) -> Mapping[str, tuple[int, ...]]:
+    """A weight for each layer that is added, or for each of its channels (shortcut_layer.c, make_shortcut_layer)."""
+    match layer.section.text("weights_type", "none"):
+        case "per_channel":
+            return {"weights": (len(layer.sources), channels)}
+        case "per_feature" | "per_layer":
+            return {"weights": (len(layer.sources), 1)}
+    return {}
 
 
 def _arranged(layer: Layer, role: str, numbers: Array, shape: tuple[int, ...], header: Header) -> Array:

@@ -83,9 +83,17 @@ def _detection(node: DarknetNode) -> Operand:
     return node.operand(0)
 
 
+def _iseg(node: DarknetNode) -> Operand:
+    """Classes of each place, and numbers that tell instances apart (pjreddie/darknet, iseg_layer.c)."""
+    classes, numbers = node.section.integer("classes", 20), node.section.integer("ids", 32)
+    rest: list[Part] = [(numbers, [])] if numbers else []
+    return _parts(node, 1, [(classes, [Sigmoid()]), *rest])
+
+
 DETECTION: dict[str, Converter] = {
     "Gaussian_yolo": _gaussian_yolo,
     "detection": _detection,
+    "iseg": _iseg,
     "region": _region,
     "yolo": _yolo,
 }

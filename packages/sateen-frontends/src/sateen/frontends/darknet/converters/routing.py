@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.darknet.activations import finished
 from sateen.frontends.darknet.node import Converter, DarknetNode
-from sateen.graph_ir.ir import Value
-from sateen.graph_ir.ops import Add, Concat, Identity, Multiply, Pad, Reshape, Slice, Transpose
-from sateen.runtime.errors import FrontendError
+from sateen.graph_ir.ir import Array, Value
+from sateen.graph_ir.ops import Add, BroadcastTo, Concat, Identity, Multiply, Pad, Reshape, Sigmoid, Slice, Transpose
+from sateen.runtime.errors import FrontendError, printable
 
 
 def _route(node: DarknetNode) -> Operand:
@@ -37,13 +39,37 @@ def _shortcut(node: DarknetNode) -> Operand:
     """The sum of layers. Of one with more channels the first are added, one with fewer is added to the first
     (shortcut_layer.c, blas.c shortcut_cpu and shortcut_multilayer_cpu); other sizes the two darknets add differently.
     """
-    section = node.section
-    if section.text("weights_type", "none") != "none":
-        raise UnsupportedError("weighted shortcuts are not supported", "train with weights_type=none")
     first, *others = [node.picture(i) for i in range(len(node.inputs))]
-    for other in others[:-1]:
-        first = node.step(Add(), first, _fitted(node, other, first))
-    return finished(node, Add(), first, _fitted(node, others[-1], first))
+    values = [first, *(_fitted(node, other, first) for other in others)]
+    factors = _factors(node)
+    if factors is not None:
+        weights = [node.parameter(factor.reshape(1, -1, 1, 1), "weight") for factor in factors]
+        values = [node.step(Multiply(), value, weight) for value, weight in zip(values, weights, strict=True)]
+    total = values[0]
+    for value in values[1:-1]:
+        total = node.step(Add(), total, value)
+    return finished(node, Add(), total, values[-1])
+
+
+def _factors(node: DarknetNode) -> Array | None:
+    """The weight of each layer of a sum, for all of its channels or for each of them, normalised as `shortcut` asks;
+    None without weights (AlexeyAB/darknet, blas.c, shortcut_multilayer_cpu)."""
+    kind = node.section.text("weights_type", "none")
+    if kind not in {"none", "per_channel", "per_feature", "per_layer"}:
+        raise FrontendError(f"expected weights_type none, per_feature or per_channel, found {printable(kind)}")
+    if kind == "none":
+        return None
+    weights, norm = node.array("weights"), node.section.text("weights_normalization", "none")
+    match norm:
+        case "none":
+            return weights
+        case "relu" | "avg_relu":
+            positive = np.maximum(weights, 0)
+        case "softmax":
+            positive = np.exp(weights - weights.max(0))
+        case _:
+            raise FrontendError(f"expected weights_normalization none, relu or softmax, found {printable(norm)}")
+    return (positive / (np.float32(1e-4) + positive.sum(0))).astype(np.float32)
 
 
 def _fitted(node: DarknetNode, value: Value, to: Value) -> Value:
@@ -124,11 +150,19 @@ def _activation(node: DarknetNode) -> Operand:
     return finished(node, Identity(), node.value(0))
 
 
+def _implicit(node: DarknetNode) -> Operand:
+    """Weights as a value, whatever the layer before it gives (AlexeyAB/darknet, representation_layer.c)."""
+    weight = node.weight("weights")
+    return node.result(BroadcastTo((node.shape(0)[0], *weight.type.shape[1:])), weight)
+
+
 ROUTING: dict[str, Converter] = {
     "activation": _activation,
     "cost": lambda node: node.operand(0),
     "dropout": lambda node: node.operand(0),
     "empty": lambda node: node.operand(0),
+    "implicit": _implicit,
+    "logistic": lambda node: node.result(Sigmoid(), node.value(0)),
     "reorg": _reorg,
     "reorg3d": _reorg3d,
     "route": _route,

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from sateen.frontends.core.columns import columns
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.windows import limited_strides
 from sateen.frontends.darknet.activations import FLOAT, finished
 from sateen.frontends.darknet.converters.normalization import normalized
-from sateen.frontends.darknet.network import padding_of, pool_of, strides_of
 from sateen.frontends.darknet.node import Converter, DarknetNode
+from sateen.frontends.darknet.sizes import padding_of, pool_of, strides_of
 from sateen.graph_ir.ops import (
     Add,
     AveragePool,
     Conv,
     ConvTranspose,
     GlobalAveragePool,
+    MatMul,
     MaxPool,
     Multiply,
     ReduceMax,
     Reshape,
     Resize,
     Slice,
+    Transpose,
 )
 from sateen.runtime.errors import FrontendError
+from sateen.topi.computations.windows import Window
+from sateen.topi.dimensions import product
 from sateen.topi.operators import Operator
 
 _OTHER_CONVOLUTIONS = {
@@ -73,6 +78,21 @@ def _with_bias(node: DarknetNode, op: Operator) -> Operand:
     if not node.section.flag("batch_normalize"):
         return finished(node, op, node.picture(), node.weight("weights"), node.weight("biases"), default="logistic")
     return normalized(node, node.step(op, node.picture(), node.weight("weights")), default="logistic")
+
+
+def _local(node: DarknetNode) -> Operand:
+    """A convolution with weights of its own at each place; `pad` pads by one element (local_layer.c, im2col.c)."""
+    section, data = node.section, node.picture()
+    size, stride, pad = section.integer("size", 1), section.integer("stride", 1), int(section.flag("pad"))
+    if pad and size != 3:
+        raise UnsupportedError(f"darknet reads beyond the data with pad=1 and size={size}", "use size=3")
+    seen = columns(node, data, Window((size, size), (stride, stride), (pad,) * 4, (1, 1)))
+    batch, channels, taps, *spatial = seen.type.shape
+    weight = node.weight("weights")
+    rows = node.step(Reshape((batch, channels * taps, product(spatial))), seen)
+    found = node.step(MatMul(), weight, node.step(Transpose((2, 1, 0)), rows))
+    whole = node.step(Reshape((batch, weight.type.shape[1], *spatial)), node.step(Transpose((2, 1, 0)), found))
+    return finished(node, Add(), whole, node.weight("biases"), default="logistic")
 
 
 def _maxpool(node: DarknetNode) -> Operand:
@@ -153,6 +173,7 @@ WINDOW: dict[str, Converter] = {
     "convolutional": _convolutional,
     "crop": _crop,
     "deconvolutional": _deconvolutional,
+    "local": _local,
     "local_avgpool": _local_avgpool,
     "maxpool": _maxpool,
     "upsample": _upsample,
