@@ -3,6 +3,7 @@
 from networks import (
     blobs,
     borders,
+    detection,
     functions,
     normalization,
     places,
@@ -15,5 +16,6 @@ from networks import (
 )
 
 FAMILIES = (
-    blobs, borders, functions, normalization, places, products, recurrent, reductions, resizing, shapes, windows,
+    blobs, borders, detection, functions, normalization, places, products, recurrent, reductions, resizing,
+    shapes, windows,
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Cases of ML programs, a file per family."""
 
 from programs import (
+    detection,
     functions,
     normalization,
     places,
@@ -15,5 +16,6 @@ from programs import (
 )
 
 FAMILIES = (
-    functions, normalization, places, products, recurrent, reductions, resizing, shapes, systems, weights, windows,
+    detection, functions, normalization, places, products, recurrent, reductions, resizing,
+    shapes, systems, weights, windows,
 )  # fmt: skip

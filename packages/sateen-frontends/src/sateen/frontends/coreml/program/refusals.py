@@ -22,7 +22,6 @@ REFUSALS: Mapping[str, tuple[str, str]] = {
     "list_scatter": _LIST,
     "list_write": _LIST,
     "make_list": _LIST,
-    "non_maximum_suppression": _COUNT,
     "non_zero": _COUNT,
     "random_bernoulli": _RANDOM,
     "random_categorical": _RANDOM,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sateen.frontends.coreml.network.converters.activations import ACTIVATIONS
 from sateen.frontends.coreml.network.converters.broadcast import BROADCAST
+from sateen.frontends.coreml.network.converters.detection import DETECTION
 from sateen.frontends.coreml.network.converters.filling import FILLING
 from sateen.frontends.coreml.network.converters.gather import GATHER
 from sateen.frontends.coreml.network.converters.joining import JOINING
@@ -22,6 +23,7 @@ from sateen.frontends.coreml.network.node import Converter
 CONVERTERS: Mapping[str, Converter] = {
     **ACTIVATIONS,
     **BROADCAST,
+    **DETECTION,
     **FILLING,
     **GATHER,
     **JOINING,

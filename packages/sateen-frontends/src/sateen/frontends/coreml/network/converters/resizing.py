@@ -15,7 +15,7 @@ NEAREST, BILINEAR = range(2)
 """Values of InterpolationMode."""
 _LINEAR_MODES = ("UPSAMPLE", "STRICT_ALIGN_CORNERS", "HALF_PIXEL")
 """How positions are spaced, by the values of LinearUpsampleMode."""
-_SAMPLING_MODES = ("STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "UPSAMPLE", "ROI_ALIGN")
+SAMPLING_MODES = ("STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "UPSAMPLE", "ROI_ALIGN")
 """The same by the values of SamplingMode."""
 
 
@@ -42,9 +42,9 @@ def _upsample(node: LayerNode) -> Operand:
 
 def _resize_bilinear(node: LayerNode) -> Operand:
     images, mode = node.images(), node.parameters.mode.samplingMethod
-    if not 0 <= mode < len(_SAMPLING_MODES):
-        raise FrontendError(f"expected a sampling mode of 0 to {len(_SAMPLING_MODES) - 1}, found {mode}")
-    op = bilinear_resize(images.type.shape, node.pair("targetSize", 1), _SAMPLING_MODES[mode])
+    if not 0 <= mode < len(SAMPLING_MODES):
+        raise FrontendError(f"expected a sampling mode of 0 to {len(SAMPLING_MODES) - 1}, found {mode}")
+    op = bilinear_resize(images.type.shape, node.pair("targetSize", 1), SAMPLING_MODES[mode])
     return node.of_images(op, images)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sateen.frontends.coreml.program.converters.blocks import BLOCKS
+from sateen.frontends.coreml.program.converters.detection import DETECTION
 from sateen.frontends.coreml.program.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.coreml.program.converters.filling import FILLING
 from sateen.frontends.coreml.program.converters.gather import GATHER
@@ -21,6 +22,7 @@ from sateen.frontends.coreml.program.node import Converter
 
 CONVERTERS: Mapping[str, Converter] = {
     **BLOCKS,
+    **DETECTION,
     **ELEMENT_WISE,
     **FILLING,
     **GATHER,

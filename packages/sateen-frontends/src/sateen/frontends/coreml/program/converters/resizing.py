@@ -50,7 +50,7 @@ def _scaled(node: OperationNode, images: Value) -> tuple[int, int]:
     return height, width
 
 
-def _bilinear_mode(node: OperationNode) -> str:
+def sampling_mode(node: OperationNode) -> str:
     mode = node.text("sampling_mode")
     if mode not in _MODES:
         raise FrontendError(f"expected a sampling_mode of {', '.join(_MODES)}, found {mode!r}")
@@ -89,7 +89,7 @@ def _upsample_bilinear(node: OperationNode) -> Operand:
 
 
 def _resize_bilinear(node: OperationNode) -> Operand:
-    mode = _bilinear_mode(node)
+    mode = sampling_mode(node)
     return _resized(node, lambda images: bilinear_resize(images.type.shape, _target(node), mode))
 
 
@@ -104,7 +104,7 @@ def _resize(node: OperationNode) -> Operand:
     spatial = static_extents(tuple(own[i] if n == 0 else n for i, n in enumerate(given)), "the resized axes")
     match node.text("interpolation_mode"):
         case "LINEAR":
-            mode = _bilinear_mode(node)
+            mode = sampling_mode(node)
             return _resized(node, lambda images: bilinear_resize(images.type.shape, (spatial[0], spatial[1]), mode))
         case "NEAREST_NEIGHBOR":
             return _resized(node, lambda images: _nearest(images, (spatial[0], spatial[1])))
