@@ -50,7 +50,7 @@ def test_each_distribution_has_its_documents_and_the_licence(folder: Path) -> No
 
 def test_the_checkout_installs_every_distribution_from_its_folder() -> None:
     root = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    folders = {f"{name} @ {{root:uri}}/packages/{name}" for name in PROJECTS}
+    folders = {f"{name} @ {{root:uri}}/packages/{name}/." for name in PROJECTS}
     assert set(root["dependencies"]) == folders
     assert "Private :: Do Not Upload" in root["classifiers"]
 

@@ -142,7 +142,7 @@ def test_a_file_is_known_by_its_content_whatever_its_name(sateen, tmp_path, verb
     (tmp_path / "model.onnx").write_bytes(content)
     ran = sateen(verb, "model.onnx")
     assert ran.status == 1
-    assert ran.err == f"FrontendError: model.onnx: expected {MODEL_OR_ARTIFACT}, found {found}\n"
+    assert ran.err == f"FrontendError: model.onnx: expected a model, found {found}; known are {MODEL_OR_ARTIFACT}\n"
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "inspect", "verify"])
@@ -161,14 +161,14 @@ def test_a_folder_is_told_by_its_content(sateen, tmp_path, verb):
     ran = sateen(verb, "net")
     assert ran.status == 1
     found = "a folder with a model of Hugging Face; `optimum-cli export onnx` makes an ONNX model of it"
-    assert ran.err == f"FrontendError: net: expected {MODEL_OR_ARTIFACT}, found {found}\n"
+    assert ran.err == f"FrontendError: net: expected a model, found {found}; known are {MODEL_OR_ARTIFACT}\n"
 
 
 def test_bytes_that_are_no_model_are_refused(sateen, tmp_path):
     (tmp_path / "model.onnx").write_bytes(b"no protobuf message")
     ran = sateen("check", "model.onnx")
     assert ran.status == 1
-    assert f"expected {MODEL_OR_ARTIFACT}" in ran.err
+    assert f"known are {MODEL_OR_ARTIFACT}" in ran.err
 
 
 @pytest.mark.parametrize("verb", ["check", "run", "verify", "inspect"])

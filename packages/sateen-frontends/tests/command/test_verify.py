@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from sateen.frontends.command import verification
-from sateen.frontends.command.comparison import Comparison, compare, tolerance_of
+from sateen.frontends.command.comparison import Comparison, Tolerance, compare, tolerance_of
 from sateen.frontends.onnx.double import layers_in_double, outputs_in_double
 from sateen.frontends.onnx.judges import JUDGES
 from sateen.frontends.onnx.peers import onnxruntime
@@ -236,7 +236,7 @@ def test_an_artifact_is_told_to_need_its_model_or_outputs(sateen, artifact):
 def test_narrow_floats_have_a_tolerance_of_four_units_in_the_last_place():
     assert tolerance_of(DType.of("float32")) == 1e-4
     assert tolerance_of(DType.of("float16")) == 4 * np.finfo(np.float16).eps
-    (c,) = compare({"a": np.ones(2, "f")}, {"a": np.ones(2, "f"), "b": 1}, {"a": "node"}, 1e-7)
+    (c,) = compare({"a": np.ones(2, "f")}, {"a": np.ones(2, "f"), "b": 1}, {"a": "node"}, Tolerance(1e-7))
     assert (c.value, c.layer, c.tolerance, c.is_right) == ("a", "node", 1e-7, True)
 
 
@@ -297,3 +297,11 @@ def test_operators_that_packages_bring_are_judged_by_their_definition(sateen, tm
     onnx.save(model, tmp_path / "net.onnx")
     ran = sateen("verify", tmp_path / "net.onnx")
     assert (ran.status, ran.out.splitlines()[-1]) == (0, "right against reference")
+
+
+def test_integers_may_be_so_many_steps_apart():
+    ours, theirs = np.array([-128, 5, 127], np.int8), np.array([127, 5, -128], np.int8)
+    (c,) = compare({"a": ours}, {"a": theirs}, {}, Tolerance(steps=254))
+    assert (c.steps, c.is_right) == (255, False)
+    assert compare({"a": ours}, {"a": theirs}, {}, Tolerance(steps=255))[0].is_right
+    assert compare({"a": np.zeros(2, "f")}, {"a": np.zeros(2, "f")}, {}, Tolerance())[0].steps is None

@@ -46,10 +46,13 @@ def test_what_no_reader_knows_is_refused(tmp_path):
     (tmp_path / "net").write_bytes(b"\xff\xfe\xfd\x00")
     with pytest.raises(FrontendError) as caught:
         load(tmp_path / "net")
-    assert str(caught.value) == f"{tmp_path / 'net'}: expected {expected}, found data of no format that is known here"
+    assert (
+        str(caught.value)
+        == f"{tmp_path / 'net'}: expected a model, found data of no format that is known here; known are {expected}"
+    )
     with pytest.raises(FrontendError, match=f"expected {expected}: a path or its bytes, found int"):
         load(5)
-    with pytest.raises(FrontendError, match=f"expected {expected}, found a folder"):
+    with pytest.raises(FrontendError, match=f"expected a model, found a folder; known are {expected}"):
         load(tmp_path)
 
 
@@ -61,10 +64,12 @@ def test_the_command_takes_a_model_of_any_reader(plain, tmp_path, capsys, monkey
     assert capsys.readouterr().out == "model 'net', 1 node: all nodes can be compiled\n"
     assert main(["run", str(network), "--random", "0"]) == 0
     capsys.readouterr()
-    assert main(["verify", str(network)]) == 1
-    assert "nobody else runs a plain network; compare with recorded outputs" in capsys.readouterr().err
+    assert main(["verify", str(network), "--layers"]) == 0
+    assert capsys.readouterr().out.endswith("right against definitions\n")
+    assert main(["verify", str(network), "--against", "onnxruntime"]) == 1
+    assert "onnxruntime doesn't run it; leave out --against, or give outputs to compare with" in capsys.readouterr().err
     assert main(["bench", str(network), "--against", "onnxruntime"]) == 1
-    assert "it does not run a plain network" in capsys.readouterr().err
+    assert "onnxruntime is left out: it does not run a plain network" in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_refused(relu):

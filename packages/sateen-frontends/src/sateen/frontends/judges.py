@@ -1,4 +1,8 @@
-"""The judges of models' values, by format. They are separate from the readers, since evaluators take long to import."""
+"""The judges of models' values, by format. They are separate from the readers, since evaluators take long to import.
+
+Models of every format are also judged by the definitions of the operators that they become, in the interpreter of
+graphs: this judge shares the reader with what it judges, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +12,21 @@ from pathlib import Path
 from sateen.frontends.core.peers import Judges
 from sateen.frontends.onnx import ONNX, judges
 from sateen.frontends.readers import EXPECTED, reader_of
-from sateen.runtime import ArgumentError
 
 JUDGES: Mapping[str, Judges] = {ONNX.described: judges.JUDGES}
 """The judges of each format, by the name of such a model in messages."""
-NAMES = tuple(dict.fromkeys(name for judges in JUDGES.values() for name in judges.by_name))
+DEFINITIONS = "definitions"
+"""The judge of every format."""
+NAMES = (*dict.fromkeys(name for judges in JUDGES.values() for name in judges.by_name), DEFINITIONS)
 """All judges that `sateen verify --against` knows."""
 
 
-def judges_of(model: Path, expected: str = EXPECTED) -> Judges:
-    """The judges of a model's format. Raises ArgumentError if it has none, and the errors of `reader_of`."""
-    described = reader_of(model, expected)[0].described
-    if described not in JUDGES:
-        raise ArgumentError(f"{model}: nobody else runs {described}; compare with recorded outputs")
-    return JUDGES[described]
+def judges_of(model: Path, expected: str = EXPECTED) -> Judges | None:
+    """The judges that only a model's format has; None if it has none. Raises the errors of `reader_of`."""
+    return JUDGES.get(reader_of(model, expected)[0].described)
+
+
+def default_judge(model: Path, expected: str = EXPECTED) -> str:
+    """The judge to use if the user names none. Raises the errors of `reader_of`."""
+    judges = judges_of(model, expected)
+    return DEFINITIONS if judges is None else judges.default(model)

@@ -44,7 +44,7 @@ def reader_of(given: Given, expected: str = EXPECTED) -> tuple[Reader, Source]:
         if reader.recognises(source):
             return reader, source
     found = source.format or "data of no format that is known here"
-    raise FrontendError(f"{source.place}: expected {expected}, found {found}")
+    raise FrontendError(f"{source.place}: expected a model, found {found}; known are {expected}")
 
 
 def open_model(given: Given, weights: Given | None = None, expected: str = EXPECTED) -> LoadedModel:

@@ -76,7 +76,7 @@ def bench(
             raise click.UsageError(f"{' and '.join(peers)} run whole networks; leave out --from and --to")
     missing = _missing(model, peers)
     if missing and len(missing) == len(names):
-        raise ArgumentError("; ".join(missing.values()))
+        raise ArgumentError("; ".join(f"{name} is left out: {reason}" for name, reason in missing.items()))
     names = [name for name in names if name not in missing]
     with load_model(model, compilation, threads) as network:
         artifact = network.artifact  # an artifact for another machine is refused by its own name

@@ -30,9 +30,19 @@ def tolerance_of(dtype: DType) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far values may be from a judge's: the largest difference, None for that of their type, and how many steps
+    integers may be apart."""
+
+    difference: float | None = None
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A value of ours against a judge's; `layer` is the node of the model that computes it, '' if unknown.
 
+    `steps` is the largest difference of integers, which is right up to `most_steps`; None for other types and shapes.
     If the model was run in float64, `error` is our difference from it, `judge_error` the judge's, and these decide.
     `element` is our largest error over Σ|w||x|, for layers that sum products and have values in float64. `inputs` names
     the inputs of the run.
@@ -47,9 +57,13 @@ class Comparison:
     judge_error: Difference | None = None
     element: float | None = None
     inputs: str = "given"
+    steps: int | None = None
+    most_steps: int = 0
 
     @property
     def is_right(self) -> bool:
+        if self.steps is not None:
+            return self.steps <= self.most_steps
         if self.error is None or self.judge_error is None:
             return self.difference.largest <= self.tolerance
         return self.error.largest <= self.tolerance or self.error.is_within(self.judge_error, AS_FAR)
@@ -60,17 +74,30 @@ class Comparison:
         return not self.is_right and self.difference.overall <= MOST_ROUNDING
 
 
-def compare(
-    found: Mapping[str, Array], expected: Mapping[str, Any], layers: Mapping[str, str], tolerance: float | None = None
-) -> list[Comparison]:
-    """Each value that both have, in the order of `found`; `layers` names the node of a value.
+def _steps(found: Array, expected: Array) -> int | None:
+    """The largest difference of integers of one type and shape; None for others."""
+    if found.shape != expected.shape or found.dtype != expected.dtype or not DType.of(found.dtype).is_int:
+        return None
+    high, low = np.maximum(found, expected), np.minimum(found, expected)
+    return int((high.astype(np.uint64) - low.astype(np.uint64)).max(initial=0))  # as unsigned, no difference overflows
 
-    The default tolerance is that of the element type.
-    """
+
+def compare(
+    found: Mapping[str, Array], expected: Mapping[str, Any], layers: Mapping[str, str], tolerance: Tolerance
+) -> list[Comparison]:
+    """Each value that both have, in the order of `found`; `layers` names the node of a value."""
 
     def comparison(name: str, ours: Array) -> Comparison:
-        allowed = tolerance_of(DType.of(ours.dtype)) if tolerance is None else tolerance
-        apart = difference(ours, np.asarray(expected[name]))
-        return Comparison(name, layers.get(name, ""), ours.shape, apart, allowed)
+        dtype, right = DType.of(ours.dtype), np.asarray(expected[name])
+        allowed = tolerance_of(dtype) if tolerance.difference is None else tolerance.difference
+        return Comparison(
+            name,
+            layers.get(name, ""),
+            ours.shape,
+            difference(ours, right),
+            allowed,
+            steps=_steps(ours, right),
+            most_steps=tolerance.steps,
+        )
 
     return [comparison(name, array) for name, array in found.items() if name in expected]

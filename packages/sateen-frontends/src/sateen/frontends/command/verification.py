@@ -11,13 +11,14 @@ import numpy as np
 from sateen import runtime
 from sateen.frontends.command.artifacts import compile_model
 from sateen.frontends.command.bindings import constants_of
-from sateen.frontends.command.comparison import Comparison, compare
+from sateen.frontends.command.comparison import Comparison, Tolerance, compare
 from sateen.frontends.command.compilation import Compilation
 from sateen.frontends.command.output import say
 from sateen.frontends.command.progress import step
-from sateen.frontends.judges import judges_of
+from sateen.frontends.command.reading import read_graph
+from sateen.frontends.judges import DEFINITIONS, judges_of
 from sateen.graph_ir.ir import Array, Graph
-from sateen.graph_ir.judge import difference, element_difference
+from sateen.graph_ir.judge import difference, element_difference, interpret
 from sateen.runtime import ArgumentError, Artifact, SateenError
 from sateen.runtime.display import shortened
 from sateen.runtime.errors import printable
@@ -35,7 +36,7 @@ class Verification:
     judge: str
     inputs: Mapping[str, Array]
     threads: int
-    tolerance: float | None
+    tolerance: Tolerance
 
     def compare_outputs(self, artifact: Artifact, recorded: Mapping[str, Array] | None = None) -> list[Comparison]:
         """All outputs, against recorded ones if given. Raises ArgumentError if the judge lacks one."""
@@ -48,11 +49,12 @@ class Verification:
     def compare_layers(self) -> list[Comparison]:
         """Every value that both the model and our graph name, in order; the network is compiled with them as
         outputs."""
-        names = set(judges_of(self.model).value_names(self.model))
+        judges = judges_of(self.model)
+        names = None if judges is None or self.judge == DEFINITIONS else set(judges.value_names(self.model))
         layers: dict[str, str] = {}
 
         def keep(graph: Graph) -> Graph:
-            inner = [v for node in graph.nodes for v in node.outputs if v.name in names]
+            inner = [v for node in graph.nodes for v in node.outputs if names is None or v.name in names]
             layers.update((v.name, str(node.spans[0])) for node in graph.nodes for v in node.outputs if node.spans)
             return replace(graph, outputs=tuple(dict.fromkeys((*inner, *graph.outputs))))
 
@@ -72,12 +74,26 @@ class Verification:
         """The judge's outputs, and the inner values in `keep`. Raises ArgumentError if it fails."""
         try:
             with step(f"running {self.judge}"):
-                return judges_of(self.model).by_name[self.judge](self.model, keep)(self._all_inputs())
+                judges = judges_of(self.model)
+                if self.judge == DEFINITIONS:
+                    return self._defined(keep)
+                if judges is None:
+                    raise ArgumentError(
+                        f"{self.model}: {self.judge} doesn't run it; leave out --against, or give outputs to compare "
+                        "with by --against recorded --inputs FILE.npz"
+                    )
+                return judges.by_name[self.judge](self.model, keep)(self._all_inputs())
         except SateenError:
             raise
         except Exception as error:  # the judges' classes of errors have no other base
             advice = "where these inputs are at fault, --inputs FILE.npz gives others"
             raise ArgumentError(f"{self.judge} can't run {self.model.name}: {_text(error)}; {advice}") from error
+
+    def _defined(self, keep: Sequence[str]) -> dict[str, Array]:
+        """The outputs, and the inner values in `keep`, by the definitions of the operators: sums are in float64."""
+        graph, _ = read_graph(self.model, self.compilation)
+        kept = [v for node in graph.nodes for v in node.outputs if v.name in keep]
+        return interpret(replace(graph, outputs=tuple(dict.fromkeys((*graph.outputs, *kept)))), self.inputs)
 
     def _settled(
         self,
@@ -103,7 +119,10 @@ class Verification:
         """
         try:
             with step("running the model in float64"):
-                return judges_of(self.model).in_double(self.model, self._all_inputs(), values)
+                judges = judges_of(self.model)
+                if judges is None:
+                    return self._defined(values), {}
+                return judges.in_double(self.model, self._all_inputs(), values)
         except Exception as error:  # noqa: BLE001  # the evaluator's classes of errors have no other base
             reason = shortened(_text(error), MOST_REASON)
             say(f"float64 can't tell who is right: its evaluator fails ({reason})", err=True)
@@ -115,7 +134,7 @@ class Verification:
 
 
 def compare_outputs(
-    judge: str, found: Mapping[str, Array], expected: Mapping[str, Array], tolerance: float | None
+    judge: str, found: Mapping[str, Array], expected: Mapping[str, Array], tolerance: Tolerance
 ) -> list[Comparison]:
     """All our outputs. Raises ArgumentError if the judge lacks one."""
     missing = [name for name in found if name not in expected]

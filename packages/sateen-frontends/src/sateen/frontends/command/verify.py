@@ -11,14 +11,15 @@ import click
 from sateen.frontends.command.arguments import FILE, MODEL, json_option, threads_option
 from sateen.frontends.command.arrays import named_inputs, open_arrays, random_inputs, recorded_outputs, with_outliers
 from sateen.frontends.command.artifacts import open_artifact
-from sateen.frontends.command.comparison import Comparison
+from sateen.frontends.command.comparison import Comparison, Tolerance
 from sateen.frontends.command.compilation import Compilation, compilation_options
 from sateen.frontends.command.files import MODEL_OR_ARTIFACT, is_artifact
 from sateen.frontends.command.output import finite, say, show_json, show_table
 from sateen.frontends.command.verification import Verification, compare_outputs, run_artifact
-from sateen.frontends.judges import NAMES, judges_of
+from sateen.frontends.judges import DEFINITIONS, NAMES, default_judge
 from sateen.graph_ir.ir import Array
 from sateen.runtime import Artifact
+from sateen.runtime.display import counted
 from sateen.runtime.errors import printable
 
 
@@ -27,8 +28,9 @@ from sateen.runtime.errors import printable
 @click.option(
     "--against",
     type=click.Choice([*NAMES, "recorded"]),
-    show_default="onnxruntime if installed and able, else reference",
-    help="The judge: onnxruntime, the evaluator of the onnx package, or arrays out/NAME of --inputs.",
+    show_default="of ONNX, onnxruntime if installed and able, else reference; of other formats, definitions",
+    help="The judge: onnxruntime, the evaluator of the onnx package, the definitions of the operators that MODEL "
+    "becomes, or arrays out/NAME of --inputs.",
 )
 @click.option(
     "--inputs", type=FILE, metavar="FILE.npz", help="Inputs: arrays NAME or in/NAME; random ones if not given."
@@ -40,6 +42,13 @@ from sateen.runtime.errors import printable
     show_default="1e-4; four units in the last place of float16 and narrower",
     help="The largest difference that is right.",
 )
+@click.option(
+    "--steps",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="How far integers may be apart; those of a quantised network by 1 where a sum is in the middle of two.",
+)
 @threads_option
 @compilation_options
 @json_option
@@ -49,36 +58,41 @@ def verify(
     inputs: Path | None,
     layers: bool,
     tolerance: float | None,
+    steps: int,
     threads: int,
     compilation: Compilation,
     as_json: bool,
 ) -> int:
     """Compare what MODEL computes here with a judge: max|y-r| / max|r|, over all and over each row or tile.
 
-    Integers, NaN and infinity must be equal. Random inputs are tried again with a token or pixel a thousand times as
-    large. Where a float32 output differs by no more than 0.1, float64 decides whether we or the judge is inexact.
-    Where an output is wrong, every layer is compared and the first wrong one named; the exit status is 1.
+    NaN and infinity must be equal, and integers but for --steps. Random inputs are tried again with a token or pixel a
+    thousand times as large. Where a float32 output differs by no more than 0.1, float64 decides whether we or the
+    judge is inexact. Where an output is wrong, every layer is compared and the first wrong one named; the exit status
+    is 1.
     OUT.sateen can be compared with recorded outputs, without float64, which needs the MODEL.
     """
     found: list[Comparison] = []
+    allowed = Tolerance(tolerance, steps)
     if against == "recorded":
         judge = against
         if inputs is None or layers:
             raise click.UsageError("--against recorded needs --inputs FILE.npz, and has no layers")
-        outputs = _compare_recorded(model, compilation, inputs, threads, tolerance)
+        outputs = _compare_recorded(model, compilation, inputs, threads, allowed)
     else:
         if is_artifact(model):
             raise click.UsageError(
                 f"{model} is compiled already; give the model that it was compiled from, or outputs to compare with by "
                 "--against recorded --inputs FILE.npz"
             )
-        if compilation.inputs:
-            raise click.UsageError("a judge runs the network from its inputs; --from needs --against recorded")
-        judge = against or judges_of(model, MODEL_OR_ARTIFACT).default(model)
+        judge = against or default_judge(model, MODEL_OR_ARTIFACT)
+        if compilation.inputs and judge != DEFINITIONS:
+            raise click.UsageError(
+                f"{judge} runs a network from its inputs; --from needs --against {DEFINITIONS} or recorded"
+            )
         artifact = open_artifact(model, compilation)
         outputs = []
         for kind, given in _inputs_of(artifact, inputs).items():
-            verification = Verification(model, compilation, judge, given, threads, tolerance)
+            verification = Verification(model, compilation, judge, given, threads, allowed)
             compared = verification.compare_outputs(artifact)
             outputs += [replace(c, inputs=kind) for c in compared]
             if not found and (layers or not _all_right(compared)):
@@ -107,7 +121,7 @@ def _inputs_of(artifact: Artifact, file: Path | None) -> dict[str, dict[str, Arr
 
 
 def _compare_recorded(
-    model: Path, compilation: Compilation, file: Path, threads: int, tolerance: float | None
+    model: Path, compilation: Compilation, file: Path, threads: int, tolerance: Tolerance
 ) -> list[Comparison]:
     artifact = open_artifact(model, compilation)
     with open_arrays(file) as content:
@@ -124,7 +138,7 @@ def _all_right(comparisons: Sequence[Comparison]) -> bool:
 def _to_json(c: Comparison) -> dict[str, object]:
     told: dict[str, object] = {
         "value": c.value, "layer": c.layer, "inputs": c.inputs, "shape": c.shape, "tolerance": c.tolerance,
-        "right": c.is_right, "element": None if c.element is None else finite(c.element),
+        "right": c.is_right, "steps": c.steps, "element": None if c.element is None else finite(c.element),
     }  # fmt: skip
     for name, apart in (("difference", c.difference), ("error", c.error), ("judge_error", c.judge_error)):
         told[name] = None if apart is None else finite(apart.overall)
@@ -164,10 +178,10 @@ def _show_table(layer: str, comparisons: Sequence[Comparison]) -> None:
             c.value,
             c.inputs,
             "x".join(map(str, c.shape)),
-            f"{c.difference.overall:.1e}",
-            f"{c.difference.local:.1e}",
+            f"{c.difference.overall:.1e}" if c.steps is None else counted(c.steps, "step"),
+            f"{c.difference.local:.1e}" if c.steps is None else "",
             *([("" if c.element is None else f"{c.element:.1e}")] if layer else []),
-            f"{c.tolerance:.1e}",
+            f"{c.tolerance:.1e}" if c.steps is None else counted(c.most_steps, "step"),
             _verdict(c),
             c.layer,
         )
