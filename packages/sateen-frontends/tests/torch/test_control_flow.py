@@ -20,6 +20,17 @@ def test_cond_takes_the_branch_that_its_predicate_says(written, run):
     np.testing.assert_array_equal(run(written, [y], x=-X)[0], X * -3)
 
 
+def test_branches_read_parameters_by_names_of_their_own(written, run):
+    x, w = written.input("x", (2,)), written.parameter("w", np.array([5, 7], np.float32))
+    branches = [
+        written.graph([x, w], [written.call(f"aten.{name}.Tensor", self=x, other=w)], name) for name in ("add", "mul")
+    ]
+    predicate = written.call("aten.gt.Scalar", self=written.call("aten.sum.default", self=x), other=0)
+    y = written.call("higher_order.cond", a=predicate, b=branches[0], c=branches[1], d=[x, w])
+    np.testing.assert_array_equal(run(written, [y], x=X)[0], [6, 9])
+    np.testing.assert_array_equal(run(written, [y], x=-X)[0], [-5, -14])
+
+
 def test_while_loop_hands_on_its_state(written, run):
     x = written.input("x", (2,))
     total = written.call("aten.sum.default", self=x)

@@ -13,6 +13,7 @@ from sateen.frontends.core.packages import is_installed
 from sateen.frontends.core.source import Source
 from sateen.frontends.readers import READERS
 from sateen.frontends.torch.converters import CONVERTERS
+from sateen.frontends.torch.refusals import CUT
 from sateen.graph_ir.judge import interpret
 from sateen.runtime import ArgumentError
 from sateen.runtime.errors import FrontendError
@@ -96,13 +97,22 @@ def test_safetensors_alone_have_no_network(safetensors, tmp_path):
 
 def test_all_gaps_are_told_with_what_helps(written):
     x = written.input("x", (2, 3))
-    one = written.call("aten.lgamma.default", self=x, name="one")
-    two = written.call("aten.upsample.default", self=x, name="two")
-    report = check(written.data(one, two))
-    assert [(gap.node, gap.operator, gap.reason) for gap in report.gaps] == [
-        ("one", "lgamma", "sateen has no such operator"), ("two", "upsample", "sateen has no such operator"),
-    ]  # fmt: skip
-    assert "run_decompositions" in report.gaps[0].help
+    operators = ("lgamma", "logaddexp2", "normal_", "nonzero", "fft_rfft")
+    results = [written.call(f"aten.{name}.default", self=x, name=f"y{i}") for i, name in enumerate(operators)]
+    report = check(written.data(*results))
+    unknown = "sateen has no such operator"
+    assert [(gap.node, gap.operator, gap.reason, gap.help) for gap in report.gaps] == [
+        ("y0", "lgamma", unknown, CUT),
+        ("y1", "logaddexp2", unknown, "save what program.run_decompositions() gives"),
+        ("y2", "normal_", "it gives random numbers", "make its result an input: inputs=[...], or --from"),
+        (
+            "y3",
+            "nonzero",
+            "the data decide the size of its result",
+            "end the network before it: outputs=[...], or --to",
+        ),
+        ("y4", "fft_rfft", "complex numbers are not supported", CUT),
+    ]
 
 
 def test_an_argument_that_no_converter_reads_is_a_gap(written):
@@ -128,12 +138,67 @@ def test_a_network_is_cut_at_inner_values(written):
     assert len(graph.nodes) == 1
 
 
-def test_state_that_a_run_changes_is_refused(written):
+def _changed(written, output, name="total"):
+    """The program says itself that a value is that of a buffer after a run, as run_decompositions writes it."""
+    program = written.json(output)
+    specs = program["graph_module"]["signature"]["output_specs"]
+    specs.insert(0, {"buffer_mutation": {"arg": {"name": output.name}, "buffer_name": name}})
+    return program
+
+
+def test_a_buffer_that_a_run_changes_is_an_input_and_an_output(written):
+    x, state = written.input("x", (3,)), written.parameter("total", np.zeros(3, np.float32))
+    after = written.call("aten.add_.Tensor", self=state, other=x, name="after")
+    graph, parameters = load(written.data(written.call("aten.neg.default", self=after, name="y")))
+    assert ([v.name for v in graph.inputs], [v.name for v in graph.outputs]) == (["x", "p_total"], ["y", "after"])
+    assert {str(a): str(b) for a, b in graph.aliases.items()} == {"%after": "%p_total"}
+    assert not parameters
+    found = interpret(graph, {"x": np.ones(3, np.float32), "p_total": np.full(3, 2, np.float32)})
+    np.testing.assert_array_equal(found["after"], np.full(3, 3))
+    np.testing.assert_array_equal(found["y"], np.full(3, -3))
+
+
+def test_a_buffer_that_the_signature_says_is_changed_is_an_input_and_an_output(written, zipped):
+    x, state = written.input("x", (3,)), written.parameter("total", np.zeros(3, np.float32))
+    after = written.call("aten.add.Tensor", self=state, other=x, name="after")
+    graph, _ = load(zipped({"archive/models/model.json": json.dumps(_changed(written, after))}))
+    assert ([v.name for v in graph.inputs], [v.name for v in graph.outputs]) == (["x", "p_total"], ["after"])
+    assert {str(a): str(b) for a, b in graph.aliases.items()} == {"%after": "%p_total"}
+
+
+def test_running_statistics_are_state_in_training(written):
+    x = written.input("x", (2, 3))
+    mean, variance = (written.parameter(n, np.full(3, i, np.float32)) for i, n in enumerate(("mean", "variance")))
+    y = written.call(
+        "aten.batch_norm.default", input=x, weight=None, bias=None, running_mean=mean, running_var=variance,
+        training=True, momentum=0.25, eps=1e-5, cudnn_enabled=False, name="y",
+    )  # fmt: skip
+    graph, _ = load(written.data(y))
+    assert [v.name for v in graph.outputs] == ["y", "y.running_mean", "y.running_var"]
+    data = np.arange(6, dtype=np.float32).reshape(2, 3) ** 2
+    found = interpret(graph, {"x": data, "p_mean": np.zeros(3, "f4"), "p_variance": np.ones(3, "f4")})
+    np.testing.assert_allclose(found["y"], (data - data.mean(0)) / np.sqrt(data.var(0) + 1e-5), rtol=1e-5)
+    np.testing.assert_allclose(found["y.running_mean"], data.mean(0) / 4, rtol=1e-6)
+    np.testing.assert_allclose(found["y.running_var"], 0.75 + data.var(0, ddof=1) / 4, rtol=1e-6)
+
+
+def test_tokens_order_checks_that_give_nothing(written, zipped):
     x = written.input("x", (3,))
-    state = written.parameter("state", np.zeros(3, np.float32))
-    added = written.call("aten.add_.Tensor", self=state, other=x)
-    with pytest.raises(FrontendError, match=r"each run changes buffer 'state', but a network has no state; export"):
-        load(written.data(added))
+    program = written.json(written.call("aten.relu.default", self=x, name="y"))
+    signature, graph = (program["graph_module"][key] for key in ("signature", "graph"))
+    signature["input_specs"].insert(0, {"token": {"arg": {"name": "token"}}})
+    signature["output_specs"].insert(0, {"token": {"arg": {"name": "after"}}})
+    graph["inputs"].insert(0, {"as_tensor": {"name": "token"}})
+    graph["outputs"].insert(0, {"as_tensor": {"name": "after"}})
+    given = [{"as_tensor": {"name": "token"}}, {"as_operator": "torch.ops.aten._linalg_check_errors.default"}]
+    graph["nodes"].append({
+        "target": "torch.ops.higher_order.with_effects", "outputs": [{"as_tensor": {"name": "after"}}],
+        "inputs": [{"name": "", "arg": arg, "kind": 1} for arg in given], "metadata": {}, "name": "check",
+    })  # fmt: skip
+    assert [v.name for v in load(zipped({"archive/models/model.json": json.dumps(program)}))[0].outputs] == ["y"]
+    given[1]["as_operator"] = "torch.ops.aten._print.default"
+    with pytest.raises(FrontendError, match=r"the effect of torch.ops.aten._print.default is not supported"):
+        load(zipped({"archive/models/model.json": json.dumps(program)}))
 
 
 def test_older_archives_are_read_with_safetensors(zipped, safetensors, written, scores):
@@ -177,7 +242,10 @@ def torch(written, monkeypatch):
     data = written.data(written.call("aten.relu.default", self=written.input("x", (2,)), name="y"))
     table = dict.fromkeys(map(Overload, ("aten.relu.default", "aten.lgamma.default")))
     export = SimpleNamespace(
-        ExportedProgram=Program, save=lambda _, file: file.write(data), default_decompositions=lambda: table
+        ModuleCallEntry=lambda name, signature: (name, signature),
+        ExportedProgram=Program,
+        save=lambda _, file: file.write(data),
+        default_decompositions=lambda: table,
     )
     found = SimpleNamespace(export=export, _ops=SimpleNamespace(OpOverload=Overload))
     monkeypatch.setattr("sateen.frontends.torch.in_memory.imported", lambda module, missing: found)

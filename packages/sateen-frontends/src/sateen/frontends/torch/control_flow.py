@@ -21,6 +21,10 @@ from sateen.graph_ir.ops import NUMBER, Gather, Reshape
 from sateen.runtime.errors import FrontendError
 
 Graphs = Bodies[ProgramNode]
+TOKEN: Operand = np.zeros((), np.int64)
+"""What stands for a token, which no operator reads as data."""
+_CHECKS = frozenset({"torch.ops.aten._linalg_check_errors.default"})
+"""Operators that raise errors and give nothing."""
 UNLIMITED = (1 << 63) - 1
 """The most iterations of a while_loop."""
 
@@ -92,6 +96,15 @@ def without_gradient(node: TorchNode, graphs: Graphs) -> Sequence[Operand] | Non
     return _inlined(graphs, _subgraph(node.graph(graph)), [v for given in operands for v in _operands(node, given)])
 
 
+def checked(node: TorchNode, graphs: Graphs) -> Sequence[Operand]:
+    """with_effects: an operator with an effect, in the order of tokens. Only checks of data have none on results."""
+    del graphs  # the operator has none
+    _, effect, *_ = _arguments(node, 2)
+    if effect not in _CHECKS:
+        raise UnsupportedError(f"the effect of {effect} is not supported")
+    return [TOKEN]
+
+
 def _scanned(
     node: TorchNode,
     graphs: Graphs,
@@ -146,7 +159,7 @@ def _renamed(graph: ProgramGraph, suffix: str) -> ProgramGraph:
     def named(argument: Argument) -> Argument:
         if isinstance(argument, tuple):
             return tuple(map(named, argument))
-        return Reference(argument.name + suffix) if isinstance(argument, Reference) else argument
+        return replace(argument, name=argument.name + suffix) if isinstance(argument, Reference) else argument
 
     nodes = [
         replace(
@@ -187,5 +200,6 @@ CONTROL_FLOW: Mapping[str, Callable[[TorchNode, Graphs], Sequence[Operand] | Non
     "higher_order.map_impl": over_slices,
     "higher_order.scan": scan,
     "higher_order.while_loop": repeat,
+    "higher_order.with_effects": checked,
     "higher_order.wrap_with_set_grad_enabled": without_gradient,
 }

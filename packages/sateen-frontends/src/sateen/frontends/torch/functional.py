@@ -73,14 +73,27 @@ _MAY_BE_VIEWS = frozenset({
 """Operators whose results may share memory with their first argument, depending on types, strides or settings."""
 
 
-def functional(graph: ProgramGraph) -> tuple[ProgramGraph, frozenset[str]]:
-    """The graph without writing into tensors, in graphs within its nodes, too; and its inputs that are written into.
+_UPDATES = ("running_mean", "running_var")
+_UPDATING = {
+    "_native_batch_norm_legit": "training",
+    "batch_norm": "training",
+    "instance_norm": "use_input_stats",
+    "native_batch_norm": "training",
+}
+"""Operators that write into their running statistics if a flag is set. Their new values become further results."""
+
+
+def functional(graph: ProgramGraph) -> tuple[ProgramGraph, dict[str, str]]:
+    """The graph without writing into tensors, in graphs within its nodes, too; and the last values of its inputs that
+    are written into.
 
     Raises FrontendError if a tensor is read of which it is not clear whether it was written into.
     """
     rewriter = _Rewriter(graph)
     result = rewriter.run()
-    return result, frozenset(name for name in graph.inputs if name in rewriter.current)
+    written = [name for name in graph.inputs if name in rewriter.current or name in rewriter.stale]
+    values = {name: rewriter.value(name) for name in written}
+    return replace(result, nodes=rewriter.nodes), values
 
 
 def operator_of(target: str) -> str:
@@ -91,6 +104,15 @@ def operator_of(target: str) -> str:
 def _writes(node: ProgramNode) -> bool:
     operator = operator_of(node.target)
     return operator.endswith("_") and not operator.startswith("__")
+
+
+def _updated(node: ProgramNode) -> dict[str, str]:
+    """The running statistics that a node writes into, by the names of its arguments."""
+    flag = _UPDATING.get(operator_of(node.target), "")
+    given = dict(node.arguments)
+    if given.get(flag) is not True:
+        return {}
+    return {name: found.name for name in _UPDATES if isinstance(found := given.get(name), Reference)}
 
 
 @dataclass(slots=True)
@@ -120,11 +142,18 @@ class _Rewriter:
     def add(self, node: ProgramNode) -> None:
         operator, arguments = operator_of(node.target), node.arguments
         source = arguments[0][1] if arguments else None
-        self.nodes.append(replace(node, arguments=tuple((name, self.argument(given)) for name, given in arguments)))
+        updated = _updated(node)
+        results = tuple(f"{node.name}.{name}" for name in updated)
+        given = tuple((name, self.argument(argument)) for name, argument in arguments)
+        self.nodes.append(replace(node, arguments=given, outputs=(*node.outputs, *results)))
+        for name, result in zip(updated.values(), results, strict=True):
+            self.write(node, self.first.get(name, name), result)
         if not isinstance(source, Reference):
             return
         if _writes(node):
-            self.write(node, self.first.get(source.name, source.name))
+            if not node.outputs or not node.outputs[0]:
+                raise FrontendError(f"node {printable(node.name)!r} writes into a tensor, but gives no result")
+            self.write(node, self.first.get(source.name, source.name), node.outputs[0])
         elif operator in _PUT_BACK or operator in _MAY_BE_VIEWS:
             name = self.first.get(source.name, source.name)
             members = self.family.setdefault(name, {name})
@@ -135,8 +164,8 @@ class _Rewriter:
 
     def argument(self, given: Argument) -> Argument:
         match given:
-            case Reference(name=name):
-                return Reference(self.value(name))
+            case Reference():
+                return replace(given, name=self.value(given.name))
             case tuple():
                 return tuple(map(self.argument, given))
             case ProgramGraph():
@@ -162,11 +191,8 @@ class _Rewriter:
             self.current[name] = self.emit(view, view.target, arguments)
         return self.current.get(name, name)
 
-    def write(self, node: ProgramNode, name: str) -> None:
-        """Let the result of a node be the value of the tensor that it writes into, and of those it is a view of."""
-        result = node.outputs[0] if node.outputs and node.outputs[0] else None
-        if result is None:
-            raise FrontendError(f"node {printable(node.name)!r} writes into a tensor, but gives no result")
+    def write(self, node: ProgramNode, name: str, result: str) -> None:
+        """Let a result of a node be the value of a tensor that it writes into, and of those it is a view of."""
         before = {}
         holder = name
         while holder in self.views:

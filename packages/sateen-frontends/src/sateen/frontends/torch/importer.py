@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,20 +17,18 @@ from sateen.frontends.core.operands import Operand, type_of
 from sateen.frontends.core.place import Call, Heading, Place
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.core.source import Limits
-from sateen.frontends.torch.control_flow import CONTROL_FLOW
+from sateen.frontends.torch.control_flow import CONTROL_FLOW, TOKEN
 from sateen.frontends.torch.converters import CONVERTERS, key_of
 from sateen.frontends.torch.element_types import dtype_of
 from sateen.frontends.torch.node import TorchNode
 from sateen.frontends.torch.program import Program, ProgramNode, ValueType
+from sateen.frontends.torch.refusals import refusal_of
 from sateen.frontends.torch.structure import check_structure, named_tensors
-from sateen.graph_ir.ir import Graph, Symbol
+from sateen.graph_ir.ir import Graph, Symbol, Value
 from sateen.runtime.errors import FrontendError
 
 STRIDED = 7
 """The layout of ordinary tensors."""
-_DECOMPOSE = (
-    "save what program.run_decompositions() gives, or read the program in memory with from_torch, which decomposes it"
-)
 
 
 def import_program(program: Program, bindings: Bindings, limits: Limits) -> tuple[Graph | None, Report]:
@@ -79,8 +78,20 @@ class TorchImporter(Importer[ProgramNode]):
         self.bind_inputs()
         for given, name in self.tensors.items():
             self.define(self.scope, name, self.program.data[self.program.parameters[given]])
+        self.scope.update(dict.fromkeys(self.program.tokens, TOKEN))
         self.read(self.part.nodes, self.scope, Place(self.emitter))
-        return self.finish({})
+        graph, report = self.finish({})
+        return graph and replace(graph, aliases=self.aliases(graph)), report
+
+    def aliases(self, graph: Graph) -> dict[Value, Value]:
+        """Of each buffer that a run changes, the output with its next value, which may take the place of the input."""
+        inputs, outputs = ({v.name: v for v in values} for values in (graph.inputs, graph.outputs))
+        pairs = {after: before for before, after in self.program.state.items()}
+        return {
+            outputs[after]: inputs[before]
+            for after, before in pairs.items()
+            if after in outputs and before in inputs and outputs[after].type == inputs[before].type
+        }
 
     def named(self, name: str) -> str:
         """The name of a value in the graph: tensors have their own names, others those of the program."""
@@ -92,25 +103,22 @@ class TorchImporter(Importer[ProgramNode]):
 
     def heading_of(self, node: ProgramNode, place: Place) -> Heading:
         operator = node.target.removeprefix("aten.").removesuffix(".default")
-        return Heading(node.name, operator, tuple(map(self.named, node.reads())), node.outputs)
+        names = node.reads() if place.depth else map(self.named, node.reads())  # inner graphs have names of their own
+        return Heading(node.name, operator, tuple(names), node.outputs)
 
     def conversion_of(self, node: ProgramNode, heading: Heading) -> Conversion:
         if node.target in CONTROL_FLOW:
             return partial(self._control_flow, node)
         key = key_of(node.target)
         if key is None:
-            raise UnsupportedError("sateen has no such operator", _DECOMPOSE if node.target.startswith("aten.") else "")
+            raise UnsupportedError(*refusal_of(node.target))
         return partial(self._converted_by, node, key)
 
-    def _node(self, node: ProgramNode, call: Call) -> TorchNode:
-        declared = self.graph.declared if not call.place.depth else {}
-        return TorchNode(node, call, [declared.get(name) for name in node.outputs], self.graph.numbers)
-
     def _control_flow(self, node: ProgramNode, call: Call) -> Results | None:
-        return CONTROL_FLOW[node.target](self._node(node, call), Bodies(self, call))
+        return CONTROL_FLOW[node.target](TorchNode(node, call), Bodies(self, call))
 
     def _converted_by(self, node: ProgramNode, key: str, call: Call) -> Results:
-        view = self._node(node, call)
+        view = TorchNode(node, call)
         results = converted(view, CONVERTERS[key])
         if view.unread:
             raise UnsupportedError(f"argument {view.unread[0]!r} is not supported")
@@ -120,7 +128,7 @@ class TorchImporter(Importer[ProgramNode]):
 
 def _check_results(results: Sequence[Operand], node: TorchNode) -> None:
     """Raises FrontendError if a result has another type than the program declares."""
-    for result, declared, name in zip(results, node.declared, node.outputs, strict=False):
+    for result, declared, name in zip(results, node.node.declared, node.outputs, strict=False):
         if declared is None:
             continue
         found = type_of(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from io import BytesIO
 from os import PathLike
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 from sateen.frontends.core.packages import imported
 from sateen.frontends.core.source import Given
 from sateen.frontends.torch.converters import key_of
+from sateen.runtime.display import shortened
 from sateen.runtime.errors import FrontendError
 
+MOST_REASON = 400
+"""The most characters of an error of torch in a message."""
 _MISSING = "reading a program in memory needs torch: pip install torch"
 
 
@@ -31,6 +35,19 @@ def saved(program: Given | Any) -> Given:
         for operator in [operator for operator in table if key_of(str(operator)) is not None]:
             del table[operator]
         program = program.run_decompositions(table)
+    return _written(torch, program)
+
+
+def _written(torch: Any, program: Any) -> bytes:
+    """What torch writes of a program without its examples and without the structure of its arguments and results,
+    which the graph has flat: torch can't write classes of users there. Raises FrontendError if torch can't write it."""
+    flat = copy(program)
+    flat._module_call_graph = [torch.export.ModuleCallEntry("", None)]
+    flat._example_inputs = None
     file = BytesIO()
-    torch.export.save(program, file)
+    try:
+        torch.export.save(flat, file)
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise FrontendError(f"torch.export.save can't write the program: {shortened(reason, MOST_REASON)}") from error
     return file.getvalue()

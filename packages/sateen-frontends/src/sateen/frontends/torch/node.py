@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from sateen.frontends.core.node import ModelNode
@@ -17,7 +17,6 @@ from sateen.frontends.torch.program import (
     ProgramGraph,
     ProgramNode,
     Reference,
-    ValueType,
 )
 from sateen.graph_ir.ir import Dim, TensorType, Value
 from sateen.graph_ir.ops import BroadcastTo, Cast, Reshape
@@ -45,16 +44,11 @@ MEANINGLESS = frozenset(
 
 class TorchNode(ModelNode):
     """One node while it is converted. A converter reads each argument that matters; `unread` lists those that it did
-    not. `declared` are the types that the file gives for the results, `numbers` names the values that are numbers, not
-    tensors. An argument that is a number must be known, unless it is a dimension."""
+    not. An argument that is a number must be known, unless it is a dimension."""
 
-    def __init__(
-        self, node: ProgramNode, call: Call, declared: Sequence[ValueType | None], numbers: Collection[str]
-    ) -> None:
+    def __init__(self, node: ProgramNode, call: Call) -> None:
         super().__init__(call, {})
-        self._numbers = numbers
         self.node = node
-        self.declared = declared
         self._arguments = {name: argument for name, argument in node.arguments if name}
         self._positions = {name: index for index, name in reversed(list(enumerate(node.reads())))}
         self._read: set[str] = set()
@@ -118,8 +112,9 @@ class TorchNode(ModelNode):
         return isinstance(self.argument(name), Reference)
 
     def is_number(self, name: str) -> bool:
-        """Whether the value of this name is a number that the program computes, not a tensor."""
-        return name in self._numbers
+        """Whether an argument is a number that the program computes, not a tensor."""
+        argument = self.argument(name)
+        return isinstance(argument, Reference) and argument.is_number
 
     def dim_of(self, argument: Argument, name: str) -> Dim:
         """An integer, or a dimension that the program computes."""
@@ -194,7 +189,8 @@ class TorchNode(ModelNode):
 
     def result_dtype(self, index: int = 0) -> DType:
         """The element type that the program declares for a result."""
-        declared = self.declared[index] if index < len(self.declared) else None
+        types = self.node.declared
+        declared = types[index] if index < len(types) else None
         if declared is None:
             raise FrontendError(f"expected a declared type of result {index}, found none")
         return dtype_of(declared.element_type)

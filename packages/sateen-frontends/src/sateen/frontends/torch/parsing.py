@@ -65,19 +65,26 @@ class _Parser:
         signature = _field(module, "signature", dict, "the program")
         inputs: list[str] = []
         parameters: dict[str, str] = {}
+        tokens: list[str] = []
         for spec in _field(signature, "input_specs", list, "the signature"):
-            self.input(spec, inputs, parameters)
+            self.input(spec, inputs, parameters, tokens)
         outputs: dict[str, None] = {}
         mutated: dict[str, str] = {}
         for spec in _field(signature, "output_specs", list, "the signature"):
             self.output(spec, outputs, mutated)
         values, written = functional(graph)
         now = dict(zip(graph.outputs, values.outputs, strict=True))
-        mutated |= {parameters[name]: name for name in written if name in parameters}
-        given = dict.fromkeys(now.get(name) or name for name in outputs)
-        return Program(place, values, tuple(inputs), tuple(given), parameters, mutated)
+        state = {
+            given: now.get(mutated[name]) or mutated[name] for given, name in parameters.items() if name in mutated
+        }
+        state |= {name: value for name, value in written.items() if name in parameters}
+        for name in state:
+            del parameters[name]
+        inputs += state
+        given = dict.fromkeys([*(now.get(name) or name for name in outputs), *state.values()])
+        return Program(place, values, tuple(inputs), tuple(given), parameters, state, tuple(tokens))
 
-    def input(self, spec: Any, inputs: list[str], parameters: dict[str, str]) -> None:
+    def input(self, spec: Any, inputs: list[str], parameters: dict[str, str], tokens: list[str]) -> None:
         kind, given = _alternative(spec, "an input of the signature")
         names = {
             "parameter": "parameter_name", "buffer": "buffer_name", "tensor_constant": "tensor_constant_name",
@@ -87,7 +94,9 @@ class _Parser:
         elif kind in names:
             argument = _field(_field(given, "arg", dict, kind), "name", str, kind)
             parameters[argument] = _field(given, names[kind], str, kind)
-        elif kind not in {"constant_input", "token"}:
+        elif kind == "token":
+            tokens.append(_field(_field(given, "arg", dict, kind), "name", str, kind))
+        elif kind != "constant_input":
             raise FrontendError(f"expected inputs that are tensors and numbers, found a {kind}")
 
     def output(self, spec: Any, outputs: dict[str, None], mutated: dict[str, str]) -> None:
@@ -116,9 +125,8 @@ class _Parser:
             name,
             tuple(reference for given in inputs for reference in references_of(given)),
             tuple(given.name if isinstance(given, Reference) else None for given in outputs),
-            [self.node(node, index) for index, node in enumerate(nodes)],
+            [self.node(node, index, declared) for index, node in enumerate(nodes)],
             declared,
-            frozenset(name for key in _NUMBER_TYPES for name in graph.get(key, {})),
         )
         self.depth -= 1
         return found
@@ -134,7 +142,7 @@ class _Parser:
             found += [(name, ValueType(number, ())) for name in values]
         return found
 
-    def node(self, node: Any, index: int) -> ProgramNode:
+    def node(self, node: Any, index: int, declared: Mapping[str, ValueType]) -> ProgramNode:
         what = f"node {index}"
         target = _field(node, "target", str, what)
         outputs = [self.argument(given) for given in _field(node, "outputs", list, what)]
@@ -154,7 +162,8 @@ class _Parser:
         name = node.get("name") or next(filter(None, results), what)
         if not isinstance(name, str):
             raise FrontendError(f"{what}: expected a name, found {_kind(name)}")
-        return ProgramNode(target.removeprefix("torch.ops."), name, tuple(arguments), tuple(results))
+        types = tuple(map(declared.get, results))
+        return ProgramNode(target.removeprefix("torch.ops."), name, tuple(arguments), tuple(results), types)
 
     def argument(self, given: Any) -> Argument:
         kind, value = _alternative(given, "an argument")
@@ -247,16 +256,16 @@ def _one_of(**kinds: Callable[[Any], Argument]) -> Callable[[Any], Argument]:
     return read
 
 
-def _named(value: Any) -> Argument:
+def _number_named(value: Any) -> Argument:
     name = _plain(str)(value)
     assert isinstance(name, str)
-    return Reference(name)
+    return Reference(name, is_number=True)
 
 
 _INTEGER, _FLAG, _TEXT = _plain(int), _plain(bool), _plain(str)
-_SYM_INT = _one_of(as_name=_named, as_int=_INTEGER)
-_SYM_FLOAT = _one_of(as_name=_named, as_float=_number, as_int=_number)
-_SYM_BOOL = _one_of(as_name=_named, as_bool=_FLAG)
+_SYM_INT = _one_of(as_name=_number_named, as_int=_INTEGER)
+_SYM_FLOAT = _one_of(as_name=_number_named, as_float=_number, as_int=_number)
+_SYM_BOOL = _one_of(as_name=_number_named, as_bool=_FLAG)
 _OPTIONAL = _one_of(as_tensor=_reference, as_none=lambda value: None)
 
 
@@ -278,6 +287,7 @@ _ARGUMENTS: Mapping[str, Callable[[Any], Argument]] = {
     "as_floats": _listed(_number),
     "as_bool": _FLAG,
     "as_bools": _listed(_FLAG),
+    "as_operator": _TEXT,
     "as_string": _TEXT,
     "as_strings": _listed(_TEXT),
     "as_sym_int": _SYM_INT,

@@ -16,6 +16,7 @@ class Reference:
     """An argument that is a value of the graph: a tensor, or a number that the program computes."""
 
     name: str
+    is_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,13 @@ class Foreign:
 @dataclass(frozen=True, slots=True)
 class ProgramGraph:
     """A graph: the names of its inputs and outputs (None: an output that is no value), its nodes, and the types that
-    the file declares for its values, of which `numbers` are no tensors."""
+    the file declares for its values."""
 
     name: str
     inputs: tuple[str, ...]
     outputs: tuple[str | None, ...]
     nodes: Sequence[ProgramNode]
     declared: Mapping[str, ValueType]
-    numbers: frozenset[str]
 
 
 Argument = None | bool | int | float | str | Reference | ElementType | Foreign | ProgramGraph | tuple["Argument", ...]
@@ -60,12 +60,14 @@ class ValueType:
 
 @dataclass(frozen=True, slots=True)
 class ProgramNode:
-    """A call. `target` is the operator as in `aten.add.Tensor`; names of outputs are '' for absent ones."""
+    """A call. `target` is the operator as in `aten.add.Tensor`; names of outputs are '' for absent ones. `declared` are
+    the types that the file gives for them, if any."""
 
     target: str
     name: str
     arguments: tuple[tuple[str, Argument], ...]
     outputs: tuple[str, ...]
+    declared: tuple[ValueType | None, ...] = ()
 
     def reads(self) -> Iterator[str]:
         """The names of the values among its arguments, in order; those that graphs within it read are arguments,
@@ -86,8 +88,9 @@ def references_of(argument: Argument) -> Iterator[str]:
 class Program:
     """A program: its graph, the inputs that the caller gives, and the names of the tensors that the others stand for.
 
-    `parameters` maps inputs of the graph to names of tensors, `mutated` the buffers that a run changes to the values
-    that they get. `data` has the tensors by name.
+    `parameters` maps inputs of the graph to names of tensors. `state` maps inputs that stand for buffers that a run
+    changes to their values after it; they are inputs of the caller's, these are outputs. `tokens` are inputs without a
+    value, which order nodes with effects. `data` has the tensors by name.
     """
 
     place: str
@@ -95,5 +98,6 @@ class Program:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     parameters: Mapping[str, str]
-    mutated: Mapping[str, str]
+    state: Mapping[str, str] = field(default_factory=dict)
+    tokens: tuple[str, ...] = ()
     data: Mapping[str, Array] = field(default_factory=dict)

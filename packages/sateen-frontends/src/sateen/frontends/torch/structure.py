@@ -9,19 +9,14 @@ from sateen.runtime.errors import FrontendError, printable
 
 
 def check_structure(program: Program) -> None:
-    """Raises FrontendError for a program whose names don't fit together, or that changes its own tensors."""
-    if program.mutated:
-        name = next(iter(program.mutated))
-        raise FrontendError(
-            f"each run changes buffer {name!r}, but a network has no state; export the module after "
-            "eval(), or with the buffer as an input and an output"
-        )
-    given = set(program.inputs) | set(program.parameters)
+    """Raises FrontendError for a program whose names don't fit together."""
+    given = {*program.inputs, *program.parameters, *program.tokens}
     for name in program.graph.inputs:
         if name not in given:
             raise FrontendError(f"input {name!r} of the graph has no meaning in the signature of the program")
+    computed = {*program.graph.outputs, *program.state.values()}
     for name in program.outputs:
-        if name not in program.graph.outputs:
+        if name not in computed:
             raise FrontendError(f"output {name!r} of the signature is none of the graph")
     _check_graph(program.graph, given)
 

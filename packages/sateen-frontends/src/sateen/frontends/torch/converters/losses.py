@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sateen.frontends.core.operands import Operand
+from collections.abc import Sequence
+
+from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.graph_ir import ops
@@ -108,13 +110,111 @@ def _cosine_similarity(node: TorchNode) -> Operand:
     return node.result(ops.ReduceSum(axes=(axis,), keepdims=False), products)
 
 
+def _class_loss(node: TorchNode) -> Operand:
+    """nll_loss: -weight·x of the class that a target names; a mean divides by the weights. Classes are axis 1, or 0 of
+    a vector; targets of `ignore_index` count for nothing."""
+    data = node.tensor("self")
+    losses, weights = _of_classes(node, data, node.tensor("target"))
+    return _averaged(node, losses, weights)
+
+
+def _class_loss_with_weight(node: TorchNode) -> Sequence[Operand]:
+    """nll_loss_forward: also the sum of the weights, 0 if nothing is summed (nll_loss_out_frame in
+    aten/src/ATen/native/LossNLL.cpp)."""
+    data = node.tensor("self")
+    losses, weights = _of_classes(node, data, node.tensor("target"))
+    total = node.step(ops.ReduceSum(axes=tuple(range(weights.type.rank)), keepdims=False), weights)
+    if node.integer("reduction", 1) == 0:
+        total = node.literal(0, data.type.dtype)
+    return [_averaged(node, losses, weights), node.result(ops.Identity(), total, output=1)]
+
+
+def _cross_entropy(node: TorchNode) -> Operand:
+    """The class loss of the logarithm of softmax, or -Σ t·log of targets that are probabilities; smoothing mixes the
+    target with the mean of all classes (cross_entropy_loss in aten/src/ATen/native/LossNLL.cpp)."""
+    data, target = node.tensor("self"), node.tensor("target")
+    axis = min(1, data.type.rank - 1)
+    smoothing = node.number("label_smoothing", 0.0)
+    logs = node.step(ops.LogSoftmax(axis=axis), data)
+    if target.type.dtype.is_float:
+        return _soft_targets(node, logs, target, axis, smoothing)
+    losses, weights = _of_classes(node, logs, target)
+    if not smoothing:
+        return _averaged(node, losses, weights)
+    weight = _per_class(node, logs, axis)
+    weighted = logs if weight is None else node.step(ops.Multiply(), logs, weight)
+    smooth = node.step(ops.Negative(), node.step(ops.ReduceSum(axes=(axis,), keepdims=False), weighted))
+    smooth = node.step(ops.Where(), _is_counted(node, target), smooth, node.literal(0, logs.type.dtype))
+    (classes,) = static_extents(data.type.shape[axis : axis + 1], "the number of classes")
+    kept = node.step(ops.Multiply(), losses, node.literal(1 - smoothing, logs.type.dtype))
+    spread = node.step(ops.Multiply(), smooth, node.literal(smoothing / classes, logs.type.dtype))
+    return _averaged(node, node.step(ops.Add(), kept, spread), weights)
+
+
+def _soft_targets(node: TorchNode, logs: Value, target: Value, axis: int, smoothing: float) -> Operand:
+    """A mean divides by the number of targets, whatever their weights."""
+    node.ignore("ignore_index")
+    if smoothing:
+        (classes,) = static_extents(logs.type.shape[axis : axis + 1], "the number of classes")
+        target = node.step(ops.Multiply(), target, node.literal(1 - smoothing, target.type.dtype))
+        target = node.step(ops.Add(), target, node.literal(smoothing / classes, target.type.dtype))
+    terms = node.step(ops.Multiply(), logs, target)
+    weight = _per_class(node, logs, axis)
+    terms = terms if weight is None else node.step(ops.Multiply(), terms, weight)
+    losses = node.step(ops.Negative(), node.step(ops.ReduceSum(axes=(axis,), keepdims=False), terms))
+    return _reduced(node, losses)
+
+
+def _per_class(node: TorchNode, logs: Value, axis: int) -> Value | None:
+    """The weights of classes along their axis."""
+    weight = node.optional("weight")
+    return weight and node.reshaped(weight, (*weight.type.shape, *(1,) * (logs.type.rank - axis - 1)))
+
+
+def _is_counted(node: TorchNode, target: Value) -> Value:
+    ignored = node.literal(node.integer("ignore_index", -100), target.type.dtype)
+    return node.step(ops.NotEqual(), target, ignored)
+
+
+def _of_classes(node: TorchNode, logs: Value, target: Value) -> tuple[Value, Value]:
+    """-weight·x of each target's class, and its weight; both 0 where the target is ignored."""
+    dtype = logs.type.dtype
+    axis = min(1, logs.type.rank - 1)
+    counted = _is_counted(node, target)
+    place = node.step(ops.Where(), counted, target, node.literal(0, target.type.dtype))
+    shape = target.type.shape
+    wide = node.reshaped(place, (*shape[:axis], 1, *shape[axis:]))
+    chosen = node.reshaped(node.step(ops.GatherElements(axis=axis), logs, wide), shape)
+    weight = node.optional("weight")
+    given = node.literal(1, dtype) if weight is None else node.step(ops.Gather(axis=0), weight, place)
+    weights = node.step(ops.Where(), counted, given, node.literal(0, dtype))
+    losses = node.step(ops.Multiply(), node.step(ops.Negative(), chosen), weights)
+    return node.step(ops.Where(), counted, losses, node.literal(0, dtype)), weights
+
+
+def _averaged(node: TorchNode, losses: Value, weights: Value) -> Operand:
+    """As the reduction says, where a mean divides by the sum of the weights."""
+    if node.integer("reduction", 1) != 1:
+        return _reduced(node, losses)
+    if losses.type.rank:
+        total = ops.ReduceSum(axes=tuple(range(losses.type.rank)), keepdims=False)
+        losses, weights = node.step(total, losses), node.step(total, weights)
+    return node.result(ops.Divide(), losses, weights)
+
+
 LOSSES: dict[str, Converter] = {
     "binary_cross_entropy": _binary_cross_entropy,
     "binary_cross_entropy_with_logits": _cross_entropy_of_logits,
     "cosine_similarity": _cosine_similarity,
+    "cross_entropy_loss": _cross_entropy,
     "huber_loss": _smooth(huber=True),
     "kl_div": _divergence,
     "l1_loss": _absolute,
     "mse_loss": _squared,
+    "nll_loss": _class_loss,
+    "nll_loss2d": _class_loss,
+    "nll_loss2d_forward": _class_loss_with_weight,
+    "nll_loss_forward": _class_loss_with_weight,
+    "nll_loss_nd": _class_loss,
     "smooth_l1_loss": _smooth(huber=False),
 }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
-from sateen.frontends.core.operands import Operand
-from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.torch.converters.reduce import moments
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.frontends.torch.promotion import floating
@@ -13,8 +13,6 @@ from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.runtime.dtype import DType
 from sateen.topi.dimensions import product
-
-_EVAL = "export the module after eval()"
 
 
 def _vector(node: TorchNode, name: str, number: float, data: Value) -> Value:
@@ -25,38 +23,75 @@ def _vector(node: TorchNode, name: str, number: float, data: Value) -> Value:
     return node.broadcast(node.literal(number, data.type.dtype), data.type.shape[1:2])
 
 
-def _batch_norm(node: TorchNode) -> Operand:
-    """With the running statistics; without any, with those of the batch."""
+def _batch_norm(node: TorchNode) -> Sequence[Operand]:
+    """With the running statistics; in training, or without any, with those of the batch. In training the running ones
+    as they are then are further results."""
     data = node.tensor("input")
-    scale, bias = _vector(node, "weight", 1, data), _vector(node, "bias", 0, data)
-    mean, variance = node.optional("running_mean"), node.optional("running_var")
+    running = _running(node)
+    if running is None or node.flag("training"):
+        found, mean, variance = _normalized(node, data)
+        return [found] if running is None else [found, *_updated(node, data, running, (mean, variance), 1)]
     node.ignore("momentum")
-    if node.flag("training") and mean is not None:
-        raise UnsupportedError("batch normalisation in training, which changes its statistics, is not supported", _EVAL)
-    if mean is None or variance is None:
-        others = [axis for axis in range(data.type.rank) if axis != 1]
-        found = moments(node, data, others, 0)
-        mean, variance = (node.reshaped(v, data.type.shape[1:2]) for v in found)
+    return [_applied(node, data, *running)]
+
+
+def _native_batch_norm(functional: bool) -> Converter:
+    """The operators of the core set. Further results are the mean and 1 / √(variance + eps) of the batch, which are
+    empty at inference (batch_norm_cpu in aten/src/ATen/native/Normalization.cpp), and the running statistics as they
+    are then, `functional` also at inference."""
+
+    def convert(node: TorchNode) -> Sequence[Operand]:
+        data = node.tensor("input")
+        running = _running(node)
+        if running is not None and not node.flag("training"):
+            node.ignore("momentum")
+            kept = [node.result(ops.Identity(), v, output=i) for i, v in enumerate(running, 3)] if functional else []
+            empty = node.broadcast(node.literal(0, DType.of("float32")), (0,))
+            return [_applied(node, data, *running), *[empty] * (len(node.outputs) - 1 - len(kept)), *kept]
+        found, mean, variance = _normalized(node, data)
+        spread = node.step(ops.Add(), variance, node.literal(node.number("eps"), data.type.dtype))
+        batch = [mean, node.step(ops.Reciprocal(), node.step(ops.Sqrt(), spread))]
+        return [found, *batch, *(_updated(node, data, running, (mean, variance), 3) if running is not None else ())]
+
+    return convert
+
+
+def _running(node: TorchNode) -> tuple[Value, Value] | None:
+    mean, variance = node.optional("running_mean"), node.optional("running_var")
+    return None if mean is None or variance is None else (mean, variance)
+
+
+def _applied(node: TorchNode, data: Value, mean: Value, variance: Value) -> Operand:
+    scale, bias = _vector(node, "weight", 1, data), _vector(node, "bias", 0, data)
     return node.result(ops.BatchNormalization(epsilon=node.number("eps", 1e-5)), data, scale, bias, mean, variance)
 
 
-def _batch_norm_with_statistics(node: TorchNode) -> Sequence[Operand]:
-    """The operator of the core set, whose further results, statistics of training, are empty at inference
-    (batch_norm_cpu in aten/src/ATen/native/Normalization.cpp)."""
-    first = _batch_norm(node)
-    return [first, *[node.broadcast(node.literal(0, DType.of("float32")), (0,))] * (len(node.outputs) - 1)]
-
-
-def _batch_norm_of_batch(node: TorchNode) -> Sequence[Operand]:
-    """With the statistics of the batch, which are further results: the mean, and 1 / √(variance + eps)."""
-    data, epsilon = node.tensor("input"), node.number("eps")
+def _normalized(node: TorchNode, data: Value) -> tuple[Operand, Value, Value]:
+    """With the statistics of the batch, which are the other results."""
     node.ignore("momentum", "training")
-    scale, bias = _vector(node, "weight", 1, data), _vector(node, "bias", 0, data)
     others = [axis for axis in range(data.type.rank) if axis != 1]
     mean, variance = (node.reshaped(v, data.type.shape[1:2]) for v in moments(node, data, others, 0))
-    first = node.result(ops.BatchNormalization(epsilon=epsilon), data, scale, bias, mean, variance)
-    spread = node.step(ops.Add(), variance, node.literal(epsilon, data.type.dtype))
-    return [first, mean, node.step(ops.Reciprocal(), node.step(ops.Sqrt(), spread))]
+    return _applied(node, data, mean, variance), mean, variance
+
+
+def _updated(
+    node: TorchNode, data: Value, running: tuple[Value, Value], found: tuple[Value, Value], output: int
+) -> list[Operand]:
+    """The running statistics after a batch: (1 - momentum)·before + momentum·found, of which the variance has the
+    correction 1, while that of `found` has none (batch_norm_cpu_update_stats_template)."""
+    momentum = node.number("momentum", 0.1)
+    (count,) = static_extents([product((data.type.shape[0], *data.type.shape[2:]))], "the extent of a batch")
+    factors = (momentum, momentum * (count / (count - 1) if count > 1 else inf))
+    return [
+        _mixed(node, before, now, momentum, factor, output + i)
+        for i, (before, now, factor) in enumerate(zip(running, found, factors, strict=True))
+    ]
+
+
+def _mixed(node: TorchNode, before: Value, now: Value, momentum: float, factor: float, output: int) -> Operand:
+    kept = node.step(ops.Multiply(), before, node.literal(1 - momentum, before.type.dtype))
+    added = node.step(ops.Multiply(), now, node.literal(factor, now.type.dtype))
+    return node.result(ops.Add(), kept, added, output=output)
 
 
 def _layer_norm(node: TorchNode) -> Operand:
@@ -106,19 +141,30 @@ def _group_norm_with_statistics(node: TorchNode) -> Sequence[Operand]:
     return [first, *(node.reshaped(v, (batch, groups)) for v in _statistics(node, flat, (2,)))]
 
 
-def _instance_norm(node: TorchNode) -> Operand:
-    """Statistics of each channel of each element of the batch, or running ones."""
+def _instance_norm(node: TorchNode) -> Sequence[Operand]:
+    """Statistics of each channel of each element of the batch, or running ones. With both the running ones as they are
+    then, on the average of the batch, are further results (instance_norm in aten/src/ATen/native/Normalization.cpp)."""
     data = node.tensor("input")
-    node.ignore("momentum")
+    running = _running(node)
+    if not node.flag("use_input_stats", True) and running is not None:
+        node.ignore("momentum")
+        return [_applied(node, data, *running)]
     scale, bias = _vector(node, "weight", 1, data), _vector(node, "bias", 0, data)
-    epsilon = node.number("eps", 1e-5)
-    if node.flag("use_input_stats", True):
-        if node.gives("running_mean"):
-            raise UnsupportedError("instance normalisation that changes its statistics is not supported", _EVAL)
-        node.ignore("running_var")
-        return node.result(ops.InstanceNormalization(epsilon=epsilon), data, scale, bias)
-    mean, variance = node.tensor("running_mean"), node.tensor("running_var")
-    return node.result(ops.BatchNormalization(epsilon=epsilon), data, scale, bias, mean, variance)
+    found = node.result(ops.InstanceNormalization(epsilon=node.number("eps", 1e-5)), data, scale, bias)
+    momentum = node.number("momentum", 0.1)
+    if running is None:
+        return [found]
+    mean, variance = moments(node, data, range(2, data.type.rank), 0)
+    (count,) = static_extents([product(data.type.shape[2:])], "the extent of a picture")
+    factors = (momentum, momentum * (count / (count - 1) if count > 1 else inf))
+    over_batch = ops.ReduceMean(axes=tuple(a for a in range(data.type.rank) if a != 1), keepdims=False)
+    return [
+        found,
+        *(
+            _mixed(node, before, node.step(over_batch, now), momentum, factor, i)
+            for i, (before, now, factor) in enumerate(zip(running, (mean, variance), factors, strict=True), 1)
+        ),
+    ]
 
 
 def _rms_norm(node: TorchNode) -> Operand:
@@ -162,11 +208,11 @@ def _normalized_weight(node: TorchNode) -> Operand:
 
 
 NORMALIZATION: dict[str, Converter] = {
-    "_batch_norm_no_update": _batch_norm_with_statistics,
+    "_batch_norm_no_update": _native_batch_norm(functional=False),
     "_log_softmax": _softmax(logarithm=True),
-    "_native_batch_norm_legit.no_stats": _batch_norm_of_batch,
-    "_native_batch_norm_legit": _batch_norm_with_statistics,
-    "_native_batch_norm_legit_no_training": _batch_norm_with_statistics,
+    "_native_batch_norm_legit": _native_batch_norm(functional=False),
+    "_native_batch_norm_legit_functional": _native_batch_norm(functional=True),
+    "_native_batch_norm_legit_no_training": _native_batch_norm(functional=False),
     "_softmax": _softmax(logarithm=False),
     "_weight_norm": _normalized_weight,
     "batch_norm": _batch_norm,
@@ -174,7 +220,7 @@ NORMALIZATION: dict[str, Converter] = {
     "instance_norm": _instance_norm,
     "layer_norm": _layer_norm,
     "log_softmax": _softmax(logarithm=True),
-    "native_batch_norm": _batch_norm_with_statistics,
+    "native_batch_norm": _native_batch_norm(functional=False),
     "native_group_norm": _group_norm_with_statistics,
     "native_layer_norm": _layer_norm_with_statistics,
     "rms_norm": _rms_norm,

@@ -15,9 +15,9 @@ from sateen.topi.operators import Operator
 def _type_or_number(node: TorchNode, name: str) -> TensorType | float:
     argument = node.argument(name)
     if isinstance(argument, Reference):
-        operand = node.operand_of(argument, name)
-        is_number = type_of(operand).rank == 0 and node.is_number(argument.name)
-        return 0 if is_number else type_of(operand)  # what a program computes of sizes is an integer of Python
+        found = type_of(node.operand_of(argument, name))
+        is_python = found.rank == 0 and argument.is_number
+        return found if not is_python else 0.0 if found.dtype.is_float else 0 if found.dtype.is_int else False
     return node.number(name)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from string import ascii_lowercase
 
 import numpy as np
 
 from sateen.frontends.core.einsum import einsum
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axes, normal_axis
 from sateen.frontends.torch.converters.diagonals import diagonal
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.frontends.torch.promotion import common_dtype
@@ -156,6 +157,19 @@ def _bilinear(node: TorchNode) -> Operand:
     return node.result(ops.Identity(), flat) if bias is None else node.result(ops.Add(), flat, bias)
 
 
+def _trilinear(node: TorchNode) -> Operand:
+    """The core form of bilinear: the product of three tensors, each with new axes, summed over `sumdim`."""
+    node.ignore("unroll_dim")  # which concerns the order of work
+    spread = [node.integers(f"expand{i}") for i in (1, 2, 3)]
+    values = [node.tensor(f"i{i}") for i in (1, 2, 3)]
+    rank = values[0].type.rank + len(spread[0])
+    letters = ascii_lowercase[:rank]
+    summed = normal_axes(node.integers("sumdim"), rank)
+    terms = ["".join(a for axis, a in enumerate(letters) if axis not in normal_axes(given, rank)) for given in spread]
+    result = "".join(a for axis, a in enumerate(letters) if axis not in summed)
+    return node.result(*einsum(node, f"{','.join(terms)}->{result}", values))
+
+
 def _dot_along(node: TorchNode) -> Operand:
     """linalg_vecdot: sums of products along an axis."""
     a, b = node.tensor("x"), node.tensor("y")
@@ -209,6 +223,7 @@ def _chain(node: TorchNode) -> Operand:
 
 
 PRODUCTS: dict[str, Converter] = {
+    "_trilinear": _trilinear,
     "addbmm": _added_batches,
     "addmm": _added_product("mat1", "mat2"),
     "addmv": _added_vector,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.torch.converters.operands import truth
 from sateen.frontends.torch.node import Converter, TorchNode
@@ -136,6 +136,29 @@ def _norm_of(node: TorchNode, data: Value, p: float, axes: tuple[int, ...], keep
     return node.result(ops.Power(), total, node.literal(1 / p, dtype))
 
 
+def _matrix_norm(node: TorchNode) -> Operand:
+    """linalg_norm: of vectors, or of matrices where an order is given for two axes: the largest or smallest sum of
+    sizes along columns (1, -1) or rows (inf, -inf), or that of all elements as one vector (fro). Without an order, of
+    all elements, or of vectors along one axis and of matrices along two (torch.linalg.norm)."""
+    given = node.tensor("self")
+    data = node.cast(given, node.element_type() or floating(given.type.dtype))
+    rank, keepdims = data.type.rank, node.flag("keepdim")
+    order = node.argument("ord")
+    axes = tuple(normal_axis(a, rank) for a in node.integers("dim")) if node.gives("dim") else tuple(range(rank))
+    if not rank:
+        return node.result(ops.Abs(), data)
+    if order is None or order == "fro" or len(axes) == 1:
+        return _norm_of(node, data, 2.0 if order in (None, "fro") else node.number("ord"), axes, keepdims)
+    if len(axes) != 2 or not isinstance(order, (int, float)) or abs(order) not in (1, inf):
+        raise UnsupportedError(f"the norm {order!r} of a matrix, which needs its singular values, is not supported")
+    rows, columns = axes if abs(order) == 1 else axes[::-1]
+    sums = node.step(ops.ReduceSum(axes=(rows,)), node.step(ops.Abs(), data))
+    extremum = (ops.ReduceMax if order > 0 else ops.ReduceMin)(axes=(columns,))
+    found = node.step(extremum, sums)
+    kept = [d for axis, d in enumerate(found.type.shape) if keepdims or axis not in axes]
+    return node.result(ops.Reshape(shape=tuple(kept)), found)
+
+
 def _both_extrema(node: TorchNode) -> tuple[Operand, Operand]:
     data = node.tensor("self")
     axes = node.axes(data.type.rank)
@@ -230,6 +253,7 @@ REDUCE: dict[str, Converter] = {
     "cumprod": _cumulative(lambda axis: ops.CumProd(axis=axis)),
     "cumsum": _cumulative(lambda axis: ops.CumSum(axis=axis)),
     "diff": _difference,
+    "linalg_norm": _matrix_norm,
     "linalg_vector_norm": _norm,
     "logsumexp": _log_sum_exp,
     "mean": _mean,

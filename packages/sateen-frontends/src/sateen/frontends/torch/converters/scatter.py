@@ -9,10 +9,12 @@ from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.torch.converters.gather import as_torch, at_front, indices_of, is_mask, with_axis
 from sateen.frontends.torch.converters.operands import operand
 from sateen.frontends.torch.node import Converter, TorchNode
+from sateen.frontends.torch.promotion import INT64
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.dtype import DType
 from sateen.tensor_ir.ir import int_range
+from sateen.topi.computations.broadcast import broadcast_shape
 from sateen.topi.dimensions import product
 
 _REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
@@ -23,7 +25,7 @@ def _put(node: TorchNode) -> Operand:
     data, values = node.tensor("self"), node.tensor("values")
     argument = node.argument("indices")
     items = argument if isinstance(argument, tuple) else ()
-    if len(items) == 1 and is_mask(node, items) and product(values.type.shape) == 1:
+    if len(items) == 1 and is_mask(node, items):
         return _put_by_mask(node, data, values, node.value_of(items[0], "indices"))
     indices = indices_of(node)
     axes = [axis for axis, index in enumerate(indices) if index is not None]
@@ -41,11 +43,35 @@ def _put(node: TorchNode) -> Operand:
 
 
 def _put_by_mask(node: TorchNode, data: Value, values: Value, mask: Value) -> Operand:
-    wide = node.reshaped(mask, (*mask.type.shape, *(1,) * (data.type.rank - mask.type.rank)))
-    one = node.reshaped(values, ())
+    """`values` has a slice for each place that the mask chooses, in order, or one for all."""
+    rest = data.type.shape[mask.type.rank :]
+    wide = node.reshaped(mask, (*mask.type.shape, *(1,) * len(rest)))
+    if values.type.rank <= len(rest) or values.type.shape[0] == 1:
+        if values.type.rank > len(rest):
+            values = node.reshaped(values, values.type.shape[1:])
+        chosen = node.broadcast(values, data.type.shape)
+    else:
+        chosen = _in_places(node, node.broadcast(values, (values.type.shape[0], *rest)), mask)
     if node.flag("accumulate"):
-        one = node.step(ops.Add(), data, one)
-    return node.result(ops.Where(), wide, one, data)
+        chosen = node.step(ops.Add(), data, chosen)
+    return node.result(ops.Where(), wide, chosen, data)
+
+
+def _in_places(node: TorchNode, values: Value, mask: Value) -> Value:
+    """The slices of `values` one after the other at the places that the mask chooses, and any at the others."""
+    count = product(mask.type.shape)
+    flags = node.cast(node.reshaped(mask, (count,)), INT64)
+    order = node.step(ops.CumSum(exclusive=True), flags)
+    return node.reshaped(node.step(ops.Gather(axis=0), values, order), (*mask.type.shape, *values.type.shape[1:]))
+
+
+def _masked_scatter(node: TorchNode) -> Operand:
+    """The first elements of `source` at the places that the mask chooses."""
+    data, mask, source = node.tensor("self"), node.tensor("mask"), node.tensor("source")
+    shape = broadcast_shape(data.type.shape, mask.type.shape)
+    wide = node.broadcast(mask, shape)
+    chosen = _in_places(node, node.reshaped(source, (product(source.type.shape),)), wide)
+    return node.result(ops.Where(), wide, chosen, node.broadcast(data, shape))
 
 
 def _scatter(node: TorchNode) -> Operand:
@@ -159,6 +185,7 @@ SCATTER: dict[str, Converter] = {
     "index_copy": _along_axis("none"),
     "index_fill": _index_fill,
     "index_put": _put,
+    "masked_scatter": _masked_scatter,
     "scatter": _scatter,
     "scatter_add": _scatter_add,
     "scatter_reduce": _scatter_reduce,

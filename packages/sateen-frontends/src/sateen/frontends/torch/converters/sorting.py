@@ -128,7 +128,7 @@ def _search_sorted(node: TorchNode) -> Operand:
     right = node.flag("right") or node.argument("side") == "right"
     values = operand(node, "self", common(node, "self", "boundaries" if is_buckets else "sorted_sequence"))
     if node.gives("sorter"):
-        raise UnsupportedError("a sequence that is sorted by indices is not supported")
+        sequence = node.step(ops.GatherElements(axis=sequence.type.rank - 1), sequence, node.tensor("sorter"))
     op = ops.SearchSorted(right=right)
     wide = node.cast(sequence, values.type.dtype)
     if not node.flag("out_int32"):
