@@ -124,6 +124,38 @@ def test_a_choice_of_tensorflow_1_is_one_too(make, run, condition, expected):
     assert run(graph, {"p": np.array(condition), "x": np.array([1, 2], np.float32)})["y"].tolist() == expected
 
 
+@pytest.mark.parametrize(("condition", "expected"), [(True, [4, 8]), (False, [1, 2])])
+def test_choices_in_a_row_may_be_decided_by_one_tensor(make, run, condition, expected):
+    """As optimisers of graphs leave them, which merge equal nodes."""
+    graph = switched(make, predicate=make.placeholder("p", dtype="bool"))
+    graph.node.extend(
+        [
+            make.node("switch2", "Switch", "y", "p", T=FLOAT),
+            make.node("minus2", "Neg", "switch2", T=FLOAT),
+            make.node("sum2", "AddV2", "switch2:1", "switch:1", T=FLOAT),
+            make.node("sum3", "AddV2", "sum2", "switch:1", T=FLOAT),
+            make.node("z", "Merge", "minus2", "sum3", T=FLOAT),
+        ]
+    )
+    assert run(graph, {"p": np.array(condition), "x": np.array([1, 2], np.float32)})["z"].tolist() == expected
+
+
+def test_choices_are_nested_within_limits(make):
+    nodes = [make.placeholder("x", 2)]
+    for i in range(65):
+        before = f"switch{i - 1}:1" if i else "x"
+        nodes += [make.placeholder(f"p{i}", dtype="bool"), make.node(f"switch{i}", "Switch", before, f"p{i}", T=FLOAT)]
+    result = "switch64:1"
+    for i in reversed(range(65)):
+        nodes += [
+            make.node(f"minus{i}", "Neg", f"switch{i}", T=FLOAT),
+            make.node(f"merge{i}", "Merge", f"minus{i}", result, T=FLOAT),
+        ]
+        result = f"merge{i}"
+    with pytest.raises(FrontendError, match="expected loops and choices nested at most 64 deep, found more"):
+        from_tensorflow(make.graph(*nodes).SerializeToString())
+
+
 def test_a_choice_by_a_constant_leaves_one_branch(make):
     network, _ = from_tensorflow(switched(make, predicate=make.constant("p", np.array(True))).SerializeToString())
     assert [node.op.op_name() for node in network.nodes] == ["add", "identity"]

@@ -166,3 +166,19 @@ def test_a_convolution_among_blocks_is_a_dilated_one(make, run):
     x = np.array([1, 10, 100, 1000, 10000], np.float32).reshape(1, 5, 1, 1)
     assert run(graph, {"x": x})["y"].ravel().tolist() == [302, 3020, 30201, 2010, 20100]
     assert run(graph, {"x": x}, outputs=["y", "apart"])["y"].ravel().tolist() == [302, 3020, 30201, 2010, 20100]
+
+
+def test_large_patches_take_no_large_parameters(make, run):
+    """32 x 32 elements of bytes, once a matrix that picks them."""
+    x = np.arange(64 * 64 * 3, dtype=np.uint8).reshape(1, 64, 64, 3)
+    graph = make.graph(
+        make.placeholder("x", *x.shape, dtype="uint8"),
+        make.node(
+            "y", "ExtractImagePatches", "x", ksizes=[1, 32, 32, 1], strides=[1, 32, 32, 1], rates=[1, 1, 1, 1],
+            padding="VALID", T=DType.of("uint8"),
+        ),
+    )  # fmt: skip
+    _, parameters = from_tensorflow(graph.SerializeToString())
+    assert sum(data.nbytes for data in parameters.values()) < 2000
+    tiles = x.reshape(2, 32, 2, 32, 3).transpose(0, 2, 1, 3, 4).reshape(1, 2, 2, -1)
+    np.testing.assert_array_equal(run(graph, {"x": x})["y"], tiles)

@@ -121,6 +121,23 @@ def test_data_must_fit_its_shape(net):
         from_tensorflow(net.SerializeToString(), outputs=["y"])
 
 
+def test_extents_are_those_of_an_array_even_without_elements(net):
+    value = net.node[1].attr["value"].tensor
+    value.tensor_content = b""
+    value.tensor_shape.dim[0].size, value.tensor_shape.dim[1].size = 1 << 62, 0
+    with pytest.raises(FrontendError, match="expected extents of at most 281474976710656 elements"):
+        from_tensorflow(net.SerializeToString(), outputs=["y"])
+
+
+def test_a_constant_at_the_beginning_of_a_long_chain_keeps_its_name(make):
+    chain = [make.node(f"c{i + 1}", "Identity", f"c{i}", T=FLOAT) for i in range(20_000)]
+    constant = make.constant("c0", np.array([2, 3], np.float32))
+    graph = make.graph(make.placeholder("x", 2), constant, *chain, make.node("y", "Mul", "x", "c20000", T=FLOAT))
+    network, parameters = from_tensorflow(graph.SerializeToString())
+    assert list(parameters) == ["c0"]
+    assert len(network.nodes) == 1
+
+
 def test_the_last_number_of_a_field_is_repeated(net):
     value = net.node[1].attr["value"].tensor
     value.tensor_content = b""

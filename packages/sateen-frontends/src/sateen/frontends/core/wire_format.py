@@ -46,23 +46,30 @@ def fields_of(data: bytes, position: int, end: int, most: int) -> Iterator[Field
         most -= 1
         if most < 0:
             raise UnusualError
-        start = position
-        key, position = read_varint(data, position, end, _MOST_LENGTH_BYTES)
-        number, wire_type, content = key >> 3, key & 7, position
-        if wire_type == VARINT:
-            _, position = read_varint(data, position, end, _MOST_BYTES)
-        elif wire_type == LENGTH_DELIMITED:
-            length, content = read_varint(data, position, end, _MOST_LENGTH_BYTES)
-            position = content + length
-        elif wire_type in _FIXED_BYTES:
-            position += _FIXED_BYTES[wire_type]
-        else:
-            raise UnusualError
-        if not 0 < number < 1 << 29:
-            raise UnusualError
-        if position > end:
-            raise CutShortError(number, position)
-        yield Field(number, wire_type, start, content, position)
+        field = field_at(data, position, end)
+        if field.end > end:
+            raise CutShortError(field.number, field.end)
+        yield field
+        position = field.end
+
+
+def field_at(data: bytes, position: int, end: int) -> Field:
+    """The field that begins at a position; its content may go past the end. Raises UnusualError for bytes that are no
+    field, and for groups."""
+    key, content = read_varint(data, position, end, _MOST_LENGTH_BYTES)
+    number, wire_type = key >> 3, key & 7
+    if not 0 < number < 1 << 29:
+        raise UnusualError
+    if wire_type == VARINT:
+        _, after = read_varint(data, content, end, _MOST_BYTES)
+    elif wire_type == LENGTH_DELIMITED:
+        length, content = read_varint(data, content, end, _MOST_LENGTH_BYTES)
+        after = content + length
+    elif wire_type in _FIXED_BYTES:
+        after = content + _FIXED_BYTES[wire_type]
+    else:
+        raise UnusualError
+    return Field(number, wire_type, position, content, after)
 
 
 def read_varint(data: bytes, position: int, end: int, most: int) -> tuple[int, int]:

@@ -45,7 +45,7 @@ def connected(file: TensorflowFile) -> Network:
     """The network of a file. Raises FrontendError if names are missing or given twice, or operations form a cycle."""
     ends = [] if file.signature is None else _tensors(file.signature)
     operations, resolved = inlined(file.graph, ends, file.limits)
-    operations = raised(operations)
+    operations = raised(operations, file.limits)
     shapes: dict[str, TensorShapeProto] = {}
     if file.signature is None:
         outputs = _unread(operations)
@@ -58,7 +58,8 @@ def connected(file: TensorflowFile) -> Network:
         operations = _named(operations, begin, end)
     _require_given(operations, outputs)
     ordered = in_order(_with_constants(operations), reads, gives, _described)
-    inputs = {operation.name: operation for operation in ordered if _is_input(operation, ordered)}
+    constants = {operation.outputs[0]: operation for operation in ordered if operation.type == "Const"}
+    inputs = {operation.name: operation for operation in ordered if _is_input(operation, constants)}
     if several := next((name for name, one in inputs.items() if len(one.outputs) > 1), None):
         raise FrontendError(f"placeholder {printable(several)!r} gives one tensor, but another one is read")
     return Network(ordered, inputs, outputs, written_by(ordered, outputs), shapes)
@@ -140,7 +141,7 @@ def _require_reads(operations: Sequence[Operation], given: set[str]) -> None:
             raise FrontendError(f"node {printable(operation.name)!r} reads {printable(missing)!r}, which nothing gives")
 
 
-def _is_input(operation: Operation, operations: Sequence[Operation]) -> bool:
+def _is_input(operation: Operation, constants: Mapping[str, Operation]) -> bool:
     """Whether an operation is an input of the network. A placeholder with a default is one unless it is a scalar: a
     switch between training and inference, or a rate of dropout, keeps its default."""
     if operation.type != "PlaceholderWithDefault":
@@ -149,8 +150,8 @@ def _is_input(operation: Operation, operations: Sequence[Operation]) -> bool:
     declared = None if shape is None else shape_of(shape.shape)
     if declared is not None:
         return bool(declared)
-    default = next((one for one in operations if one.outputs[:1] == operation.inputs[:1]), None)
-    if default is None or default.type != "Const" or "value" not in default.attributes:
+    default = constants.get(operation.inputs[0]) if operation.inputs else None
+    if default is None or "value" not in default.attributes:
         return True
     return bool(extents_of(default.attributes["value"].tensor.tensor_shape, f"node {printable(default.name)!r}"))
 
@@ -158,28 +159,32 @@ def _is_input(operation: Operation, operations: Sequence[Operation]) -> bool:
 def _with_constants(operations: Sequence[Operation]) -> list[Operation]:
     """Operations that read constants and variables themselves, not through others that hand them on: parameters go by
     the names of these."""
-    sources = {one.name: one.inputs[0] for one in operations if one.type in SAME and one.inputs}
     constant = {one.name for one in operations if one.type == "Const" or one.type in VARIABLES}
-    names = {name: found for name in sources if (found := _source(name, sources)) in constant}
+    names = {name: found for name, found in _sources(operations).items() if found in constant}
     return [read_as(operation, names) for operation in operations]
 
 
-def _source(name: str, sources: Mapping[str, str]) -> str:
-    seen: set[str] = set()
-    while name in sources and name not in seen:
-        seen.add(name)
-        name = sources[name]
-    return name
+def _sources(operations: Sequence[Operation]) -> dict[str, str]:
+    """For each tensor that is handed on, the one at the beginning: what it is."""
+    before = {one.outputs[0]: one.inputs[0] for one in operations if one.type in SAME and one.inputs}
+    found: dict[str, str] = {}
+    for tensor in before:
+        passed: dict[str, None] = {}
+        source = tensor
+        while source in before and source not in found and source not in passed:
+            passed[source] = None
+            source = before[source]
+        found.update(dict.fromkeys(passed, found.get(source, source)))
+    return found
 
 
 def named_as_results(operations: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
     """Operations that give results under the names of these, so that no Identity has to copy them."""
     makers = {name: one for one in operations for name in one.outputs}
+    sources = _sources(operations)
     names: dict[str, str] = {}
     for output in outputs:
-        tensor = output
-        while (one := makers.get(tensor)) is not None and one.type in SAME and one.inputs:
-            tensor = one.inputs[0]
+        tensor = sources.get(output, output)
         made = makers.get(tensor)
         if made is not None and tensor not in outputs and made.type not in {*VARIABLES, "Const"}:
             names.setdefault(tensor, output)

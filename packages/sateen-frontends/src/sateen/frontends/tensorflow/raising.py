@@ -11,19 +11,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sateen.frontends.core.source import Limits
 from sateen.frontends.tensorflow.operation import Operation, Region, owner_of, read_as, reads, tensor_name
+from sateen.runtime.errors import FrontendError
 
 _FLOW = frozenset({"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"})
 _KINDS = {f"{prefix}{kind}": kind for kind in _FLOW for prefix in ("", "Ref")}
 
 
-def raised(operations: Sequence[Operation]) -> list[Operation]:
-    """The operations with loops and choices as While and If, innermost ones first; nodes of other patterns stay."""
+_MOST_VISITS = 1 << 24
+"""The most nodes to look at on the way from results to what they depend on: some seconds."""
+
+
+def raised(operations: Sequence[Operation], limits: Limits) -> list[Operation]:
+    """The operations with loops and choices as While and If, innermost ones first; nodes of other patterns stay. Raises
+    FrontendError if they are nested too deep, or too many."""
     if not any(operation.type in _KINDS for operation in operations):
         return list(operations)
     graph = _Graph(operations)
-    while (found := graph.innermost()) is not None:
+    depth = 0
+    while found := graph.innermost():
         graph.put(found)
+        depth += 1
+        if depth > limits.nesting:
+            raise FrontendError(f"expected loops and choices nested at most {limits.nesting} deep, found more")
     return list(graph.operations.values())
 
 
@@ -49,37 +60,79 @@ class _Graph:
     def __init__(self, operations: Sequence[Operation]) -> None:
         self.operations = {operation.name: operation for operation in operations}
         self.makers = {tensor: operation.name for operation in operations for tensor in operation.outputs}
+        self.remaining = _MOST_VISITS
 
-    def put(self, found: _Found) -> None:
-        """Replace nodes by an operation, and leave out those that read what is gone: its bodies hold what they need."""
-        lost: set[str] = set()
-        for name in found.replaced:
-            gone = self.operations.pop(name, None)
-            lost.update(() if gone is None else gone.outputs)
-        lost.difference_update(found.operation.outputs)
-        while behind := [one for one in self.operations.values() if not lost.isdisjoint(reads(one))]:
-            for operation in behind:
-                del self.operations[operation.name]
-                lost.update(operation.outputs)
-        self.operations[found.operation.name] = found.operation
-        self.makers.update(dict.fromkeys(found.operation.outputs, found.operation.name))
+    def put(self, found: Sequence[_Found]) -> None:
+        """Replace nodes by operations, and leave out those that read what is gone: the bodies hold what they need."""
+        readers: dict[str, list[str]] = {}
+        for operation in self.operations.values():
+            for tensor in reads(operation):
+                readers.setdefault(tensor, []).append(operation.name)
+        kept = {tensor for one in found for tensor in one.operation.outputs}
+        pending = [name for one in found for name in one.replaced]
+        while pending:
+            gone = self.operations.pop(pending.pop(), None)
+            for tensor in () if gone is None else gone.outputs:
+                pending += () if tensor in kept else readers.get(tensor, ())
+        for one in found:
+            self.operations[one.operation.name] = one.operation
+            self.makers.update(dict.fromkeys(one.operation.outputs, one.operation.name))
 
-    def innermost(self) -> _Found | None:
-        """A loop or choice with no other one inside."""
+    def innermost(self) -> list[_Found]:
+        """Loops, or else choices, with no other ones inside."""
         frames: dict[str, list[Operation]] = {}
         for operation in self.of("Enter"):
             frame = operation.attributes.get("frame_name")
             frames.setdefault("" if frame is None else frame.s.decode("utf-8", "replace"), []).append(operation)
-        for name, enters in frames.items():
-            if (found := self.loop(name, enters)) is not None:
-                return found
+        loops = [self.loop(name, enters) for name, enters in frames.items()]
+        if any(loops):
+            return [found for found in loops if found is not None]
         choices: dict[str, list[Operation]] = {}
         for merge in self.of("Merge"):
             predicate = self.predicate(merge)
             if predicate is not None:
                 choices.setdefault(predicate, []).append(merge)
-        found_choices = (self.choice(predicate, merges) for predicate, merges in choices.items())
-        return next((found for found in found_choices if found is not None), None)
+        found = [self.choices(predicate, merges) for predicate, merges in choices.items()]
+        return [one for several in found for one in several]
+
+    def choices(self, predicate: str, merges: Sequence[Operation]) -> list[_Found]:
+        """The choices that a tensor decides, one or several in a row; none if another one is inside."""
+        switches = [one for one in self.of("Switch") if len(one.inputs) == 2 and one.inputs[1] == predicate]
+        readers = self.readers() if len(merges) > 1 else {}
+        found: list[_Found] = []
+        while merges:
+            behind = self.behind(merges, readers)
+            choice = self.choice(predicate, [merge for merge in merges if merge.name not in behind], switches)
+            if choice is None:
+                return []
+            found.append(choice)
+            merges = [merge for merge in merges if merge.name in behind]
+        return found
+
+    def readers(self) -> Mapping[str, Sequence[str]]:
+        """The operations that read the results of each."""
+        found: dict[str, list[str]] = {}
+        for operation in self.operations.values():
+            for tensor in reads(operation):
+                found.setdefault(self.makers.get(tensor, owner_of(tensor)), []).append(operation.name)
+        return found
+
+    def behind(self, merges: Sequence[Operation], readers: Mapping[str, Sequence[str]]) -> frozenset[str]:
+        """The names of the nodes that depend on these."""
+        pending, behind = [merge.name for merge in merges], set[str]()
+        while pending:
+            for name in readers.get(pending.pop(), ()):
+                self.visit()
+                if name not in behind:
+                    behind.add(name)
+                    pending.append(name)
+        return frozenset(behind)
+
+    def visit(self) -> None:
+        """Count a node that is looked at. Raises FrontendError beyond the limit."""
+        self.remaining -= 1
+        if self.remaining < 0:
+            raise FrontendError("expected loops and choices of fewer nodes; export the model by TensorFlow 2")
 
     def of(self, kind: str) -> Iterable[Operation]:
         return [operation for operation in self.operations.values() if _KINDS.get(operation.type) == kind]
@@ -97,6 +150,7 @@ class _Graph:
         while pending:
             tensor = pending.pop()
             maker = self.maker(tensor)
+            self.visit()
             if tensor in ends:
                 walk.names[tensor] = ends[tensor]
             elif maker is None or maker.name in walk.nodes:
@@ -157,6 +211,7 @@ class _Graph:
             if maker is None or maker.name in seen:
                 continue
             seen.add(maker.name)
+            self.visit()
             kind = _KINDS.get(maker.type)
             if kind == "Switch" and len(maker.inputs) == 2:
                 return None if self.is_a("LoopCond", maker.inputs[1]) else maker.inputs[1]
@@ -166,9 +221,10 @@ class _Graph:
             pending += maker.controls if by_order else ()
         return None
 
-    def choice(self, predicate: str, merges: Sequence[Operation]) -> _Found | None:
-        """A choice as If; None if another one is inside."""
-        switches = [one for one in self.of("Switch") if len(one.inputs) == 2 and one.inputs[1] == predicate]
+    def choice(self, predicate: str, merges: Sequence[Operation], switches: Sequence[Operation]) -> _Found | None:
+        """A choice as If; None if another one is inside, or if there are no merges."""
+        if not merges:
+            return None
         bodies: list[Region] = []
         gone = {one.name for one in (*merges, *switches)}
         for side, label in ((1, "true"), (0, "false")):
@@ -203,6 +259,7 @@ class _Graph:
         while pending:
             name = pending.pop()
             maker = self.maker(name)
+            self.visit()
             if maker is None:
                 continue
             if _KINDS.get(maker.type) == "Switch" and maker.inputs[1:] == (predicate,):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from enum import Enum
 
 from sateen.frontends.core.formats import HEAD_BYTES, format_of_head
 from sateen.frontends.core.source import Source
-from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, UnusualError, read_varint
+from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, Field, UnusualError, field_at
 from sateen.frontends.tensorflow.sorted_table import is_table
 
 EXPECTED = "a TensorFlow model"
@@ -18,7 +17,6 @@ TAGS = ("serve",)
 SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt")
 """The names of the file in the folder of a SavedModel."""
 _TEXT = re.compile(rb"\s*(?:#[^\n]*\n\s*)*(\w+)\s*[:{<]")
-_VARINT_BYTES, _LENGTH_BYTES = 10, 5
 _MOST_NODES = 8
 """The most nodes of a graph to look at."""
 
@@ -70,10 +68,12 @@ def kind_of(data: bytes) -> Kind | None:
     if is_table(data):
         return Kind.CHECKPOINT
     try:
-        number, wire_type, start, end = _field(data, 0, len(data))
-        if number == 1 and wire_type == VARINT:
-            return Kind.SAVED_MODEL if _is_field(data, start, len(data), 2, _is_meta_graph) else None
-        if number == 1 and _is_node(data, start, end):
+        first = field_at(data, 0, len(data))
+        if first.number == 1 and first.wire_type == VARINT:
+            graph = field_at(data, first.end, len(data))
+            is_graph = _is_message(graph, 2) and _is_meta_graph(data, graph.content, min(graph.end, len(data)))
+            return Kind.SAVED_MODEL if is_graph else None
+        if _is_message(first, 1) and _is_node(data, first.content, min(first.end, len(data))):
             return Kind.GRAPH
         if _is_meta_graph(data, 0, len(data)):
             return Kind.META_GRAPH
@@ -87,31 +87,17 @@ def _text_kind(data: bytes) -> Kind | None:
     return None if found is None else _TEXT_KINDS.get(found.group(1))
 
 
-def _field(data: bytes, position: int, end: int) -> tuple[int, int, int, int]:
-    """The number, wire type, start and end of the field at a position; a file may be cut within it."""
-    key, start = read_varint(data, position, end, _LENGTH_BYTES)
-    number, wire_type = key >> 3, key & 7
-    if wire_type == VARINT:
-        _, after = read_varint(data, start, end, _VARINT_BYTES)
-        return number, wire_type, after, after
-    if wire_type != LENGTH_DELIMITED or not number:
-        raise UnusualError
-    length, start = read_varint(data, start, end, _LENGTH_BYTES)
-    return number, wire_type, start, min(start + length, len(data))
-
-
-def _is_field(data: bytes, start: int, end: int, number: int, inner: Callable[[bytes, int, int], bool]) -> bool:
-    """Whether the field at `start` has this number and this content."""
-    found, wire_type, content, stop = _field(data, start, end)
-    return found == number and wire_type == LENGTH_DELIMITED and inner(data, content, stop)
+def _is_message(field: Field, number: int) -> bool:
+    """Whether a field has this number and may be a message or text."""
+    return field.number == number and field.wire_type == LENGTH_DELIMITED
 
 
 def _is_meta_graph(data: bytes, start: int, end: int) -> bool:
-    """Whether a message begins with a description of a graph, and then a graph."""
-    number, wire_type, content, stop = _field(data, start, end)
-    if number == 1 and wire_type == LENGTH_DELIMITED and stop < end:
-        number, wire_type, content, stop = _field(data, stop, end)
-    return number == 2 and wire_type == LENGTH_DELIMITED and _is_graph(data, content, stop)
+    """Whether a message begins with a description of a graph, and then a graph; a file may be cut within it."""
+    field = field_at(data, start, end)
+    if _is_message(field, 1) and field.end < end:
+        field = field_at(data, field.end, end)
+    return _is_message(field, 2) and _is_graph(data, field.content, min(field.end, len(data)))
 
 
 def _is_graph(data: bytes, start: int, end: int) -> bool:
@@ -119,25 +105,25 @@ def _is_graph(data: bytes, start: int, end: int) -> bool:
     for count in range(_MOST_NODES):
         if start >= end:
             break
-        number, wire_type, content, stop = _field(data, start, end)
-        if number != 1:
+        field = field_at(data, start, end)
+        if field.number != 1:
             return count > 0
-        if wire_type != LENGTH_DELIMITED or not _is_node(data, content, stop):
+        if not (_is_message(field, 1) and _is_node(data, field.content, min(field.end, len(data)))):
             return False
-        start = stop
+        start = field.end
     return True
 
 
 def _is_node(data: bytes, start: int, end: int) -> bool:
     """Whether a message begins with a name and an operator."""
     try:
-        number, wire_type, content, stop = _field(data, start, end)
-        if number != 1 or wire_type != LENGTH_DELIMITED or not _is_name(data[content:stop]) or stop >= end:
-            return number == 1 and stop == len(data)
-        number, wire_type, content, stop = _field(data, stop, end)
+        name = field_at(data, start, end)
+        if not (_is_message(name, 1) and _is_name(data[name.content : name.end]) and name.end < end):
+            return name.number == 1 and name.end >= len(data)
+        operator = field_at(data, name.end, end)
     except UnusualError:
         return False
-    return number == 2 and wire_type == LENGTH_DELIMITED and _is_name(data[content:stop])
+    return _is_message(operator, 2) and _is_name(data[operator.content : operator.end])
 
 
 def _is_name(data: bytes) -> bool:

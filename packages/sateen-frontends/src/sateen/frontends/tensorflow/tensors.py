@@ -47,6 +47,7 @@ REFERENCE = 100
 """The distance from a type to that of a reference to a variable of it, in graphs of TensorFlow 1."""
 _MOST_REPEATED = 1 << 28
 """The most bytes of data of which a file stores only the first elements."""
+_MOST_ELEMENTS = 1 << 48
 _FIELDS = {
     "float32": "float_val",
     "float64": "double_val",
@@ -78,11 +79,14 @@ def shape_of(shape: TensorShapeProto) -> tuple[int, ...] | None:
 
 
 def extents_of(shape: TensorShapeProto, what: str) -> tuple[int, ...]:
-    """The extents of data. Raises FrontendError if one is unknown, or if there are too many."""
+    """The extents of data. Raises FrontendError if one is unknown, or if there are too many or too large ones; without
+    elements, too, they have to be those of an array."""
     extents = shape_of(shape)
     if extents is None or min(extents, default=0) < 0 or len(extents) > MOST_DIMENSIONS:
         found = "an unknown rank" if extents is None else list(extents[: MOST_DIMENSIONS + 1])
         raise FrontendError(f"{what}: expected at most {MOST_DIMENSIONS} known extents, found {found}")
+    if prod(extent for extent in extents if extent) > _MOST_ELEMENTS:
+        raise FrontendError(f"{what}: expected extents of at most {_MOST_ELEMENTS} elements, found {list(extents)}")
     return extents
 
 

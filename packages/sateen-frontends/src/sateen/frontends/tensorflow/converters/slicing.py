@@ -46,7 +46,7 @@ def _slice_at(node: TensorflowNode) -> Operand:
     for axis, size in enumerate(sizes):
         if size != shape[axis]:
             first = node.step(ops.Slice(starts=(axis,), ends=(axis + 1,), steps=(1,)), begin)
-            places = node.step(ops.Add(), node.parameter(np.arange(size), "places"), first)
+            places = node.step(ops.Add(), node.positions(size), first)
             value = node.step(ops.Gather(axis=axis), value, places)
     return value
 
@@ -191,7 +191,7 @@ def _reverse_sequence(node: TensorflowNode) -> Operand:
         raise FrontendError(f"expected lengths of {extents[batch]} sequences, found {listed(node.shape(1))}")
     order = (batch, time, *(d for d in range(rank) if d not in (batch, time)))
     lengths = node.step(ops.Reshape(shape=(extents[batch], 1, 1)), node.cast(node.value(1), INT64))
-    steps = node.parameter(np.arange(extents[time])[:, None], "steps")
+    steps = node.positions(extents[time], trailing=1)
     last = node.step(ops.Subtract(), lengths, node.literal(1, INT64))
     places = node.step(
         ops.Where(), node.step(ops.Less(), steps, lengths), node.step(ops.Subtract(), last, steps), steps

@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 
 from sateen.frontends.core.channels import result_channels_last, to_channels_first
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import Operand, require_few, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.windows import limited_strides, same_pads
 from sateen.frontends.tensorflow.node import INT64, Converter, TensorflowNode
@@ -22,8 +22,8 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.computations.windows import Window
 from sateen.topi.operators import Operator
 
-_MOST_TAPS, _MOST_NODES = 1 << 14, 1 << 8
-"""The most elements of a patch, and under a window each of which becomes nodes."""
+_MOST_NODES = 1 << 8
+"""The most elements under a window each of which becomes nodes."""
 CHANNELS_LAST = frozenset({"NHWC", "NDHWC", "NWC"})
 CHANNELS_FIRST = frozenset({"NCHW", "NCDHW", "NCW"})
 
@@ -232,9 +232,10 @@ def _pool_with_places(node: TensorflowNode) -> tuple[Operand, ...]:
     last = node.step(ops.Transpose(permutation=(0, 2, 3, 1)), places)
     plane = node.literal(height * width, INT64)
     within = node.step(ops.Multiply(), node.step(ops.Modulo(), last, plane), node.literal(channels, INT64))
-    offsets = np.arange(channels).reshape(1, 1, 1, channels)
+    offsets = node.counted(channels).reshape(1, 1, 1, channels)
     if node.flag("include_batch_in_index"):
-        offsets = offsets + np.arange(batch).reshape(batch, 1, 1, 1) * height * width * channels
+        require_few(batch, channels)
+        offsets = offsets + node.counted(batch).reshape(batch, 1, 1, 1) * height * width * channels
     wanted = node.type("Targmax") if node.attribute("Targmax") is not None else INT64
     shifted = node.step(ops.Add(), within, node.parameter(offsets, "offsets"))
     return maxima, node.result(ops.Identity() if wanted == INT64 else ops.Cast(dtype=wanted), shifted, output=1)
@@ -248,23 +249,22 @@ def _plain_window(node: TensorflowNode, spatial: tuple[int, int]) -> Window:
 
 
 def _patches(node: TensorflowNode) -> Operand:
-    """The elements under each window, one after the other: a convolution that picks each of them
+    """The elements under each window, one after the other, all channels of each; padding is 0
     (extract_image_patches_op.cc)."""
-    data = to_channels_first(node, node.value(0))
-    (channels,) = static_extents(data.type.shape[1:2], "the number of channels")
+    batch, height, width, channels = node.shape(0)
     kernel, strides, rates = (node.integers(name)[1:3] for name in ("ksizes", "strides", "rates"))
     if not len(kernel) == len(strides) == len(rates) == 2 or min(*kernel, *strides, *rates) < 1:
         raise FrontendError(f"expected ksizes, strides and rates of 4 numbers, found {list(kernel)}")
-    window = padded_window(node, Window(kernel, strides, (0,) * 4, rates), data.type.shape[2:])
-    taps = kernel[0] * kernel[1]
-    if not node.dtype(0).is_float or taps * channels > _MOST_TAPS:
-        raise UnsupportedError(f"patches of {taps * channels} elements of {node.dtype(0)} are not supported")
-    weight = np.tile(np.eye(taps, dtype=node.dtype(0).numpy).reshape(taps, 1, *kernel), (channels, 1, 1, 1))
-    picked = node.step(_conv(window, data, channels), data, node.parameter(weight, "picks"))
-    batch, _, rows, columns = picked.type.shape
-    apart = node.step(ops.Reshape(shape=(batch, channels, taps, rows, columns)), picked)
-    last = node.step(ops.Transpose(permutation=(0, 3, 4, 2, 1)), apart)
-    return node.result(ops.Reshape(shape=(batch, rows, columns, taps * channels)), last)
+    window = padded_window(node, Window(kernel, strides, (0,) * 4, rates), (height, width))
+    top, left, bottom, right = window.pads
+    value = node.step(ops.Pad(pads=(0, top, left, 0, 0, bottom, right, 0)), node.value(0))
+    extents = static_extents(window.output((height, width)), node.described(0))
+    for axis, extent, taps, stride, rate in zip((1, 3), extents, kernel, strides, rates, strict=True):
+        starts, reached = node.counted(extent)[:, None] * stride, node.counted(taps) * rate
+        require_few(extent, taps)
+        value = node.step(ops.Gather(axis=axis), value, node.parameter(starts + reached, "places"))
+    together = node.step(ops.Transpose(permutation=(0, 1, 3, 2, 4, 5)), value)
+    return node.result(ops.Reshape(shape=(batch, *extents, kernel[0] * kernel[1] * channels)), together)
 
 
 def _dilated_maxima(node: TensorflowNode) -> Operand:
