@@ -157,6 +157,29 @@ def roi_pooled(x: Array, regions: Array) -> Array:
     return y
 
 
+def position_sensitive(x: Array, regions: Array) -> Array:
+    """Averages of regions in parts of 2x2 at half their size, each of its own channels (caffe-rfcn,
+    psroi_pooling_layer.cu)."""
+    y = np.zeros((len(regions), x.shape[1] // 4, 2, 2), np.float32)
+    for row, (image, *corners) in zip(y, regions, strict=True):
+        first, last = ([np.floor(c + 0.5) for c in part] for part in (corners[:2], corners[2:]))
+        begins = [c * 0.5 for c in first[::-1]]
+        sizes = [max((c + 1) * 0.5 - b, 0.1) / 2 for c, b in zip(last[::-1], begins, strict=True)]
+        for i, j in np.ndindex(2, 2):
+            starts = [max(int(np.floor(n * s + b)), 0) for n, s, b in zip((i, j), sizes, begins, strict=True)]
+            ends = [int(np.ceil((n + 1) * s + b)) for n, s, b in zip((i, j), sizes, begins, strict=True)]
+            part = x[int(image), i * 2 + j :: 4, starts[0] : ends[0], starts[1] : ends[1]]
+            row[:, i, j] = part.mean((1, 2)) if part.size else 0
+    return y
+
+
+def windows(x: Array) -> Array:
+    """Windows of 3x2 with stride 2 and padding 1, as channels (im2col.cpp)."""
+    x = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    seen = np.lib.stride_tricks.sliding_window_view(x, (3, 2), (2, 3))[:, :, ::2, ::2]
+    return seen.transpose(0, 1, 4, 5, 2, 3).reshape(len(x), -1, *seen.shape[2:4])
+
+
 def overlap(a: Array, b: Array) -> float:
     width, height = (np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])).tolist()
     common = max(width, 0) * max(height, 0)
@@ -435,6 +458,35 @@ CASES: dict[str, Case] = {
     "normalize_picture": Case(
         "Normalize", blobs=[()], definition=lambda x, w: x / np.sqrt((x * x).sum((1, 2, 3), keepdims=True) + 1e-10) * w
     ),
+    "bn_pspnet": Case(
+        "BN",
+        "bn_param { eps: 0.01 momentum: 0.95 frozen: true }",
+        blobs=[(1, 4, 1, 1)] * 4,
+        definition=lambda x, w, b, m, v: (x - m) / np.sqrt(v + 0.01) * w + b,
+        positive=True,
+    ),
+    "bn_segnet": Case(
+        "BN",
+        "bn_param { bn_mode: INFERENCE scale_filler { type: 'constant' } }",
+        blobs=[(1, 4, 1, 1)] * 2,
+        definition=lambda x, w, b: x * w + b,
+    ),
+    "convolution_depthwise": Case(
+        "ConvolutionDepthwise",
+        "convolution_param { num_output: 4 kernel_size: 3 pad: 1 stride: 2 }",
+        blobs=[(4, 1, 3, 3), (4,)],
+        definition=lambda x, w, b: nn.conv2d(
+            torch.tensor(x), torch.tensor(w), torch.tensor(b), stride=2, padding=1, groups=4
+        ).numpy(),
+    ),
+    "dummy_data": Case(
+        "DummyData",
+        "dummy_data_param { shape { dim: 2 dim: 3 } shape { dim: 4 } data_filler { value: 0.5 } }",
+        inputs=(),
+        definition=lambda: [np.full((2, 3), 0.5), np.full(4, 0.5)],
+        tops=2,
+    ),
+    "im2col": Case("Im2col", "convolution_param { kernel_h: 3 kernel_w: 2 pad: 1 stride: 2 }", definition=windows),
     "permute": Case("Permute", "permute_param { order: 0 order: 2 order: 3 order: 1 }"),
     "permute_rest": Case("Permute", "permute_param { order: 2 }", definition=lambda x: x.transpose(2, 0, 1, 3)),
     "pool_average": pool("pool: AVE kernel_size: 3 stride: 2", definition=lambda x: pooled(x, "AVE", 3, 2)),
@@ -464,6 +516,13 @@ CASES: dict[str, Case] = {
     "power_constant": Case("Power", "power_param { power: 0 }", definition=np.ones_like),
     "power_root": Case("Power", "power_param { power: 0.5 shift: 2 }"),
     "power_square": Case("Power", "power_param { power: 2 }"),
+    "psroi_pooling": Case(
+        "PSROIPooling",
+        "psroi_pooling_param { spatial_scale: 0.5 output_dim: 3 group_size: 2 }",
+        [(2, 12, 9, 11), (4, 5)],
+        definition=position_sensitive,
+        given={-1: np.float32([[0, 0, 0, 12, 9], [1, 3, 5, 20, 17], [1, 8, 8, 8, 8], [0, 1, 2, 15, 6]])},
+    ),
     "roi_pooling": Case(
         "ROIPooling",
         "roi_pooling_param { pooled_h: 3 pooled_w: 2 spatial_scale: 0.5 }",

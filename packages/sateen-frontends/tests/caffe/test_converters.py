@@ -109,7 +109,7 @@ def test_detections_are_in_the_order_of_classes_and_scores_with_rows_to_spare(ru
     [
         (layer("Convolution", "convolution_param { kernel_size: 1 }"), "expected attribute 'num_output', found none"),
         (layer("Convolution", "convolution_param { num_output: 4 }"), "expected kernel_size once or 2 times, found []"),
-        (layer("Convolution", "convolution_param { num_output: 4 kernel_size: 1 }"), "expected 1 blobs of weights"),
+        (layer("Convolution", "convolution_param { num_output: 4 kernel_size: 1 }"), "expected blob 0 of its weights"),
         (layer("Pooling", "pooling_param { kernel_size: 2 pool: STOCHASTIC }"), "stochastic pools are not supported"),
         (layer("Pooling", "pooling_param { kernel_size: 2 pool: LEAST }"), "expected MAX or AVE or STOCHASTIC as pool"),
         (layer("Pooling", "pooling_param { kernel_size: 1 stride: 4 }"), "begins behind the data, 4"),
@@ -122,6 +122,11 @@ def test_detections_are_in_the_order_of_classes_and_scores_with_rows_to_spare(ru
         (layer("Convolutoin"), "sateen has no layer of this type"),
         (layer("Reshape", "reshape_param { shape { dim: 5 dim: -1 } }"), "32 elements can't be divided by 5"),
         (layer("Slice", "slice_param { slice_point: 9 }", tops="y z"), "expected 1 slice points that rise from 0 to 2"),
+        (layer("BN", "bn_param { }"), "forks of Caffe have several layers BN, and this file does not tell which"),
+        (layer("BN", "bn_param { bn_mode: INFERENCE }"), "expected blob 0 of its weights, found no blobs"),
+        (layer("ConvolutionDepthwise", "convolution_param { num_output: 4 kernel_size: 1 }"), "num_output 2, as many"),
+        (layer("Im2col", "convolution_param { kernel_size: 5 }"), "expected a window within float32[1, 2, 4, 4]"),
+        (layer("ROIAlign"), "forks of Caffe place the samples of its regions in different ways"),
         (layer("Eltwise"), "expected two bottoms or more of one shape"),
     ],
 )  # fmt: skip

@@ -122,7 +122,7 @@ def test_what_is_missing_or_wrong_is_named(folder, weights):
         FrontendError, match=r"expected weights of Caffe \(.caffemodel\) beside it, found no net.caffemodel"
     ):
         frontends.load(folder / "net.prototxt")
-    with pytest.raises(FrontendError, match="expected 1 blobs of weights or more, found 0"):
+    with pytest.raises(FrontendError, match="expected blob 0 of its weights, found no blobs"):
         frontends.load(folder / "net.prototxt", weights(fc=[MATRIX, OFFSET]))
 
 

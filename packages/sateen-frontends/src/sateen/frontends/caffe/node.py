@@ -45,7 +45,7 @@ class CaffeNode(ModelNode):
     def blob(self, index: int, *shape: int) -> Blob:
         """A blob that has to have this shape."""
         if index >= len(self.blobs):
-            raise FrontendError(f"expected {index + 1} blobs of weights or more, found {len(self.blobs)}")
+            raise FrontendError(f"expected blob {index} of its weights, found {len(self.blobs) or 'no'} blobs")
         blob = self.blobs[index]
         if not blob.has(shape):
             raise FrontendError(f"expected blob {index} of shape {list(shape)}, found {list(blob.shape)}")

@@ -111,6 +111,11 @@ PARAMETERS: dict[str, Parameters] = {
         "argmax_param", {"out_max_val": flag(False), "top_k": integer(1), "axis": integer()}
     ),
     "Axpy": Parameters(),
+    "BN": Parameters("bn_param", {
+        "slope_filler": ignored(), "bias_filler": ignored(), "momentum": ignored(), "eps": number(), "frozen": flag(),
+        "engine": ignored(), "scale_filler": ignored(), "shift_filler": ignored(),
+        "bn_mode": one_of("LEARN", "INFERENCE"),
+    }),
     "BNLL": Parameters(),
     "BatchNorm": Parameters("batch_norm_param", {
         "use_global_stats": flag(True), "moving_average_fraction": ignored(), "eps": number(1e-5),
@@ -120,6 +125,7 @@ PARAMETERS: dict[str, Parameters] = {
     "Clip": Parameters("clip_param", {"min": number(), "max": number()}),
     "Concat": Parameters("concat_param", {"axis": integer(), "concat_dim": integer()}),
     "Convolution": _CONVOLUTION,
+    "ConvolutionDepthwise": _CONVOLUTION,
     "Crop": Parameters("crop_param", {"axis": integer(2), "offset": repeated(integer())}),
     "Deconvolution": _CONVOLUTION,
     "DepthwiseConvolution": _CONVOLUTION,
@@ -133,6 +139,10 @@ PARAMETERS: dict[str, Parameters] = {
         "visualize": ignored(), "visualize_threshold": ignored(), "save_file": ignored(),
     }),
     "Dropout": Parameters("dropout_param", {"dropout_ratio": number(0.5), "scale_train": flag(True)}),
+    "DummyData": Parameters("dummy_data_param", {
+        "data_filler": repeated(message()), "shape": repeated(message()),
+        **{name: repeated(integer()) for name in ("num", "channels", "height", "width")},
+    }),
     "ELU": Parameters("elu_param", {"alpha": number(1.0)}),
     "Eltwise": Parameters("eltwise_param", {
         "operation": one_of("PROD", "SUM", "MAX", default="SUM"), "coeff": repeated(number()),
@@ -143,6 +153,7 @@ PARAMETERS: dict[str, Parameters] = {
     }),
     "Exp": Parameters("exp_param", {"base": number(-1.0), "scale": number(1.0), "shift": number(0.0)}),
     "Flatten": Parameters("flatten_param", {"axis": integer(1), "end_axis": integer(-1)}),
+    "Im2col": _CONVOLUTION,
     "InnerProduct": Parameters("inner_product_param", {
         **_FILLERS, "num_output": integer(), "bias_term": flag(True), "axis": integer(1), "transpose": flag(False),
     }),
@@ -161,6 +172,9 @@ PARAMETERS: dict[str, Parameters] = {
     }),
     "Normalize": Parameters("norm_param", {
         "across_spatial": flag(True), "scale_filler": ignored(), "channel_shared": flag(True), "eps": number(1e-10),
+    }),
+    "PSROIPooling": Parameters("psroi_pooling_param", {
+        "spatial_scale": number(), "output_dim": integer(), "group_size": integer(),
     }),
     "PReLU": Parameters("prelu_param", {"filler": ignored(), "channel_shared": flag(False)}),
     "Parameter": Parameters("parameter_param", {"shape": message()}),

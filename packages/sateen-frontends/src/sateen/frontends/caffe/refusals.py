@@ -19,14 +19,14 @@ _UNKNOWN = ("sateen has no layer of this type", "")
 
 REFUSALS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
-        ("Accuracy", "ContrastiveLoss", "DetectionEvaluate", "EuclideanLoss", "HingeLoss", "InfogainLoss",
-         "MultiBoxLoss", "MultinomialLogisticLoss", "SigmoidCrossEntropyLoss", "SmoothL1Loss", "SoftmaxWithLoss"),
+        ("Accuracy", "BoxAnnotatorOHEM", "CenterLoss", "ContrastiveLoss", "DetectionEvaluate", "EuclideanLoss",
+         "HingeLoss", "InfogainLoss", "MultiBoxLoss", "MultinomialLogisticLoss", "SigmoidCrossEntropyLoss",
+         "SmoothL1Loss", "SmoothL1LossOHEM", "SoftmaxWithLoss", "SoftmaxWithLossOHEM", "TripletLoss"),
         _LOSS,
     ),
     **dict.fromkeys(("HDF5Output", "Python"), _OUTSIDE),
     **dict.fromkeys(("Filter", "Proposal"), _DATA_DECIDES),
-    "DummyData": ("it fills blobs with numbers at random", "make it an input: replace it by a layer Input"),
-    "Im2col": ("rows of windows are not read alone", "use the layer Convolution, which contains it"),
+    "ROIAlign": ("forks of Caffe place the samples of its regions in different ways", "end the network before it"),
 }  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from sateen.runtime.errors import FrontendError, printable
 MOST_AXES = 32
 """The most axes of a blob (include/caffe/blob.hpp, kMaxBlobAxes)."""
 WITH_BLOBS = frozenset({
-    "BatchNorm", "Bias", "Convolution", "Deconvolution", "DepthwiseConvolution", "Embed", "InnerProduct", "LSTM",
-    "Normalize", "PReLU", "Parameter", "RNN", "Scale",
+    "BN", "BatchNorm", "Bias", "Convolution", "ConvolutionDepthwise", "Deconvolution", "DepthwiseConvolution", "Embed",
+    "InnerProduct", "LSTM", "Normalize", "PReLU", "Parameter", "RNN", "Scale",
 })  # fmt: skip
 """Types of layers that have weights, some of them only with certain parameters."""
 

@@ -10,8 +10,8 @@ import numpy as np
 from sateen.frontends.caffe.node import CaffeNode, Converter
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
-from sateen.graph_ir.ir import Array
-from sateen.graph_ir.ops import Cast, Reshape, RoiPool, Split
+from sateen.graph_ir.ir import Array, Value
+from sateen.graph_ir.ops import Cast, PsRoiPool, Reshape, RoiPool, Split
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
@@ -108,10 +108,25 @@ def _variances(node: CaffeNode) -> Array:
 
 
 def _roi_pooling(node: CaffeNode) -> Operand:
-    """Maxima of parts of regions, whose rows are the image and two corners.
+    """Maxima of parts of regions. Source: rbgirshick/caffe-fast-rcnn, roi_pooling_layer.cpp."""
+    corners, images = _regions(node)
+    op = RoiPool((node.integer("pooled_h"), node.integer("pooled_w")), node.number("spatial_scale"))
+    return node.result(op, node.value(0), corners, images)
 
-    Source: rbgirshick/caffe-fast-rcnn, roi_pooling_layer.cpp.
-    """
+
+def _position_sensitive_pooling(node: CaffeNode) -> Operand:
+    """Averages of parts of regions, each of channels of its own. Source: daijifeng001/caffe-rfcn,
+    psroi_pooling_layer.cu."""
+    groups, channels = node.integer("group_size"), node.integer("output_dim")
+    corners, images = _regions(node)
+    if groups < 1 or node.shape(0)[1:2] != (channels * groups**2,):
+        raise FrontendError(f"expected {channels} channels for each of {groups}² parts, found {node.value(0).type}")
+    op = PsRoiPool((groups, groups), groups, node.number("spatial_scale"))
+    return node.result(op, node.value(0), corners, images)
+
+
+def _regions(node: CaffeNode) -> tuple[Value, Value]:
+    """The corners of the regions, and their images: rows of the second bottom have the image and two corners."""
     node.require_bottoms(2, 2)
     rows = node.value(1)
     if rows.type.rank < 2 or any(extent != 1 for extent in rows.type.shape[2:]) or rows.type.shape[1] != 5:
@@ -119,9 +134,11 @@ def _roi_pooling(node: CaffeNode) -> Operand:
     count = rows.type.shape[0]
     rows = rows if rows.type.rank == 2 else node.step(Reshape((count, 5)), rows)
     image, corners = node.steps(Split(1, (1, 4)), rows, count=2)
-    images = node.step(Cast(DType.of("int64")), node.step(Reshape((count,)), image))
-    op = RoiPool((node.integer("pooled_h"), node.integer("pooled_w")), node.number("spatial_scale"))
-    return node.result(op, node.value(0), corners, images)
+    return corners, node.step(Cast(DType.of("int64")), node.step(Reshape((count,)), image))
 
 
-DETECTION: dict[str, Converter] = {"PriorBox": _prior_box, "ROIPooling": _roi_pooling}
+DETECTION: dict[str, Converter] = {
+    "PSROIPooling": _position_sensitive_pooling,
+    "PriorBox": _prior_box,
+    "ROIPooling": _roi_pooling,
+}

@@ -6,6 +6,7 @@ import numpy as np
 
 from sateen.frontends.caffe.node import CaffeNode, Converter
 from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import (
     LRN,
@@ -17,6 +18,7 @@ from sateen.graph_ir.ops import (
     Power,
     ReduceMean,
     ReduceSumSquare,
+    Reshape,
     Softmax,
     Sqrt,
     Subtract,
@@ -58,6 +60,36 @@ def _batch_norm_of_batch(node: CaffeNode, data: Value) -> Operand:
     variance = node.step(ReduceMean(axes=axes), node.step(Multiply(), distance, distance))
     shifted = node.step(Add(), variance, node.literal(node.number("eps"), FLOAT))
     return node.result(Divide(), distance, node.step(Sqrt(), shifted))
+
+
+def _batch_norm_of_forks(node: CaffeNode) -> Operand:
+    """A scale and a shift of each channel: in SegNet's inference mode alone, else after normalisation.
+
+    Sources: alexgkendall/caffe-segnet, bn_layer.cpp; yjxiong/caffe and hszhao/PSPNet, bn_layer.cpp. Layers BN of other
+    forks have other blobs and parameters.
+    """
+    data = node.the_value()
+    (channels,) = static_extents(data.type.shape[1:2], node.described(0)) or (1,)
+    if data.type.rank < 2:
+        raise FrontendError(f"expected data with channels, axis 1, found {data.type}")
+    if node.text("bn_mode") == "INFERENCE":
+        scale, shift = (node.aligned(_of_channels(node, i, channels), 1, data.type.rank) for i in (0, 1))
+        return node.result(Add(), node.step(Multiply(), data, scale), shift)
+    if all(node.attribute(name) is None for name in ("slope_filler", "bias_filler", "momentum", "eps", "frozen")):
+        raise UnsupportedError(
+            "forks of Caffe have several layers BN, and this file does not tell which", "give it eps, as PSPNet's has"
+        )
+    epsilon = 1e-5 if node.attribute("eps") is None else node.number("eps")
+    blobs = [_of_channels(node, index, channels) for index in range(4)]
+    return node.result(BatchNormalization(epsilon=epsilon), data, *blobs)
+
+
+def _of_channels(node: CaffeNode, index: int, channels: int) -> Value:
+    """A blob with a number for each channel, whose other axes are 1."""
+    shapes = ((channels,), (1, channels), (1, channels, 1, 1))
+    given = node.blobs[index].shape if index < len(node.blobs) else ()
+    weight = node.weight(index, *(given if given in shapes else shapes[0]))
+    return node.step(Reshape((channels,)), weight) if weight.type.rank > 1 else weight
 
 
 def _response_normalization(node: CaffeNode) -> Operand:
@@ -113,6 +145,7 @@ def _softmax(node: CaffeNode) -> Operand:
 
 
 NORMALIZATION: dict[str, Converter] = {
+    "BN": _batch_norm_of_forks,
     "BatchNorm": _batch_norm,
     "LRN": _response_normalization,
     "MVN": _mean_variance,

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from sateen.frontends.caffe.network import MOST_EXTENT
+from sateen.frontends.caffe.network import FLOAT, MOST_EXTENT
 from sateen.frontends.caffe.node import CaffeNode, Converter
+from sateen.frontends.caffe.parameters import inner_value, number
 from sateen.frontends.caffe.text_format import Message
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.ir import Dim
-from sateen.graph_ir.ops import Concat, Reshape, Slice, Split, Tile, Transpose
+from sateen.graph_ir.ops import BroadcastTo, Concat, Reshape, Slice, Split, Tile, Transpose
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import product
 
@@ -167,9 +168,37 @@ def _parameter(node: CaffeNode) -> Operand:
     return node.weight(0, *shape)
 
 
+def _dummy_data(node: CaffeNode) -> Sequence[Operand]:
+    """Blobs of one number each (dummy_data_layer.cpp); other fillers draw numbers at random."""
+    node.require_bottoms(0, 0)
+    count, shapes, fillers = len(node.outputs), node.attribute("shape"), node.attribute("data_filler")
+    found = [_sizes(shape) for shape in shapes] or [list(size) for size in zip(*_old_sizes(node), strict=False)]
+    if len(found) not in {1, count} or len(fillers) not in {0, 1, count}:
+        raise FrontendError(f"expected a shape and a filler for each of {count} tops, or one for all of them")
+    return [
+        _filled(node, i, found[min(i, len(found) - 1)], fillers[min(i, len(fillers) - 1)] if fillers else None)
+        for i in range(count)
+    ]
+
+
+def _old_sizes(node: CaffeNode) -> list[tuple[int, ...]]:
+    return [node.integers(name) for name in ("num", "channels", "height", "width")]
+
+
+def _filled(node: CaffeNode, output: int, shape: Sequence[int], filler: Message | None) -> Operand:
+    """A blob as its filler makes it: 0 without one."""
+    if filler is not None and filler.text("type") not in {"", "constant"}:
+        raise UnsupportedError("it fills blobs with numbers at random", "make it an input: replace it by a layer Input")
+    if min(shape, default=1) < 1:
+        raise FrontendError(f"expected a shape of 1 or more, found {list(shape)}")
+    literal = node.literal(inner_value(filler, "value", number(0.0)), FLOAT, (1,) * len(shape))
+    return node.result(BroadcastTo(tuple(shape)), literal, output=output)
+
+
 SHAPE: dict[str, Converter] = {
     "Concat": _concat,
     "Crop": _crop,
+    "DummyData": _dummy_data,
     "Flatten": _flatten,
     "Parameter": _parameter,
     "Permute": _permute,

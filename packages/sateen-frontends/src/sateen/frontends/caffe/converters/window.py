@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from sateen.frontends.caffe.node import CaffeNode, Converter
+from sateen.frontends.core.columns import columns
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.windows import limited_strides
@@ -58,6 +59,24 @@ def _convolution(node: CaffeNode) -> Sequence[Operand]:
     return _each(node, op, node.weight(0, outputs, channels // groups, *window.kernel))
 
 
+def _depthwise(node: CaffeNode) -> Sequence[Operand]:
+    """A convolution of each channel by itself, whatever `group` says (farmingyard/caffe, conv_dw_layer.cpp)."""
+    window, channels, _ = _convolving(node)
+    if node.integer("num_output") != channels:
+        raise FrontendError(f"expected num_output {channels}, as many as channels, found {node.integer('num_output')}")
+    strides = limited_strides(window.strides, node.shape(0)[2:], window.pads)
+    op = Conv(strides=strides, pads=window.pads, dilations=window.dilations, groups=channels)
+    return _each(node, op, node.weight(0, channels, 1, *window.kernel))
+
+
+def _columns(node: CaffeNode) -> Operand:
+    """The elements that each window sees, as channels (im2col_layer.cpp)."""
+    data = node.the_value()
+    seen = columns(node, data, _window_of(node, data.type.rank - 2))
+    batch, channels, taps, *places = seen.type.shape
+    return node.result(Reshape((batch, channels * taps, *places)), seen)
+
+
 def _deconvolution(node: CaffeNode) -> Sequence[Operand]:
     """The transpose of a convolution, whose weights have the bottom's channels first (deconv_layer.cpp)."""
     window, channels, groups = _convolving(node)
@@ -77,6 +96,10 @@ def _convolving(node: CaffeNode) -> tuple[Window, int, int]:
     (channels,) = static_extents(node.shape(0)[1:2], node.described(0))
     if groups < 1 or outputs < 1 or channels % groups or outputs % groups:
         raise FrontendError(f"{channels} channels and num_output {outputs} can't be divided into {groups} groups")
+    return _window_of(node, rank), channels, groups
+
+
+def _window_of(node: CaffeNode, rank: int) -> Window:
     kernel = _per_axis(node, "kernel_size", rank)
     strides, pads = _per_axis(node, "stride", rank, 1), _per_axis(node, "pad", rank, 0)
     dilations = node.integers("dilation") or (1,)
@@ -86,7 +109,7 @@ def _convolving(node: CaffeNode) -> tuple[Window, int, int]:
             f"expected a kernel, strides and dilations of 1 or more and pads of 0 or more for {rank} axes, found "
             f"{list(kernel)}, {list(strides)}, {list(dilations)} and {list(pads)}"
         )
-    return Window(kernel, strides, (*pads, *pads), dilations), channels, groups
+    return Window(kernel, strides, (*pads, *pads), dilations)
 
 
 def _each(node: CaffeNode, op: Operator, weight: Value) -> Sequence[Operand]:
@@ -187,8 +210,10 @@ def _pool_into(method: str, spatial: tuple[int, ...], bins: int) -> Operator:
 
 WINDOW: dict[str, Converter] = {
     "Convolution": _convolution,
+    "ConvolutionDepthwise": _depthwise,
     "Deconvolution": _deconvolution,
     "DepthwiseConvolution": _convolution,
+    "Im2col": _columns,
     "Pooling": _pooling,
     "SPP": _pyramid,
 }

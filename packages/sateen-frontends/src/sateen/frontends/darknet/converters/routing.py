@@ -69,7 +69,8 @@ def _factors(node: DarknetNode) -> Array | None:
             positive = np.exp(weights - weights.max(0))
         case _:
             raise FrontendError(f"expected weights_normalization none, relu or softmax, found {printable(norm)}")
-    return (positive / (np.float32(1e-4) + positive.sum(0))).astype(np.float32)
+    normalized: Array = (positive / (np.float32(1e-4) + positive.sum(0))).astype(np.float32)
+    return normalized
 
 
 def _fitted(node: DarknetNode, value: Value, to: Value) -> Value:
