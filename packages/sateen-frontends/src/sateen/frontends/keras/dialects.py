@@ -41,6 +41,7 @@ _ARGUMENTS = {
     "border_mode": "padding",
     "filter_length": "kernel_size",
     "inner_activation": "recurrent_activation",
+    "input_dtype": "dtype",
     "nb_filter": "filters",
     "p": "rate",
     "pool_length": "pool_size",
@@ -70,6 +71,8 @@ def in_todays_terms(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
     for old_names in _KERNELS:
         if all(name in found for name in old_names):
             found["kernel_size"] = [found.pop(name) for name in old_names]
+    if kind.startswith("ZeroPadding") and "padding" in found:
+        found["padding"] = _margins(kind, found["padding"])
     if "dim_ordering" in found:
         found["data_format"] = _ORDERS.get(found.pop("dim_ordering"), "channels_last")
     if kind == "UpSampling1D" and "length" in found:
@@ -78,16 +81,27 @@ def in_todays_terms(kind: str, config: Mapping[str, Any]) -> dict[str, Any]:
         found["negative_slope"] = found.pop("alpha")
     if kind == "Concatenate" and "concat_axis" in found:
         found["axis"] = found.pop("concat_axis")
-    if kind == "Dot" and "dot_axes" in found:
+    if kind in {"Dot", "Merge"} and "dot_axes" in found:
         found["axes"] = found.pop("dot_axes")
     return found
 
 
+def _margins(kind: str, given: Any) -> Any:
+    """The margins of ZeroPadding: Keras 1 may have those of all edges in one list, or by their names."""
+    if isinstance(given, dict):
+        edges = ("left_pad", "right_pad") if kind == "ZeroPadding1D" else _EDGES
+        given = [given.get(edge, 0) for edge in edges]
+    return [given[:2], given[2:]] if isinstance(given, list) and len(given) == 4 else given
+
+
+_EDGES = ("top_pad", "bottom_pad", "left_pad", "right_pad")
 _TURNED = {
+    ("ConvLSTMCell", "channels_first"): (2, 3, 1, 0),
     ("Conv2D", "channels_first"): (2, 3, 1, 0),
     ("Conv2DTranspose", "channels_first"): (2, 3, 0, 1),
     ("Conv2DTranspose", "channels_last"): (0, 1, 3, 2),
     ("Conv3D", "channels_first"): (2, 3, 4, 1, 0),
+    ("SeparableConv2D", "channels_first"): (2, 3, 1, 0),
 }
 """How the axes of kernels of Keras 1 are moved, by layer and layout."""
 

@@ -170,13 +170,50 @@ def _network_layer(term: str, name: str, config: object, limits: Limits, depth: 
     if len(given) > limits.nodes:
         raise FrontendError(f"expected at most {limits.nodes} layers, found {len(given)}")
     layers = tuple(layer_of(one, limits, depth + 1) for one in given)
+    branches = _branches(given[0], layers[0], limits, depth) if term == "Sequential" else ()
+    own = layers
+    layers = (*(layer for branch in branches for layer in _network_of(branch).layers), *layers)
     names = [layer.name for layer in layers]
     if len(set(names)) < len(names):
         twice = next(one for one in names if names.count(one) > 1)
         raise FrontendError(f"network {name!r}: the name {twice!r} belongs to two layers")
-    network = _sequential(layers, whole) if term == "Sequential" else _functional(name, layers, given, whole)
+    if branches:
+        network = _joined(branches, own)
+    else:
+        network = _sequential(layers, whole) if term == "Sequential" else _functional(name, layers, given, whole)
     parts = tuple(map(Part, _groups(layers, "layers"), layers))
     return Layer("Sequential" if term == "Sequential" else "Functional", term, name, whole, parts, network)
+
+
+def _branches(given: Mapping[str, Any], first: Layer, limits: Limits, depth: int) -> tuple[Layer, ...]:
+    """The networks that a Sequential of Keras 1 joins, if it begins with Merge."""
+    if given.get("class_name") != "Merge" or not first.config.get("layers"):
+        return ()
+    listed = _listed(first.config["layers"], f"branches of {first.name!r}")
+    found = tuple(layer_of(one, limits, depth + 1) for one in listed)
+    for branch in found:
+        if branch.network is None:
+            raise FrontendError(f"layer {first.name!r}: expected networks as its branches, found {branch.term!r}")
+    return found
+
+
+def _network_of(branch: Layer) -> Network:
+    assert branch.network is not None
+    return branch.network
+
+
+def _joined(branches: Sequence[Layer], layers: Sequence[Layer]) -> Network:
+    """Branches beside each other, the layer that merges them, and those behind it in a row. Their layers are layers of
+    the whole network (`flattened_layers` of keras-1.2.2/keras/models.py)."""
+    networks = [_network_of(branch) for branch in branches]
+    ends = [one for network in networks for one in leaves(network.outputs, Reference)]
+    calls = [call for network in networks for call in network.calls]
+    calls.append(LayerCall(layers[0], 0, Arguments((ends,))))
+    for before, layer in pairwise(layers):
+        calls.append(LayerCall(layer, 0, Arguments((Reference(before.name, 0, 0),))))
+    inputs = [one for network in networks for one in leaves(network.inputs, Reference)]
+    whole = (*(layer for network in networks for layer in network.layers), *layers)
+    return Network(whole, tuple(calls), inputs, [Reference(layers[-1].name, 0, 0)])
 
 
 def _sequential(layers: tuple[Layer, ...], config: Mapping[str, Any]) -> Network:

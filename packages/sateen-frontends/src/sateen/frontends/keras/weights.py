@@ -20,8 +20,9 @@ Weights = Mapping[Layer, Mapping[str, Array]]
 """The data of variables by their names, of each layer that has some."""
 LIST = "layer_names"
 """The attribute of a group with the lists of Keras 1 and 2."""
-_GATES = {"LSTMCell": 12, "GRUCell": 9}
+_GATES = {"ConvLSTMCell": 12, "GRUCell": 9, "LSTMCell": 12}
 """The number of variables in Keras 1."""
+_KERNELS = {"kernel", "recurrent_kernel", "depthwise_kernel", "pointwise_kernel"}
 _FLIPPED = {"Conv1D", "Conv2D", "Conv3D", "Conv2DTranspose", "ConvLSTM2D"}
 """Layers whose kernels Theano stored backwards."""
 
@@ -99,8 +100,11 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
         own = names_there[name]
         arrays = [stored[own].array(path) for path in lists[own]]
         read.update(f"{own}/{path}" for path in lists[own])
-        if len(arrays) == _GATES.get(variables[0].layer.kind) and len(arrays) > len(variables):
-            arrays = _joined(arrays, variables[0].layer.kind)
+        kind = variables[0].layer.kind
+        if len(arrays) == _GATES.get(kind) and len(arrays) > len(variables):
+            arrays = _joined(arrays, variables[0].layer)
+        elif kind == "Highway":  # kernels come first, as in Keras 1.2; before, each had its bias behind it
+            arrays = sorted(arrays, key=lambda data: -data.ndim)
         if len(arrays) != len(variables):
             raise FrontendError(
                 f"{group.what}: layer {name!r} expects {len(variables)} arrays "
@@ -114,7 +118,7 @@ def _of_lists(group: Hdf5Group, network: Layer, version: Version) -> Weights:
 
 def _in_todays_order(one: Owned, data: Array, version: Version, backwards: bool) -> Array:
     """A variable with its axes, and the elements of a kernel, where they are today."""
-    if version.generation == 1 and one.variable.name == "kernel":
+    if version.generation == 1 and one.variable.name in _KERNELS and one.layer.kind not in _GATES:
         data = kernel_of_keras_1(one.layer.kind, one.layer.config, data)
     is_kernel = one.variable.name in {"kernel", "recurrent_kernel"}
     return _flipped(data) if backwards and is_kernel and one.layer.kind in _FLIPPED else data
@@ -125,11 +129,12 @@ def _listed(layer: Layer) -> Sequence[Owned]:
     return sorted(owned(layer), key=lambda one: not one.is_trained)
 
 
-def _joined(arrays: Sequence[Array], kind: str) -> list[Array]:
+def _joined(arrays: Sequence[Array], cell: Layer) -> list[Array]:
     """The variables of Keras 1, three for each gate, as kernel, recurrent kernel and bias. LSTM has its gates as
-    i c f o (keras-1.2.2/keras/layers/recurrent.py)."""
-    gates = [arrays[start : start + 3] for start in range(0, len(arrays), 3)]
-    if kind == "LSTMCell":
+    i c f o (keras-1.2.2/keras/layers/recurrent.py, convolutional_recurrent.py)."""
+    turned = [kernel_of_keras_1(cell.kind, cell.config, data) for data in arrays]
+    gates = [turned[start : start + 3] for start in range(0, len(turned), 3)]
+    if len(gates) == 4:
         gates = [gates[index] for index in (0, 2, 1, 3)]
     if any(one.ndim != other.ndim for gate in gates for one, other in zip(gate, gates[0], strict=True)):
         raise FrontendError(

@@ -13,6 +13,7 @@ from sateen.frontends.keras.converters.dense import DENSE
 from sateen.frontends.keras.converters.functions import FUNCTIONS_OF_TENSORFLOW
 from sateen.frontends.keras.converters.merging import MERGING
 from sateen.frontends.keras.converters.normalization import NORMALIZATION
+from sateen.frontends.keras.converters.of_keras_1 import OF_KERAS_1
 from sateen.frontends.keras.converters.operations import OPERATIONS
 from sateen.frontends.keras.converters.pooling import POOLING
 from sateen.frontends.keras.converters.preprocessing import PREPROCESSING
@@ -31,6 +32,7 @@ CONVERTERS: Mapping[str, Converter[KerasNode]] = {
     **FUNCTIONS_OF_TENSORFLOW,
     **MERGING,
     **NORMALIZATION,
+    **OF_KERAS_1,
     **OPERATIONS,
     **POOLING,
     **PREPROCESSING,

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from sateen.frontends.core.channels import to_channels_first, to_channels_last
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.windows import limited_strides, same_pads
 from sateen.frontends.keras.converters.activations import activated, is_linear
 from sateen.frontends.keras.node import KerasNode
@@ -156,6 +157,11 @@ def _extents_of_transpose(
             found.append((extent - 1) * stride + base + padding[axis])
     if min(found) < 1:
         raise FrontendError(f"expected a result with elements, found extents {found}")
+    given = node.setting("output_shape", None)  # Deconvolution2D of Keras 1 says it
+    if given is not None:
+        said = list(given[1:-1] if node.is_channels_last else given[2:])
+        if said != found:
+            raise UnsupportedError(f"a result of extents {said}, which would be {found} in Keras 2, is not supported")
     return found
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.keras.converters.activations import Emit
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import (
@@ -74,16 +75,24 @@ def _dot(node: KerasNode) -> Operand:
     """The sum of products along an axis of each, for each element of the batch. Both are first scaled to length 1 if
     `normalize` says so; that divides by sqrt(max(Σx², 1e-12)), as in TensorFlow."""
     first, second = node.value(0), node.value(1)
+    one, other = axes_of_dot(node, first, second)
+    if node.flag("normalize"):
+        first, second = normalized(node, first, one), normalized(node, second, other)
+    return batch_dot(node, first, one, second, other, node.result)
+
+
+def axes_of_dot(node: KerasNode, first: Value, second: Value) -> tuple[int, int]:
+    """The axes of two tensors along which products are summed: a number for both, or one for each, which Keras 1 may
+    put into lists."""
     given = node.attribute("axes")
     axes = [given, given] if isinstance(given, int) else given
-    if not isinstance(axes, (list, tuple)) or len(axes) != 2 or not all(type(axis) is int for axis in axes):
+    axes = [one[0] if isinstance(one, list) and len(one) == 1 else one for one in axes or ()]
+    if len(axes) != 2 or not all(type(axis) is int for axis in axes):
         raise FrontendError(f"expected one axis of each input, found {given!r}")
     one, other = normal_axis(axes[0], first.type.rank), normal_axis(axes[1], second.type.rank)
     if 0 in {one, other}:
         raise FrontendError("expected axes behind the batch, found axis 0")
-    if node.flag("normalize"):
-        first, second = normalized(node, first, one), normalized(node, second, other)
-    return batch_dot(node, first, one, second, other)
+    return one, other
 
 
 def normalized(node: KerasNode, data: Value, axis: int) -> Value:
@@ -92,7 +101,7 @@ def normalized(node: KerasNode, data: Value, axis: int) -> Value:
     return node.step(Divide(), data, node.step(Sqrt(), node.step(Maximum(), square, node.number_like(1e-12))))
 
 
-def batch_dot(node: KerasNode, first: Value, one: int, second: Value, other: int) -> Value:
+def batch_dot(node: KerasNode, first: Value, one: int, second: Value, other: int, emit: Emit) -> Value:
     """[N, a…, k] and [N, k, b…] to [N, a…, b…], the axes of k moved there first."""
     rank, other_rank = first.type.rank, second.type.rank
     left = [axis for axis in range(1, rank) if axis != one]
@@ -107,7 +116,7 @@ def batch_dot(node: KerasNode, first: Value, one: int, second: Value, other: int
         node.step(Reshape((batch, summed, product(columns))), b),
     )
     kept = (*rows, *columns) or (1,)  # two vectors give one number for each element of the batch
-    return node.result(Reshape((batch, *kept)), flat)
+    return emit(Reshape((batch, *kept)), flat)
 
 
 def _scaled_sum(node: KerasNode) -> Operand:
