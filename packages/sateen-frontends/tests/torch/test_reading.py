@@ -54,9 +54,11 @@ def test_open_dimensions_are_the_program_s_symbols(written):
 
 
 def test_a_dimension_that_is_an_expression_is_one_of_its_symbols(written):
-    x = written.input("x", ("Mul(Integer(2), Symbol('s7', positive=True, integer=True))", "2*s8 + 1", "f(s9)"))
+    x = written.input(
+        "x", ("Mul(Integer(2), Symbol('s7', positive=True, integer=True))", "2*s8 + 1", "f(s9)", "Symbol('s\\n')")
+    )
     graph, _ = from_torch(written.data(written.call("aten.relu.default", self=x)))
-    assert str(graph.inputs[0].type) == "float32[?s7*2, ?s8*2 + 1, ?x.2]"
+    assert str(graph.inputs[0].type) == "float32[?s7*2, ?s8*2 + 1, ?x.2, ?x.3]"
 
 
 def test_safetensors_take_the_place_of_tensors_by_name(safetensors, written, scores, tmp_path):

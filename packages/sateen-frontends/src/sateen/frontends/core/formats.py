@@ -15,6 +15,8 @@ NO_FILE = "no regular file"
 _PYTORCH = "; torch.export.save writes the network that it belongs to so that sateen reads it (docs/pytorch.md)"
 _CHECKPOINT = "a network is in a .meta, or in the folder of a SavedModel"
 _VARIABLES = "the variables of a TensorFlow SavedModel; give the folder around them"
+_PICKLED = f"a PyTorch file of pickled tensors or objects{_PYTORCH}"
+_SCRIPT = f"a TorchScript program{_PYTORCH}"
 _STARTS = (
     (0, ARTIFACT_MAGIC, "an artifact of sateen, which is compiled already"),
     (0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes"),
@@ -41,8 +43,8 @@ _STARTS = (
 )
 _ZIPPED = (
     (".npy", "an archive of NumPy arrays"),
-    ("data.pkl", f"a PyTorch file{_PYTORCH}"),
-    (".data/serialization_id", f"a PyTorch file{_PYTORCH}"),
+    ("data.pkl", _PICKLED),
+    (".data/serialization_id", _PICKLED),
     ("metadata.json", "a Keras model"),
     ("config.json", "a Keras model"),
     (".onnx", "a zip archive with an ONNX model; unpack it"),
@@ -83,7 +85,7 @@ def format_of_head(head: bytes) -> str:
     if head[:1] == b"\x80" and head[1:2] in {b"\2", b"\3", b"\4", b"\5"}:
         return f"a Python pickle, as PyTorch writes{_PYTORCH}"
     if head[8:10] == b'{"' and head[5:8] == b"\0\0\0":
-        return "weights in safetensors, which have no network"
+        return "weights in safetensors, which have no network; give them with one: load('net.pt2', 'net.safetensors')"
     if head.startswith(b"BM") and head[6:10] == bytes(4):  # reserved, behind the size of the file
         return "a picture (BMP)"
     return ""
@@ -91,6 +93,8 @@ def format_of_head(head: bytes) -> str:
 
 def format_of(data: bytes) -> str:
     """The kind of bytes that no reader takes; '' if unknown."""
+    if data.startswith(b"PK\x03\x04") and b"/code/__torch__" in data:
+        return _SCRIPT
     return format_of_head(data[:HEAD_BYTES]) or _text(data[:HEAD_BYTES])
 
 

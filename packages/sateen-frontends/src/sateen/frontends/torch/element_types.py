@@ -5,8 +5,12 @@ Sources: torch/_export/serde/schema.py (ScalarType); the format description of s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from sateen.frontends.core.report import UnsupportedError
 from sateen.runtime.dtype import DType
+from sateen.runtime.errors import FrontendError
 
 _NAMES = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64", 12: "bool",
@@ -20,6 +24,14 @@ _SAFETENSORS = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
     "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
 }  # fmt: skip
+
+
+def require_size(shape: Sequence[int], dtype: DType, limit: int, what: str) -> None:
+    """Raises FrontendError for a tensor that takes more than `limit` bytes, counting extents of 0 as 1: NumPy has no
+    shape whose other extents are too large."""
+    size = prod(extent or 1 for extent in shape) * dtype.bytes
+    if size > limit:
+        raise FrontendError(f"{what}: expected a tensor of at most {limit} bytes, found {dtype}{list(shape)}")
 
 
 def dtype_of(number: int) -> DType:

@@ -102,6 +102,8 @@ class _Parser:
         if name == "Symbol":
             symbol = self.tokens[self.position].strip("'")
             self.position += 1
+            if not symbol.isidentifier():
+                raise _NoDimensionError
             while not self.accept(")"):  # what sympy assumes about it
                 self.position += 1
                 if self.at_end:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sateen.frontends.core.archive import Archive, open_archive
 from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.source import Limits, Source
-from sateen.frontends.torch.element_types import dtype_of
+from sateen.frontends.torch.element_types import dtype_of, require_size
 from sateen.frontends.torch.parsing import parse_program, value_type
 from sateen.frontends.torch.program import Program, ValueType
 from sateen.frontends.torch.safetensors import elements_of, read_safetensors
@@ -43,7 +44,7 @@ def load_program(source: Source, limits: Limits) -> Program:
     wanted = {target: program.graph.declared.get(given) for given, target in program.parameters.items()}
     data: dict[str, Array] = {}
     if source.weights is not None:
-        data = _checked(read_safetensors(source.weights), wanted, source.weights.place)
+        data = _checked(read_safetensors(source.weights, limits), wanted, source.weights.place)
     missing = wanted.keys() - data.keys()
     if missing and name is not None:
         data |= {n: tensor for n, tensor in _tensors(archive, root, name, limits).items() if n in missing}
@@ -101,6 +102,7 @@ def _tensor(
     declared = value_type(meta, what)
     strides, offset = _numbers(meta, "strides", what), _numbers({"o": [meta.get("storage_offset")]}, "o", what)[0]
     dtype, shape = _dtype(declared, what), _static(declared, what)
+    require_size(shape, dtype, limits.tensor_bytes, what)
     key = f"{path} {dtype} {shape} {strides} {offset}"
     if key in storages:
         return storages[key]
@@ -108,9 +110,9 @@ def _tensor(
     if len(content) % dtype.bytes or len(strides) != len(shape):
         raise FrontendError(f"{what}: {dtype}{list(shape)} of strides {strides} does not fit {len(content)} bytes")
     elements = elements_of(content, dtype.numpy)
-    count = int(np.prod([int(n) for n in shape], dtype=object))
+    count = prod(shape)
     reach = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True)) if count else -1
-    if reach >= len(elements) or count > max(len(elements), _EXPANDED) or count * dtype.bytes > limits.tensor_bytes:
+    if reach >= len(elements) or count > max(len(elements), _EXPANDED):
         raise FrontendError(
             f"{what}: {dtype}{list(shape)} of strides {strides} reaches element {reach} of {len(elements)}"
         )

@@ -54,11 +54,14 @@ class _Parser:
         self.depth = 0
 
     def program(self, root: Any, place: str) -> Program:
-        version = _field(root, "schema_version", dict, "the program")
+        version = root.get("schema_version") if isinstance(root, dict) else None
+        if isinstance(version, int):  # as torch 2.1 writes it
+            version = {"major": version, "minor": 0}
         major, minor = (_field(version, key, int, "schema_version") for key in ("major", "minor"))
         if major != SCHEMA:
             raise FrontendError(
-                f"expected a program of schema {SCHEMA}, found {major}.{minor}; save it with torch 2.6 or later"
+                f"expected a program of schema {SCHEMA}, found {major}.{minor}; export and save it with torch 2.9 or "
+                "later, or 2.6 with its tensors as safetensors"
             )
         module = _field(root, "graph_module", dict, "the program")
         graph = self.graph(_field(module, "graph", dict, "the program"), "main")
@@ -74,6 +77,8 @@ class _Parser:
             self.output(spec, outputs, mutated)
         values, written = functional(graph)
         now = dict(zip(graph.outputs, values.outputs, strict=True))
+        for name in mutated.keys() - parameters.values():
+            raise FrontendError(f"each run changes {printable(name)!r}, which is no buffer of the program")
         state = {
             given: now.get(mutated[name]) or mutated[name] for given, name in parameters.items() if name in mutated
         }

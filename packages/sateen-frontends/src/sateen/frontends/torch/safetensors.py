@@ -12,8 +12,8 @@ import numpy as np
 
 from sateen.frontends.core.json_text import parse_object
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.core.source import Source
-from sateen.frontends.torch.element_types import dtype_named
+from sateen.frontends.core.source import Limits, Source
+from sateen.frontends.torch.element_types import dtype_named, require_size
 from sateen.frontends.torch.recognition import is_safetensors
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
@@ -24,7 +24,7 @@ MOST_HEADER_BYTES = 100 << 20
 _LENGTH_BYTES = 8
 
 
-def read_safetensors(source: Source) -> dict[str, Array]:
+def read_safetensors(source: Source, limits: Limits) -> dict[str, Array]:
     """All tensors, as memory of the file. Raises FrontendError if it is damaged: the tensors must fill the bytes behind
     the object, without holes or overlaps."""
     data, place = memoryview(source.data), source.place
@@ -41,7 +41,7 @@ def read_safetensors(source: Source) -> dict[str, Array]:
     ranges: list[tuple[int, int]] = []
     for name, tensor in described.items():
         start, end = _range(tensor, f"{place}: tensor {name!r}")
-        tensors[name] = _tensor(tensor, content[start:end], f"{place}: tensor {name!r}")
+        tensors[name] = _tensor(tensor, content[start:end], f"{place}: tensor {name!r}", limits)
         ranges.append((start, end))
     last = 0
     for start, end in sorted(ranges):
@@ -61,7 +61,7 @@ def _range(tensor: Any, what: str) -> tuple[int, int]:
     raise FrontendError(f"{what}: expected data_offsets of two numbers, found {offsets!r}")
 
 
-def _tensor(tensor: dict[str, Any], content: memoryview, what: str) -> Array:
+def _tensor(tensor: dict[str, Any], content: memoryview, what: str, limits: Limits) -> Array:
     shape, name = _extents(tensor.get("shape")), tensor.get("dtype")
     if shape is None or len(shape) > MOST_DIMENSIONS or not isinstance(name, str):
         raise FrontendError(f"{what}: expected a dtype and a shape, found {name!r} and {tensor.get('shape')!r}")
@@ -71,6 +71,7 @@ def _tensor(tensor: dict[str, Any], content: memoryview, what: str) -> Array:
         raise FrontendError(f"{what}: {error}") from None
     if prod(shape) * dtype.bytes != len(content):
         raise FrontendError(f"{what}: {dtype}{list(shape)} does not take {len(content)} bytes")
+    require_size(shape, dtype, limits.tensor_bytes, what)
     return elements_of(content, dtype.numpy).reshape(shape)
 
 
