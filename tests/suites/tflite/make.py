@@ -28,6 +28,7 @@ Array = np.ndarray
 PICTURE = Input((2, 7, 9, 4))
 ROWS = Input((3, 6))
 VOLUME = Input((1, 5, 6, 7, 2))
+WIDE = Input((1, 7, 9, 64))
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,15 @@ def conv(kernel: tuple[int, ...], stride=1, padding="SAME", dilation=1, act=None
     return Case(function, **more)
 
 
-def depthwise(kernel: tuple[int, ...], stride=1, padding="SAME", dilation=1, act=None, **more) -> Case:
+def depthwise(
+    kernel: tuple[int, ...], stride=1, padding="SAME", dilation=1, act=None, data: Input = PICTURE, **more
+) -> Case:
     def function(x):
         y = tf.nn.depthwise_conv2d(x, weights(*kernel), (1, stride, stride, 1), padding, dilations=(dilation, dilation))
         y = y + weights(kernel[2] * kernel[3])
         return act(y) if act else y
 
-    return Case(function, **more)
+    return Case(function, (data,), **more)
 
 
 def transposed(kernel, shape, stride, padding="SAME", data=(1, 4, 5, 3), **more) -> Case:
@@ -150,16 +153,21 @@ REDUCTIONS = {
 }
 
 
-def recurrent(layer: tf.keras.layers.Layer, width=4) -> Case:
+def recurrent(layer: tf.keras.layers.Layer, width=4, **more) -> Case:
     """A layer of Keras with random weights."""
     layer.build((1, 6, width))
     draw = np.random.default_rng(width)
     layer.set_weights([draw.uniform(-0.6, 0.6, array.shape) for array in layer.get_weights()])
-    return Case(layer, (Input((1, 6, width)),))
+    return Case(layer, (Input((1, 6, width)),), **more)
 
 
 def loop(x):
     return tf.while_loop(lambda i, y: tf.reduce_sum(y) < 100.0, lambda i, y: (i + 1, y * 1.5 + 1.0), (0, x))
+
+
+def loop_of_products(x):
+    matrix = weights(x.shape[-1], x.shape[-1], low=-0.2, high=0.2)
+    return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.tanh(tf.matmul(y, matrix)) + x), (0, x))[1]
 
 
 CASES: dict[str, Case] = {
@@ -351,6 +359,19 @@ CASES: dict[str, Case] = {
     ),
     "float16_weights": conv((3, 3, 4, 5), quantised="float16"),
     "float16_dense": dense(5, quantised="float16"),
+    "float16_depthwise": depthwise((3, 3, 4, 2), quantised="float16"),
+    "float16_transpose_conv": transposed((3, 3, 2, 3), (1, 8, 10, 2), 2, quantised="float16"),
+    "float16_embedding": Case(lambda i: tf.gather(weights(10, 4), i), (whole(2, 3, high=10),), quantised="float16"),
+    "float16_lstm": recurrent(tf.keras.layers.LSTM(5, return_sequences=True), quantised="float16"),
+    "float16_while": Case(loop_of_products, (ROWS,), quantised="float16"),
+    "hybrid_depthwise": depthwise((5, 5, 64, 1), quantised="dynamic", judged={"tolerance": 2e-2}, data=WIDE),
+    "hybrid_batch_matmul": Case(
+        lambda x: tf.matmul(x, weights(2, 64, 32)), (Input((2, 3, 64)),), "dynamic", {"tolerance": 2e-2}
+    ),
+    "hybrid_lstm": recurrent(
+        tf.keras.layers.LSTM(32, return_sequences=True), 32, quantised="dynamic", judged={"tolerance": 3e-2}
+    ),
+    "hybrid_while": Case(loop_of_products, (Input((3, 64)),), "dynamic", {"tolerance": 3e-2}),
     "hybrid_dense": dense(64, data=Input((3, 64)), quantised="dynamic", judged={"tolerance": 2e-2}),
     "hybrid_conv": conv((3, 3, 4, 64), quantised="dynamic", judged={"tolerance": 2e-2}),
 }
@@ -407,9 +428,18 @@ QUANTISED: dict[str, Case] = {
     "top_k": Case(lambda x: tf.math.top_k(x, 3), (ROWS,)),
     "arg_max": Case(lambda x: tf.argmax(x, -1), (ROWS,)),
     "space_to_depth": Case(lambda x: tf.nn.space_to_depth(x, 2), (Input((1, 4, 6, 3)),)),
+    "while": Case(loop_of_products, (ROWS,)),
+    "if": Case(lambda x: tf.cond(x[0, 0] > 0, lambda: tf.tanh(x), lambda: tf.sigmoid(x)), (ROWS,)),
 }
-SIXTEEN = ("conv", "depthwise", "dense", "add", "mul", "max_pool", "concat", "reshape", "strided_slice", "pad")
+SIXTEEN = (
+    "conv", "conv_stride", "conv_relu6", "depthwise", "depthwise_multiplier", "transpose_conv", "dense", "dense_relu",
+    "batch_matmul", "add", "add_relu", "sub", "mul", "maximum", "squared_difference", "max_pool", "average_pool",
+    "mean", "softmax", "logistic", "tanh", "leaky_relu", "prelu", "concat", "reshape", "transpose", "strided_slice",
+    "split", "gather", "pad", "mirror_pad", "bilinear", "nearest",
+)  # fmt: skip
 """Those that are also made with data of int16."""
+OF_BYTES = ("conv", "dense", "max_pool", "softmax")
+"""Those that are also made with uint8 as input and output, around int8."""
 
 
 def data_of(name: str, inputs: Sequence[Input]) -> list[Array]:
@@ -480,7 +510,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     only = sys.argv[2] if len(sys.argv) > 2 else ""
     cases = dict(CASES)
-    for kind, names in {"int8": QUANTISED, "int16": SIXTEEN}.items():
+    for kind, names in {"int8": QUANTISED, "uint8": OF_BYTES, "int16": SIXTEEN}.items():
         for name in names:
             cases[f"{kind}_{name}"] = replace(QUANTISED[name], quantised=kind, judged={"steps": 1})
     failed = []
