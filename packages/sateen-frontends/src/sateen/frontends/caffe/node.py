@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sateen.frontends.caffe.network import Layer
 from sateen.frontends.caffe.weights import Blob
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.place import Call
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import Reshape
@@ -18,24 +18,12 @@ from sateen.runtime.errors import FrontendError
 class CaffeNode(ModelNode):
     """One layer while it is converted; `blobs` are its weights, in the file's order."""
 
+    called = "bottoms"
+
     def __init__(self, call: Call, layer: Layer, parameters: Mapping[str, Any], blobs: Sequence[Blob]) -> None:
         super().__init__(call, parameters)
         self.layer = layer
         self.blobs = blobs
-
-    def require_bottoms(self, least: int, most: int) -> None:
-        """Raises FrontendError for another number of bottoms."""
-        if not least <= len(self.inputs) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise FrontendError(f"expected {wanted} bottoms of a layer {self.operator}, found {len(self.inputs)}")
-
-    def the_value(self) -> Value:
-        """The only bottom."""
-        self.require_bottoms(1, 1)
-        return self.value(0)
-
-    def axis_of(self, rank: int, name: str = "axis") -> int:
-        return normal_axis(self.integer(name), rank)
 
     def weight(self, index: int, *shape: int) -> Value:
         """A blob as a parameter, which is called LAYER.INDEX. Raises FrontendError if it is missing or of another
@@ -59,5 +47,4 @@ class CaffeNode(ModelNode):
         return self.step(Reshape((*value.type.shape, *(1,) * trailing)), value) if trailing else value
 
 
-Converter = Callable[[CaffeNode], Operand | Sequence[Operand]]
-"""Gives the tops of a layer, the first of them alone or several. Raises FrontendError or InferenceError."""
+Converter = ConverterOf[CaffeNode]

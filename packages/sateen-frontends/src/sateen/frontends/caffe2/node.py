@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 
 from sateen.frontends.caffe2.network import Operation
 from sateen.frontends.core.channels import result_channels_last, to_channels_first
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.ir import Value
@@ -60,17 +60,6 @@ class Caffe2Node(ModelNode):
             raise FrontendError(f"expected order NCHW or NHWC, found {order!r}")
         return order == "NHWC"
 
-    def require_inputs(self, least: int, most: int) -> None:
-        """Raises FrontendError for another number of inputs."""
-        if not least <= len(self.inputs) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise FrontendError(f"expected {wanted} inputs of {self.operator}, found {len(self.inputs)}")
-
-    def the_value(self) -> Value:
-        """The only input."""
-        self.require_inputs(1, 1)
-        return self.value(0)
-
     def picture(self, index: int = 0) -> Value:
         """An input with its channels on axis 1."""
         value = self.value(index)
@@ -83,5 +72,4 @@ class Caffe2Node(ModelNode):
         return result_channels_last(self, self.step(op, *inputs))
 
 
-Converter = Callable[[Caffe2Node], Operand | Sequence[Operand]]
-"""Gives the outputs of an operator, the first of them alone or several. Raises FrontendError or InferenceError."""
+Converter = ConverterOf[Caffe2Node]

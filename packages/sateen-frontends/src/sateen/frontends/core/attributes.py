@@ -44,6 +44,16 @@ class Attributes:
             raise _wrong("0 or 1", name, value)
         return bool(value)
 
+    def choice(self, name: str, *known: str) -> str:
+        """An attribute that is one of some words."""
+        value = self.text(name)
+        if value not in known:
+            raise FrontendError(f"expected attribute {name!r} of {', '.join(known)}, found {value!r}")
+        return value
+
+    def optional_integer(self, name: str) -> int | None:
+        return None if self.attribute(name) is None else self.integer(name)
+
     def integers(self, name: str) -> tuple[int, ...]:
         values = self._required(name)
         if not isinstance(values, (list, tuple)) or not all(isinstance(value, int) for value in values):

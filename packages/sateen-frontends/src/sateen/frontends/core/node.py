@@ -22,6 +22,7 @@ from sateen.frontends.core.operands import (
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import BehindGapError, UnsupportedError
 from sateen.graph_ir.ir import Array, Dim, Dimension, Value
+from sateen.graph_ir.ops import BroadcastTo, Cast, Reshape, Transpose
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
@@ -37,10 +38,12 @@ class ModelNode(Attributes):
     """One node while it is converted.
 
     `inputs` are operands, None where an optional input is absent; `outputs` are the names of the results. `how_to_fold`
-    is added to errors; it says which program folds constants in models of the format.
+    is added to errors; it says which program folds constants in models of the format. `called` is the format's word for
+    inputs.
     """
 
     how_to_fold: ClassVar[str] = ""
+    called: ClassVar[str] = "inputs"
 
     def __init__(self, call: Call, attributes: Mapping[str, Any]) -> None:
         super().__init__(attributes)
@@ -93,6 +96,17 @@ class ModelNode(Attributes):
         if not isinstance(self._emitter, Evaluation):
             require_bound(open_dimensions_of(operand), self.described(index))
         return self._emitter.value(operand, self.call.heading.inputs[index], own=not self.call.place.is_inner)
+
+    def require_inputs(self, least: int, most: int) -> None:
+        """Raises FrontendError for another number of inputs."""
+        if not least <= len(self.inputs) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise FrontendError(f"expected {wanted} {self.called} of {self.operator}, found {len(self.inputs)}")
+
+    def the_value(self) -> Value:
+        """The only input."""
+        self.require_inputs(1, 1)
+        return self.value(0)
 
     def values(self) -> tuple[Value, ...]:
         """All inputs, none of which may be absent."""
@@ -194,6 +208,23 @@ class ModelNode(Attributes):
         """Apply an operator of `count` outputs on the way to the result."""
         names = [self._emitter.beside(f"{self._result_name}.{op.op_name()}.{i}") for i in range(count)]
         return self._emitter.add(op, inputs, names, self.call.spans)
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """A value in a type, on the way to the result."""
+        return value if value.type.dtype == dtype else self.step(Cast(dtype=dtype), value)
+
+    def reshaped(self, value: Value, shape: Sequence[Dim]) -> Value:
+        """A value in a shape, on the way to the result."""
+        return value if value.type.shape == tuple(shape) else self.step(Reshape(shape=tuple(shape)), value)
+
+    def broadcast(self, value: Value, shape: Sequence[Dim]) -> Value:
+        """A value repeated to a shape, on the way to the result."""
+        return value if value.type.shape == tuple(shape) else self.step(BroadcastTo(shape=tuple(shape)), value)
+
+    def transposed(self, value: Value, *permutation: int) -> Value:
+        """A value with its axes permuted, on the way to the result."""
+        is_same = permutation == tuple(range(len(permutation)))
+        return value if is_same else self.step(Transpose(permutation=permutation), value)
 
     def result(self, op: Operator, *inputs: Value | None, output: int = 0) -> Value:
         """Apply the operator that gives an output, by default the first."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import BehindGapError
 from sateen.frontends.darknet.config import Section
@@ -48,5 +46,4 @@ class DarknetNode(ModelNode):
         return self._emitter.value(self.array(role), f"{self.layer.name}.{role}")
 
 
-Converter = Callable[[DarknetNode], Operand | Sequence[Operand]]
-"""Gives the result of a layer, or several. Raises FrontendError or InferenceError."""
+Converter = ConverterOf[DarknetNode]

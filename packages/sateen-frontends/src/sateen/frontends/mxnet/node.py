@@ -11,8 +11,7 @@ from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.attributes import parsed_attribute
 from sateen.frontends.mxnet.types import dtype_of_name
-from sateen.graph_ir.ir import Dim, Value
-from sateen.graph_ir.ops import Cast, Reshape, Transpose
+from sateen.graph_ir.ir import Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.tensor_ir.ir import int_range
@@ -73,16 +72,6 @@ class MxnetNode(ModelNode):
             raise FrontendError(f"expected numbers as attribute {name!r}, found {value!r}")
         return tuple(map(float, values))
 
-    def optional_integer(self, name: str) -> int | None:
-        return None if self.attribute(name) is None else self.integer(name)
-
-    def choice(self, name: str, *known: str) -> str:
-        """An attribute that is one of some words."""
-        value = self.text(name)
-        if value not in known:
-            raise FrontendError(f"expected attribute {name!r} of {', '.join(known)}, found {value!r}")
-        return value
-
     def element_type(self, name: str) -> DType | None:
         """An attribute that names an element type; None if it is absent."""
         value = self.attribute(name)
@@ -92,19 +81,6 @@ class MxnetNode(ModelNode):
         """Axes counted from the front; all if the attribute is None or ()."""
         value = self.attribute(name)
         return tuple(range(rank)) if value in (None, ()) else normal_axes(self.integers(name), rank)
-
-    def cast(self, data: Value, dtype: DType) -> Value:
-        """Data in a type, on the way to the result."""
-        return data if data.type.dtype == dtype else self.step(Cast(dtype=dtype), data)
-
-    def reshaped(self, data: Value, shape: Sequence[Dim]) -> Value:
-        """Data in a shape, on the way to the result."""
-        return data if data.type.shape == tuple(shape) else self.step(Reshape(shape=tuple(shape)), data)
-
-    def transposed(self, data: Value, *permutation: int) -> Value:
-        """Data with its axes permuted, on the way to the result."""
-        is_same = permutation == tuple(range(len(permutation)))
-        return data if is_same else self.step(Transpose(permutation=permutation), data)
 
     def finished(self, value: Value, *operators: Operator) -> Value:
         """The node's result: operators of one input, one or more, applied to a value in turn."""

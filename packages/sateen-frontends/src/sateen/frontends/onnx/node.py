@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import onnx
 from onnx.defs import OpSchema
 
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.operands import static_extents
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.attributes import checked_attributes
@@ -143,5 +144,4 @@ class OnnxNode(ModelNode):
                 )
 
 
-Converter = Callable[[OnnxNode], Operand | Sequence[Operand]]
-"""Gives the outputs of a node, the first of them alone or several. Raises FrontendError or InferenceError."""
+Converter = ConverterOf[OnnxNode]

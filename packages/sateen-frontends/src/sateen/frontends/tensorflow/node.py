@@ -93,10 +93,6 @@ class TensorflowNode(ModelNode):
         """The integers in input `index`, all known; a scalar counts as one."""
         return static_extents(self.dimensions(index), self.described(index))
 
-    def cast(self, value: Value, dtype: DType) -> Value:
-        """A value in another type, on the way to the result."""
-        return value if value.type.dtype == dtype else self.step(Cast(dtype=dtype), value)
-
     def result_as(self, dtype: DType, op: Operator, *inputs: Value, output: int = 0) -> Value:
         """The node's result: the result of `op`, in another type."""
         found = self.step(op, *inputs)
@@ -125,4 +121,3 @@ def _of_one_type(node: ModelNode) -> tuple[Operand | None, ...]:
 
 
 Converter = ConverterOf[TensorflowNode]
-"""Gives the outputs of a node, the first of them alone or several. Raises FrontendError or InferenceError."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sateen.frontends.core.node import Converter as CoreConverter
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
@@ -183,4 +183,4 @@ def _rounded(bound: float, scale: float) -> int:
     return int(np.copysign(np.floor(np.abs(quotient) + 0.5), quotient))
 
 
-Converter = CoreConverter[TfliteNode]
+Converter = ConverterOf[TfliteNode]

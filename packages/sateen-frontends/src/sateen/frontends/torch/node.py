@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.operands import Operand, normal_axes, normal_axis, require_bound, static_extents, type_of
 from sateen.frontends.core.place import Call
@@ -19,7 +20,6 @@ from sateen.frontends.torch.program import (
     Reference,
 )
 from sateen.graph_ir.ir import Dim, TensorType, Value
-from sateen.graph_ir.ops import BroadcastTo, Cast, Reshape
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import Dimension, symbols_of
@@ -206,15 +206,6 @@ class TorchNode(ModelNode):
         given = self.integers(name)
         return normal_axes(given, max(rank, 1)) if given else tuple(range(rank))
 
-    def cast(self, value: Value, dtype: DType) -> Value:
-        return value if value.type.dtype == dtype else self.step(Cast(dtype=dtype), value)
-
-    def reshaped(self, value: Value, shape: Sequence[Dim]) -> Value:
-        return value if value.type.shape == tuple(shape) else self.step(Reshape(shape=tuple(shape)), value)
-
-    def broadcast(self, value: Value, shape: Sequence[Dim]) -> Value:
-        return value if value.type.shape == tuple(shape) else self.step(BroadcastTo(shape=tuple(shape)), value)
-
     def require_table(self, *extents: int) -> None:
         """Raises UnsupportedError if a table of these extents is too large to be made while importing."""
         if min(extents, default=0) < 0 or prod(extents) > MOST_PLACES:
@@ -243,5 +234,4 @@ def _described(argument: Argument) -> str:
             return repr(argument)
 
 
-Converter = Callable[[TorchNode], Operand | Sequence[Operand]]
-"""Gives the outputs of a node, the first of them alone or several. Raises FrontendError or InferenceError."""
+Converter = ConverterOf[TorchNode]

@@ -25,7 +25,7 @@ def _prior_box(node: CaffeNode) -> Operand:
 
     They depend on shapes alone. Source: weiliu89/caffe, branch ssd, prior_box_layer.cpp.
     """
-    node.require_bottoms(2, 2)
+    node.require_inputs(2, 2)
     height, width = _plane(node, 0)
     picture = _picture(node)
     boxes = _boxes(node)
@@ -127,7 +127,7 @@ def _position_sensitive_pooling(node: CaffeNode) -> Operand:
 
 def _regions(node: CaffeNode) -> tuple[Value, Value]:
     """The corners of the regions, and their images: rows of the second bottom have the image and two corners."""
-    node.require_bottoms(2, 2)
+    node.require_inputs(2, 2)
     rows = node.value(1)
     if rows.type.rank < 2 or any(extent != 1 for extent in rows.type.shape[2:]) or rows.type.shape[1] != 5:
         raise FrontendError(f"expected regions of 5 numbers, found {rows.type}")

@@ -46,7 +46,7 @@ def _detection_output(node: CaffeNode) -> Operand:
     Caffe gives as many rows as there are; here each image has room for all that it may keep, in the order of classes
     and scores, and rows behind its last are -1.
     """
-    node.require_bottoms(3, 3)
+    node.require_inputs(3, 3)
     batch = node.static_shape(1)[0]
     labels = _labels(node)
     boxes, scores = _boxes(node, labels), _scores(node, labels)

@@ -145,13 +145,13 @@ def _bias(node: CaffeNode) -> Operand:
 
 def _second(node: CaffeNode, data: Value) -> tuple[Value, int, tuple[Dim, ...]]:
     """The factor or bias aligned with the data, the axis at which it begins, and its shape."""
-    node.require_bottoms(1, 2)
+    node.require_inputs(1, 2)
     rank, count = data.type.rank, node.integer("num_axes")
     if len(node.inputs) == 2:
         shape = node.shape(1)
-        axis = node.axis_of(rank) if shape else 0
+        axis = node.axis(rank) if shape else 0
         return node.aligned(node.value(1), axis, rank), axis, shape
-    axis = node.axis_of(rank)
+    axis = node.axis(rank)
     if count < -1 or axis + count > rank:
         raise FrontendError(f"expected num_axes of -1 to {rank - axis}, found {count}")
     shape = data.type.shape[axis:] if count == -1 else data.type.shape[axis : axis + count]
@@ -161,7 +161,7 @@ def _second(node: CaffeNode, data: Value) -> tuple[Value, int, tuple[Dim, ...]]:
 
 def _axpy(node: CaffeNode) -> Operand:
     """a · x + y, a number of a for each channel (hujie-frank/SENet, axpy_layer.cpp)."""
-    node.require_bottoms(3, 3)
+    node.require_inputs(3, 3)
     factor, data, other = node.values()
     shape = (*data.type.shape[:2], *(1,) * (data.type.rank - 2))
     if factor.type.shape != shape:

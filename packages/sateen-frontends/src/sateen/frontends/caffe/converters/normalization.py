@@ -141,7 +141,7 @@ def _normalize(node: CaffeNode) -> Operand:
 
 def _softmax(node: CaffeNode) -> Operand:
     data = node.the_value()
-    return node.result(Softmax(axis=node.axis_of(data.type.rank)), data)
+    return node.result(Softmax(axis=node.axis(data.type.rank)), data)
 
 
 NORMALIZATION: dict[str, Converter] = {

@@ -33,7 +33,7 @@ FLOAT, INDEX = DType.of("float32"), DType.of("int64")
 def _inner_product(node: CaffeNode) -> Operand:
     """All axes from `axis` on times a matrix [outputs, inputs], or its transpose (inner_product_layer.cpp)."""
     data, outputs = node.the_value(), node.integer("num_output")
-    axis, shape = node.axis_of(data.type.rank), data.type.shape
+    axis, shape = node.axis(data.type.rank), data.type.shape
     inputs = prod(static_extents(shape[axis:], node.described(0)))
     rows = data
     if axis != 1 or data.type.rank != 2:
@@ -63,7 +63,7 @@ def _embed(node: CaffeNode) -> Operand:
 def _reduction(node: CaffeNode) -> Operand:
     """All axes from `axis` on become one number, times `coeff` (reduction_layer.cpp)."""
     data, factor = node.the_value(), node.number("coeff")
-    axes = tuple(range(node.axis_of(data.type.rank), data.type.rank))
+    axes = tuple(range(node.axis(data.type.rank), data.type.rank))
     kind = {"SUM": ReduceSum, "ASUM": ReduceL1, "SUMSQ": ReduceSumSquare, "MEAN": ReduceMean}[node.text("operation")]
     op = kind(axes=axes, keepdims=False)
     if factor == 1:
@@ -81,7 +81,7 @@ def _arg_max(node: CaffeNode) -> Operand:
     gives_values = node.flag("out_max_val")
     rank = data.type.rank
     has_axis = node.attribute("axis") is not None
-    axis = node.axis_of(rank) if has_axis else 1
+    axis = node.axis(rank) if has_axis else 1
     if not has_axis:
         per_image = prod(static_extents(data.type.shape[1:], node.described(0)))
         data = node.step(Reshape((data.type.shape[0], per_image)), data)
@@ -107,7 +107,7 @@ def _reversed(shape: tuple[int, ...], axis: int) -> Slice:
 
 def _batch_reindex(node: CaffeNode) -> Operand:
     """Elements of axis 0 by the second bottom (batch_reindex_layer.cpp)."""
-    node.require_bottoms(2, 2)
+    node.require_inputs(2, 2)
     return node.result(Gather(0), node.value(0), node.step(Cast(INDEX), node.value(1)))
 
 

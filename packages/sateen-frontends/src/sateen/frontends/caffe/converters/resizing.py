@@ -43,7 +43,7 @@ def _upsample(node: CaffeNode) -> Operand:
 
     Sources: the layers of this name of YOLO for Caffe and of SegNet (alexgkendall/caffe-segnet, upsample_layer.cpp).
     """
-    node.require_bottoms(1, 2)
+    node.require_inputs(1, 2)
     data = node.value(0)
     scales = [node.attribute(name) or node.attribute("scale") for name in ("scale_h", "scale_w")]
     if data.type.rank != 4:

@@ -49,13 +49,13 @@ def _slice(node: CaffeNode) -> Sequence[Operand]:
 
 
 def _split(node: CaffeNode) -> Sequence[Operand]:
-    node.require_bottoms(1, 1)
+    node.require_inputs(1, 1)
     return [node.operand(0)] * len(node.outputs)
 
 
 def _flatten(node: CaffeNode) -> Operand:
     data = node.the_value()
-    first, last = node.axis_of(data.type.rank), node.axis_of(data.type.rank, "end_axis")
+    first, last = node.axis(data.type.rank), node.axis(data.type.rank, "end_axis")
     if last < first:
         raise FrontendError(f"expected end_axis {first} or more, found {last}")
     shape = data.type.shape
@@ -119,9 +119,9 @@ def _permute(node: CaffeNode) -> Operand:
 
 def _crop(node: CaffeNode) -> Operand:
     """The axes from `axis` on cut to the size of the second bottom, from `offset` on (crop_layer.cpp)."""
-    node.require_bottoms(2, 2)
+    node.require_inputs(2, 2)
     data, rank = node.value(0), node.rank(0)
-    axis, offsets = node.axis_of(rank), node.integers("offset")
+    axis, offsets = node.axis(rank), node.integers("offset")
     if node.rank(1) != rank or len(offsets) not in {0, 1, rank - axis}:
         raise FrontendError(f"expected bottoms of equal axes and 1 or {rank - axis} offsets, found {list(offsets)}")
     offsets = offsets * (rank - axis) if len(offsets) == 1 else offsets or (0,) * (rank - axis)
@@ -135,7 +135,7 @@ def _crop(node: CaffeNode) -> Operand:
 
 def _tile(node: CaffeNode) -> Operand:
     data, count = node.the_value(), node.integer("tiles")
-    axis = node.axis_of(data.type.rank)
+    axis = node.axis(data.type.rank)
     if count < 1:
         raise FrontendError(f"expected 1 tile or more, found {count}")
     return node.result(Tile(tuple(count if i == axis else 1 for i in range(data.type.rank))), data)
@@ -161,7 +161,7 @@ def _silence(node: CaffeNode) -> Sequence[Operand]:
 
 def _parameter(node: CaffeNode) -> Operand:
     """A blob as a value."""
-    node.require_bottoms(0, 0)
+    node.require_inputs(0, 0)
     shape = _sizes(node.attribute("shape"))
     if min(shape, default=1) < 1:
         raise UnsupportedError(f"a parameter of shape {shape} has no elements", "give its shape")
@@ -170,7 +170,7 @@ def _parameter(node: CaffeNode) -> Operand:
 
 def _dummy_data(node: CaffeNode) -> Sequence[Operand]:
     """Blobs of one number each (dummy_data_layer.cpp); other fillers draw numbers at random."""
-    node.require_bottoms(0, 0)
+    node.require_inputs(0, 0)
     count, shapes, fillers = len(node.outputs), node.attribute("shape"), node.attribute("data_filler")
     found = [_sizes(shape) for shape in shapes] or [list(size) for size in zip(*_old_sizes(node), strict=False)]
     if len(found) not in {1, count} or len(fillers) not in {0, 1, count}:

@@ -90,7 +90,7 @@ def _convolving(node: CaffeNode) -> tuple[Window, int, int]:
     rank = node.rank(0) - 2
     if rank < 1:
         raise FrontendError(f"expected a bottom of three axes or more, found {rank + 2}")
-    if node.axis_of(rank + 2) != 1:
+    if node.axis(rank + 2) != 1:
         raise UnsupportedError(f"channels on axis {node.integer('axis')} are not supported", "put them on axis 1")
     groups, outputs = node.integer("group"), node.integer("num_output")
     (channels,) = static_extents(node.shape(0)[1:2], node.described(0))

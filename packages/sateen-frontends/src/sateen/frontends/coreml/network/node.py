@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import normal_axis
 from sateen.frontends.core.place import Call
 from sateen.frontends.coreml.loading import Message
 from sateen.frontends.coreml.network.weights import array_of
@@ -120,6 +121,5 @@ class LayerNode(ModelNode):
         return self.literal(number, FLOAT)
 
 
-Converter = Callable[[LayerNode], Operand | Sequence[Operand]]
-"""Gives the outputs of a layer, the first of them alone or several. Raises FrontendError or InferenceError."""
+Converter = ConverterOf[LayerNode]
 Make = Callable[..., Any]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand, normal_axes, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axes
 from sateen.frontends.core.place import Call
 from sateen.graph_ir.ir import Dim, Value
 from sateen.graph_ir.ops import Cast, Identity
@@ -102,9 +103,6 @@ class OperationNode(ModelNode):
         given = self.attribute(name)
         return tuple(range(rank)) if given is None else normal_axes(self.integers(name), rank)
 
-    def axis_of(self, rank: int, name: str = "axis") -> int:
-        return normal_axis(self.integer(name), rank)
-
     def typed(self, value: Value, output: int = 0) -> Value:
         """The node's result, in the type that it is declared to have."""
         wanted = self._dtypes[output] if output < len(self._dtypes) else None
@@ -125,8 +123,7 @@ def _as_wide(operand: Operand | None) -> Operand | None:
     return operand.astype(np.int64) if is_narrow and isinstance(operand, np.ndarray) else operand
 
 
-Converter = Callable[[OperationNode], Operand | Sequence[Operand]]
-"""Gives the results of an operation, the first of them alone or several. Raises FrontendError or InferenceError."""
+Converter = ConverterOf[OperationNode]
 
 
 def defaulting(convert: Converter, **defaults: Any) -> Converter:

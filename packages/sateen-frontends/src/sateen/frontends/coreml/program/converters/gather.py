@@ -27,7 +27,7 @@ def _indices(node: OperationNode) -> Value:
 def _gather(node: OperationNode) -> Operand:
     """Batch axes are those that x and the indices share; negative places count from the end."""
     x, indices, batch = node.take("x"), _indices(node), node.integer("batch_dims")
-    axis = node.axis_of(x.type.rank)
+    axis = node.axis(x.type.rank)
     if batch == 0:
         return node.result(ops.Gather(axis=axis), x, indices)
     if axis != batch or indices.type.rank < batch:
@@ -38,7 +38,7 @@ def _gather(node: OperationNode) -> Operand:
 
 def _gather_along_axis(node: OperationNode) -> Operand:
     x = node.take("x")
-    return node.result(ops.GatherElements(axis=node.axis_of(x.type.rank)), x, _indices(node))
+    return node.result(ops.GatherElements(axis=node.axis(x.type.rank)), x, _indices(node))
 
 
 def _gather_nd(node: OperationNode) -> Operand:
@@ -62,7 +62,7 @@ def _mode(node: OperationNode) -> tuple[str, Value]:
 def _scatter(node: OperationNode) -> Operand:
     """Slices along an axis; the axes of the indices take its place in the updates."""
     data, indices = node.take("data"), _indices(node)
-    axis, depth = node.axis_of(data.type.rank), indices.type.rank
+    axis, depth = node.axis(data.type.rank), indices.type.rank
     reduction, updates = _mode(node)
     if updates.type.rank != data.type.rank - 1 + depth:
         raise FrontendError(f"expected updates of {data.type.rank - 1 + depth} dimensions, found {updates.type}")
@@ -80,7 +80,7 @@ def _scatter(node: OperationNode) -> Operand:
 def _scatter_along_axis(node: OperationNode) -> Operand:
     data = node.take("data")
     reduction, updates = _mode(node)
-    op = ops.ScatterElements(axis=node.axis_of(data.type.rank), reduction=reduction)
+    op = ops.ScatterElements(axis=node.axis(data.type.rank), reduction=reduction)
     return node.result(op, data, _indices(node), updates)
 
 
@@ -111,7 +111,7 @@ def _reverse_sequence(node: OperationNode) -> Operand:
     """The first elements along an axis in reverse, as many as `lengths` says for each element of the batch."""
     x, lengths = node.take("x"), node.take("lengths")
     rank = x.type.rank
-    axis, batch = node.axis_of(rank, "seq_axis"), node.axis_of(rank, "batch_axis")
+    axis, batch = node.axis(rank, "seq_axis"), node.axis(rank, "batch_axis")
     shape = node.static_shape(node.at("x"))
     if axis == batch or lengths.type.shape != (shape[batch],):
         raise FrontendError(f"expected lengths of the {shape[batch]} sequences, found {lengths.type}")

@@ -15,7 +15,7 @@ def _concat(node: OperationNode) -> Operand:
     values = node.take_all("values")
     if not values:
         raise FrontendError("expected values, found none")
-    axis = node.axis_of(values[0].type.rank)
+    axis = node.axis(values[0].type.rank)
     if not node.flag("interleave"):
         return node.result(ops.Concat(axis=axis), *values)
     if len({value.type for value in values}) > 1:
@@ -29,12 +29,12 @@ def _stack(node: OperationNode) -> Operand:
     values = node.take_all("values")
     if not values:
         raise FrontendError("expected values, found none")
-    return node.result(ops.Identity(), stacked(node, values, node.axis_of(values[0].type.rank + 1)))
+    return node.result(ops.Identity(), stacked(node, values, node.axis(values[0].type.rank + 1)))
 
 
 def _split(node: OperationNode) -> Sequence[Operand]:
     x = node.take("x")
-    axis = node.axis_of(x.type.rank)
+    axis = node.axis(x.type.rank)
     if node.given("split_sizes"):
         sizes = node.dimensions_of("split_sizes")
     else:

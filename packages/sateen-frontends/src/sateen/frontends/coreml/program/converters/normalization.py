@@ -89,13 +89,13 @@ def _local_response_norm(node: OperationNode) -> Operand:
 
 def _softmax(node: OperationNode) -> Operand:
     x = node.take("x")
-    return node.result(ops.Softmax(axis=node.axis_of(x.type.rank)), x)
+    return node.result(ops.Softmax(axis=node.axis(x.type.rank)), x)
 
 
 def _quantization(node: OperationNode, data: Value, name: str) -> tuple[int, Value, Value | None]:
     """The axis, the scale, and the zero point of a type."""
     scale, zero = node.take("scale"), node.take_optional("zero_point")
-    axis = node.axis_of(data.type.rank) if node.given("axis") else 0
+    axis = node.axis(data.type.rank) if node.given("axis") else 0
     if scale.type.rank > 1 or (zero is not None and zero.type.shape != scale.type.shape):
         raise FrontendError(f"expected a scale and a zero point of one shape for {name}, found {scale.type}")
     return axis, scale, zero

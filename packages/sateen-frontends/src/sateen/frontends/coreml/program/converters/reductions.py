@@ -21,7 +21,7 @@ def _reduction(kind: type[Any]) -> Converter:
 def _place(kind: type[Any]) -> Converter:
     def convert(node: OperationNode) -> Operand:
         x = node.take("x")
-        return node.typed_step(kind(axis=node.axis_of(x.type.rank), keepdims=node.flag("keep_dims")), x)
+        return node.typed_step(kind(axis=node.axis(x.type.rank), keepdims=node.flag("keep_dims")), x)
 
     return defaulting(convert, axis=-1, keep_dims=False)
 
@@ -29,7 +29,7 @@ def _place(kind: type[Any]) -> Converter:
 def _top_k(node: OperationNode) -> tuple[Operand, ...]:
     """In order, whatever `sort` says, which any order satisfies."""
     x = node.take("x")
-    op = ops.TopK(k=node.integer("k"), axis=node.axis_of(x.type.rank), largest=not node.flag("ascending"))
+    op = ops.TopK(k=node.integer("k"), axis=node.axis(x.type.rank), largest=not node.flag("ascending"))
     values, places = node.steps(op, x, count=2)
     first = node.result(ops.Identity(), values)
     return (first, node.typed(places, 1)) if len(node.outputs) > 1 else (first,)
@@ -37,14 +37,14 @@ def _top_k(node: OperationNode) -> tuple[Operand, ...]:
 
 def _arg_sort(node: OperationNode) -> Operand:
     x = node.take("x")
-    axis = node.axis_of(x.type.rank)
+    axis = node.axis(x.type.rank)
     (extent,) = static_extents(x.type.shape[axis : axis + 1], "the sorted axis")
     return node.typed(node.steps(ops.TopK(k=extent, axis=axis, largest=not node.flag("ascending")), x, count=2)[1])
 
 
 def _cumulative_sum(node: OperationNode) -> Operand:
     x = node.take("x")
-    op = ops.CumSum(node.axis_of(x.type.rank), exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
+    op = ops.CumSum(node.axis(x.type.rank), exclusive=node.flag("exclusive"), reverse=node.flag("reverse"))
     return node.result(op, x)
 
 

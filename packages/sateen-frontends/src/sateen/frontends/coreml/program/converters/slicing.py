@@ -80,7 +80,7 @@ def _reverse(node: OperationNode) -> Operand:
 
 def _sliding_windows(node: OperationNode) -> Operand:
     x = node.take("x")
-    return windows_along(node, node.axis_of(x.type.rank), node.integer("size"), node.integer("stride"), node.at("x"))
+    return windows_along(node, node.axis(x.type.rank), node.integer("size"), node.integer("stride"), node.at("x"))
 
 
 SLICING: Mapping[str, Converter] = {
