@@ -120,7 +120,7 @@ def test_detections_are_in_the_order_of_classes_and_scores_with_rows_to_spare(ru
         (layer("Python"), "it runs code or reads files of its own"),
         (layer("Filter"), "how many elements it gives depends on the values"),
         (layer("Convolutoin"), "sateen has no layer of this type"),
-        (layer("Reshape", "reshape_param { shape { dim: 5 dim: -1 } }"), "32 elements can't be divided by 5"),
+        (layer("Reshape", "reshape_param { shape { dim: 5 dim: -1 } }"), "shape [5, -1] can't hold the 32 elements"),
         (layer("Slice", "slice_param { slice_point: 9 }", tops="y z"), "expected 1 slice points that rise from 0 to 2"),
         (layer("BN", "bn_param { }"), "forks of Caffe have several layers BN, and this file does not tell which"),
         (layer("BN", "bn_param { bn_mode: INFERENCE }"), "expected blob 0 of its weights, found no blobs"),

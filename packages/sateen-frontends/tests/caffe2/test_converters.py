@@ -76,7 +76,7 @@ def test_pictures_of_cameras_and_back(operator, run):
         ("Relu", {"x": 1}, ""),
         ("LRN", {"size": 2}, "expected an odd size, found 2"),
         ("Cast", {"to": 99}, "expected a type of Caffe2 as to, found 99"),
-        ("Reshape", {"shape": [5, -1]}, "32 elements can't be divided by 5"),
+        ("Reshape", {"shape": [5, -1]}, "shape [5, -1] can't hold the 32 elements"),
         ("Split", {"split": [1, 2]}, "expected 1 sizes that come to 2, found [1, 2]"),
         ("Int8Relu", {}, "quantised operators of Caffe2 are not read"),
         ("GenerateProposals", {}, "how many elements it gives depends on the values"),

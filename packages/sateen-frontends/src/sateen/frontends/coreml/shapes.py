@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.operands import require_few, static_extents
+from sateen.frontends.core.shapes import with_axes
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimensions import divided, listed, product
 
 
 def resolved(node: ModelNode, parts: Sequence[slice], index: int = 0) -> ops.Slice:
@@ -31,22 +31,9 @@ def resolved(node: ModelNode, parts: Sequence[slice], index: int = 0) -> ops.Sli
     return ops.Slice(tuple(starts), tuple(ends), tuple(steps))
 
 
-def reshaped(source: Sequence[Dim], target: Sequence[Dim]) -> tuple[Dim, ...]:
-    """A shape for as many elements, without its -1. Raises FrontendError if there is none."""
-    unknown = [axis for axis, extent in enumerate(target) if isinstance(extent, int) and extent == -1]
-    if len(unknown) > 1 or any(isinstance(extent, int) and extent < -1 for extent in target):
-        raise FrontendError(f"expected a shape with at most one -1, found {listed(target)}")
-    if not unknown:
-        return tuple(target)
-    rest = divided(product(source), product(extent for axis, extent in enumerate(target) if axis not in unknown))
-    if rest is None:
-        raise FrontendError(f"shape {listed(target)} can't hold the elements of {listed(source)}")
-    return tuple(rest if axis in unknown else extent for axis, extent in enumerate(target))
-
-
 def stacked(node: ModelNode, values: Sequence[Value], axis: int) -> Value:
     """Values along a new axis, on the way to the node's result."""
-    parts = [node.step(ops.Reshape((*v.type.shape[:axis], 1, *v.type.shape[axis:])), v) for v in values]
+    parts = [node.step(ops.Reshape(with_axes(v.type.shape, (axis,))), v) for v in values]
     return node.step(ops.Concat(axis=axis), *parts)
 
 

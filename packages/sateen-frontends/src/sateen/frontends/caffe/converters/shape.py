@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import prod
 
 from sateen.frontends.caffe.network import FLOAT, MOST_EXTENT
 from sateen.frontends.caffe.node import CaffeNode, Converter
@@ -12,6 +11,7 @@ from sateen.frontends.caffe.parameters import inner_value, number
 from sateen.frontends.caffe.text_format import Message
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape
 from sateen.graph_ir.ir import Dim
 from sateen.graph_ir.ops import BroadcastTo, Concat, Reshape, Slice, Split, Tile, Transpose
 from sateen.runtime.errors import FrontendError
@@ -72,30 +72,12 @@ def _reshape(node: CaffeNode) -> Operand:
     if not 0 <= start <= end <= rank or count < -1:
         raise FrontendError(f"expected axis and num_axes within {rank} axes, found {node.integer('axis')} and {count}")
     sizes = _sizes(wanted)
-    if sizes.count(-1) > 1:
-        raise FrontendError(f"expected one dimension -1, found {sizes.count(-1)}")
     replaced = data.type.shape[start:end]
     if any(size == 0 and place >= rank - start for place, size in enumerate(sizes)):
         raise FrontendError(f"a dimension 0 keeps an axis, but {data.type} has none at its place")
     shape: list[Dim] = [data.type.shape[start + place] if size == 0 else size for place, size in enumerate(sizes)]
-    if -1 in sizes:
-        shape[sizes.index(-1)] = _rest(
-            replaced, [size for size, given in zip(shape, sizes, strict=True) if given != -1]
-        )
-    return node.result(Reshape((*data.type.shape[:start], *shape, *data.type.shape[end:])), data)
-
-
-def _rest(replaced: Sequence[Dim], others: Sequence[Dim]) -> Dim:
-    """What is left of the elements of `replaced` for each element of the other dimensions."""
-    remaining, divisors = list(replaced), list(others)
-    for size in others:  # open dimensions that stay need no number
-        if size in remaining:
-            remaining.remove(size)
-            divisors.remove(size)
-    whole, divisor = product(remaining), prod(static_extents(divisors, "a dimension of the shape"))
-    if isinstance(whole, int) and whole % divisor:
-        raise FrontendError(f"{whole} elements can't be divided by {divisor}")
-    return whole // divisor
+    filled = filled_shape(shape, replaced)
+    return node.result(Reshape((*data.type.shape[:start], *filled, *data.type.shape[end:])), data)
 
 
 def _sizes(shape: Message | None) -> list[int]:

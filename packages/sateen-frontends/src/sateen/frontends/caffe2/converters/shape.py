@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
 from sateen.frontends.caffe2.node import Caffe2Node, Converter
-from sateen.frontends.core.operands import Operand, extents_array, normal_axes, normal_axis, static_extents
+from sateen.frontends.core.operands import Operand, extents_array, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.graph_ir.ir import Dim, Value
 from sateen.graph_ir.ops import Concat, Gather, Reshape, Slice, Split, Tile, Transpose
 from sateen.runtime.errors import FrontendError
@@ -39,8 +39,7 @@ def _concat(node: Caffe2Node) -> Operand | Sequence[Operand]:
 
 
 def _with_axis(node: Caffe2Node, value: Value, axis: int) -> Value:
-    shape = value.type.shape
-    return node.step(Reshape((*shape[:axis], 1, *shape[axis:])), value)
+    return node.step(Reshape(with_axes(value.type.shape, (axis,))), value)
 
 
 def _split(node: Caffe2Node) -> Sequence[Operand]:
@@ -89,18 +88,11 @@ def _reshape(node: Caffe2Node) -> Operand | Sequence[Operand]:
     node.require_inputs(1, 2)
     data = node.value(0)
     wanted = tuple(int(n) for n in node.constant(1).ravel()) if len(node.inputs) == 2 else node.wholes("shape")
-    if wanted.count(-1) > 1 or min(wanted, default=0) < -1:
-        raise FrontendError(f"expected a shape with one -1 at most, found {list(wanted)}")
     if any(n == 0 and place >= data.type.rank for place, n in enumerate(wanted)):
         raise FrontendError(f"a dimension 0 keeps an axis, but {data.type} has none at its place")
     shape: list[Dim] = [data.type.shape[place] if n == 0 else n for place, n in enumerate(wanted)]
-    if -1 in wanted:
-        others = prod(static_extents([n for n, given in zip(shape, wanted, strict=True) if given != -1], "the shape"))
-        whole = product(data.type.shape)
-        if isinstance(whole, int) and (not others or whole % others):
-            raise FrontendError(f"{whole} elements can't be divided by {others}")
-        shape[wanted.index(-1)] = whole // others
-    results: list[Operand] = [node.result(Reshape(tuple(shape)), data), extents_array(data.type.shape)]
+    filled = filled_shape(shape, data.type.shape)
+    results: list[Operand] = [node.result(Reshape(filled), data), extents_array(data.type.shape)]
     return results[: len(node.outputs)]
 
 
@@ -125,17 +117,13 @@ def _resize_like(node: Caffe2Node) -> Operand:
 
 def _squeeze(node: Caffe2Node) -> Operand:
     data = node.the_value()
-    axes = normal_axes(node.wholes("dims"), data.type.rank)
-    if any(data.type.shape[axis] != 1 for axis in axes):
-        raise FrontendError(f"expected axes {list(axes)} of 1, found {data.type}")
-    return node.result(Reshape(tuple(n for axis, n in enumerate(data.type.shape) if axis not in axes)), data)
+    axes = squeezed_axes(data.type.shape, node.wholes("dims"), node.described(0))
+    return node.result(Reshape(without_axes(data.type.shape, axes)), data)
 
 
 def _expand_dims(node: Caffe2Node) -> Operand:
     data = node.the_value()
-    axes = normal_axes(node.wholes("dims"), data.type.rank + len(node.wholes("dims")))
-    rest = iter(data.type.shape)
-    return node.result(Reshape(tuple(1 if i in axes else next(rest) for i in range(data.type.rank + len(axes)))), data)
+    return node.result(Reshape(with_axes(data.type.shape, node.wholes("dims"))), data)
 
 
 def _transpose(node: Caffe2Node) -> Operand:

@@ -11,11 +11,11 @@ from typing import Any
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.keras.converters.activations import FUNCTIONS
 from sateen.frontends.keras.converters.indexing import indexed
 from sateen.frontends.keras.converters.operands import axes_of, integers, tensors
 from sateen.frontends.keras.converters.operations import binary, cast_to, plain, unary
-from sateen.frontends.keras.converters.reshaping import resolved
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
@@ -52,7 +52,7 @@ def _concat(node: KerasNode) -> Operand:
 
 def _reshape(node: KerasNode) -> Operand:
     data = node.raw(0)
-    return node.result(Reshape(resolved(data.type.shape, integers(_argument(node, "shape"), "shape"))), data)
+    return node.result(Reshape(filled_shape(integers(_argument(node, "shape"), "shape"), data.type.shape)), data)
 
 
 def _transpose(node: KerasNode) -> Operand:
@@ -65,16 +65,15 @@ def _transpose(node: KerasNode) -> Operand:
 
 def _expand_dims(node: KerasNode) -> Operand:
     data = node.raw(0)
-    axis = normal_axis(integers(_argument(node, "axis"), "axis")[0], data.type.rank + 1)
-    return node.result(Reshape((*data.type.shape[:axis], 1, *data.type.shape[axis:])), data)
+    return node.result(Reshape(with_axes(data.type.shape, integers(_argument(node, "axis"), "axis")[:1])), data)
 
 
 def _squeeze(node: KerasNode) -> Operand:
     data, given = node.raw(0), _argument(node, "axis")
     if given is None:
         raise UnsupportedError("squeezing all extents of 1 is not supported", "give the axes")
-    axes = axes_of(given, data.type.rank)
-    return node.result(Reshape(tuple(n for axis, n in enumerate(data.type.shape) if axis not in axes)), data)
+    axes = squeezed_axes(data.type.shape, integers(given, "axis"), node.described(0))
+    return node.result(Reshape(without_axes(data.type.shape, axes)), data)
 
 
 def _clip(node: KerasNode) -> Operand:

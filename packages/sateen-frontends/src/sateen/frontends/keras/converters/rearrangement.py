@@ -6,14 +6,14 @@ Sources: keras/src/ops/numpy.py and keras/src/backend/tensorflow/numpy.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.keras.converters.indexing import indexed
 from sateen.frontends.keras.converters.operands import INT32, axes_of, integer, integers, tensor, tensors
-from sateen.frontends.keras.converters.reshaping import resize, resolved
+from sateen.frontends.keras.converters.reshaping import resize
 from sateen.frontends.keras.converters.structure import reversed_along
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
@@ -25,7 +25,7 @@ from sateen.runtime.errors import FrontendError
 def _reshape(node: KerasNode) -> Operand:
     data = node.raw(0)
     wanted = integers(node.setting("newshape", node.argument(1, "newshape")), "newshape")
-    return node.result(Reshape(resolved(data.type.shape, wanted)), data)
+    return node.result(Reshape(filled_shape(wanted, data.type.shape)), data)
 
 
 def _transpose(node: KerasNode) -> Operand:
@@ -74,21 +74,13 @@ def _split(node: KerasNode) -> tuple[Operand, ...]:
 
 def _expand_dims(node: KerasNode) -> Operand:
     data = node.raw(0)
-    shape: list[Any] = list(data.type.shape)
-    axes = axes_of(node.setting("axis", None), data.type.rank + len(integers(node.setting("axis", None), "axis")))
-    for axis in axes:
-        shape.insert(axis, 1)
-    return node.result(Reshape(tuple(shape)), data)
+    return node.result(Reshape(with_axes(data.type.shape, integers(node.setting("axis", None), "axis"))), data)
 
 
 def _squeeze(node: KerasNode) -> Operand:
     data, given = node.raw(0), node.setting("axis", None)
-    shape = data.type.shape
-    ones = [axis for axis, extent in enumerate(shape) if extent == 1]
-    axes = ones if given is None else axes_of(given, len(shape))
-    if any(shape[axis] != 1 for axis in axes):
-        raise FrontendError(f"expected extents of 1 along axes {list(axes)}, found {data.type}")
-    return node.result(Reshape(tuple(n for axis, n in enumerate(shape) if axis not in axes)), data)
+    axes = squeezed_axes(data.type.shape, None if given is None else integers(given, "axis"), node.described(0))
+    return node.result(Reshape(without_axes(data.type.shape, axes)), data)
 
 
 def _pad(node: KerasNode) -> Operand:
@@ -156,7 +148,7 @@ def _get_item(node: KerasNode) -> Operand:
 
 def _ravel(node: KerasNode) -> Operand:
     data = node.raw(0)
-    return node.result(Reshape(resolved(data.type.shape, (-1,))), data)
+    return node.result(Reshape(filled_shape((-1,), data.type.shape)), data)
 
 
 REARRANGEMENT: Mapping[str, Converter[KerasNode]] = {

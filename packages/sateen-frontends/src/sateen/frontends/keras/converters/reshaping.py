@@ -6,12 +6,12 @@ Sources: keras/src/layers/reshaping, keras/src/backend/tensorflow/image.py (resi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 
 from sateen.frontends.core.channels import to_channels_first
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape
 from sateen.frontends.keras.converters.convolution import channels_first
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir.ir import Dim, Value
@@ -32,19 +32,7 @@ def _flatten(node: KerasNode) -> Operand:
 def _reshape(node: KerasNode) -> Operand:
     """The axes behind the batch in another shape, one of whose extents may be -1."""
     data, given = node.value(0), node.integers("target_shape")
-    if given.count(-1) > 1 or any(extent < -1 for extent in given):
-        raise FrontendError(f"expected a target_shape with at most one -1, found {list(given)}")
-    return node.result(Reshape((data.type.shape[0], *resolved(data.type.shape[1:], given))), data)
-
-
-def resolved(shape: Sequence[Dim], wanted: Sequence[int]) -> tuple[Dim, ...]:
-    """A shape in which -1 stands for the remaining elements."""
-    if -1 not in wanted:
-        return tuple(wanted)
-    total, known = product(shape), prod(extent for extent in wanted if extent != -1)
-    if known == 0:
-        raise FrontendError(f"expected extents of 1 or more beside -1, found {list(wanted)}")
-    return tuple(total // known if extent == -1 else extent for extent in wanted)
+    return node.result(Reshape((data.type.shape[0], *filled_shape(given, data.type.shape[1:]))), data)
 
 
 def _permute(node: KerasNode) -> Operand:

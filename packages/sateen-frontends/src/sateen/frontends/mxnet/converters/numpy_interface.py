@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from sateen.frontends.core.einsum import einsum
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, without_axes
 from sateen.frontends.mxnet.converters.broadcast import BROADCAST
 from sateen.frontends.mxnet.converters.constants import CONSTANTS
 from sateen.frontends.mxnet.converters.element_wise import ELEMENT_WISE
-from sateen.frontends.mxnet.converters.shape import SHAPE, completed_shape, shaped
+from sateen.frontends.mxnet.converters.shape import SHAPE, shaped
 from sateen.frontends.mxnet.description import REQUIRED, OperatorDescription, operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
@@ -153,7 +154,7 @@ def _extremum(kind: type[ops.ArgMax | ops.ArgMin]) -> OperatorDescription:
         data, keepdims = node.value(0), node.flag("keepdims")
         if node.attribute("axis") is not None:
             return node.result(kind(axis=node.axis(data.type.rank), keepdims=keepdims), data)
-        flat = node.reshaped(data, completed_shape([-1], data.type.shape))
+        flat = node.reshaped(data, filled_shape([-1], data.type.shape))
         place = node.step(kind(axis=0, keepdims=False), flat)
         return node.result(ops.Reshape(shape=(1,) * data.type.rank if keepdims else ()), place)
 
@@ -163,7 +164,7 @@ def _extremum(kind: type[ops.ArgMax | ops.ArgMin]) -> OperatorDescription:
 def _reshape(node: MxnetNode) -> Operand:
     if node.text("order") != "C":
         raise UnsupportedError(f"order {node.attribute('order')!r} of elements is not supported")
-    return shaped(node, completed_shape(node.integers("newshape"), node.shape(0)))
+    return shaped(node, filled_shape(node.integers("newshape"), node.shape(0)))
 
 
 def _coded_reshape(node: MxnetNode) -> Operand:
@@ -185,13 +186,13 @@ def _coded_reshape(node: MxnetNode) -> Operand:
             raise FrontendError(f"expected data of more axes for code {code} of a shape, found {node.rank(0)}")
         elif code == -6:
             extent, parts = axes.pop(0), [codes.pop(0), codes.pop(0)]
-            found += completed_shape(parts, (extent,))
+            found += filled_shape(parts, (extent,))
         elif code == -3 and axes[0] != 1:
             raise FrontendError(f"expected an extent of 1 for code -3 of a shape, found {axes[0]}")
         else:
             extent = axes.pop(0)
             found += {-2: [extent], -3: []}.get(code, [extent * axes.pop(0)] if code == -5 else [])
-    return shaped(node, completed_shape(found, node.shape(0)))
+    return shaped(node, filled_shape(found, node.shape(0)))
 
 
 def _transpose(node: MxnetNode) -> Operand:
@@ -205,11 +206,8 @@ def _transpose(node: MxnetNode) -> Operand:
 def _squeeze(node: MxnetNode) -> Operand:
     """Without the given axes, or all of 1."""
     shape = node.shape(0)
-    ones = [axis for axis, extent in enumerate(shape) if extent == 1]
-    axes = ones if node.attribute("axis") is None else [normal_axis(a, len(shape)) for a in node.integers("axis")]
-    if not set(axes) <= set(ones):
-        raise FrontendError(f"expected extents of 1 at axes {axes}, found {list(shape)}")
-    return shaped(node, [extent for axis, extent in enumerate(shape) if axis not in axes])
+    given = None if node.attribute("axis") is None else node.integers("axis")
+    return shaped(node, without_axes(shape, squeezed_axes(shape, given, node.described(0))))
 
 
 def _concatenate(node: MxnetNode) -> Operand:
@@ -218,7 +216,7 @@ def _concatenate(node: MxnetNode) -> Operand:
     if not values:
         raise FrontendError("expected inputs to concatenate, found none")
     if node.attribute("axis") is None:
-        flat = [node.reshaped(value, completed_shape([-1], value.type.shape)) for value in values]
+        flat = [node.reshaped(value, filled_shape([-1], value.type.shape)) for value in values]
         return node.result(ops.Concat(axis=0), *flat)
     return node.result(ops.Concat(axis=node.axis(values[0].type.rank)), *values)
 

@@ -9,18 +9,17 @@ import numpy as np
 from sateen.frontends.core.operands import (
     Operand,
     extents_array,
-    normal_axes,
     normal_axis,
-    require_bound,
     require_few,
 )
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.mxnet.description import REQUIRED, operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimensions import divided, product, symbols_of
+from sateen.topi.dimensions import product
 
 
 def shaped(node: MxnetNode, shape: Sequence[Dim]) -> Operand:
@@ -39,7 +38,7 @@ def _reshape(node: MxnetNode) -> Operand:
     target = node.integers("target_shape")
     if target and not node.integers("shape"):
         wanted = [given[0], *target[1:]] if node.flag("keep_highest") else list(target)
-        return shaped(node, completed_shape([-1 if extent == 0 else extent for extent in wanted], given))
+        return shaped(node, filled_shape([-1 if extent == 0 else extent for extent in wanted], given))
     codes = node.integers("shape")
     if node.flag("reverse"):
         return shaped(node, decoded_shape(codes[::-1], given[::-1], is_reversed=True)[::-1])
@@ -71,7 +70,7 @@ def decoded_shape(codes: Sequence[int], given: Sequence[Dim], *, is_reversed: bo
             found.extend(_split(_next(axes), codes.pop(0), codes.pop(0)))
         else:
             raise UnsupportedError(f"code {code} of a shape is not supported{' with reverse' * is_reversed}")
-    return completed_shape(found, given)
+    return list(filled_shape(found, given))
 
 
 def _next(axes: list[Dim]) -> Dim:
@@ -88,21 +87,6 @@ def _split(extent: Dim, first: int, second: int) -> tuple[Dim, Dim]:
     if first > 0 and second > 0:
         return first, second
     raise FrontendError(f"expected two extents after -4, of which one may be -1, found {first} and {second}")
-
-
-def completed_shape(shape: Sequence[Dim], given: Sequence[Dim]) -> list[Dim]:
-    """A shape whose extent of -1, if any, is what is left of the elements."""
-    unknown = [axis for axis, extent in enumerate(shape) if isinstance(extent, int) and extent == -1]
-    if len(unknown) > 1:
-        raise FrontendError(f"expected at most one -1 in a shape, found {list(shape)}")
-    if not unknown:
-        return list(shape)
-    known = product(tuple(extent for axis, extent in enumerate(shape) if axis not in unknown))
-    left = divided(product(tuple(given)), known)
-    if left is None:
-        require_bound(symbols_of(*given), "what is left for the -1 of a shape")
-        raise FrontendError(f"expected a shape for {product(tuple(given))} elements, found {list(shape)}")
-    return [left if axis in unknown else extent for axis, extent in enumerate(shape)]
 
 
 def _reshape_like(node: MxnetNode) -> Operand:
@@ -128,22 +112,15 @@ def _flatten(node: MxnetNode) -> Operand:
 
 
 def _expand_dims(node: MxnetNode) -> Operand:
-    shape = node.shape(0)
-    axis = normal_axis(node.integer("axis"), len(shape) + 1)
-    return shaped(node, (*shape[:axis], 1, *shape[axis:]))
+    return shaped(node, with_axes(node.shape(0), (node.integer("axis"),)))
 
 
 def _squeeze(node: MxnetNode) -> Operand:
     """Without the given axes, or all of 1; at least one axis is left."""
     shape = node.shape(0)
-    if node.attribute("axis") is None:
-        axes = [axis for axis, extent in enumerate(shape) if extent == 1]
-    else:
-        axes = list(normal_axes(node.integers("axis"), len(shape)))
-    wrong = [axis for axis in axes if shape[axis] != 1]
-    if wrong:
-        raise FrontendError(f"expected an extent of 1 at axis {wrong[0]}, found {shape[wrong[0]]}")
-    return shaped(node, tuple(n for axis, n in enumerate(shape) if axis not in axes) or (1,))
+    given = None if node.attribute("axis") is None else node.integers("axis")
+    axes = squeezed_axes(shape, given, node.described(0))
+    return shaped(node, without_axes(shape, axes) or (1,))
 
 
 def _transpose(node: MxnetNode) -> Operand:

@@ -9,13 +9,13 @@ import numpy as np
 from sateen.frontends.core.operands import (
     Operand,
     extents_array,
-    normal_axes,
     normal_axis,
     open_dimensions_of,
     require_bound,
     static_extents,
 )
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.onnx.converters.constants import LARGEST_FILL
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir import ops
@@ -24,7 +24,7 @@ from sateen.graph_ir.ops import Add, Cast, CumSum, Where
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import ArgumentError, FrontendError
 from sateen.topi.computations.broadcast import broadcast_shape
-from sateen.topi.dimensions import divided, least, listed, may_be_at_least, product, rounded_up, symbols_of
+from sateen.topi.dimensions import least, listed, may_be_at_least, product, rounded_up, symbols_of
 from sateen.topi.types import MOST_DIMENSIONS
 
 FARTHEST = (1 << 31) - 1
@@ -52,14 +52,7 @@ def _resolved_shape(node: OnnxNode) -> tuple[Dim, ...]:
         zeros = symbols_of(*(d for d in wanted if not isinstance(d, int) and (least(d) or 0) < 1))
         require_bound(zeros, f"which axes shape {listed(wanted)} copies")
         kept = [source[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)]
-    if wanted.count(-1) > 1 or any(isinstance(extent, int) and extent < -1 for extent in wanted):
-        raise FrontendError(f"expected a shape with at most one -1, found {listed(wanted)}")
-    count, known = product(source), product(extent for extent in kept if extent != -1)
-    rest = divided(count, known) if -1 in kept else 1 if known == count else None
-    if rest is None:
-        require_bound(symbols_of(count, known), f"whether shape {listed(wanted)} holds {count} elements")
-        raise FrontendError(f"shape {listed(wanted)} can't hold the {count} elements of {listed(source)}")
-    return tuple(rest if extent == -1 else extent for extent in kept)
+    return filled_shape(kept, source)
 
 
 def _flatten(node: OnnxNode) -> Operand:
@@ -72,35 +65,13 @@ def _flatten(node: OnnxNode) -> Operand:
 
 
 def _squeeze(node: OnnxNode) -> Operand:
-    axes = _squeezed_axes(node)
-    return _reshape_to(node, tuple(extent for i, extent in enumerate(node.shape(0)) if i not in axes))
-
-
-def _squeezed_axes(node: OnnxNode) -> tuple[int, ...]:
-    """The axes that Squeeze removes."""
     shape = node.shape(0)
-    given = node.setting("axes", 1)
-    if given is None:  # what may be 1 decides the rank
-        require_bound(symbols_of(*(d for d in shape if (least(d) or 0) < 2)), node.described(0))
-        return tuple(axis for axis, extent in enumerate(shape) if extent == 1)
-    axes = normal_axes(given, len(shape))
-    for axis in axes:
-        if shape[axis] != 1:
-            require_bound(symbols_of(shape[axis]), f"whether axis {axis} has extent 1")
-            raise FrontendError(f"expected axis {axis} to have extent 1, found {shape[axis]}")
-    return axes
+    axes = squeezed_axes(shape, node.setting("axes", 1), node.described(0))
+    return _reshape_to(node, without_axes(shape, axes))
 
 
 def _unsqueeze(node: OnnxNode) -> Operand:
-    extents = iter(node.shape(0))
-    axes = _unsqueezed_axes(node)
-    return _reshape_to(node, tuple(1 if i in axes else next(extents) for i in range(node.rank(0) + len(axes))))
-
-
-def _unsqueezed_axes(node: OnnxNode) -> tuple[int, ...]:
-    """The axes of the result that Unsqueeze adds."""
-    given = node.required_setting("axes", 1)
-    return normal_axes(given, node.rank(0) + len(given))
+    return _reshape_to(node, with_axes(node.shape(0), node.required_setting("axes", 1)))
 
 
 def _transpose(node: OnnxNode) -> Operand:

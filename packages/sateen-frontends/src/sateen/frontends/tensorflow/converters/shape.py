@@ -15,13 +15,13 @@ from sateen.frontends.core.operands import (
     static_extents,
 )
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, without_axes
 from sateen.frontends.tensorflow.node import INT32, Converter, TensorflowNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Array, Dim, Value
 from sateen.runtime.errors import ArgumentError, FrontendError
 from sateen.topi.computations.broadcast import broadcast_shape
-from sateen.topi.dimensions import divided, least, listed, may_be_at_least, product, symbols_of
-from sateen.topi.types import MOST_DIMENSIONS
+from sateen.topi.dimensions import listed, may_be_at_least, product, symbols_of
 
 _LARGEST_MASK = 1 << 24
 """The most elements of a matrix of which importing marks the diagonal."""
@@ -36,17 +36,7 @@ def _reshape_to(node: TensorflowNode, extents: Sequence[Dim]) -> Operand:
 
 def _reshape(node: TensorflowNode) -> Operand:
     """An extent of -1 is what remains; 0 is none (reshape_op.h)."""
-    wanted, source = node.dimensions(1), node.shape(0)
-    if wanted.count(-1) > 1 or any(isinstance(extent, int) and extent < -1 for extent in wanted):
-        raise FrontendError(f"expected a shape with at most one -1, found {listed(wanted)}")
-    if len(wanted) > MOST_DIMENSIONS:
-        raise FrontendError(f"expected a shape of at most {MOST_DIMENSIONS} dimensions, found {len(wanted)}")
-    count, known = product(source), product(extent for extent in wanted if extent != -1)
-    rest = divided(count, known) if -1 in wanted else 1 if known == count else None
-    if rest is None:
-        require_bound(symbols_of(count, known), f"whether shape {listed(wanted)} holds {count} elements")
-        raise FrontendError(f"shape {listed(wanted)} can't hold the {count} elements of {listed(source)}")
-    return _reshape_to(node, [rest if extent == -1 else extent for extent in wanted])
+    return _reshape_to(node, filled_shape(node.dimensions(1), node.shape(0)))
 
 
 def _expand_dims(node: TensorflowNode) -> Operand:
@@ -59,17 +49,8 @@ def _expand_dims(node: TensorflowNode) -> Operand:
 def _squeeze(node: TensorflowNode) -> Operand:
     """The given axes, or all of extent 1."""
     shape = node.shape(0)
-    given = node.integers("squeeze_dims")
-    if given:
-        axes = normal_axes(given, len(shape))
-    else:
-        require_bound(symbols_of(*(d for d in shape if (least(d) or 0) < 2)), node.described(0))
-        axes = tuple(axis for axis, extent in enumerate(shape) if extent == 1)
-    for axis in axes:
-        if shape[axis] != 1:
-            require_bound(symbols_of(shape[axis]), f"whether axis {axis} has extent 1")
-            raise FrontendError(f"expected axis {axis} to have extent 1, found {shape[axis]}")
-    return _reshape_to(node, [extent for axis, extent in enumerate(shape) if axis not in axes])
+    axes = squeezed_axes(shape, node.integers("squeeze_dims") or None, node.described(0))
+    return _reshape_to(node, without_axes(shape, axes))
 
 
 def _transpose(node: TensorflowNode) -> Operand:

@@ -8,17 +8,16 @@ import numpy as np
 from sateen.frontends.core.operands import (
     Operand,
     extents_array,
-    normal_axes,
     normal_axis,
-    require_bound,
     static_extents,
 )
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.tflite.node import Converter, TfliteNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
-from sateen.topi.dimensions import divided, listed, product, symbols_of
+from sateen.topi.dimensions import listed
 
 LARGEST_RANGE = 1 << 20
 """The most elements of a range."""
@@ -33,15 +32,7 @@ def _reshape(node: TfliteNode) -> Operand:
     else:
         wanted = node.integers("new_shape")
         wanted = () if wanted == (0,) else wanted
-    source = node.shape(0)
-    if wanted.count(-1) > 1:
-        raise FrontendError(f"expected a shape with at most one -1, found {listed(wanted)}")
-    count, known = product(source), product(extent for extent in wanted if extent != -1)
-    rest = divided(count, known) if -1 in wanted else 1 if known == count else None
-    if rest is None:
-        require_bound(symbols_of(count, known), f"whether shape {listed(wanted)} holds {count} elements")
-        raise FrontendError(f"shape {listed(wanted)} can't hold the {count} elements of {listed(source)}")
-    return _reshaped(node, tuple(rest if extent == -1 else extent for extent in wanted))
+    return _reshaped(node, filled_shape(wanted, node.shape(0)))
 
 
 def _reshaped(node: TfliteNode, shape: tuple[Dim, ...]) -> Operand:
@@ -51,23 +42,12 @@ def _reshaped(node: TfliteNode, shape: tuple[Dim, ...]) -> Operand:
 def _squeeze(node: TfliteNode) -> Operand:
     """Given axes, or all whose extent is 1."""
     shape = node.shape(0)
-    given = node.optional_integers("squeeze_dims")
-    if given:
-        axes = normal_axes(given, len(shape))
-    else:
-        require_bound(symbols_of(*shape), node.described(0))
-        axes = tuple(axis for axis, extent in enumerate(shape) if extent == 1)
-    for axis in axes:
-        if shape[axis] != 1:
-            require_bound(symbols_of(shape[axis]), f"whether axis {axis} has extent 1")
-            raise FrontendError(f"expected axis {axis} to have extent 1, found {shape[axis]}")
-    return _reshaped(node, tuple(extent for axis, extent in enumerate(shape) if axis not in axes))
+    axes = squeezed_axes(shape, node.optional_integers("squeeze_dims") or None, node.described(0))
+    return _reshaped(node, without_axes(shape, axes))
 
 
 def _expand(node: TfliteNode) -> Operand:
-    shape = node.shape(0)
-    axis = normal_axis(node.integer_at(1), len(shape) + 1)
-    return _reshaped(node, (*shape[:axis], 1, *shape[axis:]))
+    return _reshaped(node, with_axes(node.shape(0), (node.integer_at(1),)))
 
 
 def _transpose(node: TfliteNode) -> Operand:
@@ -93,10 +73,7 @@ def _concatenate(node: TfliteNode) -> Operand:
 
 def _pack(node: TfliteNode) -> Operand:
     axis = normal_axis(node.integer("axis"), node.rank(0) + 1)
-    parts = []
-    for value in node.values():
-        shape = value.type.shape
-        parts.append(node.step(ops.Reshape((*shape[:axis], 1, *shape[axis:])), value))
+    parts = [node.step(ops.Reshape(with_axes(value.type.shape, (axis,))), value) for value in node.values()]
     return node.result(ops.Concat(axis), *parts)
 
 

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sateen.frontends.core.operands import Operand, normal_axes, normal_axis, require_bound
+from sateen.frontends.core.operands import Operand, normal_axes, require_bound
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.shapes import filled_shape, with_axes
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim
-from sateen.runtime.errors import FrontendError
-from sateen.topi.dimensions import divided, listed, product, symbols_of
+from sateen.topi.dimensions import product, symbols_of
 
 
 def _reshape_to(node: TorchNode, shape: Sequence[Dim]) -> Operand:
     return node.result(ops.Reshape(shape=tuple(shape)), node.tensor("self"))
-
-
-def filled_shape(wanted: Sequence[Dim], count: Dim) -> tuple[Dim, ...]:
-    """A shape for so many elements, of which one extent may be -1."""
-    if wanted.count(-1) > 1 or any(isinstance(extent, int) and extent < -1 for extent in wanted):
-        raise FrontendError(f"expected a shape with at most one -1, found {listed(wanted)}")
-    known = product(extent for extent in wanted if extent != -1)
-    rest = divided(count, known) if -1 in wanted else 1 if known == count else None
-    if rest is None:
-        require_bound(symbols_of(count, known), f"whether shape {listed(wanted)} holds {count} elements")
-        raise FrontendError(f"shape {listed(wanted)} can't hold {count} elements")
-    return tuple(rest if extent == -1 else extent for extent in wanted)
 
 
 def _view(node: TorchNode) -> Operand:
@@ -34,7 +22,7 @@ def _view(node: TorchNode) -> Operand:
     name = "shape" if node.gives("shape") else "size"
     if not node.gives(name):  # as another element type
         return _view_as_type(node)
-    return _reshape_to(node, filled_shape(node.dims(name), product(node.type("self").shape)))
+    return _reshape_to(node, filled_shape(node.dims(name), node.type("self").shape))
 
 
 def _view_as_type(node: TorchNode) -> Operand:
@@ -58,7 +46,9 @@ def _unflatten(node: TorchNode) -> Operand:
     shape = node.type("self").shape
     axis = node.one_axis(len(shape))
     node.ignore("names")
-    return _reshape_to(node, (*shape[:axis], *filled_shape(node.dims("sizes"), shape[axis]), *shape[axis + 1 :]))
+    return _reshape_to(
+        node, (*shape[:axis], *filled_shape(node.dims("sizes"), shape[axis : axis + 1]), *shape[axis + 1 :])
+    )
 
 
 def _squeeze(node: TorchNode) -> Operand:
@@ -73,9 +63,7 @@ def _squeeze(node: TorchNode) -> Operand:
 
 
 def _unsqueeze(node: TorchNode) -> Operand:
-    shape = node.type("self").shape
-    axis = normal_axis(node.integer("dim"), len(shape) + 1)
-    return _reshape_to(node, (*shape[:axis], 1, *shape[axis:]))
+    return _reshape_to(node, with_axes(node.type("self").shape, (node.integer("dim"),)))
 
 
 def _at_least(rank: int) -> Converter:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, extents_array, normal_axes
+from sateen.frontends.core.operands import Operand, extents_array
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.coreml.network.node import Converter, LayerNode
-from sateen.frontends.coreml.shapes import reshaped
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Dim, Value
 from sateen.runtime.errors import FrontendError
@@ -90,7 +90,7 @@ def _reorganize(node: LayerNode) -> Operand:
 
 
 def _to_shape(node: LayerNode, shape: Sequence[Dim]) -> Operand:
-    return node.result(ops.Reshape(reshaped(node.shape(0), shape)), node.value(0))
+    return node.result(ops.Reshape(filled_shape(shape, node.shape(0))), node.value(0))
 
 
 def _rank_preserving(node: LayerNode) -> Operand:
@@ -102,25 +102,15 @@ def _rank_preserving(node: LayerNode) -> Operand:
 
 
 def _expand_dims(node: LayerNode) -> Operand:
-    axes = tuple(node.parameters.axes)
-    rank = node.rank(0) + len(axes)
-    inserted = set(normal_axes(axes, rank))
-    remaining = iter(node.shape(0))
-    return node.result(ops.Reshape(tuple(1 if d in inserted else next(remaining) for d in range(rank))), node.value(0))
+    return node.result(ops.Reshape(with_axes(node.shape(0), tuple(node.parameters.axes))), node.value(0))
 
 
 def _squeeze(node: LayerNode) -> Operand:
     """Blobs have an axis: of a blob of one element one axis stays."""
     shape = node.shape(0)
-    if node.parameters.squeezeAll:
-        removed = {axis for axis, extent in enumerate(shape) if extent == 1}
-    else:
-        removed = set(normal_axes(tuple(node.parameters.axes), len(shape)))
-    wrong = [axis for axis in removed if shape[axis] != 1]
-    if wrong:
-        raise FrontendError(f"expected extents of 1 along axes {sorted(removed)}, found {node.operand_text(0)}")
-    left = tuple(extent for axis, extent in enumerate(shape) if axis not in removed)
-    return node.result(ops.Reshape(left or (1,)), node.value(0))
+    given = None if node.parameters.squeezeAll else tuple(node.parameters.axes)
+    axes = squeezed_axes(shape, given, node.operand_text(0))
+    return node.result(ops.Reshape(without_axes(shape, axes) or (1,)), node.value(0))
 
 
 def _flatten_to_2d(node: LayerNode) -> Operand:

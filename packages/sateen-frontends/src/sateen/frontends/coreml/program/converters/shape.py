@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sateen.frontends.core.operands import Operand, extents_array, normal_axes, normal_axis
+from sateen.frontends.core.operands import Operand, extents_array, normal_axis
+from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.frontends.coreml.program.node import Converter, OperationNode, defaulting
-from sateen.frontends.coreml.shapes import reshaped
 from sateen.graph_ir import ops
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import product
@@ -21,7 +21,7 @@ def _reshape(node: OperationNode) -> Operand:
     beyond = (1,) * max(len(wanted) - len(own), 0)
     kept = (*beyond, *own)[len(beyond) + len(own) - len(wanted) :]
     target = [kept[i] if isinstance(n, int) and n == 0 and 0 not in own else n for i, n in enumerate(wanted)]
-    return node.result(ops.Reshape(reshaped(own, target)), x)
+    return node.result(ops.Reshape(filled_shape(target, own)), x)
 
 
 def _reshape_like(node: OperationNode) -> Operand:
@@ -33,7 +33,7 @@ def _reshape_like(node: OperationNode) -> Operand:
         for shape, begin, end, masked in zip(shapes, *settings, strict=True)
         for extent in shape[int(begin) : None if masked else int(end)]
     ]
-    return node.result(ops.Reshape(reshaped(node.shape(node.at("x")), target)), node.take("x"))
+    return node.result(ops.Reshape(filled_shape(target, node.shape(node.at("x")))), node.take("x"))
 
 
 def _listed(node: OperationNode, name: str, count: int) -> Sequence[object]:
@@ -46,19 +46,14 @@ def _listed(node: OperationNode, name: str, count: int) -> Sequence[object]:
 def _expand_dims(node: OperationNode) -> Operand:
     x = node.take("x")
     given = (node.integer("axes"),) if isinstance(node.attribute("axes"), int) else node.integers("axes")
-    inserted = set(normal_axes(given, x.type.rank + len(given)))
-    remaining = iter(x.type.shape)
-    shape = tuple(1 if axis in inserted else next(remaining) for axis in range(x.type.rank + len(given)))
-    return node.result(ops.Reshape(shape), x)
+    return node.result(ops.Reshape(with_axes(x.type.shape, given)), x)
 
 
 def _squeeze(node: OperationNode) -> Operand:
     x = node.take("x")
-    ones = tuple(axis for axis, extent in enumerate(x.type.shape) if extent == 1)
-    removed = ones if node.attribute("axes") is None else normal_axes(node.integers("axes"), x.type.rank)
-    if not set(removed) <= set(ones):
-        raise FrontendError(f"expected extents of 1 along axes {list(removed)}, found {x.type}")
-    return node.result(ops.Reshape(tuple(n for axis, n in enumerate(x.type.shape) if axis not in removed)), x)
+    given = None if node.attribute("axes") is None else node.integers("axes")
+    axes = squeezed_axes(x.type.shape, given, node.described(node.at("x")))
+    return node.result(ops.Reshape(without_axes(x.type.shape, axes)), x)
 
 
 def _transpose(node: OperationNode) -> Operand:
