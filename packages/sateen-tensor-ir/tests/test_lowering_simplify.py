@@ -40,6 +40,10 @@ CASES = {
         "for i in [0, 8):\n  B[i] = A[i]",
     ),
     "a loop of one iteration is its body": ("for i in [3, 4):\n  B[i] = A[i]", "B[3] = A[3]"),
+    "loops of one iteration within each other": (
+        "for j in [2, 3):\n  for k in [5, 6):\n    for i in [0, 4):\n      B[i + k * j] = A[k] + float32(j)",
+        "for i in [0, 4):\n  B[i + 10] = A[5] + float32(2)",
+    ),
     "a loop of none is nothing": ("for i in [0, 0):\n  B[i] = A[i]", "pass"),
     "a loop over nothing is nothing": (
         "for i in [0, 4):\n  allocate t: float32[1]\n    if i > 7:\n      t[0] = A[i]",

@@ -47,6 +47,14 @@ def test_through_element_wise_nodes_and_pointwise_convolutions(g):
     assert [n.op.op_name() for n in after.nodes] == ["conv", "conv", "relu", "slice", "add", "relu", "conv", "conv"]
 
 
+def test_nothing_is_looked_at_without_strides_to_move(g, monkeypatch):
+    monkeypatch.setattr("sateen.graph_ir.passes.move_strides_up.compute_node", None)
+    x = g.input("x", "float32", (1, 4, 9, 8))
+    g.output(conv(g, g.add(Relu(), conv(g, x, 3, 2, PADDED))))
+    graph = g.finish()
+    assert move_strides_up(graph) is graph
+
+
 def test_strides_multiply(g):
     x = g.input("x", "float32", (1, 4, 9, 8))
     g.output(conv(g, conv(g, x, 3, 2, PADDED), stride=2))

@@ -140,6 +140,22 @@ def test_a_fault_of_a_pass_tells_the_pass(parse):
     assert caught.value.__notes__ == ["while running divide"]
 
 
+def test_nodes_that_a_pass_keeps_are_not_inferred_again(parse, monkeypatch):
+    inferred = []
+    infer = Relu.infer
+
+    def counted(self, x):
+        inferred.append(x)
+        return infer(self, x)
+
+    graph = parse("input %x: float32[2]\n%a = relu(%x)\n%y = exp(%a)\noutput %y")
+    monkeypatch.setattr(Relu, "infer", counted)
+    copied = run_pipeline(graph, (replace, replace, replace))
+    assert (len(inferred), copied is graph) == (1, False)
+    with pytest.raises(InferenceError, match=r"%a is float32\[3\], inferred float32\[2\]"):
+        run_pipeline(graph, (replace, partial(retype, shape=(3,))))
+
+
 def test_results_are_not_verified_when_that_is_not_asked_for(parse):
     result = run_pipeline(parse(TEXT), (partial(retype, shape=(3,)),), verify=False)
     assert result.nodes[0].outputs[0].type.shape == (3,)

@@ -36,6 +36,8 @@ _NAMES = {
     (TypeCode.FLOAT8_E5M2, 8): "float8_e5m2",
 }
 _SCALARS = {name: scalar for scalar, name in _NAMES.items()}
+_INTEGERS = (TypeCode.INT, TypeCode.UINT)
+_EXACT = (*_INTEGERS, TypeCode.BOOL)
 _OF_ML_DTYPES = (TypeCode.BFLOAT, TypeCode.FLOAT8_E4M3FN, TypeCode.FLOAT8_E5M2)
 _TEXT = re.compile(r"(.+?)(?:x([1-9]\d{0,4}))?")
 
@@ -72,11 +74,11 @@ class DType:
 
     @property
     def is_float(self) -> bool:
-        return not self.is_int and not self.is_bool
+        return self.code not in _EXACT
 
     @property
     def is_int(self) -> bool:
-        return self.code in (TypeCode.INT, TypeCode.UINT)
+        return self.code in _INTEGERS
 
     @property
     def is_bool(self) -> bool:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from sateen.graph_ir.ir.graph import Graph, Node, Value, infer_outputs, note_node, require_labels
 from sateen.graph_ir.ir.text import subgraphs
 from sateen.runtime.errors import InferenceError
 
 
-def verify_graph(graph: Graph) -> None:
+def verify_graph(graph: Graph, verified: Container[Node] = frozenset()) -> None:
     """Raise InferenceError if a graph is malformed.
 
     Names are unique and values defined once, before their use; the type and the device of each output are those that
     its operator infers, in any layout; parameters have data of their types; each output occurs once; aliases are
-    outputs and inputs of one type and device, each once.
+    outputs and inputs of one type and device, each once. What a node says by itself is not verified again for nodes of
+    a graph that was `verified`.
     """
     names: set[str] = set()
     known: set[Value] = set()
@@ -31,9 +34,11 @@ def verify_graph(graph: Graph) -> None:
             raise InferenceError(f"parameter {v} has type {v.type}, found data of {found}")
     for node in graph.nodes:
         try:
-            _verify_node(node, known)
-            for body in subgraphs(node.op).values():
-                verify_graph(body)
+            for operand in node.inputs:
+                if operand is not None:
+                    _require_known(operand, known, f"input of {node.op.op_name()}")
+            if node not in verified:
+                _verify_node(node)
         except Exception as error:
             note_node(error, node.inputs, node.spans)
             raise
@@ -59,11 +64,9 @@ def verify_graph(graph: Graph) -> None:
             )
 
 
-def _verify_node(node: Node, known: set[Value]) -> None:
+def _verify_node(node: Node) -> None:
+    """The rules that hold for a node wherever it is."""
     name = node.op.op_name()
-    for v in node.inputs:
-        if v is not None:
-            _require_known(v, known, f"input of {name}")
     inferred = infer_outputs(node.op, node.inputs)
     if len(inferred) != len(node.outputs):
         raise InferenceError(f"{name}: expected {len(inferred)} outputs, found {len(node.outputs)}")
@@ -72,6 +75,8 @@ def _verify_node(node: Node, known: set[Value]) -> None:
             raise InferenceError(f"{name}: {v} is {v.type}, inferred {t}")
         if v.device != device:
             raise InferenceError(f"{name}: {v} is on {v.device}, inferred {device}")
+    for body in subgraphs(node.op).values():
+        verify_graph(body)
 
 
 def _require_known(value: Value, known: set[Value], role: str) -> None:

@@ -41,6 +41,9 @@ def move_strides_up(graph: Graph) -> Graph:
 
 def _skipped(graph: Graph) -> dict[Value, Strides]:
     """The values of which only every stride-th element is read along each spatial axis, and can be left out."""
+    pointwise = [n.op for n in graph.nodes if isinstance(n.op, Conv) and _is_pointwise(n, n.op)]
+    if not any(s != 1 for op in pointwise for s in op.strides):
+        return {}
     consumers = graph.consumers()
     movable = _movable(graph)
     skipped: dict[Value, Strides] = {}

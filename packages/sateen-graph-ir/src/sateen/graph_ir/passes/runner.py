@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 
-from sateen.graph_ir.ir import Graph, verify_graph
+from sateen.graph_ir.ir import Graph, Node, verify_graph
 from sateen.runtime.errors import InferenceError
 
 Pass = Callable[[Graph], Graph]
@@ -38,6 +38,7 @@ def run_pipeline(
 
     Raises InferenceError for a pass that returns no graph.
     """
+    verified: frozenset[Node] = frozenset()
     for pass_ in passes:
         name = pass_name(pass_)
         start = perf_counter()
@@ -48,7 +49,8 @@ def run_pipeline(
                 raise InferenceError(f"expected {name} to return a Graph, found {type(after).__name__}")
             _require_same_interface(graph, after)
             if verify and after is not graph:
-                verify_graph(after)
+                verify_graph(after, verified)
+                verified = frozenset(after.nodes)
         except Exception as error:
             error.add_note(f"while running {name}")
             raise

@@ -26,6 +26,8 @@ from sateen.tensor_ir.ir.types import BOOL, FLOAT32, INDEX, INT64, IndexType, in
 
 Scalar = int | float | bool
 
+_LEAST, _MOST = int_range(INDEX)
+
 
 class Expr:
     """Base of all expressions. `dtype` is the type of the value; operators build new nodes and fold constants."""
@@ -398,6 +400,8 @@ def const(value: Any, dtype: DType | str | None = None) -> Const:
     Raises ExpressionError if `value` is no number of Python or NumPy, or can't be represented: a fraction or NaN as an
     integer, an integer out of range.
     """
+    if type(value) is int and (dtype is None or dtype is INDEX) and _LEAST <= value <= _MOST:
+        return Const(value, INDEX)  # most literals are indices
     if not isinstance(value, (int, float)) or isinstance(value, np.generic):  # np.float64 is a float
         value, dtype = _number(value), value.dtype if dtype is None else dtype
     if dtype is not None:
@@ -429,7 +433,7 @@ def as_expr(value: Any, dtype: DType | None = None) -> Expr:
     """`value` as an expression; a Python or NumPy scalar becomes a literal of `dtype`."""
     if isinstance(value, Expr):
         return value
-    if hasattr(value, "as_expr"):
+    if not isinstance(value, (int, float)) and hasattr(value, "as_expr"):
         return value.as_expr()  # type: ignore[no-any-return]
     return const(value, dtype)
 
@@ -442,7 +446,9 @@ def of_one_type(a: Operand, b: Operand, symbol: str) -> tuple[Expr, Expr]:
         a = as_expr(a, b.dtype)
     elif not isinstance(b, Expr):
         b = as_expr(b, a.dtype)
-    if a.dtype != b.dtype and {a.dtype, b.dtype} == {INDEX, INT64}:
+    if a.dtype is b.dtype or a.dtype == b.dtype:
+        return a, b
+    if {a.dtype, b.dtype} == {INDEX, INT64}:
         a, b = _as_one_type(a, b)
     if a.dtype != b.dtype:
         raise ExpressionError(

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter, is_not
 from typing import Any, TypeVar, cast
 
 from sateen.runtime.errors import LoweringError
@@ -26,7 +27,8 @@ Node = Expr | Stmt
 N = TypeVar("N", Expr, Stmt)
 D = TypeVar("D", bound=Expr | Stmt)
 
-_ONE = {"Expr", "Stmt", "Expr | None", "Stmt | None"}
+_PRESENT = {"Expr", "Stmt"}
+_ONE = {*_PRESENT, "Expr | None", "Stmt | None"}
 _MANY = {"tuple[Expr, ...]", "tuple[Stmt, ...]"}
 
 _FOLDING: dict[type, Callable[..., Expr]] = {
@@ -68,15 +70,33 @@ def unknown(node: Node, walker: str) -> LoweringError:
     return LoweringError(f"{walker} has no rule for {type(node).__name__}{remedy}")
 
 
-def children(node: Node) -> Iterator[Node]:
+@cache
+def _children_of(kind: Any) -> Callable[[Any], tuple[Node, ...]]:
+    """A function that gets the nodes directly beneath a node of this class."""
+    links = _layout(kind)[1]
+    if not links:
+        return lambda node: ()
+    types = {f.name: f.type for f in fields(kind)}
+    if len(links) > 1 and all(types[name] in _PRESENT for name, _ in links):
+        return attrgetter(*(name for name, _ in links))
+
+    def several(node: Any) -> tuple[Node, ...]:
+        found: list[Node] = []
+        for name, many in links:
+            value = getattr(node, name)
+            if many:
+                found += value
+            elif value is not None:
+                found.append(value)
+        return tuple(found)
+
+    return several
+
+
+def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly beneath `node`, in order."""
     kind: Any = type(node)
-    for name, many in _layout(kind)[1]:
-        value = getattr(node, name)
-        if many:
-            yield from value
-        elif value is not None:
-            yield value
+    return _children_of(kind)(node)
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -89,7 +109,7 @@ def walk(node: Node) -> Iterator[Node]:
             continue
         seen.add(current)
         yield current
-        stack.extend(reversed(list(children(current))))
+        stack += reversed(children(current))
 
 
 def map_children(node: D, function: Callable[[Any], Any]) -> D:
@@ -99,13 +119,11 @@ def map_children(node: D, function: Callable[[Any], Any]) -> D:
     changed: dict[str, Any] = {}
     for name, many in links:
         old = getattr(node, name)
-        if old is None:
-            continue
         if many:
-            new = tuple(function(child) for child in old)
-            if any(a is not b for a, b in zip(new, old, strict=True)):
+            new = tuple([function(child) for child in old])
+            if any(map(is_not, new, old)):
                 changed[name] = new
-        else:
+        elif old is not None:
             new = function(old)
             if new is not old:
                 changed[name] = new
@@ -143,17 +161,16 @@ def operands_first(e: Expr, done: Container[int]) -> Iterator[Expr]:
     Nodes whose id is in `done` are left out, with all nodes beneath them. The caller adds a node to `done` when it gets
     it.
     """
-    stack = [(e, False)]
+    stack: list[Any] = [e]
     while stack:
-        node, ready = stack.pop()
-        if id(node) in done:
-            continue
-        waiting = [] if ready else [(cast(Expr, n), False) for n in children(node) if id(n) not in done]
-        if waiting:
-            stack.append((node, True))
-            stack += reversed(waiting)
-        else:
+        node = stack[-1]
+        if id(node) not in done:
+            waiting = [operand for operand in children(node) if id(operand) not in done]
+            if waiting:
+                stack += reversed(waiting)
+                continue
             yield node
+        stack.pop()
 
 
 def with_values(chain: Sequence[Let], values: Sequence[Expr], body: Stmt) -> Stmt:
@@ -198,11 +215,13 @@ class SharingRewriter(Rewriter):
         self._done: dict[int, tuple[Any, Any]] = {}
 
     def rewrite(self, node: N) -> N:
+        known = self._done.get(id(node))
+        if known is not None:
+            return cast(N, known[1])
         if not isinstance(node, Expr):
             return super().rewrite(node)
-        if id(node) not in self._done:
-            for operand in operands_first(node, self._done):
-                self._done[id(operand)] = (operand, super().rewrite(operand))
+        for operand in operands_first(node, self._done):
+            self._done[id(operand)] = (operand, super().rewrite(operand))
         return cast(N, self._done[id(node)][1])
 
 

@@ -7,7 +7,7 @@ from sateen.tensor_ir.ir import expr as ex
 from sateen.tensor_ir.ir.choices import all_of, conjuncts
 from sateen.tensor_ir.ir.expr import Expr
 from sateen.tensor_ir.ir.stmt import EMPTY, Allocate, For, If, Let, LoopKind, Seq, Stmt, lets, sequence
-from sateen.tensor_ir.ir.visit import Rewriter, map_children, substitute, with_values
+from sateen.tensor_ir.ir.visit import Rewriter, map_children, with_values
 
 
 def simplify(statement: Stmt, analyzer: Analyzer) -> Stmt:
@@ -31,10 +31,10 @@ class _Simplifier(Rewriter):
         start, extent = self.analyzer.simplify(s.start), self.analyzer.simplify(s.extent)
         if ex.is_const(extent, 0):
             return EMPTY
-        if ex.is_const(extent, 1) and s.kind is not LoopKind.THREAD:
-            return self.rewrite(substitute(s.body, {s.var: start}))
         with self.analyzer.bound(s.var, start, extent):
             body = self.rewrite(s.body)
+        if ex.is_const(extent, 1) and s.kind is not LoopKind.THREAD:
+            return body  # the normal form of a variable with one value is that value
         if _is_empty(body):
             return EMPTY
         if start is s.start and extent is s.extent and body is s.body:

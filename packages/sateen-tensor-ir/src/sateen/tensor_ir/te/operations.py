@@ -60,17 +60,18 @@ class ComputeOp(Operation):
     """Computes each element of the outputs by an expression over `axis`, and over `reduce_axis` if it is a
     reduction."""
 
-    __slots__ = ()
+    __slots__ = ("_inputs",)
 
     def __init__(self, name: str, axis: tuple[IterVar, ...], body: tuple[Expr, ...]) -> None:
         super().__init__(name, [tuple(a.extent for a in axis)] * len(body), [b.dtype for b in body])
         self.axis = axis
         self.body = body
         self.reduce_axis = body[0].axes if isinstance(body[0], Reduce) else ()
+        self._inputs = tuple(dict.fromkeys(r.tensor for b in body for r in reads(b)))
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
-        return tuple(dict.fromkeys(r.tensor for body in self.body for r in reads(body)))
+        return self._inputs
 
     @property
     def region_axes(self) -> tuple[IterVar, ...]:

@@ -159,6 +159,9 @@ class _Accesses:
 
     def _step(self, address: Expr, axis: IterVar, block: int = 1) -> int | None:
         """The distance that the address moves with one step of the axis, within a block; None if it varies."""
+        form = self.analyzer.form(address)
+        if not any(axis in set(walk(atom)) for atom in form.terms if atom is not axis):
+            return form.terms.get(axis, 0)
         inner, outer = Var("inner"), Var("outer")
         self.analyzer.bind(inner, 0, block)
         self.analyzer.bind(outer, 0, -(-_extent(axis) // block))

@@ -90,12 +90,16 @@ class Layout:
 
     def physical_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
         """Extents in memory of a tensor of logical `shape`; an axis that its block does not divide is rounded up."""
+        if self.is_row_major:
+            return tuple(shape)
         return tuple(
             part.size if isinstance(part, Block) else _ceildiv(shape[part], self.block_of(part)) for part in self.order
         )
 
     def physical_index(self, index: Sequence[Any]) -> tuple[Any, ...]:
         """The physical index of the element at a logical index."""
+        if self.is_row_major:
+            return tuple(index)
         inner = {axis: self.block_of(axis) for axis in range(self.rank)}
         result = []
         for part in self.order:
@@ -109,6 +113,8 @@ class Layout:
 
     def logical_index(self, index: Sequence[Any]) -> tuple[Any, ...]:
         """The logical index of the element at a physical one."""
+        if self.is_row_major:
+            return tuple(index)
         inner = {axis: self.block_of(axis) for axis in range(self.rank)}
         result: dict[int, Any] = {}
         for part, i in zip(self.order, index, strict=True):
@@ -125,6 +131,8 @@ class Layout:
 
     def pads(self, shape: Sequence[Any]) -> tuple[int, ...]:
         """The axes whose last block is not full."""
+        if self.is_unblocked:
+            return ()
         return tuple(
             a for a in range(self.rank) if not (isinstance(shape[a], int) and shape[a] % self.block_of(a) == 0)
         )

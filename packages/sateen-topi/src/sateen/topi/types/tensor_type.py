@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import cast
 
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import InferenceError
@@ -65,7 +66,7 @@ class TensorType:
         """The dimensions, as numbers. Raises InferenceError if one is open."""
         if not self.is_static:
             raise InferenceError(f"expected known dimensions, found {self}")
-        return tuple(d for d in self.shape if isinstance(d, int))
+        return cast(tuple[int, ...], self.shape)
 
     @property
     def memory_layout(self) -> Layout:
