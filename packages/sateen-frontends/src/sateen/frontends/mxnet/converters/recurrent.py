@@ -1,4 +1,4 @@
-"""The fused recurrent layer, RNN."""
+"""The fused recurrent layer, RNN, whose gates are in cuDNN's order (src/operator/rnn-inl.h)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sateen.frontends.core import gates
 from sateen.frontends.core.gates import gates_in_order
 from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.recurrence import GATES, LayerWeights, recurrent_layer, recurrent_layers
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import REQUIRED, operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Array, Value
-from sateen.graph_ir.ops import Recurrent
 from sateen.runtime.errors import FrontendError
-
-_GATES = {"lstm": "ifco", "gru": "rzh", "rnn_tanh": "h", "rnn_relu": "h"}
-"""The order of gates in the parameters, which is cuDNN's (src/operator/rnn-inl.h), by the letters of core.gates."""
-_ORDERS = {"lstm": gates.LSTM, "gru": gates.GRU, "rnn_tanh": "h", "rnn_relu": "h"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +33,7 @@ def _layers(
     """The parameters of each layer. The vector has the weights of all layers, [gates·hidden, in] and
     [gates·hidden, hidden] of each direction, and after them all biases in this order (GetRnnParamSize of
     src/operator/rnn-inl.h)."""
-    width = len(_GATES[mode]) * hidden
+    width = len(GATES[mode][0]) * hidden
     inner = [features, *[hidden * directions] * (count - 1)]
     expected = sum(directions * width * (n + hidden + 2) for n in inner)
     if parameters.shape != (expected,):
@@ -57,23 +52,14 @@ def _layers(
 
 
 def _reordered(weights: Array, mode: str) -> Array:
-    return gates_in_order(weights, _GATES[mode], _ORDERS[mode])
-
-
-def _operator(mode: str, hidden: int, directions: int) -> Recurrent:
-    direction = "bidirectional" if directions == 2 else "forward"
-    if mode == "lstm":
-        return ops.LSTM(hidden_size=hidden, direction=direction)
-    if mode == "gru":  # cuDNN's GRU multiplies by the reset gate after the product
-        return ops.GRU(hidden_size=hidden, direction=direction, linear_before_reset=True)
-    activations = ("Relu",) * directions if mode == "rnn_relu" else ()
-    return ops.RNN(hidden_size=hidden, direction=direction, activations=activations)
+    given, wanted = GATES[mode]
+    return gates_in_order(weights, given, wanted)
 
 
 def _rnn(node: MxnetNode) -> tuple[Operand, ...]:
     """Layers over data [time, batch, in]; the outputs are [time, batch, directions·hidden], and with state_outputs the
     last states [layers·directions, batch, hidden]. Dropout between layers (p) is for training."""
-    mode = node.choice("mode", *_GATES)
+    mode = node.choice("mode", *GATES)
     is_clipped = any(node.attribute(f"lstm_state_clip_{name}") is not None for name in ("min", "max"))
     if node.attribute("projection_size") is not None or is_clipped:
         raise UnsupportedError("projected and clipped LSTM layers are not supported")
@@ -81,33 +67,29 @@ def _rnn(node: MxnetNode) -> tuple[Operand, ...]:
         raise UnsupportedError("use_sequence_length is not supported; MXNet ignores it on a processor, not on a GPU")
     if node.rank(0) != 3:
         raise FrontendError(f"expected data [time, batch, in], found {node.rank(0)} axes")
-    value, (time, batch, _) = node.value(0), node.shape(0)
     features = node.static_shape(0)[2]
     hidden, count, directions = node.integer("state_size"), node.integer("num_layers"), 1 + node.flag("bidirectional")
     if hidden < 1 or not 1 <= count <= 1000:
         raise FrontendError(f"expected a state_size of 1 or more and 1 to 1000 layers, found {hidden} and {count}")
     kinds = 2 if mode == "lstm" else 1
     starts = [_states(node, 2 + kind, count, directions, hidden) for kind in range(kinds)]
-    op = _operator(mode, hidden, directions)
-    ends: list[list[Value]] = [[] for _ in range(kinds)]
-    for layer, weights in enumerate(_layers(node.constant(1), mode, features, hidden, count, directions)):
-        own = [node.parameter(data, role) for data, role in _named(weights, layer)]
-        initial = [start[layer] for start in starts]
-        outputs = node.steps(op, value, *own, None, *initial, count=1 + kinds)
-        moved = node.transposed(outputs[0], 0, 2, 1, 3)
-        value = node.reshaped(moved, (time, batch, directions * hidden))
-        for states, state in zip(ends, outputs[1:], strict=True):
-            states.append(state)
+    op = recurrent_layer(mode, hidden, directions)
+    layers = enumerate(_layers(node.constant(1), mode, features, hidden, count, directions))
+    weights = [_parameters(node, weights, layer) for layer, weights in layers]
+    value, after = recurrent_layers(node, op, node.value(0), weights, list(zip(*starts, strict=True)))
     results: list[Operand] = [node.result(ops.Identity(), value)]
     if node.flag("state_outputs"):
+        ends = zip(*after, strict=True)
         results += [node.result(ops.Concat(axis=0), *states, output=1 + i) for i, states in enumerate(ends)]
     return tuple(results)
 
 
-def _named(weights: _Weights, layer: int) -> Iterator[tuple[Array, str]]:
-    yield weights.data, f"weight{layer}"
-    yield weights.recurrence, f"recurrence{layer}"
-    yield weights.bias, f"bias{layer}"
+def _parameters(node: MxnetNode, weights: _Weights, layer: int) -> LayerWeights:
+    return (
+        node.parameter(weights.data, f"weight{layer}"),
+        node.parameter(weights.recurrence, f"recurrence{layer}"),
+        node.parameter(weights.bias, f"bias{layer}"),
+    )
 
 
 def _states(node: MxnetNode, index: int, count: int, directions: int, hidden: int) -> list[Value]:

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sateen.frontends.core.gates import GRU, LSTM
 from sateen.frontends.core.operands import Operand, static_extents
+from sateen.frontends.core.recurrence import GATES, LayerWeights, recurrent_layer, recurrent_layers
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
 
-_GATES = {"lstm": ("ifco", LSTM), "gru": ("rzh", GRU), "rnn_tanh": ("h", "h"), "rnn_relu": ("h", "h")}
-"""The order of gates in torch, and in the graph."""
-
 
 def _in_order(node: TorchNode, kind: str, weight: Value) -> Value:
     """A weight or bias with its gates in the graph's order."""
-    given, wanted = _GATES[kind]
+    given, wanted = GATES[kind]
     if given == wanted:
         return weight
     (rows,) = static_extents(weight.type.shape[:1], "a weight of a recurrent layer")
@@ -33,30 +30,20 @@ def _stacked(node: TorchNode, values: Sequence[Value]) -> Value:
     return node.step(ops.Concat(axis=0), *(node.reshaped(v, (1, *v.type.shape)) for v in values))
 
 
-def _operator(kind: str, hidden: int, count: int) -> ops.Recurrent:
-    direction = "bidirectional" if count == 2 else "forward"
-    if kind == "lstm":
-        return ops.LSTM(hidden, direction)
-    if kind == "gru":
-        return ops.GRU(hidden, direction, linear_before_reset=True)
-    return ops.RNN(hidden, direction, ("Relu" if kind == "rnn_relu" else "Tanh",) * count)
-
-
-def _run(
-    node: TorchNode, kind: str, data: Value, directions: Sequence[Sequence[Value]], states: Sequence[Value]
-) -> tuple[Value, ...]:
-    """One layer over data [time, batch, in]: its results, each direction with weights and perhaps biases."""
+def _weights(node: TorchNode, kind: str, directions: Sequence[Sequence[Value]]) -> LayerWeights:
+    """Of a layer, whose directions have weights and perhaps biases."""
     weights, recurrences, *biases = (
         [_in_order(node, kind, value) for value in values] for values in zip(*directions, strict=True)
     )
     bias = None
     if biases:
-        pairs = zip(*biases, strict=True)
-        bias = _stacked(node, [node.step(ops.Concat(axis=0), *pair) for pair in pairs])
-    (hidden,) = static_extents(recurrences[0].type.shape[1:], "a weight of a recurrent layer")
-    op = _operator(kind, hidden, len(directions))
-    given = (data, _stacked(node, weights), _stacked(node, recurrences), bias, None, *states)
-    return node.steps(op, *given, count=1 + len(states))
+        bias = _stacked(node, [node.step(ops.Concat(axis=0), *pair) for pair in zip(*biases, strict=True)])
+    return _stacked(node, weights), _stacked(node, recurrences), bias
+
+
+def _operator(kind: str, weights: LayerWeights) -> ops.Recurrent:
+    count, _, hidden = static_extents(weights[1].type.shape, "a weight of a recurrent layer")
+    return recurrent_layer(kind, hidden, count)
 
 
 def _layers(kind: str) -> Converter:
@@ -66,6 +53,8 @@ def _layers(kind: str) -> Converter:
         data, params = node.tensor("input"), node.tensors("params")
         states = node.tensors("hx") if kind == "lstm" else [node.tensor("hx")]
         count, layers = 1 + node.flag("bidirectional"), node.integer("num_layers")
+        if layers < 1:
+            raise FrontendError(f"expected one layer or more, found {layers}")
         if node.flag("train") and node.number("dropout") > 0:
             raise UnsupportedError("dropout between layers is not supported", "export the module after eval()")
         node.ignore("dropout")
@@ -78,15 +67,14 @@ def _layers(kind: str) -> Converter:
             states = [node.reshaped(v, (v.type.shape[0], 1, *v.type.shape[1:])) for v in states]
         elif batch_first:
             data = node.step(ops.Transpose(permutation=(1, 0, 2)), data)
-        last: list[list[Value]] = [[] for _ in states]
+        weights, initial = [], []
         for layer in range(layers):
             first = layer * count * per_direction
             directions = [params[first + d * per_direction :][:per_direction] for d in range(count)]
-            initial = [_rows(node, v, layer * count, count) for v in states]
-            found, *after = _run(node, kind, data, directions, initial)
-            data = _joined(node, found)
-            for all_, one in zip(last, after, strict=True):
-                all_.append(one)
+            weights.append(_weights(node, kind, directions))
+            initial.append([_rows(node, v, layer * count, count) for v in states])
+        data, after = recurrent_layers(node, _operator(kind, weights[0]), data, weights, initial)
+        last = list(zip(*after, strict=True))
         return _results(node, data, last, rank, batch_first)
 
     return convert
@@ -99,15 +87,6 @@ def _rows(node: TorchNode, value: Value, start: int, count: int) -> Value:
     return node.step(
         ops.Slice((start, *(0,) * rest), (start + count, *value.type.shape[1:]), (1,) * value.type.rank), value
     )
-
-
-def _joined(node: TorchNode, found: Value) -> Value:
-    """[time, direction, batch, hidden] as [time, batch, direction·hidden]."""
-    time, count, batch, hidden = found.type.shape
-    if count == 1:
-        return node.reshaped(found, (time, batch, hidden))
-    moved = node.step(ops.Transpose(permutation=(0, 2, 1, 3)), found)
-    return node.reshaped(moved, (time, batch, count * hidden))
 
 
 def _results(
@@ -140,13 +119,14 @@ def _cell(kind: str) -> Converter:
         batch, wide = data.type.rank == 2, states[0].type.shape
         rows = node.reshaped(data, (1, data.type.shape[0] if batch else 1, data.type.shape[-1]))
         initial = [node.reshaped(v, (1, v.type.shape[0] if batch else 1, v.type.shape[-1])) for v in states]
-        _, *after = _run(node, kind, rows, [given], initial)
+        weights = _weights(node, kind, [given])
+        _, (after,) = recurrent_layers(node, _operator(kind, weights), rows, [weights], [initial])
         return [node.result(ops.Reshape(shape=wide), v, output=i) for i, v in enumerate(after)]
 
     return convert
 
 
 RECURRENT: dict[str, Converter] = {
-    **{f"{kind}.input": _layers(kind) for kind in _GATES},
-    **{f"{kind}_cell": _cell(kind) for kind in _GATES},
+    **{f"{kind}.input": _layers(kind) for kind in GATES},
+    **{f"{kind}_cell": _cell(kind) for kind in GATES},
 }
