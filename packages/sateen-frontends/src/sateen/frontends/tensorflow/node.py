@@ -9,14 +9,14 @@ import numpy as np
 
 from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
-from sateen.frontends.core.operands import Operand, open_dimensions_of, static_extents
+from sateen.frontends.core.operands import Operand, open_dimensions_of
 from sateen.frontends.core.place import Call
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.attributes import attributes_of
 from sateen.frontends.tensorflow.operation import Operation
 from sateen.frontends.tensorflow.schemas.tensorflow_pb2 import DataType, TensorProto
 from sateen.frontends.tensorflow.tensors import dtype_of, type_name
-from sateen.graph_ir.ir import Array, Dim, Dimension, Value
+from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import Cast
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
@@ -79,19 +79,6 @@ class TensorflowNode(ModelNode):
     def tensor(self, name: str) -> Array:
         """The data of an attribute that is a tensor."""
         return self.decode(self.tensor_message(name), f"attribute {name!r}")
-
-    def dimensions(self, index: int) -> tuple[Dim, ...]:
-        """The integers in input `index`, which may be Dimensions; a scalar counts as one."""
-        data = self.data(index)
-        if data.dtype.kind not in "iuO" or data.ndim > 1:
-            raise FrontendError(
-                f"expected integers in one dimension as {self.described(index)}, found {data.dtype}{list(data.shape)}"
-            )
-        return tuple(i if isinstance(i, Dimension) else int(i) for i in data.flat)
-
-    def setting(self, index: int) -> tuple[int, ...]:
-        """The integers in input `index`, all known; a scalar counts as one."""
-        return static_extents(self.dimensions(index), self.described(index))
 
     def result_as(self, dtype: DType, op: Operator, *inputs: Value, output: int = 0) -> Value:
         """The node's result: the result of `op`, in another type."""

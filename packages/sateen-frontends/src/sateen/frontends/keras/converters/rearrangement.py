@@ -11,10 +11,10 @@ from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
+from sateen.frontends.core.slices import turned
 from sateen.frontends.keras.converters.indexing import indexed
 from sateen.frontends.keras.converters.operands import INT32, axes_of, integer, integers, tensor, tensors
 from sateen.frontends.keras.converters.reshaping import resize
-from sateen.frontends.keras.converters.structure import reversed_along
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
@@ -133,8 +133,8 @@ def _flip(node: KerasNode) -> Operand:
     data = node.raw(0)
     *before, last = axes_of(node.setting("axis", None), data.type.rank)
     for axis in before:
-        data = node.step(reversed_along(axis, data.type.shape), data)
-    return node.result(reversed_along(last, data.type.shape), data)
+        data = node.step(turned(data.type.shape, (axis,)), data)
+    return node.result(turned(data.type.shape, (last,)), data)
 
 
 def _broadcast_to(node: KerasNode) -> Operand:

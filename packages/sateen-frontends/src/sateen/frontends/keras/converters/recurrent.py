@@ -15,8 +15,8 @@ from sateen.frontends.core.gates import gates_in_order
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.slices import turned
 from sateen.frontends.keras.converters.activations import activated, hard_sigmoid, is_linear
-from sateen.frontends.keras.converters.structure import reversed_along
 from sateen.frontends.keras.converters.time_loop import Cell, Run, over_time, zeros
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir.ir import Array, Value
@@ -143,7 +143,7 @@ def _as_operator(node: KerasNode, data: Value, known: Sequence[tuple[str, float 
     if not backwards:
         return Run(node.result(Reshape((batch, time, units)), ordered), final)
     flat = node.step(Reshape((batch, time, units)), ordered)
-    return Run(node.result(reversed_along(1, flat.type.shape), flat), final)
+    return Run(node.result(turned(flat.type.shape, (1,)), flat), final)
 
 
 def _resets_after(node: KerasNode) -> bool:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.core.slices import turned
 from sateen.frontends.keras.node import KerasNode
 from sateen.frontends.keras.steps import ALIAS, FOLD, UNFOLD
-from sateen.graph_ir.ir import Dim
-from sateen.graph_ir.ops import Add, Cast, Concat, Equal, Multiply, Not, ReduceMax, Reshape, Slice, Where
+from sateen.graph_ir.ops import Add, Cast, Concat, Equal, Multiply, Not, ReduceMax, Reshape, Where
 from sateen.runtime.dtype import DType
 
 
@@ -47,7 +47,7 @@ def _bidirectional(node: KerasNode) -> Operand | tuple[Operand, ...]:
     count = node.input_count // 2
     first, second = node.value(0), node.value(count)
     if forward.config.get("return_sequences"):
-        second = node.step(reversed_along(1, second.type.shape), second)
+        second = node.step(turned(second.type.shape, (1,)), second)
     states = tuple(node.value(i) for i in (*range(1, count), *range(count + 1, 2 * count)))
     match node.attribute("merge_mode"):
         case "concat":
@@ -63,14 +63,6 @@ def _bidirectional(node: KerasNode) -> Operand | tuple[Operand, ...]:
         case other:
             raise UnsupportedError(f"merge_mode {other!r} is not known", "use concat, sum, mul, ave or None")
     return (*merged, *states)
-
-
-def reversed_along(axis: int, shape: Sequence[Dim]) -> Slice:
-    """The operator that turns an axis of data of a shape around."""
-    turned = [one == axis for one in range(len(shape))]
-    starts = tuple(extent - 1 if is_turned else 0 for extent, is_turned in zip(shape, turned, strict=True))
-    ends = tuple(-1 if is_turned else extent for extent, is_turned in zip(shape, turned, strict=True))
-    return Slice(starts, ends, tuple(-1 if is_turned else 1 for is_turned in turned))
 
 
 def _masking(node: KerasNode) -> tuple[Operand, ...]:

@@ -12,7 +12,7 @@ from sateen.frontends.core.bodies import Subgraph
 from sateen.frontends.core.control import counted_loop
 from sateen.frontends.core.operands import static_extents
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.keras.converters.structure import reversed_along
+from sateen.frontends.core.slices import turned
 from sateen.frontends.keras.node import KerasNode
 from sateen.graph_ir.ir import Dim, Value
 from sateen.graph_ir.ops import NUMBER, BroadcastTo, Gather, Reshape, Transpose, Where
@@ -90,7 +90,7 @@ def zeros(node: KerasNode, shape: Sequence[Dim]) -> Value:
 
 def _first_to_last(node: KerasNode, steps: Value, backwards: bool) -> Value:
     """Time steps in the order of the run."""
-    return node.step(reversed_along(0, steps.type.shape), steps) if backwards else steps
+    return node.step(turned(steps.type.shape, (0,)), steps) if backwards else steps
 
 
 def _mask(node: KerasNode, mask: Value, rank: int, backwards: bool) -> Value:

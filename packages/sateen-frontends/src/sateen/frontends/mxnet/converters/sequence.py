@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from sateen.frontends.core.operands import Operand
+from sateen.frontends.core.sequences import reversed_sequences
+from sateen.frontends.core.slices import turned
 from sateen.frontends.mxnet.description import operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
@@ -59,24 +61,10 @@ def _last(node: MxnetNode) -> Operand:
 
 def _reverse(node: MxnetNode) -> Operand:
     """Each sequence backwards, what follows its end as it is."""
-    data, shape, time = node.value(0), node.shape(0), _time(node)
+    data, time = node.value(0), _time(node)
     if not node.flag("use_sequence_length"):
-        op = ops.Slice(
-            starts=tuple(n - 1 if axis == time else 0 for axis, n in enumerate(shape)),
-            ends=tuple(-1 if axis == time else n for axis, n in enumerate(shape)),
-            steps=tuple(-1 if axis == time else 1 for axis in range(len(shape))),
-        )
-        return node.result(op, data)
-    batch, extent = shape[1 - time], shape[time]
-    lengths = node.reshaped(_lengths(node), (batch, 1, 1))
-    steps = node.positions(extent, _INT64, trailing=1)
-    last = node.step(ops.Subtract(), lengths, node.literal(1, _INT64))
-    places = node.step(
-        ops.Where(), node.step(ops.Less(), steps, lengths), node.step(ops.Subtract(), last, steps), steps
-    )
-    order = (1 - time, time, *range(2, len(shape)))  # its own inverse
-    taken = node.step(ops.GatherND(batch_dims=1), node.transposed(data, *order), places)
-    return node.result(ops.Transpose(permutation=order), taken)
+        return node.result(turned(data.type.shape, (time,)), data)
+    return reversed_sequences(node, data, _lengths(node), time, 1 - time)
 
 
 SEQUENCE = {

@@ -14,6 +14,7 @@ from sateen.frontends.core.operands import (
 )
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
+from sateen.frontends.core.slices import turned
 from sateen.frontends.mxnet.description import REQUIRED, operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
@@ -186,13 +187,7 @@ def _repeat(node: MxnetNode) -> Operand:
 
 def _reverse(node: MxnetNode) -> Operand:
     shape = node.shape(0)
-    axes = node.axes("axis", len(shape))
-    op = ops.Slice(
-        starts=tuple(n - 1 if axis in axes else 0 for axis, n in enumerate(shape)),
-        ends=tuple(-1 if axis in axes else n for axis, n in enumerate(shape)),
-        steps=tuple(-1 if axis in axes else 1 for axis in range(len(shape))),
-    )
-    return node.result(op, node.value(0))
+    return node.result(turned(shape, node.axes("axis", len(shape))), node.value(0))
 
 
 def _pad(node: MxnetNode) -> Operand:

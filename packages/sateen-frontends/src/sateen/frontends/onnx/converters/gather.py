@@ -5,22 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
+from sateen.frontends.core.sequences import reversed_sequences
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ops import (
     Gather,
     GatherElements,
     GatherND,
-    Less,
     OneHot,
     Reshape,
     ScatterElements,
     ScatterND,
-    Subtract,
     TensorScatter,
-    Transpose,
-    Where,
 )
-from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import product
 
@@ -92,19 +88,9 @@ def _one_hot(node: OnnxNode) -> Operand:
 
 
 def _reverse_sequence(node: OnnxNode) -> Operand:
-    """The first elements along time, as many as each sequence of the batch has, in reverse order."""
-    rank, extents = node.rank(0), node.static_shape(0)
+    rank = node.rank(0)
     time, batch = node.axis(rank, "time_axis"), node.axis(rank, "batch_axis")
-    if time == batch or node.shape(1) != (extents[batch],):
-        raise FrontendError(f"expected lengths of {extents[batch]} sequences, found {list(node.shape(1))}")
-    order = (batch, time, *(d for d in range(rank) if d not in (batch, time)))
-    lengths = node.step(Reshape(shape=(extents[batch], 1, 1)), node.value(1))
-    steps = node.parameter(np.arange(extents[time])[:, None], "steps")
-    reversed_steps = node.step(Subtract(), node.step(Subtract(), lengths, node.literal(1, DType.of("int64"))), steps)
-    places = node.step(Where(), node.step(Less(), steps, lengths), reversed_steps, steps)
-    moved = node.step(Transpose(permutation=order), node.value(0))
-    taken = node.step(GatherND(batch_dims=1), moved, places)
-    return node.result(Transpose(permutation=tuple(order.index(d) for d in range(rank))), taken)
+    return reversed_sequences(node, node.value(0), node.value(1), time, batch)
 
 
 GATHER: dict[str, Converter] = {

@@ -16,6 +16,7 @@ from sateen.frontends.core.operands import (
 )
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
+from sateen.frontends.core.slices import limited, limited_step
 from sateen.frontends.onnx.converters.constants import LARGEST_FILL
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir import ops
@@ -26,9 +27,6 @@ from sateen.runtime.errors import ArgumentError, FrontendError
 from sateen.topi.computations.broadcast import broadcast_shape
 from sateen.topi.dimensions import least, listed, may_be_at_least, product, rounded_up, symbols_of
 from sateen.topi.types import MOST_DIMENSIONS
-
-FARTHEST = (1 << 31) - 1
-"""A start or end of a slice that means the end of an axis of unknown extent, and the longest step there."""
 
 
 def _reshape_to(node: OnnxNode, extents: tuple[Dim, ...]) -> Operand:
@@ -140,23 +138,11 @@ def _resolved_slice(node: OnnxNode) -> tuple[list[Dim], list[Dim], list[int]]:
         if step == 0:
             raise FrontendError("expected steps other than 0")
         extent = shape[axis]
-        full[0][axis] = _clamped(start, extent, step)
-        full[1][axis] = _clamped(end, extent, step, is_end=True)
-        longest = max(extent, 1) if isinstance(extent, int) else FARTHEST
-        full[2][axis] = max(-longest, min(step, longest))  # a longer step takes one element, too
+        high = extent if step > 0 else extent - 1
+        full[0][axis] = limited(start, extent, 0 if step > 0 or extent != 0 else -1, high)
+        full[1][axis] = limited(end, extent, 0 if step > 0 else -1, high)
+        full[2][axis] = limited_step(step, extent)
     return full
-
-
-def _clamped(place: Dim, extent: Dim, step: int, is_end: bool = False) -> Dim:
-    """A start or end of a slice, counted from the end if negative, limited to the axis.
-
-    Raises InferenceError if the sizes decide whether it is within.
-    """
-    low, high = (0, extent) if step > 0 else (-1 if is_end or extent == 0 else 0, extent - 1)
-    if isinstance(place, int) and not isinstance(extent, int) and abs(place) >= FARTHEST:
-        return high if place > 0 else low
-    place = place + extent if place < 0 else place
-    return low if place < low else min(place, high)
 
 
 def _crop(node: OnnxNode) -> Operand:

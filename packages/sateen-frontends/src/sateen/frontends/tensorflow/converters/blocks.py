@@ -24,7 +24,7 @@ def _space_to_depth(node: TensorflowNode) -> Operand:
 def _block_and_ends(node: TensorflowNode) -> tuple[tuple[int, ...], Array]:
     """The block's extents along the axes after the batch, and what is padded or cut at both ends of these axes."""
     if node.operator.endswith("ND"):
-        block, ends = node.setting(1), node.constant(2)
+        block, ends = node.integers_at(1), node.constant(2)
     else:
         block, ends = (node.integer("block_size"),) * 2, node.constant(1)
     if (

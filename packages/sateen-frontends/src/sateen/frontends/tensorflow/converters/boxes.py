@@ -19,7 +19,7 @@ _MODES = {"bilinear": "linear", "nearest": "nearest"}
 
 
 def _crop_and_resize(node: TensorflowNode) -> Operand:
-    height, width = _pair(node.setting(3))
+    height, width = _pair(node.integers_at(3))
     mode = node.text("method")
     if mode not in _MODES:
         raise FrontendError(f"expected method bilinear or nearest, found {mode!r}")

@@ -104,7 +104,7 @@ def _shift(direction: str) -> Converter:
 
 
 def _broadcast_to(node: TensorflowNode) -> Operand:
-    shape = node.dimensions(1)
+    shape = node.dimensions_at(1)
     return node.result(ops.BroadcastTo(shape=shape), node.value(0))
 
 

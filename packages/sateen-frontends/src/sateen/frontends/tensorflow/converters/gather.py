@@ -64,7 +64,7 @@ def _gather_nd(node: TensorflowNode) -> Operand:
 
 def _scatter_nd(node: TensorflowNode) -> Operand:
     """Into zeros; updates of one place add up (scatter_nd_op.cc)."""
-    shape = node.dimensions(2)
+    shape = node.dimensions_at(2)
     zeros = node.step(ops.BroadcastTo(shape=shape), node.literal(0, node.dtype(1)))
     return node.result(ops.ScatterND(reduction="add"), zeros, node.value(0), node.value(1))
 
@@ -152,7 +152,7 @@ def _stitched(node: TensorflowNode) -> Operand:
 def _dense(node: TensorflowNode) -> Operand:
     """Values at their indices among a default; single indices and values may lack their axis
     (sparse_to_dense_op.cc)."""
-    shape, indices, values = node.dimensions(1), node.value(0), node.value(2)
+    shape, indices, values = node.dimensions_at(1), node.value(0), node.value(2)
     count = node.shape(0)[0] if node.rank(0) else 1
     places = node.step(ops.Reshape(shape=(count, len(shape))), indices)
     if not node.rank(2):

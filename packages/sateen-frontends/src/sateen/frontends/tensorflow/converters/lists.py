@@ -23,7 +23,7 @@ def _empty(node: TensorflowNode, count: int, extents: tuple[int, ...] | None, dt
 
 
 def _reserved(node: TensorflowNode) -> Operand:
-    given = node.setting(0)
+    given = node.integers_at(0)
     extents = None if node.constant(0).ndim == 0 and given == (-1,) else given
     return _empty(node, int(node.scalar(1)), extents, node.type("element_dtype"))
 

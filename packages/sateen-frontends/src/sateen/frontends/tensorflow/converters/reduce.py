@@ -12,7 +12,7 @@ from sateen.topi.operators import Operator
 
 
 def _axes(node: TensorflowNode) -> tuple[int, ...]:
-    return normal_axes(node.setting(1), node.rank(0))
+    return normal_axes(node.integers_at(1), node.rank(0))
 
 
 def _reduction(make: Callable[[tuple[int, ...], bool], Operator]) -> Converter:
@@ -24,7 +24,7 @@ def _extremum(kind: type[ops.ArgMax | ops.ArgMin]) -> Converter:
     """Of equal elements the first. The axis is an input, the older way of a last attribute included."""
 
     def convert(node: TensorflowNode) -> Operand:
-        (axis,) = node.setting(1) if len(node.inputs) > 1 else (0,)
+        (axis,) = node.integers_at(1) if len(node.inputs) > 1 else (0,)
         op = kind(axis=normal_axis(axis, node.rank(0)), keepdims=False)
         wanted = node.type("output_type")
         return node.result(op, node.value(0)) if wanted == INT64 else node.result_as(wanted, op, node.value(0))

@@ -28,7 +28,7 @@ def _sizes(node: TensorflowNode) -> tuple[int, int]:
     """Height and width of the result."""
     if node.rank(0) != 4:
         raise FrontendError(f"expected pictures [N, H, W, C], found {listed(node.shape(0))}")
-    sizes = node.setting(1)
+    sizes = node.integers_at(1)
     if len(sizes) != 2 or not all(0 < size <= LARGEST for size in sizes):
         raise FrontendError(f"expected height and width of 1 to {LARGEST}, found {list(sizes)}")
     if node.flag("align_corners") and node.flag("half_pixel_centers"):

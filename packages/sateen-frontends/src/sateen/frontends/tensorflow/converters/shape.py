@@ -16,6 +16,7 @@ from sateen.frontends.core.operands import (
 )
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape, squeezed_axes, without_axes
+from sateen.frontends.core.slices import turned
 from sateen.frontends.tensorflow.node import INT32, Converter, TensorflowNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Array, Dim, Value
@@ -36,11 +37,11 @@ def _reshape_to(node: TensorflowNode, extents: Sequence[Dim]) -> Operand:
 
 def _reshape(node: TensorflowNode) -> Operand:
     """An extent of -1 is what remains; 0 is none (reshape_op.h)."""
-    return _reshape_to(node, filled_shape(node.dimensions(1), node.shape(0)))
+    return _reshape_to(node, filled_shape(node.dimensions_at(1), node.shape(0)))
 
 
 def _expand_dims(node: TensorflowNode) -> Operand:
-    (axis,) = node.setting(1)
+    (axis,) = node.integers_at(1)
     shape = node.shape(0)
     axis = normal_axis(axis, len(shape) + 1)
     return _reshape_to(node, (*shape[:axis], 1, *shape[axis:]))
@@ -54,9 +55,9 @@ def _squeeze(node: TensorflowNode) -> Operand:
 
 
 def _transpose(node: TensorflowNode) -> Operand:
-    permutation = tuple(axis % max(node.rank(0), 1) for axis in node.setting(1))
+    permutation = tuple(axis % max(node.rank(0), 1) for axis in node.integers_at(1))
     if sorted(permutation) != list(range(node.rank(0))):
-        raise FrontendError(f"expected a permutation of {node.rank(0)} axes, found {list(node.setting(1))}")
+        raise FrontendError(f"expected a permutation of {node.rank(0)} axes, found {list(node.integers_at(1))}")
     return node.result(ops.Transpose(permutation=permutation), node.value(0))
 
 
@@ -64,7 +65,7 @@ def _concat(node: TensorflowNode) -> Operand:
     """The axis is the last input, the first one in the first version."""
     count = len(node.inputs) - 1
     at, first = (0, 1) if node.operator == "Concat" else (count, 0)
-    (axis,) = node.setting(at)
+    (axis,) = node.integers_at(at)
     values = [node.value(first + i) for i in range(count)]
     return node.result(ops.Concat(axis=normal_axis(axis, values[0].type.rank)), *values)
 
@@ -97,7 +98,7 @@ def _unpack(node: TensorflowNode) -> list[Operand]:
 
 def _split(node: TensorflowNode) -> Sequence[Operand]:
     """Into even parts; the axis is the first input."""
-    (axis,) = node.setting(0)
+    (axis,) = node.integers_at(0)
     axis = normal_axis(axis, node.rank(1))
     (extent,) = static_extents([node.shape(1)[axis]], node.described(1))
     count = node.integer("num_split")
@@ -109,9 +110,9 @@ def _split(node: TensorflowNode) -> Sequence[Operand]:
 
 def _split_by_sizes(node: TensorflowNode) -> Sequence[Operand]:
     """Into parts of given sizes, of which one may be -1, what remains; the axis is the third input."""
-    (axis,) = node.setting(2)
+    (axis,) = node.integers_at(2)
     axis = normal_axis(axis, node.rank(0))
-    sizes, extent = list(node.dimensions(1)), node.shape(0)[axis]
+    sizes, extent = list(node.dimensions_at(1)), node.shape(0)[axis]
     if sizes.count(-1) == 1:
         place = sizes.index(-1)
         sizes[place] = extent - sum(size for size in sizes if size != -1)
@@ -149,14 +150,14 @@ def _mirror_pad(node: TensorflowNode) -> Operand:
 
 
 def _tile(node: TensorflowNode) -> Operand:
-    repeats = node.dimensions(1)
+    repeats = node.dimensions_at(1)
     if len(repeats) != node.rank(0) or not all(may_be_at_least(times, 0) for times in repeats):
         raise FrontendError(f"expected {node.rank(0)} repeats of zero or more, found {listed(repeats)}")
     return node.result(ops.Tile(repeats=repeats), node.value(0))
 
 
 def _fill(node: TensorflowNode) -> Operand:
-    extents = node.dimensions(0)
+    extents = node.dimensions_at(0)
     if not all(may_be_at_least(extent, 0) for extent in extents):
         raise FrontendError(f"expected dimensions of zero or more, found {listed(extents)}")
     return node.result(ops.BroadcastTo(shape=extents), node.value(1))
@@ -186,7 +187,7 @@ def _rank(node: TensorflowNode) -> Array:
 
 def _broadcast_shape(node: TensorflowNode) -> Array:
     """The shape that two shapes broadcast to."""
-    first, second = node.dimensions(0), node.dimensions(1)
+    first, second = node.dimensions_at(0), node.dimensions_at(1)
     try:
         extents = extents_array(broadcast_shape(first, second))
     except ArgumentError as error:
@@ -201,17 +202,14 @@ def _reverse(node: TensorflowNode) -> Operand:
     if node.operator == "Reverse":
         axes = tuple(axis for axis, chosen in enumerate(node.constant(1).tolist()) if chosen)
     else:
-        axes = normal_axes(node.setting(1), len(shape))
-    starts = tuple(extent - 1 if axis in axes else 0 for axis, extent in enumerate(shape))
-    ends = tuple(-1 if axis in axes else extent for axis, extent in enumerate(shape))
-    steps = tuple(-1 if axis in axes else 1 for axis in range(len(shape)))
-    return node.result(ops.Slice(starts=starts, ends=ends, steps=steps), node.value(0))
+        axes = normal_axes(node.integers_at(1), len(shape))
+    return node.result(turned(shape, axes), node.value(0))
 
 
 def _roll(node: TensorflowNode) -> Operand:
     """Elements beyond the end come in at the beginning; shifts along one axis add up (roll_op.cc)."""
     shape = node.static_shape(0)
-    shifts, axes = node.setting(1), node.setting(2)
+    shifts, axes = node.integers_at(1), node.integers_at(2)
     if len(shifts) != len(axes):
         raise FrontendError(f"expected a shift per axis, found {list(shifts)} and {list(axes)}")
     total = [0] * len(shape)

@@ -36,7 +36,7 @@ def _require_size(inputs: int, outputs: int) -> None:
 def _of_reals(node: TensorflowNode) -> Operand:
     """The transform of real rows, cut or filled up to fft_length: the first half of its bins."""
     *stack, count = node.static_shape(0)
-    (length,) = node.setting(1)
+    (length,) = node.integers_at(1)
     bins = length // 2 + 1
     _require_size(count, max(2 * bins, count))
     found = np.fft.rfft(np.eye(count), length, axis=1)
@@ -58,7 +58,7 @@ def _of_complex(node: TensorflowNode) -> Operand:
 def _to_reals(node: TensorflowNode) -> Operand:
     """The inverse of `_of_reals`: fft_length real numbers."""
     *stack, bins, _ = _complex_shape(node)
-    (length,) = node.setting(1)
+    (length,) = node.integers_at(1)
     _require_size(2 * bins, max(length, bins))
     basis = np.stack([np.eye(bins), 1j * np.eye(bins)], axis=1).reshape(2 * bins, bins)
     rows = node.step(ops.Reshape(shape=(*stack, 2 * bins)), node.value(0))

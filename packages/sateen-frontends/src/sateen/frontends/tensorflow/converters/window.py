@@ -167,7 +167,7 @@ def _transposed(node: TensorflowNode) -> Operand:
     if rank < 1 or node.rank(1) != rank + 2:
         raise FrontendError(f"expected data and weight of equal ranks, found {node.rank(2)} and {node.rank(1)}")
     *kernel, outputs, _ = node.static_shape(1)
-    sizes = node.dimensions(0)
+    sizes = node.dimensions_at(0)
     if len(sizes) == rank:  # older graphs leave batch and channels out
         wanted = static_extents(sizes, node.described(0))
     else:
@@ -202,8 +202,8 @@ def _transposed(node: TensorflowNode) -> Operand:
 def _pool_window(node: TensorflowNode, rank: int, spatial: Sequence[Dim]) -> Window:
     """V2 has kernel and strides as inputs."""
     if node.operator == "MaxPoolV2":
-        kernel = _of_spatial(node, node.setting(1), "ksize", rank)
-        strides = _of_spatial(node, node.setting(2), "strides", rank)
+        kernel = _of_spatial(node, node.integers_at(1), "ksize", rank)
+        strides = _of_spatial(node, node.integers_at(2), "strides", rank)
         return padded_window(node, Window(kernel, strides, (0,) * (2 * rank), (1,) * rank), spatial)
     return _window(node, _spatial(node, "ksize", rank), spatial)
 

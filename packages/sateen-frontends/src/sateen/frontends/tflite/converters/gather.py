@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
+from sateen.frontends.core.sequences import reversed_sequences
 from sateen.frontends.tflite.node import FLOAT, Converter, TfliteNode
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Dim, Value
-from sateen.runtime.dtype import DType
+from sateen.graph_ir.ir import Value
 from sateen.runtime.errors import FrontendError
-
-E = TypeVar("E", int, Dim)
 
 
 def _gather(node: TfliteNode) -> Operand:
@@ -59,24 +55,9 @@ def _one_hot(node: TfliteNode) -> Operand:
 
 
 def _reverse_sequence(node: TfliteNode) -> Operand:
-    """The first elements of each sequence in reverse, as many as the second input says."""
-    data, lengths = node.value(0), node.value(1)
-    rank = data.type.rank
-    along, batch = normal_axis(node.integer("seq_dim"), rank), normal_axis(node.integer("batch_dim"), rank)
-    (extent,) = static_extents(data.type.shape[along : along + 1], node.described(0))
-    kind = DType.of("int64")
-    counts = node.step(ops.Cast(kind), lengths)
-    counts = node.step(ops.Reshape(_alone(data.type.shape[batch], batch, rank)), counts)
-    places = node.counted(extent, kind).reshape(_alone(extent, along, rank))
-    place, one = node.parameter(places, "places"), node.literal(1, kind)
-    mirrored = node.step(ops.Subtract(), node.step(ops.Subtract(), counts, one), place)
-    chosen = node.step(ops.Where(), node.step(ops.Less(), place, counts), mirrored, place)
-    return node.result(ops.GatherElements(along), data, node.step(ops.BroadcastTo(data.type.shape), chosen))
-
-
-def _alone(extent: E, axis: int, rank: int) -> tuple[E | int, ...]:
-    """A shape with one extent, and 1 elsewhere."""
-    return tuple(extent if d == axis else 1 for d in range(rank))
+    rank = node.rank(0)
+    time, batch = node.axis(rank, "seq_dim"), node.axis(rank, "batch_dim")
+    return reversed_sequences(node, node.value(0), node.value(1), time, batch)
 
 
 def _update_slice(node: TfliteNode) -> Operand:

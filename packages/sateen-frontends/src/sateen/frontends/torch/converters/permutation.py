@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sateen.frontends.core.operands import Operand, normal_axes, normal_axis, static_extents
+from sateen.frontends.core.slices import turned
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Value
 from sateen.topi.dimensions import product
 
 
@@ -50,20 +50,11 @@ def _move_axes(node: TorchNode) -> Operand:
 
 def _flip(node: TorchNode) -> Operand:
     data = node.tensor("self")
-    return node.result(_backwards(data, normal_axes(node.integers("dims"), data.type.rank)), data)
+    return node.result(turned(data.type.shape, normal_axes(node.integers("dims"), data.type.rank)), data)
 
 
 def _flip_of(axis: int) -> Converter:
-    return lambda node: node.result(_backwards(node.tensor("self"), (axis,)), node.tensor("self"))
-
-
-def _backwards(data: Value, axes: Sequence[int]) -> ops.Slice:
-    shape = data.type.shape
-    return ops.Slice(
-        starts=tuple(d - 1 if axis in axes else 0 for axis, d in enumerate(shape)),
-        ends=tuple(-1 if axis in axes else d for axis, d in enumerate(shape)),
-        steps=tuple(-1 if axis in axes else 1 for axis in range(len(shape))),
-    )
+    return lambda node: node.result(turned(node.tensor("self").type.shape, (axis,)), node.tensor("self"))
 
 
 def _roll(node: TorchNode) -> Operand:
@@ -87,11 +78,12 @@ def _rotate(node: TorchNode) -> Operand:
     data = node.tensor("self")
     rank, turns = data.type.rank, node.integer("k", 1) % 4
     first, second = (normal_axis(axis, rank) for axis in node.integers("dims", (0, 1)))
-    turned = node.step(_backwards(data, ((), (second,), (first, second), (first,))[turns]), data)
+    back = ((), (second,), (first, second), (first,))[turns]
+    rotated = node.step(turned(data.type.shape, back), data)
     order = list(range(rank))
     if turns % 2:
         order[first], order[second] = second, first
-    return node.result(ops.Transpose(permutation=tuple(order)), turned)
+    return node.result(ops.Transpose(permutation=tuple(order)), rotated)
 
 
 PERMUTATION: dict[str, Converter] = {
