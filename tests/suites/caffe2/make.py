@@ -84,6 +84,59 @@ def shuffled(x: torch.Tensor, groups: int) -> torch.Tensor:
 
 
 C = (4,)
+REGIONS = np.float32([[0, 0, 0, 12, 9], [1, 3, 5, 16.5, 13], [1, 8, 8, 8.4, 8], [0, 1, 2.5, 15, 6]])
+
+
+def roi_aligned(x: torch.Tensor, regions: torch.Tensor, samples: int = 0, aligned: bool = False) -> torch.Tensor:
+    """Averages of points in parts of 3x2 of regions at half their size (roi_align_op.cc)."""
+    y = torch.zeros((len(regions), x.shape[1], 3, 2))
+    for row, region in zip(y, regions.tolist(), strict=True):
+        image, corners = (int(region[0]), region[1:]) if len(region) == 5 else (0, region)
+        left, top, right, bottom = (c * 0.5 - 0.5 * aligned for c in corners)
+        size = [bottom - top, right - left]
+        size = size if aligned else [max(n, 1.0) for n in size]
+        steps = [n / parts for n, parts in zip(size, (3, 2), strict=True)]
+        counts = [samples or int(np.ceil(step)) for step in steps]
+        for i, j in np.ndindex(3, 2):
+            points = [
+                point(
+                    x[image],
+                    top + (i + (a + 0.5) / counts[0]) * steps[0],
+                    left + (j + (b + 0.5) / counts[1]) * steps[1],
+                )
+                for a, b in np.ndindex(*counts)
+            ]
+            row[:, i, j] = sum(points) / max(len(points), 1)
+    return y
+
+
+def point(x: torch.Tensor, row: float, column: float) -> torch.Tensor:
+    """The picture between its elements; 0 beyond one element outside."""
+    _, height, width = x.shape
+    if not (-1 <= row <= height and -1 <= column <= width):
+        return torch.zeros(len(x))
+    row, column = min(max(row, 0.0), height - 1.0), min(max(column, 0.0), width - 1.0)
+    i, j = int(row), int(column)
+    a, b = row - i, column - j
+    k, m = min(i + 1, height - 1), min(j + 1, width - 1)
+    return (x[:, i, j] * (1 - b) + x[:, i, m] * b) * (1 - a) + (x[:, k, j] * (1 - b) + x[:, k, m] * b) * a
+
+
+def roi_pooled(x: torch.Tensor, regions: torch.Tensor) -> torch.Tensor:
+    """Maxima of parts of 3x2 of regions at half their size (roi_pool_op.cc)."""
+    y = torch.zeros((len(regions), x.shape[1], 3, 2))
+    for row, (image, *corners) in zip(y, regions.tolist(), strict=True):
+        x0, y0, x1, y1 = (int(np.floor(c * 0.5 + 0.5)) for c in corners)
+        sizes = [max(y1 - y0 + 1, 1) / 3, max(x1 - x0 + 1, 1) / 2]
+        for i, j in np.ndindex(3, 2):
+            starts = [int(np.floor(n * s)) + f for n, s, f in zip((i, j), sizes, (y0, x0), strict=True)]
+            ends = [int(np.ceil((n + 1) * s)) + f for n, s, f in zip((i, j), sizes, (y0, x0), strict=True)]
+            part = x[int(image), :, max(starts[0], 0) : ends[0], max(starts[1], 0) : ends[1]]
+            row[:, i, j] = part.amax((1, 2)) if part.numel() else 0
+    return y
+
+
+ROI = {"spatial_scale": 0.5, "pooled_h": 3, "pooled_w": 2}
 CASES: dict[str, Case] = {
     "abs": one("Abs", torch.abs),
     "add": Case("Add", torch.add, inputs=[PICTURE, PICTURE]),
@@ -256,6 +309,57 @@ CASES: dict[str, Case] = {
     "transpose": Case("Transpose", lambda x: x.permute(0, 2, 3, 1), {"axes": [0, 2, 3, 1]}),
     "transpose_default": Case("Transpose", lambda x: x.permute(3, 2, 1, 0)),
     "upsample_nearest": Case("UpsampleNearest", lambda x: resized(x, 3, 3), {"scale": 3}),
+    "acos": one("Acos", torch.acos),
+    "alias_with_name": one("AliasWithName", lambda x: x, arguments={"name": "alias"}),
+    "asin": one("Asin", torch.asin),
+    "atan": one("Atan", torch.atan),
+    "cbrt": one("Cbrt", lambda x: x.sign() * x.abs() ** (1 / 3)),
+    "colwise_max": Case("ColwiseMax", lambda x: x.amax(1), inputs=[(3, 4, 5)]),
+    "cosh": one("Cosh", torch.cosh),
+    "dot_product": Case("DotProduct", lambda x, y: (x * y).flatten(1).sum(1), inputs=[PICTURE] * 2),
+    "erf": one("Erf", torch.erf),
+    "expand": Case("Expand", lambda x: x.expand(2, 3, 4), {"shape": [2, 1, 4]}, inputs=[(3, 1)]),
+    "gelu": one("Gelu", nn.gelu),
+    "gelu_fast": one("Gelu", lambda x: nn.gelu(x, approximate="tanh"), arguments={"fast_gelu": 1}),
+    "glu": Case("Glu", lambda x: nn.glu(x, 1), {"dim": 1}),
+    "group_norm": Case(
+        "GroupNorm", lambda x, s, b: nn.group_norm(x, 2, s, b, 1e-3), {"group": 2, "epsilon": 1e-3}, weights=[C, C],
+        outputs=3,
+    ),
+    "group_norm_last": Case(
+        "GroupNorm", lambda x, s, b: last(nn.group_norm(first(x), 3, s, b)), {"group": 3, "order": "NHWC"},
+        weights=[(9,), (9,)],
+    ),
+    "l1_distance": Case("L1Distance", lambda x, y: (x - y).abs().sum(1), inputs=[(4, 7)] * 2),
+    "logit": Case("Logit", lambda x: torch.logit(x, 0.01), {"eps": 0.01}),
+    "merge_dim": Case("MergeDim", lambda x: x.flatten(0, 1)),
+    "not_equal": Case("NE", lambda x, y: x != y, inputs=[PICTURE] * 2),
+    "prepend_dim": Case("PrependDim", lambda x: x.reshape(2, 1, 4, 7, 9), {"dim_size": 2}),
+    "roi_align": Case("RoIAlign", roi_aligned, ROI, weights=[(4, 5)], given={0: REGIONS}),
+    "roi_align_aligned": Case(
+        "RoIAlign", lambda x, r: roi_aligned(x, r, 2, True), {**ROI, "sampling_ratio": 2, "aligned": 1},
+        weights=[(4, 5)], given={0: REGIONS},
+    ),
+    "roi_align_of_one_image": Case(
+        "RoIAlign", lambda x, r: roi_aligned(x, r, 1), {**ROI, "sampling_ratio": 1}, weights=[(4, 4)],
+        given={0: REGIONS[:, 1:]},
+    ),
+    "roi_pool": Case("RoIPool", roi_pooled, {**ROI, "is_test": 1}, weights=[(4, 5)], given={0: REGIONS}),
+    "rowwise_max": Case("RowwiseMax", lambda x: x.amax(2), inputs=[(3, 4, 5)]),
+    "sinh": one("Sinh", torch.sinh),
+    "squared_distance": Case("SquaredL2Distance", lambda x, y: ((x - y) ** 2).sum(1) / 2, inputs=[(4, 7)] * 2),
+    "sum_elements": Case("SumElements", torch.sum),
+    "sum_elements_average": Case("SumElements", torch.mean, {"average": 1}),
+    "sum_squares": Case("SumSqrElements", lambda x: (x * x).sum()),
+    "tan": one("Tan", torch.tan),
+    "upsample_bilinear": Case(
+        "UpsampleBilinear",
+        lambda x: nn.interpolate(x, size=(14, 13), mode="bilinear", align_corners=True),
+        {"height_scale": 2.0, "width_scale": 1.5},
+    ),
+    "weighted_sum": Case(
+        "WeightedSum", lambda x, v, y, w: x * v + y * w, inputs=[PICTURE, (1,), PICTURE, (1,)]
+    ),
 }  # fmt: skip
 
 
@@ -317,6 +421,7 @@ def make(folder: Path, name: str, case: Case) -> None:
         random.uniform(0.1 if i in case.positive else -1, 1, shape).astype(np.float32)
         for i, shape in enumerate(case.weights)
     ]
+    weights = [case.given.get(i, array) for i, array in enumerate(weights)]
     found = case.definition(*map(torch.tensor, (*inputs, *weights)))
     outputs = found if isinstance(found, list) else [found]
     init, predict = nets(case, weights)

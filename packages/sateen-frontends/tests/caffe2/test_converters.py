@@ -63,6 +63,20 @@ def test_pictures_of_cameras_and_back(operator, run):
     assert (found["y"][..., 3] == 255).all()
 
 
+def test_numbers_replace_what_is_none(run, operator):
+    x = np.array([1, np.nan, -np.inf], np.float32)
+    found = run([operator("ReplaceNaN", ["x"], ["y"], value=2.0)], {"x": x}, ["y"])["y"]
+    np.testing.assert_array_equal(found, [1, 2, -np.inf])
+
+
+def test_regions_without_an_image_are_of_the_first(run, operator):
+    x, regions = np.arange(32, dtype=np.float32).reshape(2, 1, 4, 4), np.array([[0, 0, 3, 3], [1, 2, 1, 3]])
+    ops = [operator("RoIPool", ["x", "r"], ["y"]), operator("RoIPool", ["x", "s"], ["z"])]
+    found = run(ops, {"x": x}, ["y", "z"], r=regions, s=np.insert(regions, 0, 1, axis=1))
+    np.testing.assert_array_equal(found["y"].ravel(), [15, 13])
+    np.testing.assert_array_equal(found["z"].ravel(), [31, 29])
+
+
 @pytest.mark.parametrize(
     ("type_", "arguments", "reason"),
     [
@@ -79,6 +93,10 @@ def test_pictures_of_cameras_and_back(operator, run):
         ("Reshape", {"shape": [5, -1]}, "shape [5, -1] can't hold the 32 elements"),
         ("Split", {"split": [1, 2]}, "expected 1 sizes that come to 2, found [1, 2]"),
         ("Int8Relu", {}, "quantised operators of Caffe2 are not read"),
+        ("BBoxTransform", {}, "versions of Caffe2 place the far corners of boxes differently"),
+        ("Glu", {"dim": 0}, "expected an even extent of axis 0, found 1"),
+        ("PrependDim", {"dim_size": 2}, "1 elements of the first axis can't be divided among 2"),
+        ("ColwiseMax", {}, "expected matrices [B, M, N], found float32[1, 2, 4, 4]"),
         ("GenerateProposals", {}, "how many elements it gives depends on the values"),
         ("Rellu", {}, "sateen has no operator of this type"),
         ("MaxPool", {"kernel": 2, "order": "NCWH"}, "expected order NCHW or NHWC, found 'NCWH'"),

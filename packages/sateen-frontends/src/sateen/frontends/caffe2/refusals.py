@@ -18,10 +18,14 @@ REFUSALS: dict[str, tuple[str, str]] = {
         ("GaussianFill", "MSRAFill", "UniformFill", "UniformIntFill", "XavierFill"), _RANDOM
     ),
     **dict.fromkeys(
-        ("BBoxTransform", "BoxWithNMSLimit", "CollectAndDistributeFpnRpnProposals", "GenerateProposals",
+        ("BoxWithNMSLimit", "CollectAndDistributeFpnRpnProposals", "GenerateProposals",
          "GenerateProposalsCPP"), _DATA_DECIDES,
     ),
     **dict.fromkeys(("Accuracy", "AveragedLoss", "CrossEntropy", "LabelCrossEntropy", "SoftmaxWithLoss"), _LABELS),
+    "BBoxTransform": (
+        "versions of Caffe2 place the far corners of boxes differently, and the net does not tell which wrote it",
+        "end the network before it: outputs=[...], or --to NAME, and decode outside",
+    ),
     "GivenTensorStringFill": ("texts are not supported, only numbers", "end the network before it"),
     "Python": ("it runs code of its own", "end the network before it"),
 }  # fmt: skip

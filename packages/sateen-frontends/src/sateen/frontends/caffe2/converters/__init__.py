@@ -4,8 +4,9 @@ from sateen.frontends.caffe2.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.caffe2.converters.fills import FILLS
 from sateen.frontends.caffe2.converters.normalization import NORMALIZATION
 from sateen.frontends.caffe2.converters.products import PRODUCTS
+from sateen.frontends.caffe2.converters.regions import REGIONS
 from sateen.frontends.caffe2.converters.shape import SHAPE
 from sateen.frontends.caffe2.converters.window import WINDOW
 from sateen.frontends.caffe2.node import Converter
 
-CONVERTERS: dict[str, Converter] = ELEMENT_WISE | FILLS | NORMALIZATION | PRODUCTS | SHAPE | WINDOW
+CONVERTERS: dict[str, Converter] = ELEMENT_WISE | FILLS | NORMALIZATION | PRODUCTS | REGIONS | SHAPE | WINDOW

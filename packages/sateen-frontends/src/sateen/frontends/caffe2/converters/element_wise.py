@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from sateen.frontends.caffe2.converters.fills import DTYPES
 from sateen.frontends.caffe2.node import Caffe2Node, Converter
-from sateen.frontends.core.operands import Operand, normal_axis
+from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
@@ -111,6 +111,48 @@ def _swish(node: Caffe2Node) -> Operand:
     return node.result(Multiply(), data, node.step(ops.Sigmoid(), data))
 
 
+def _cube_root(node: Caffe2Node) -> Operand:
+    data = node.the_value()
+    root = node.step(ops.Power(), node.step(ops.Abs(), data), node.literal(1 / 3, data.type.dtype))
+    return node.result(Multiply(), node.step(ops.Sign(), data), root)
+
+
+def _logit(node: Caffe2Node) -> Operand:
+    """log(x / (1 - x)) of x from eps to 1 - eps (logit_op.cc)."""
+    data, eps = node.the_value(), node.real("eps", 1e-6)
+    inside = node.step(ops.Clip(low=eps, high=1 - eps), data)
+    rest = node.step(ops.Subtract(), node.literal(1, data.type.dtype), inside)
+    return node.result(ops.Log(), node.step(ops.Divide(), inside, rest))
+
+
+def _replaced_nan(node: Caffe2Node) -> Operand:
+    data = node.the_value()
+    number = node.literal(node.real("value", 0.0), data.type.dtype)
+    return node.result(ops.Where(), node.step(ops.IsNaN(), data), number, data)
+
+
+def _gated(node: Caffe2Node) -> Operand:
+    """The first half along an axis times the logistic function of the second (glu_op.cc)."""
+    data = node.the_value()
+    axis = normal_axis(node.whole("dim", -1), data.type.rank)
+    (extent,) = static_extents(data.type.shape[axis : axis + 1], node.described(0))
+    if extent % 2:
+        raise FrontendError(f"expected an even extent of axis {axis}, found {extent}")
+    first, second = node.steps(ops.Split(axis, (extent // 2, extent // 2)), data, count=2)
+    return node.result(Multiply(), first, node.step(ops.Sigmoid(), second))
+
+
+def _weighted_sum(node: Caffe2Node) -> Operand:
+    """Inputs in turn with their weights (utility_ops.h, WeightedSumOp)."""
+    values = node.values()
+    if len(values) < 2 or len(values) % 2:
+        raise FrontendError(f"expected inputs and their weights in turn, found {len(values)}")
+    parts = [node.step(Multiply(), *values[i : i + 2]) for i in range(0, len(values), 2)]
+    for part in parts[1:-1]:
+        parts[0] = node.step(Add(), parts[0], part)
+    return node.result(Add(), parts[0], parts[-1]) if len(parts) > 1 else node.result(ops.Identity(), parts[0])
+
+
 def _parametric_relu(node: Caffe2Node) -> Operand:
     """A slope for all, or one for each channel (prelu_op.cc)."""
     node.require_inputs(2, 2)
@@ -140,31 +182,41 @@ def _cast(node: Caffe2Node) -> Operand:
 ELEMENT_WISE: dict[str, Converter] = {
     "Abs": _unary(lambda node: ops.Abs()),
     "Add": _binary(Add()),
-    **dict.fromkeys(("Alias", "Copy", "CopyCPUToGPU", "CopyGPUToCPU", "EnsureCPUOutput", "EnsureDense", "StopGradient"),
-                    _handed_on),
+    **dict.fromkeys(("Alias", "AliasWithName", "Copy", "CopyCPUToGPU", "CopyGPUToCPU", "EnsureCPUOutput", "EnsureDense",
+                     "StopGradient"), _handed_on),
+    "Acos": _unary(lambda node: ops.Acos()),
     "And": _binary(ops.And()),
+    "Asin": _unary(lambda node: ops.Asin()),
+    "Atan": _unary(lambda node: ops.Atan()),
     "Cast": _cast,
+    "Cbrt": _cube_root,
     "Ceil": _unary(lambda node: ops.Ceil()),
     "Clip": _clip,
     "Cos": _unary(lambda node: ops.Cos()),
+    "Cosh": _unary(lambda node: ops.Cosh()),
     "Cube": _repeated_product(3),
     "Div": _binary(ops.Divide()),
     "Dropout": _dropout,
     "EQ": _binary(ops.Equal()),
     "Elu": _unary(lambda node: ops.Elu(alpha=node.real("alpha", 1.0))),
+    "Erf": _unary(lambda node: ops.Erf()),
     "Exp": _unary(lambda node: ops.Exp()),
     "Floor": _unary(lambda node: ops.Floor()),
     "GE": _binary(ops.GreaterEqual()),
     "GT": _binary(ops.Greater()),
+    "Gelu": _unary(lambda node: ops.Gelu("tanh" if node.whole("fast_gelu", 0) else "none")),
+    "Glu": _gated,
     "HardSigmoid": _unary(lambda node: ops.HardSigmoid(alpha=node.real("alpha", 0.2), beta=node.real("beta", 0.5))),
     "LE": _binary(ops.LessEqual()),
     "LT": _binary(ops.Less()),
     "LeakyRelu": _unary(lambda node: ops.LeakyRelu(alpha=node.real("alpha", 0.01))),
     "Log": _unary(lambda node: ops.Log()),
+    "Logit": _logit,
     "Max": _folded(ops.Maximum()),
     "Mean": _mean,
     "Min": _folded(ops.Minimum()),
     "Mul": _binary(Multiply()),
+    "NE": _binary(ops.NotEqual()),
     "Negative": _unary(lambda node: ops.Negative()),
     "Not": _unary(lambda node: ops.Not()),
     "Or": _binary(ops.Or()),
@@ -172,6 +224,7 @@ ELEMENT_WISE: dict[str, Converter] = {
     "Pow": _power,
     "Reciprocal": _unary(lambda node: ops.Reciprocal()),
     "Relu": _unary(lambda node: ops.Relu()),
+    "ReplaceNaN": _replaced_nan,
     "Rsqrt": _reciprocal_root,
     "Scale": _scale,
     "Selu": _unary(
@@ -180,6 +233,7 @@ ELEMENT_WISE: dict[str, Converter] = {
     "Sigmoid": _unary(lambda node: ops.Sigmoid()),
     "Sign": _unary(lambda node: ops.Sign()),
     "Sin": _unary(lambda node: ops.Sin()),
+    "Sinh": _unary(lambda node: ops.Sinh()),
     "Softplus": _unary(lambda node: ops.Softplus()),
     "Softsign": _unary(lambda node: ops.Softsign()),
     "Sqr": _repeated_product(2),
@@ -187,7 +241,9 @@ ELEMENT_WISE: dict[str, Converter] = {
     "Sub": _binary(ops.Subtract()),
     "Sum": _folded(Add()),
     "Swish": _swish,
+    "Tan": _unary(lambda node: ops.Tan()),
     "Tanh": _unary(lambda node: ops.Tanh()),
+    "WeightedSum": _weighted_sum,
     "Where": lambda node: node.result(ops.Where(), node.value(0), node.value(1), node.value(2)),
     "Xor": _binary(ops.Xor()),
 }  # fmt: skip

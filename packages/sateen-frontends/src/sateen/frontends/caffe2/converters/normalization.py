@@ -15,6 +15,7 @@ from sateen.graph_ir.ops import (
     Clip,
     Concat,
     Divide,
+    GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
     LogSoftmax,
@@ -47,6 +48,14 @@ def _instance_norm(node: Caffe2Node) -> Operand:
     node.require_inputs(3, 3)
     node.require_one_result()
     op = InstanceNormalization(epsilon=node.real("epsilon", 1e-5))
+    return node.pictured(op, node.picture(), node.value(1), node.value(2))
+
+
+def _group_norm(node: Caffe2Node) -> Operand:
+    """Over the channels of each group, 32 by default (group_norm_op.h)."""
+    node.require_inputs(3, 3)
+    node.require_one_result()
+    op = GroupNormalization(node.whole("group", 32), epsilon=node.real("epsilon", 1e-5))
     return node.pictured(op, node.picture(), node.value(1), node.value(2))
 
 
@@ -153,6 +162,7 @@ def _to_camera(node: Caffe2Node) -> Operand:
 NORMALIZATION: dict[str, Converter] = {
     "AffineChannel": _affine_channel,
     "BRGNCHWCToPackedInt8BGRAStylizerDeprocess": _to_camera,
+    "GroupNorm": _group_norm,
     "InstanceNorm": _instance_norm,
     "LRN": _response_normalization,
     "LayerNorm": _layer_norm,

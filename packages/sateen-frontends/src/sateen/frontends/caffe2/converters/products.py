@@ -97,6 +97,44 @@ def _reduced_end(kind: type[ops.ReduceSum | ops.ReduceMean | ops.ReduceMax], fro
     return convert
 
 
+def _maxima_of_matrices(axis: int) -> Converter:
+    """Of each row, or of each column, of matrices [B, M, N] (reduction_ops.cc)."""
+
+    def convert(node: Caffe2Node) -> Operand:
+        data = node.the_value()
+        if data.type.rank != 3:
+            raise FrontendError(f"expected matrices [B, M, N], found {data.type}")
+        return node.result(ops.ReduceMax(axes=(axis,), keepdims=False), data)
+
+    return convert
+
+
+def _sum_of_all(node: Caffe2Node) -> Operand:
+    """One number: the sum, or with `average` the mean, of all elements or their squares (reduction_ops.h)."""
+    data, kind = node.the_value(), ops.ReduceMean if node.whole("average", 0) else ops.ReduceSum
+    if node.operator == "SumSqrElements":
+        data = node.step(ops.Multiply(), data, data)
+    return node.result(kind(axes=tuple(range(data.type.rank)), keepdims=False), data)
+
+
+def _of_rows(node: Caffe2Node) -> Operand:
+    """A number for each row of two inputs: their product, their distance, or half its square (distance_op.cc)."""
+    node.require_inputs(2, 2)
+    first, second = node.values()
+    if first.type.shape != second.type.shape or not first.type.rank:
+        raise FrontendError(f"expected rows of one shape, found {first.type} and {second.type}")
+    axes = tuple(range(1, first.type.rank))
+    if node.operator == "DotProduct":
+        each = node.step(ops.Multiply(), first, second)
+    else:
+        apart = node.step(ops.Subtract(), first, second)
+        squared = node.operator == "SquaredL2Distance"
+        each = node.step(ops.Multiply(), apart, apart) if squared else node.step(ops.Abs(), apart)
+        if squared:
+            each = node.step(ops.Multiply(), each, node.literal(0.5, each.type.dtype))
+    return node.result(ops.ReduceSum(axes=axes, keepdims=False) if axes else ops.Identity(), each)
+
+
 def _arg(kind: type[ArgMax | ArgMin]) -> Converter:
     def convert(node: Caffe2Node) -> Operand:
         data = node.the_value()
@@ -119,8 +157,11 @@ PRODUCTS: dict[str, Converter] = {
     "ArgMax": _arg(ArgMax),
     "ArgMin": _arg(ArgMin),
     "BatchMatMul": _batch_mat_mul,
+    "ColwiseMax": _maxima_of_matrices(1),
+    "DotProduct": _of_rows,
     "FC": _fully_connected,
     "FCTransposed": _fully_connected,
+    "L1Distance": _of_rows,
     "MatMul": _mat_mul,
     "ReduceBackMax": _reduced_end(ops.ReduceMax, front=False),
     "ReduceBackMean": _reduced_end(ops.ReduceMean, front=False),
@@ -134,5 +175,9 @@ PRODUCTS: dict[str, Converter] = {
     "ReduceMean": _reduced(ops.ReduceMean),
     "ReduceMin": _reduced(ops.ReduceMin),
     "ReduceSum": _reduced(ops.ReduceSum),
+    "RowwiseMax": _maxima_of_matrices(2),
+    "SquaredL2Distance": _of_rows,
+    "SumElements": _sum_of_all,
+    "SumSqrElements": _sum_of_all,
     "TopK": _top_k,
 }

@@ -11,7 +11,7 @@ from sateen.frontends.core.operands import Operand, extents_array, normal_axis, 
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.shapes import filled_shape, squeezed_axes, with_axes, without_axes
 from sateen.graph_ir.ir import Dim, Value
-from sateen.graph_ir.ops import Concat, Gather, Reshape, Slice, Split, Tile, Transpose
+from sateen.graph_ir.ops import BroadcastTo, Concat, Gather, Reshape, Slice, Split, Tile, Transpose
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import product
 
@@ -175,16 +175,48 @@ def _gather(node: Caffe2Node) -> Operand:
     return node.result(Gather(axis), node.value(0), node.value(1))
 
 
+def _merge_dim(node: Caffe2Node) -> Operand:
+    """The first two axes as one (prepend_dim_op.h)."""
+    data = node.the_value()
+    if data.type.rank < 2:
+        raise FrontendError(f"expected data of two axes or more, found {data.type}")
+    first, second, *rest = data.type.shape
+    return node.result(Reshape((first * second, *rest)), data)
+
+
+def _prepend_dim(node: Caffe2Node) -> Operand:
+    """The first axis as two, the first of them of `dim_size` (prepend_dim_op.h)."""
+    data, size = node.the_value(), node.integer("dim_size")
+    (extent,) = static_extents(data.type.shape[:1], node.described(0)) or (0,)
+    if size < 1 or not extent or extent % size:
+        raise FrontendError(f"{extent} elements of the first axis can't be divided among {size}")
+    return node.result(Reshape((size, extent // size, *data.type.shape[1:])), data)
+
+
+def _expand(node: Caffe2Node) -> Operand:
+    """Repeated to a shape, in which 1 keeps an extent (expand_op.h)."""
+    node.require_inputs(1, 2)
+    data = node.value(0)
+    wanted = tuple(map(int, node.constant(1).ravel())) if len(node.inputs) == 2 else node.wholes("shape")
+    rank = max(len(wanted), data.type.rank)
+    given: list[Dim] = [*[1] * (rank - data.type.rank), *data.type.shape]
+    sizes = (*(1,) * (rank - len(wanted)), *wanted)
+    return node.result(BroadcastTo(tuple(n if size == 1 else size for n, size in zip(given, sizes, strict=True))), data)
+
+
 SHAPE: dict[str, Converter] = {
     "BatchGather": _gather,
     "ChannelShuffle": _channel_shuffle,
     "Concat": _concat,
+    "Expand": _expand,
     "ExpandDims": _expand_dims,
     "Flatten": _flatten,
     "FlattenToVec": _flatten_to_vector,
     "Gather": _gather,
+    "MergeDim": _merge_dim,
     "NCHW2NHWC": _ordered(True),
     "NHWC2NCHW": _ordered(False),
+    "PrependDim": _prepend_dim,
     "Reshape": _reshape,
     "ResizeLike": _resize_like,
     "Shape": lambda node: extents_array(node.shape(0)),

@@ -197,6 +197,22 @@ def _upsample_nearest(node: Caffe2Node) -> Operand:
     return _repeated(node, data, scale, scale)
 
 
+def _upsample_bilinear(node: Caffe2Node) -> Operand:
+    """Corners lie on corners (upsample_op.cc)."""
+    if len(node.inputs) > 1:
+        raise UnsupportedError("scales as an input are not supported", "give width_scale and height_scale")
+    data = node.picture()
+    scales = tuple(np.float32(node.real(name, 1.0)) for name in ("height_scale", "width_scale"))
+    if data.type.rank != 4 or min(scales) <= 0:
+        raise FrontendError(f"expected data of four axes and scales above 0, found {data.type} and {list(scales)}")
+    extents = static_extents(data.type.shape[2:], node.described(0))
+    sizes = [int(np.float32(extent) * scale) for extent, scale in zip(extents, scales, strict=True)]
+    if min(sizes) < 1 or max(sizes) > 1 << 15:
+        raise UnsupportedError(f"a picture of {sizes} is not supported", "use another scale")
+    op = Resize((*data.type.shape[:2], *sizes), mode="linear", coordinate_transformation="align_corners")
+    return node.pictured(op, data)
+
+
 WINDOW: dict[str, Converter] = {
     **dict.fromkeys(("AveragePool", "AveragePool1D", "AveragePool2D", "AveragePool3D"), _pool),
     **dict.fromkeys(("Conv", "Conv1D", "Conv2D", "Conv3D"), _conv),
@@ -204,5 +220,6 @@ WINDOW: dict[str, Converter] = {
     **dict.fromkeys(("MaxPool", "MaxPool1D", "MaxPool2D", "MaxPool3D"), _pool),
     "PadImage": _pad_image,
     "ResizeNearest": _resize_nearest,
+    "UpsampleBilinear": _upsample_bilinear,
     "UpsampleNearest": _upsample_nearest,
 }
