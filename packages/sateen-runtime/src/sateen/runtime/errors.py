@@ -83,6 +83,22 @@ class SessionOutOfMemoryError(SessionError):
     """The work of a session needed more memory than its limit."""
 
 
+class SessionRefusedError(SessionError):
+    """A session that was not given: the key is unknown, the device is in use, or the work exceeds what is allowed."""
+
+
+class SessionVersionError(SessionError):
+    """The other side speaks another version of the protocol."""
+
+
+class SessionProtocolError(SessionError):
+    """A message that is damaged, out of order, too large, or makes no sense; the connection has ended."""
+
+
+class SessionLostError(SessionError):
+    """The other side is gone, or can't be reached; the session has ended."""
+
+
 class InferenceError(SateenError):
     """Types of a network that contradict each other."""
 
