@@ -28,7 +28,8 @@ from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.comparison import TOLERANCE
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
 from sateen.frontends.onnx.double import outputs_in_double
-from sateen.frontends.onnx.peers import PEERS, write_for_peers
+from sateen.frontends.onnx.engines import write_for_peers
+from sateen.frontends.onnx.peers import PEERS
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import Difference, difference
 from sateen.topi.methods import NUMERICS

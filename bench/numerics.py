@@ -18,7 +18,7 @@ from page import table, write_part
 
 from sateen import frontends, graph_ir, runtime
 from sateen.frontends.onnx.double import layers_in_double
-from sateen.frontends.onnx.peers import onnxruntime
+from sateen.frontends.onnx.engines import onnxruntime
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import difference, element_difference
 from sateen.topi.methods import NUMERICS
@@ -57,7 +57,7 @@ class Case:
         for level in NUMERICS:
             artifact = graph_ir.build(network, params=parameters, numerics=level)
             yield [self.name, level, *_errors(runtime.load(artifact).run(given)["y"].numpy(), exact["y"], terms["y"])]
-        yield [self.name, "onnxruntime", *_errors(onnxruntime(path, 1)(given)["y"], exact["y"], terms["y"])]
+        yield [self.name, "onnxruntime", *_errors(onnxruntime(path, threads=1)(given)["y"], exact["y"], terms["y"])]
 
 
 def _errors(found: Array, exact: Array, terms: Array) -> list[str]:

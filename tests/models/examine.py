@@ -23,7 +23,7 @@ from sateen.frontends import load as read_model
 from sateen.frontends.command.arrays import random_inputs
 from sateen.frontends.command.comparison import TOLERANCE, tolerance_of
 from sateen.frontends.onnx.double import outputs_in_double
-from sateen.frontends.onnx.peers import onnxruntime
+from sateen.frontends.onnx.engines import onnxruntime
 from sateen.graph_ir.compile import build, lower_network
 from sateen.graph_ir.ir import Array, Graph
 from sateen.graph_ir.judge import difference
@@ -81,7 +81,7 @@ def examine(case: Case) -> Record:
     if expected.keys() == {"0"}:
         expected = {next(iter(found)): expected["0"]}
     judge = "golden file" if expected else "onnxruntime"
-    _compare(case, case.shown(found), expected or onnxruntime(case.model, WORKERS)(inputs), record)
+    _compare(case, case.shown(found), expected or onnxruntime(case.model, threads=WORKERS)(inputs), record)
     is_onnx = case.model.suffix == ".onnx"
     if is_onnx and not record.is_right and record.error > TOLERANCE and case.finding is None:
         note = f"float64 is the judge; {judge} is {record.error:.1e} from us"

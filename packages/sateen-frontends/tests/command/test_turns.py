@@ -11,7 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 from sateen.frontends.command import contender
 from sateen.frontends.command.contender import LONGEST_REST, REST, rest
 from sateen.frontends.command.turns import OURS, Contender, measure_in_turns
-from sateen.frontends.onnx.peers import PEERS, write_for_peers
+from sateen.frontends.onnx.engines import write_for_peers
+from sateen.frontends.onnx.peers import PEERS
 from sateen.runtime import ArgumentError
 
 SHAPE = (1, 3, 8, 8)

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from sateen.frontends.command import verification
 from sateen.frontends.command.comparison import Comparison, Tolerance, compare, tolerance_of
 from sateen.frontends.onnx.double import layers_in_double, outputs_in_double
+from sateen.frontends.onnx.engines import onnxruntime
 from sateen.frontends.onnx.judges import JUDGES
-from sateen.frontends.onnx.peers import onnxruntime
 from sateen.frontends.onnx.reference import reference
 from sateen.graph_ir.judge import Difference
 from sateen.graph_ir.ops import entry_points as installed

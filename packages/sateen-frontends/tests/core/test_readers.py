@@ -1,5 +1,9 @@
 """A model is read by the reader that knows its content."""
 
+import re
+import subprocess
+import sys
+
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -80,3 +84,12 @@ def test_an_unknown_option_is_refused(relu):
 def test_damage_that_a_reader_does_not_foresee_is_refused(plain):
     with pytest.raises(FrontendError, match="expected a plain network, found one that is damaged: Unicode"):
         load(plain("input") + b"\xff")
+
+
+def test_nobody_waits_for_formats_that_are_not_read():
+    program = "import sys, sateen.frontends.command.main; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    modules = done.stdout.split()
+    parts = [name for name in modules if re.fullmatch(r"sateen\.frontends\.\w+\.(opening|loading|converters)", name)]
+    assert parts == []
+    assert not {"onnx", "google.protobuf", "flatbuffers", "onnxruntime", "torch"}.intersection(modules)

@@ -5,11 +5,14 @@ from typing import Any
 
 import onnx
 import pytest
+from google.protobuf.descriptor import FieldDescriptor
 from onnx import TensorProto, helper
 
 from sateen.frontends import from_onnx
 from sateen.frontends.core.source import Limits
+from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT
 from sateen.frontends.onnx.loading import load
+from sateen.frontends.onnx.recognition import GRAPH_FIELDS, MODEL_FIELDS
 from sateen.runtime.errors import FrontendError
 
 FLOAT = TensorProto.FLOAT
@@ -224,3 +227,10 @@ def test_a_function_that_calls_itself_is_refused() -> None:
 )
 def test_an_input_that_is_no_tensor_of_a_known_type_is_refused(kind: onnx.TypeProto, found: str) -> None:
     assert found in refusal(relu_model(inputs=[onnx.ValueInfoProto(name="x", type=kind)]))
+
+
+@pytest.mark.parametrize(("fields", "message"), [(MODEL_FIELDS, onnx.ModelProto), (GRAPH_FIELDS, onnx.GraphProto)])
+def test_models_are_recognised_by_the_fields_that_onnx_describes(fields: dict[int, int], message: type[Any]) -> None:
+    kinds = {FieldDescriptor.CPPTYPE_INT64: VARINT}
+    described = message.DESCRIPTOR.fields
+    assert fields == {field.number: kinds.get(field.cpp_type, LENGTH_DELIMITED) for field in described}

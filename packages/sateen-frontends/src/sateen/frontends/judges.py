@@ -1,4 +1,4 @@
-"""The judges of models' values, by format. They are separate from the readers, since evaluators take long to import.
+"""The judges of models' values, by format.
 
 Models of every format are also judged by the definitions of the operators that they become, in the interpreter of
 graphs: this judge shares the reader with what it judges, and nothing else.
@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sateen.frontends.core.peers import Judges
-from sateen.frontends.onnx import ONNX, judges
+from sateen.frontends.onnx import ONNX
+from sateen.frontends.onnx.judges import JUDGES as ONNX_JUDGES
 from sateen.frontends.readers import EXPECTED, reader_of
 
-JUDGES: Mapping[str, Judges] = {ONNX.described: judges.JUDGES}
+JUDGES: Mapping[str, Judges] = {ONNX.described: ONNX_JUDGES}
 """The judges of each format, by the name of such a model in messages."""
 DEFINITIONS = "definitions"
 """The judge of every format."""

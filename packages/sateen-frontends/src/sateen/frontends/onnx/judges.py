@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from sateen.frontends.core.peers import Judges
+from sateen.frontends.core.reader import Deferred
 
-from sateen.frontends.core.peers import Judges, Run
-from sateen.frontends.onnx.double import layers_in_double
-from sateen.frontends.onnx.loading import load
-from sateen.frontends.onnx.peers import ONNXRUNTIME, onnxruntime
-from sateen.frontends.onnx.reference import has_brought_operators, reference
-
-
-def _onnxruntime(path: Path, keep: Sequence[str]) -> Run:
-    return onnxruntime(path, keep=keep)
-
-
-def _default(path: Path) -> str:
-    """The evaluator knows operators of installed packages, onnxruntime does not."""
-    if ONNXRUNTIME.missing or has_brought_operators(load(path).proto):
-        return "reference"
-    return "onnxruntime"
-
-
-def _value_names(path: Path) -> list[str]:
-    """The values that the nodes of the main graph compute, in order."""
-    return [name for node in load(path).proto.graph.node for name in node.output if name]
-
-
-JUDGES = Judges({"onnxruntime": _onnxruntime, "reference": reference}, _default, _value_names, layers_in_double)
+_ENGINES, _REFERENCE = "sateen.frontends.onnx.engines", "sateen.frontends.onnx.reference"
+JUDGES = Judges(
+    {"onnxruntime": Deferred(_ENGINES, "onnxruntime"), "reference": Deferred(_REFERENCE, "reference")},
+    Deferred(_REFERENCE, "usual_judge"),
+    Deferred(_REFERENCE, "value_names"),
+    Deferred("sateen.frontends.onnx.double", "layers_in_double"),
+)

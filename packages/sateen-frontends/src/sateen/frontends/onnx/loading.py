@@ -14,11 +14,9 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from sateen.frontends.core.source import LIMITS, Limits, Source, read_source
-from sateen.frontends.onnx.recognition import cut_short
+from sateen.frontends.onnx.recognition import EXPECTED, cut_short
 from sateen.frontends.onnx.weights import LEAST_MODEL_BYTES, cut_weights
 from sateen.runtime.errors import FrontendError, printable
-
-EXPECTED = "an ONNX model"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,26 +3,20 @@ graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from google.protobuf.descriptor import Descriptor, FieldDescriptor  # type: ignore[import-untyped]
-from onnx import GraphProto, ModelProto
-
 from sateen.frontends.core.formats import HEAD_BYTES, format_of_head
 from sateen.frontends.core.source import Source
-from sateen.frontends.core.wire_format import FIXED, LENGTH_DELIMITED, VARINT, CutShortError, UnusualError, fields_of
+from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT, CutShortError, UnusualError, fields_of
 
 _MOST_FIELDS, _MOST_GRAPH_FIELDS = 4096, 64
 """The most fields of a model and of its graph to look at."""
 
 
-def _wire_types(message: Descriptor) -> Mapping[int, int]:
-    """The wire type of each field of a message."""
-    kinds = {FieldDescriptor.CPPTYPE_INT64: VARINT, FieldDescriptor.CPPTYPE_FLOAT: FIXED}
-    return {field.number: kinds.get(field.cpp_type, LENGTH_DELIMITED) for field in message.fields}
-
-
-_MODEL, _GRAPH = _wire_types(ModelProto.DESCRIPTOR), _wire_types(GraphProto.DESCRIPTOR)
+EXPECTED = "an ONNX model"
+GRAPH = 7
+"""The number of the graph among the fields of a model."""
+MODEL_FIELDS = dict.fromkeys((1, 5), VARINT) | dict.fromkeys((2, 3, 4, 6, GRAPH, 8, 14, 20, 25, 26), LENGTH_DELIMITED)
+GRAPH_FIELDS = dict.fromkeys((1, 2, 5, *range(10, 17)), LENGTH_DELIMITED)
+"""The wire types of the fields of a model and of a graph, by number (onnx.proto)."""
 
 
 def is_onnx(source: Source) -> bool:
@@ -33,12 +27,12 @@ def is_onnx(source: Source) -> bool:
     has_graph = False
     try:
         for field in fields_of(data, 0, len(data), _MOST_FIELDS):
-            if _MODEL.get(field.number, field.wire_type) != field.wire_type:
+            if MODEL_FIELDS.get(field.number, field.wire_type) != field.wire_type:
                 return False
-            if field.number == ModelProto.GRAPH_FIELD_NUMBER:
+            if field.number == GRAPH:
                 has_graph = _is_graph(data, field.content, field.end)
     except CutShortError as cut:
-        return has_graph or cut.number == ModelProto.GRAPH_FIELD_NUMBER
+        return has_graph or cut.number == GRAPH
     except UnusualError:  # behind the graph it is for protobuf to judge
         pass
     return has_graph
@@ -50,7 +44,7 @@ def _is_graph(data: bytes, start: int, end: int) -> bool:
         for count, field in enumerate(fields_of(data, start, end, _MOST_GRAPH_FIELDS + 1)):
             if count == _MOST_GRAPH_FIELDS:
                 break
-            if _GRAPH.get(field.number, field.wire_type) != field.wire_type:
+            if GRAPH_FIELDS.get(field.number, field.wire_type) != field.wire_type:
                 return False
     except UnusualError:
         return False
@@ -62,11 +56,11 @@ def cut_short(data: bytes) -> str:
     has_graph = False
     try:
         for field in fields_of(data, 0, len(data), _MOST_FIELDS):
-            if _MODEL.get(field.number) != field.wire_type:
+            if MODEL_FIELDS.get(field.number) != field.wire_type:
                 return ""
-            has_graph |= field.number == ModelProto.GRAPH_FIELD_NUMBER
+            has_graph |= field.number == GRAPH
     except CutShortError as cut:
-        if cut.number in _MODEL and (has_graph or cut.number == ModelProto.GRAPH_FIELD_NUMBER):
+        if cut.number in MODEL_FIELDS and (has_graph or cut.number == GRAPH):
             return f"one that is cut short: {len(data)} bytes where {cut.end} are announced; copy it again"
     except UnusualError:
         pass

@@ -21,6 +21,7 @@ from sateen.frontends.core.inputs import Bindings
 from sateen.frontends.onnx.custom import operator_named
 from sateen.frontends.onnx.importer import import_onnx
 from sateen.frontends.onnx.loading import load
+from sateen.frontends.onnx.peers import ONNXRUNTIME
 from sateen.graph_ir.ir import Array, OpSet
 from sateen.graph_ir.judge import interpret
 from sateen.graph_ir.ops import installed_operators
@@ -38,6 +39,16 @@ def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Ar
         return {name: value for name, value in results.items() if name in names}
 
     return run
+
+
+def usual_judge(path: Path) -> str:
+    """The judge of a model if the user names none: onnxruntime knows no operators of installed packages."""
+    return "reference" if ONNXRUNTIME.missing or has_brought_operators(load(path).proto) else "onnxruntime"
+
+
+def value_names(path: Path) -> list[str]:
+    """The values that the nodes of the main graph compute, in order."""
+    return [name for node in load(path).proto.graph.node for name in node.output if name]
 
 
 def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
