@@ -147,6 +147,24 @@ def test_ensembles_of_version_5() -> None:
     check("TreeEnsemble", [ROWS], version=5, **attributes, aggregate_function=0)
 
 
+def test_a_node_may_test_membership_of_sets() -> None:
+    """Of no value, of one, and of several, which need not be sorted; NaN is no member."""
+    nan = float("nan")
+    attributes = {
+        "tree_roots": [0], "nodes_featureids": [0, 1, 2, 3, 0], "n_targets": 1,
+        "nodes_modes": tensor([6, 6, 5, 6, 4], "u1"),
+        "nodes_splits": tensor([0, 0, 1, 0, 2], "f"), "nodes_truenodeids": [1, 0, 3, 2, 4],
+        "nodes_trueleafs": [0, 1, 0, 1, 1], "nodes_falsenodeids": [2, 1, 4, 3, 5], "nodes_falseleafs": [0, 1, 0, 1, 1],
+        "leaf_targetids": [0] * 6, "leaf_weights": tensor([1, 2, 4, 8, 16, 32], "f"),
+    }  # fmt: skip
+    rows = np.where(np.arange(20)[:, None] == 7, np.float32(nan), WHOLE.astype(np.float32))
+    for members in ([2, -1, 3, nan, 0, nan, 1, 0, -2, nan], [1, nan, 2, 2, -3, nan, 0]):
+        check("TreeEnsemble", [rows], version=5, **attributes, membership_values=tensor(members, "f"))
+    few = model_of("TreeEnsemble", [rows], 1, 5, {**attributes, "membership_values": tensor([1, nan], "f")})
+    with pytest.raises(FrontendError, match="expected membership_values of 3 nodes, found 1 sets"):
+        frontends.from_onnx(few)
+
+
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
 def test_linear_models(transform: str) -> None:
     plane = {"coefficients": RANDOM.normal(size=12).tolist(), "intercepts": [0.1, -0.2, 0.3]}
@@ -166,6 +184,12 @@ def test_a_kernel_between_rows_and_support_vectors() -> None:
     two = {**one, "vectors_per_class": [2, 4], "classlabels_ints": [8, 9]}
     del two["n_supports"]
     check("SVMClassifier", [ROWS], outputs=2, **two, kernel_type="LINEAR")
+    sigmoids = {"prob_a": [-1.0, -2.0, 0.5], "prob_b": [0.1, -0.3, 0.2]}
+    check("SVMClassifier", [ROWS], outputs=2, **three, **sigmoids, kernel_type="RBF")
+    check("SVMClassifier", [ROWS], outputs=2, **two, prob_a=[-2.0], prob_b=[0.1], kernel_type="LINEAR")
+    few = model_of("SVMClassifier", [ROWS], 2, 3, {**three, "prob_a": [-2.0], "prob_b": [0.1], "kernel_type": "RBF"})
+    with pytest.raises(FrontendError, match="expected 3 numbers prob_a and prob_b, found 1 and 1"):
+        frontends.from_onnx(few)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +272,6 @@ def test_branches_that_lead_back_are_no_tree() -> None:
 @pytest.mark.parametrize(
     ("operator", "attributes", "message"),
     [
-        ("SVMClassifier", {"prob_a": [1.0], "classlabels_ints": [0, 1]}, "probabilities of support vectors, found by"),
         ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, r"expected strings as input 0 \(X\), as the"),
         ("OneHotEncoder", {"cats_strings": ["a"]}, r"expected strings as input 0 \(X\), as the attributes tell"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "an error for unknown categories is not supported"),

@@ -1,24 +1,27 @@
 """Ensembles of trees as arrays that a processor walks down: every node compares by `element <= threshold`.
 
 The other comparisons become this one: `<` with the next smaller threshold, `>` and `>=` with the branches exchanged,
-`==` as two nodes.
+`==` as two nodes, sets as a chain of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.ml.equality import without_equality
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
 LEQ, LT, GTE, GT, EQ, NEQ, LEAF = range(len(MODES))
 """How a node compares an element with its value; a leaf does not."""
+MEMBER = len(MODES)
+"""Equality with any value of a set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Nodes:
     """The nodes of all trees, as a file has them.
 
     tree, true and false are positions: of the tree that a node belongs to, and of its children among all nodes.
-    `tracks` says where NaN takes the branch of true.
+    `tracks` says where NaN takes the branch of true; `sets` are those of nodes of mode MEMBER, by position.
     """
 
     tree: Array
@@ -36,6 +39,7 @@ class Nodes:
     true: Array
     false: Array
     tracks: Array
+    sets: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -123,13 +127,13 @@ def forest_of(nodes: Nodes, weights: Weights, outputs: int, dtype: Any, *, adds:
     roots = place[_roots(nodes)]
     depths = np.zeros(len(roots), np.int64)
     np.maximum.at(depths, nodes.tree, levels)
-    equal = np.flatnonzero(np.isin(nodes.mode, (EQ, NEQ))[order])
+    equal = np.flatnonzero(np.isin(nodes.mode, (EQ, NEQ, MEMBER))[order])
+    targets, values = _values(nodes, weights, place[weights.leaf] - first_leaf, outputs, adds=adds)
     if len(equal):
-        columns = _with_equality(columns, equal, nodes.mode[order][equal] == NEQ, first_leaf, dtype)
-        roots += np.where(roots >= first_leaf, len(equal), 0)
-        first_leaf += len(equal)
-        depths *= 2
-    targets, values = _values(nodes, weights, place[weights.leaf] - (first_leaf - len(equal)), outputs, adds=adds)
+        sets = [nodes.sets.get(int(node), nodes.value[node : node + 1]) for node in order[equal]]
+        columns, count = without_equality(columns, equal, sets, nodes.mode[order][equal] == NEQ, first_leaf, dtype)
+        roots += np.where(roots >= first_leaf, count, 0)
+        depths *= 1 + max(map(len, sets))
     whole = np.int32
     return Forest(
         roots.astype(whole), depths.astype(whole), targets.astype(whole), _packed(columns), values,
@@ -171,34 +175,6 @@ def _levels(nodes: Nodes) -> Array:
     if np.any(levels < 0):
         raise FrontendError("expected trees, found a cycle")
     return levels
-
-
-def _with_equality(
-    columns: Mapping[str, Array], equal: Array, is_not: Array, first_leaf: int, dtype: Any
-) -> dict[str, Array]:
-    """x == v as x <= v, and then x <= the next smaller number, whose answer is the opposite; the new nodes are before
-    the leaves."""
-    count = len(equal)
-    moved = columns["children"] + np.where(columns["children"] >= first_leaf, count, 0)
-    new = first_leaf + np.arange(count)
-    apart, same = moved[equal, 0].copy(), moved[equal, 1].copy()
-    apart, same = np.where(is_not, same, apart), np.where(is_not, apart, same)
-    moved[equal] = np.stack([apart, new], axis=1)
-    limit = np.nextafter(columns["threshold"][equal], np.array(-np.inf, dtype))
-
-    def joined(name: str, added: Array) -> Array:
-        return np.concatenate([columns[name][:first_leaf], added, columns[name][first_leaf:]])
-
-    tracks = columns["tracks"].copy()
-    if np.any(tracks[equal] & ~is_not):
-        raise UnsupportedError("NaN that is equal to a value is not supported")
-    tracks[equal] = False
-    return {
-        "feature": joined("feature", columns["feature"][equal]),
-        "threshold": joined("threshold", limit),
-        "children": np.concatenate([moved[:first_leaf], np.stack([same, apart], axis=1), moved[first_leaf:]]),
-        "tracks": np.concatenate([tracks[:first_leaf], np.zeros(count, bool), tracks[first_leaf:]]),
-    }
 
 
 def _values(nodes: Nodes, weights: Weights, leaf: Array, outputs: int, *, adds: bool) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sateen.frontends.core.operands import Operand
-from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.onnx.ml.coupling import coupled
 from sateen.frontends.onnx.ml.scores import (
     FLOAT,
     as_float,
@@ -23,6 +23,7 @@ from sateen.graph_ir.ir import Array, Value
 from sateen.graph_ir.ops import (
     Add,
     Cast,
+    Clip,
     Exp,
     Greater,
     MatMul,
@@ -31,11 +32,15 @@ from sateen.graph_ir.ops import (
     Power,
     ReduceSumSquare,
     Reshape,
+    Sigmoid,
     Subtract,
     Tanh,
     Where,
 )
 from sateen.runtime.errors import FrontendError
+
+LEAST = 1e-7
+"""The least probability of a class of two."""
 
 
 def _rows(node: OnnxNode) -> Value:
@@ -126,9 +131,6 @@ def _support_vector_classifier(node: OnnxNode) -> Sequence[Operand]:
 
     The scores of two classes are -s and s, those of more the pairs (onnxruntime, svmclassifier.cc).
     """
-    if node.attribute("prob_a") or node.attribute("prob_b"):
-        remedy = "export without probabilities: scikit-learn's SVC(probability=False)"
-        raise UnsupportedError("probabilities of support vectors, found by iteration, are not supported", remedy)
     labels, data = labels_of(node, "classlabels_ints"), _rows(node)
     counts = np.array(node.attribute("vectors_per_class") or (), np.int64)
     classes, features = len(counts), node.static_shape(0)[-1]
@@ -150,15 +152,34 @@ def _support_vector_classifier(node: OnnxNode) -> Sequence[Operand]:
     kernels = _kernel(node, data, vectors.reshape(total, features))
     products = node.step(MatMul(), kernels, node.parameter(weight, "coefficients"))
     scores = node.step(Add(), products, node.parameter(rho, "rho"))
+    probabilities = _probabilities(node, scores, classes)
     if classes == 2:
-        both = both_classes(node, node.step(Negative(), scores), scores)
+        both = probabilities
+        if both is None:
+            both = both_classes(node, node.step(Negative(), scores), scores)
         label = label_above(node, node.step(Reshape((scores.type.shape[0],)), scores), 0.0, labels[::-1])
         return label, transformed_scores(node, both, transform_of(node), output=1)
     first, second = (np.eye(classes, dtype=np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
     wins = node.step(Cast(FLOAT), node.step(Greater(), scores, node.literal(0, FLOAT)))
     turned = node.step(MatMul(), wins, node.parameter(first - second, "votes"))
     votes = node.step(Add(), turned, node.parameter(second.sum(axis=0), "other_votes"))
-    return best_label(node, votes, labels), transformed_scores(node, scores, transform_of(node), output=1)
+    return best_label(node, votes, labels), transformed_scores(
+        node, probabilities or scores, transform_of(node), output=1
+    )
+
+
+def _probabilities(node: OnnxNode, scores: Value, classes: int) -> Value | None:
+    """The probabilities of classes, of those of pairs by Platt's sigmoids; None if the model has no coefficients of
+    these. onnxruntime keeps them off 0 and 1 (svmclassifier.cc)."""
+    slope, offset, pairs = _floats(node, "prob_a"), _floats(node, "prob_b"), scores.type.shape[1]
+    if not slope.size and not offset.size:
+        return None
+    if not slope.size == offset.size == pairs:
+        raise FrontendError(f"expected {pairs} numbers prob_a and prob_b, found {slope.size} and {offset.size}")
+    scaled = node.step(Multiply(), scores, node.parameter(slope, "prob_a"))
+    other = node.step(Sigmoid(), node.step(Add(), scaled, node.parameter(offset, "prob_b")))
+    of_pairs = node.step(Subtract(), node.literal(1, FLOAT), other)
+    return coupled(node, node.step(Clip(LEAST, 1 - LEAST), of_pairs), classes)
 
 
 LINEAR: dict[str, Converter] = {

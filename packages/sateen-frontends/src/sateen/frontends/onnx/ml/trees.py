@@ -9,7 +9,7 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.onnx.ml.forest import EQ, LEAF, Forest, Nodes, Weights, forest_of, modes_of, positions_of
+from sateen.frontends.onnx.ml.forest import LEAF, MEMBER, Forest, Nodes, Weights, forest_of, modes_of, positions_of
 from sateen.frontends.onnx.ml.scores import (
     FLOAT,
     TRANSFORMS,
@@ -26,6 +26,8 @@ from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
 _AGGREGATES = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}
+_BRANCH_MEMBER = 6
+"""The number of this mode in version 5, which is that of LEAF here."""
 _WIDE = DType.of("float64")
 _NAMES = tuple(_AGGREGATES)
 """The names of aggregates; TreeEnsemble has positions, of which the first is AVERAGE."""
@@ -186,8 +188,7 @@ def _one_of_two(
 
 
 def _ensemble(node: OnnxNode) -> Operand:
-    """TreeEnsemble of version 5: nodes that decide and leaves apart, modes and splits as tensors, BRANCH_MEMBER as a
-    chain of equalities."""
+    """TreeEnsemble of version 5: nodes that decide and leaves apart; modes, splits and sets as tensors."""
     outputs = node.integer("n_targets") if node.attribute("n_targets") is not None else 1
     aggregates = ("AVERAGE", "SUM", "MIN", "MAX")
     aggregate, transform = node.integer("aggregate_function"), node.integer("post_transform")
@@ -220,10 +221,10 @@ def _separate(node: OnnxNode, data: Value) -> tuple[Nodes, Weights]:
     count, leaves = len(mode), len(weight)
     _require_lengths({**columns, "nodes_splits": value}, count, "nodes_modes")
     _require_lengths({"leaf_targetids": output}, leaves, "leaf_weights")
-    if np.any((mode < 0) | (mode > EQ + 2)):
+    if np.any((mode < 0) | (mode > _BRANCH_MEMBER)):
         raise FrontendError("expected nodes_modes of 0 to 6")
-    if np.any(mode == 6):
-        raise UnsupportedError("nodes of mode BRANCH_MEMBER are not supported", "export sets as single values")
+    sets = _sets(node, mode)
+    mode = np.where(mode == _BRANCH_MEMBER, MEMBER, mode)
     children = []
     for side in ("true", "false"):
         child, is_leaf = columns[f"nodes_{side}nodeids"], columns[f"nodes_{side}leafs"] != 0
@@ -243,9 +244,26 @@ def _separate(node: OnnxNode, data: Value) -> tuple[Nodes, Weights]:
         tree[kept], _features(features, modes != LEAF, data)[kept], modes[kept], np.concatenate([value, pad])[kept],
         renumbered[children[0]][kept], renumbered[children[1]][kept],
         np.concatenate([tracks if len(tracks) else np.zeros(count), pad]).astype(bool)[kept],
+        {int(renumbered[place]): members for place, members in sets.items()},
     )  # fmt: skip
     used = np.flatnonzero(tree[count:] >= 0)
     return nodes, Weights(renumbered[count + used], output[used], weight[used])
+
+
+def _sets(node: OnnxNode, modes: Array) -> dict[int, Array]:
+    """The members of each node of mode BRANCH_MEMBER: membership_values has those of one after the other, each ended by
+    NaN."""
+    places = np.flatnonzero(modes == _BRANCH_MEMBER)
+    if not len(places):
+        return {}
+    members = _tensor(node, "membership_values")
+    ends = np.flatnonzero(np.isnan(members))
+    if len(ends) == len(places) - 1:  # the last set may lack its end
+        ends = np.append(ends, len(members))
+    if len(ends) != len(places):
+        raise FrontendError(f"expected membership_values of {len(places)} nodes, found {len(ends)} sets")
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    return {int(p): members[start:end] for p, start, end in zip(places, starts, ends, strict=True)}
 
 
 def _trees(roots: Array, modes: Array, children: Sequence[Array]) -> Array:
