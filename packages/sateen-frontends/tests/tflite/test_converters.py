@@ -315,3 +315,21 @@ def test_shapes_that_depend_on_data_are_refused(run_operator):
         run_operator("SLICE", [_numbers(3), np.array([0], np.int32), np.array([2], np.int32)])
     assert "must be known while compiling" in str(error.value)
     assert not isinstance(error.value, UnsupportedError)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"half_pixel_centers": True}, [10, 11, 15, 19, 20]),
+        ({"align_corners": True}, [10, 13, 15, 18, 20]),
+        ({}, [10, 14, 18, 20, 20]),
+    ],
+)
+def test_integers_are_interpolated_in_steps(run_operator, options, expected):
+    """Positions are multiples of 410/1024, or with the corners aligned of 256/1024, and halves go away from 0."""
+    data = np.array([10, 20], np.int8).reshape(1, 1, 2, 1)
+    for sign in (1, -1):
+        (y,) = run_operator(
+            "RESIZE_BILINEAR", [sign * data, np.array([1, 5], np.int32)], ("INT8",), constant=(1,), **options
+        )
+        np.testing.assert_array_equal(y.reshape(-1), sign * np.array(expected))
