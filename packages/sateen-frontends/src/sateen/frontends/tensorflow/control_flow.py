@@ -1,23 +1,19 @@
-"""Loops and choices: those that are decided while the network runs become operators whose bodies are graphs.
-
-A loop whose state counts up to a known limit runs a known number of times. Lists that it fills, an element in each
-iteration, are then its stacked results.
-"""
+"""Loops and choices: those that are decided while the network runs become operators whose bodies are graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import ceil
+from dataclasses import replace
 
 import numpy as np
 
 from sateen.frontends.core.bodies import Bodies, Body, Subgraph
 from sateen.frontends.core.control import choice, counted_loop, is_true, open_loop, require_state, scalar
-from sateen.frontends.core.operands import Operand, open_dimensions_of
+from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.converters.recurrent import lstm_layer
+from sateen.frontends.tensorflow.loop_plans import UNLIMITED, Plan, planned
 from sateen.frontends.tensorflow.node import TensorflowNode
 from sateen.frontends.tensorflow.operation import Operation, Region, gives, needed, reads
 from sateen.graph_ir.ir import Value
@@ -25,13 +21,8 @@ from sateen.graph_ir.ops import NUMBER, Cast, Slice
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError, printable
 
-UNLIMITED = (1 << 63) - 1
-"""The most iterations of a loop without a limit."""
 MOST_ITERATIONS = 1 << 32
 """The most iterations of a loop that no condition ends."""
-_SAME = frozenset({"Identity", "StopGradient"})
-_WRITES = {"TensorArrayWriteV3": (3, 1, 2), "TensorListSetItem": (0, 1, 2)}
-"""Operators that write an element of a list: which inputs are the list, the place and the element."""
 
 
 def _graph(region: Region) -> Subgraph[Operation]:
@@ -111,7 +102,7 @@ def loop(node: TensorflowNode, bodies: Bodies[Operation]) -> Sequence[Operand] |
         raise FrontendError(
             f"expected a condition and a body of {count} inputs, found {len(test.inputs)} and {len(body.inputs)}"
         )
-    plan = _planned(node, test, body)
+    plan = planned(node, test, body)
     operands = [node.operand(index) for index in range(count)]
     start = bodies.inline(_graph(test), dict(zip(test.inputs, operands, strict=True)), "start")
     if start is None:
@@ -124,161 +115,8 @@ def loop(node: TensorflowNode, bodies: Bodies[Operation]) -> Sequence[Operand] |
     return _counted(node, bodies, body, plan, plan.times)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What each state of a loop is: `kept` stay as they are; of `stacked` lists each iteration writes the next element,
-    of `latest` ones the only one, by the tensor that is written; others are handed on. `times` is the number of
-    iterations; None: not known."""
-
-    kept: frozenset[int]
-    stacked: Mapping[int, str]
-    latest: Mapping[int, str]
-    times: int | None
-
-    @property
-    def lists(self) -> Mapping[int, str]:
-        return {**self.stacked, **self.latest}
-
-    def handed(self, count: int) -> list[int]:
-        """Which of `count` states iterations hand on."""
-        return [index for index in range(count) if index not in self.kept and index not in self.lists]
-
-
-def _planned(node: TensorflowNode, test: Region, body: Region) -> _Plan:
-    makers = {name: one for one in body.operations for name in one.outputs}
-    kept = frozenset(index for index, name in enumerate(body.outputs) if _source(name, makers) == body.inputs[index])
-    times, counters = _times(node, test, body, makers, kept)
-    stacked, latest = {}, {}
-    for index, name in enumerate(body.outputs):
-        written = _written(name, body, makers, index) if times else None
-        if written is None:
-            continue
-        place, element = written
-        length = node.shape(index)[:1]
-        if place in counters and length == (times,):
-            stacked[index] = element
-        elif length == (1,) and _integer(makers.get(place)) == 0:
-            latest[index] = element
-    return _Plan(kept, stacked, latest, times)
-
-
-def _source(name: str, makers: Mapping[str, Operation]) -> str:
-    """The tensor behind operators that hand it on."""
-    while (one := makers.get(name)) is not None and one.type in _SAME and one.inputs:
-        name = one.inputs[0]
-    return name
-
-
-def _written(name: str, body: Region, makers: Mapping[str, Operation], index: int) -> tuple[str, str] | None:
-    """The place and element that an iteration writes into a list, if it does nothing else with it."""
-    one = makers.get(_source(name, makers))
-    if one is None or one.type not in _WRITES or len(one.inputs) <= max(_WRITES[one.type]):
-        return None
-    held, place, element = (one.inputs[i] for i in _WRITES[one.type])
-    same = {body.inputs[index]}
-    others = [other for other in body.operations if other.type not in _SAME and other is not one]
-    if _source(held, makers) not in same or any(_source(read, makers) in same for o in others for read in reads(o)):
-        return None
-    return _source(place, makers), element
-
-
-def _times(
-    node: TensorflowNode, test: Region, body: Region, makers: Mapping[str, Operation], kept: frozenset[int]
-) -> tuple[int | None, frozenset[str]]:
-    """The number of iterations of a loop that counts up to known limits, and the body's inputs that count from 0 by
-    1."""
-    tests = {name: one for one in test.operations for name in one.outputs}
-    pending, times = [test.outputs[0]], UNLIMITED
-    while pending:
-        one = tests.get(_source(pending.pop(), tests))
-        if one is not None and one.type == "LogicalAnd":
-            pending += one.inputs
-            continue
-        found = (
-            None
-            if one is None or one.type != "Less" or len(one.inputs) != 2
-            else _limit(node, one, tests, test, body, makers, kept)
-        )
-        if found is None:
-            return None, frozenset()
-        times = min(times, found)
-    counting = (i for i in range(len(body.inputs)) if _stride(i, body, makers) == 1 and _known(node, i) == 0)
-    return times, frozenset(body.inputs[index] for index in counting)
-
-
-def _limit(
-    node: TensorflowNode,
-    less: Operation,
-    tests: Mapping[str, Operation],
-    test: Region,
-    body: Region,
-    makers: Mapping[str, Operation],
-    kept: frozenset[int],
-) -> int | None:
-    """The number of iterations until a comparison of a counter with a limit fails."""
-    counter, limit = (_source(name, tests) for name in less.inputs)
-    if counter not in test.inputs:
-        return None
-    index = test.inputs.index(counter)
-    start, stride = _known(node, index), _stride(index, body, makers)
-    if limit in test.inputs:
-        place = test.inputs.index(limit)
-        most = _known(node, place) if place in kept else None
-    else:
-        most = _constant(node, tests.get(limit), limit)
-    if start is None or stride is None or most is None:
-        return None
-    return max(ceil((most - start) / stride), 0)
-
-
-def _known(node: TensorflowNode, index: int) -> int | None:
-    """The integer that a state begins as, if it is known."""
-    operand = node.operand(index)
-    if isinstance(operand, Value) or operand.size != 1 or operand.dtype.kind not in "iu" or open_dimensions_of(operand):
-        return None
-    return int(operand.reshape(()).item())
-
-
-def _stride(index: int, body: Region, makers: Mapping[str, Operation]) -> int | None:
-    """What an iteration adds to a state, if that is a known number above 0."""
-    one = makers.get(_source(body.outputs[index], makers))
-    if one is None or one.type not in {"Add", "AddV2"} or len(one.inputs) != 2:
-        return None
-    terms = [_source(name, makers) for name in one.inputs]
-    if body.inputs[index] not in terms:
-        return None
-    other = terms[terms[0] == body.inputs[index]]
-    found = _integer(makers.get(other))
-    return found if found is not None and found > 0 else None
-
-
-def _integer(made: Operation | None) -> int | None:
-    """The integer that a constant in a body is."""
-    if made is None or made.type != "Const" or "value" not in made.attributes:
-        return None
-    tensor = made.attributes["value"].tensor
-    found = [*tensor.int_val, *tensor.int64_val] or np.frombuffer(
-        tensor.tensor_content, {3: np.int32, 9: np.int64}.get(tensor.dtype, np.uint8)
-    ).tolist()
-    return int(found[0]) if tensor.dtype in (3, 9) and len(found) == 1 else None
-
-
-def _constant(node: TensorflowNode, made: Operation | None, name: str) -> int | None:
-    """An integer that a condition compares with: a constant in it, or a known tensor around it."""
-    if made is not None:
-        if made.type != "Const" or "value" not in made.attributes:
-            return None
-        data = node.decode(made.attributes["value"].tensor, f"node {printable(made.name)!r}")
-    else:
-        operand = node.call.scope.get(name)
-        if not isinstance(operand, np.ndarray) or open_dimensions_of(operand):
-            return None
-        data = operand
-    return int(data.reshape(()).item()) if data.size == 1 and data.dtype.kind in "iu" else None
-
-
 def _counted(
-    node: TensorflowNode, bodies: Bodies[Operation], body: Region, plan: _Plan, times: int
+    node: TensorflowNode, bodies: Bodies[Operation], body: Region, plan: Plan, times: int
 ) -> Sequence[Operand] | None:
     """As a loop of known length, which also stacks the elements of lists."""
     if times > MOST_ITERATIONS:
@@ -292,7 +130,7 @@ def _counted(
 
 
 def _open(
-    node: TensorflowNode, bodies: Bodies[Operation], joined: Region, plan: _Plan, first: bool | Value
+    node: TensorflowNode, bodies: Bodies[Operation], joined: Region, plan: Plan, first: bool | Value
 ) -> Sequence[Operand] | None:
     """As a loop whose body, the last result of which is the condition, decides whether there is another iteration."""
     opened, initial, found = _opened(node, bodies, joined, plan, joined.outputs[-1:])
@@ -307,7 +145,7 @@ def _open(
 
 
 def _opened(
-    node: TensorflowNode, bodies: Bodies[Operation], body: Region, plan: _Plan, first: tuple[str, ...]
+    node: TensorflowNode, bodies: Bodies[Operation], body: Region, plan: Plan, first: tuple[str, ...]
 ) -> tuple[Body[Operation], list[Value], list[Operand] | None]:
     """A body with the first values of its states, and its results: `first`, the next states, and elements of lists."""
     handed = plan.handed(len(node.inputs))
@@ -333,7 +171,7 @@ def _unnamed(node: TensorflowNode, count: int) -> TensorflowNode:
     return changed
 
 
-def _outputs(node: TensorflowNode, plan: _Plan, values: Sequence[Value]) -> list[Operand]:
+def _outputs(node: TensorflowNode, plan: Plan, values: Sequence[Value]) -> list[Operand]:
     """The states in the node's order."""
     by_index: dict[int, Operand] = dict(zip([*plan.handed(len(node.inputs)), *plan.lists], values, strict=True))
     by_index.update((i, node.operand(i)) for i in plan.kept)
@@ -349,7 +187,7 @@ def _last(node: TensorflowNode, stacked: Operand) -> Value:
     return node.step(Slice(starts=starts, ends=ends, steps=(1,) * len(ends)), stacked)
 
 
-def _joined(body: Region, test: Region, plan: _Plan) -> Region:
+def _joined(body: Region, test: Region, plan: Plan) -> Region:
     """The body followed by the condition, which reads the states that the body gives; its result is the last one."""
     names = {name: body.inputs[i] if i in plan.kept else body.outputs[i] for i, name in enumerate(test.inputs)}
     own = {one.name for one in body.operations}

@@ -4,6 +4,7 @@ from sateen.frontends.tensorflow.converters.audio import AUDIO
 from sateen.frontends.tensorflow.converters.blocks import BLOCKS
 from sateen.frontends.tensorflow.converters.boxes import BOXES
 from sateen.frontends.tensorflow.converters.broadcast import BROADCAST
+from sateen.frontends.tensorflow.converters.diagonals import DIAGONALS
 from sateen.frontends.tensorflow.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.tensorflow.converters.fused import FUSED
 from sateen.frontends.tensorflow.converters.gather import GATHER
@@ -25,6 +26,7 @@ CONVERTERS: dict[str, Converter] = (
     | BLOCKS
     | BOXES
     | BROADCAST
+    | DIAGONALS
     | ELEMENT_WISE
     | FUSED
     | GATHER
