@@ -17,11 +17,21 @@ from sateen.topi.types import MOST_DIMENSIONS
 
 _SCALARS_ARE_UNKNOWN = 21
 """The last version of graphs that can't tell a scalar from an unknown shape (Placeholder in array_ops.cc)."""
-_TYPED_BY = {"ArgMax": "output_type", "ArgMin": "output_type", "Cast": "DstT", "Shape": "out_type", "Size": "out_type"}
-_OF_ONE_TYPE = {"AudioSpectrogram": "float32", "DecodeJpeg": "uint8", "Mfcc": "float32"}
+_TYPED_BY = {
+    "ArgMax": "output_type", "ArgMin": "output_type", "Bitcast": "type", "Cast": "DstT", "Gather": "Tparams",
+    "GatherNd": "Tparams", "GatherV2": "Tparams", "Range": "Tidx", "Shape": "out_type", "Size": "out_type",
+    "TensorListGather": "element_dtype", "TensorListGetItem": "element_dtype", "TensorListStack": "element_dtype",
+}  # fmt: skip
+_OF_ONE_TYPE = {
+    **dict.fromkeys(("AudioSpectrogram", "CropAndResize", "Mfcc", "ResizeArea", "ResizeBicubic", "ResizeBilinear"),
+                    "float32"),
+    **dict.fromkeys(("Bucketize", "NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3",
+                     "NonMaxSuppressionV4", "NonMaxSuppressionV5", "Rank"), "int32"),
+    "DecodeJpeg": "uint8",
+}  # fmt: skip
 _OF_BOOL = frozenset(
-    {"Equal", "Greater", "GreaterEqual", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "LogicalAnd", "LogicalNot",
-     "LogicalOr", "NotEqual"}
+    {"All", "Any", "ApproximateEqual", "Equal", "Greater", "GreaterEqual", "InTopK", "InTopKV2", "IsFinite", "IsInf",
+     "IsNan", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "NotEqual"}
 )  # fmt: skip
 
 
