@@ -11,7 +11,7 @@ import pytest
 from sateen.frontends.mxnet.attributes import parsed_attribute
 from sateen.frontends.mxnet.converters import OPERATORS
 from sateen.frontends.mxnet.converters.aliases import ALIASES
-from sateen.frontends.mxnet.converters.shape import decoded_shape
+from sateen.frontends.mxnet.converters.reshape import decoded_shape
 from sateen.frontends.mxnet.refusals import REFUSALS
 from sateen.runtime.errors import FrontendError
 from sateen.topi.dimensions import Symbol

@@ -5,41 +5,47 @@ from collections.abc import Mapping
 from sateen.frontends.mxnet.converters.aliases import ALIASES
 from sateen.frontends.mxnet.converters.broadcast import BROADCAST
 from sateen.frontends.mxnet.converters.constants import CONSTANTS
+from sateen.frontends.mxnet.converters.convolution import CONVOLUTION
 from sateen.frontends.mxnet.converters.detection import DETECTION
 from sateen.frontends.mxnet.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.mxnet.converters.gather import GATHER
 from sateen.frontends.mxnet.converters.loss import LOSS
 from sateen.frontends.mxnet.converters.normalization import NORMALIZATION
-from sateen.frontends.mxnet.converters.numpy_interface import NUMPY_INTERFACE
+from sateen.frontends.mxnet.converters.numpy_arithmetic import NUMPY_ARITHMETIC
+from sateen.frontends.mxnet.converters.numpy_shape import NUMPY_SHAPE
+from sateen.frontends.mxnet.converters.pooling import POOLING
 from sateen.frontends.mxnet.converters.product import PRODUCT
 from sateen.frontends.mxnet.converters.recurrent import RECURRENT
 from sateen.frontends.mxnet.converters.reduce import REDUCE
+from sateen.frontends.mxnet.converters.reshape import RESHAPE
 from sateen.frontends.mxnet.converters.resize import RESIZE
 from sateen.frontends.mxnet.converters.sampling import SAMPLING
 from sateen.frontends.mxnet.converters.sequence import SEQUENCE
 from sateen.frontends.mxnet.converters.shape import SHAPE
 from sateen.frontends.mxnet.converters.slicing import SLICING
-from sateen.frontends.mxnet.converters.window import WINDOW
 from sateen.frontends.mxnet.description import OperatorDescription
 
 CONVERTERS: dict[str, OperatorDescription] = (
     BROADCAST
     | CONSTANTS
+    | CONVOLUTION
     | DETECTION
     | ELEMENT_WISE
     | GATHER
     | LOSS
     | NORMALIZATION
-    | NUMPY_INTERFACE
+    | NUMPY_ARITHMETIC
+    | NUMPY_SHAPE
+    | POOLING
     | PRODUCT
     | RECURRENT
     | REDUCE
+    | RESHAPE
     | RESIZE
     | SAMPLING
     | SEQUENCE
     | SHAPE
     | SLICING
-    | WINDOW
 )
 """By MXNet's own names."""
 OPERATORS: Mapping[str, OperatorDescription] = CONVERTERS | {name: CONVERTERS[own] for name, own in ALIASES.items()}
