@@ -119,7 +119,7 @@ def test_detections_are_in_the_order_of_classes_and_scores_with_rows_to_spare(ru
         (layer("SoftmaxWithLoss"), "it compares with labels"),
         (layer("Python"), "it runs code or reads files of its own"),
         (layer("Filter"), "how many elements it gives depends on the values"),
-        (layer("Convolutoin"), "sateen has no layer of this type"),
+        (layer("Convolutoin"), "sateen has no such layer"),
         (layer("Reshape", "reshape_param { shape { dim: 5 dim: -1 } }"), "shape [5, -1] can't hold the 32 elements"),
         (layer("Slice", "slice_param { slice_point: 9 }", tops="y z"), "expected 1 slice points that rise from 0 to 2"),
         (layer("BN", "bn_param { }"), "forks of Caffe have several layers BN, and this file does not tell which"),
@@ -135,9 +135,9 @@ def test_gaps_name_the_layer_and_the_reason(weights, text, reason):
     assert [(gap.node, reason in gap.reason) for gap in report.gaps] == [("l", True)], report.gaps
 
 
-def test_a_misspelt_type_gets_a_remedy(weights):
+def test_what_a_misspelt_type_may_mean_is_told(weights):
     report = frontends.check(b'input: "x" input_shape { dim: 1 }' + layer("Convolutoin").encode(), weights())
-    assert report.gaps[0].help == "did you mean Convolution or Deconvolution?"
+    assert report.gaps[0].reason == "sateen has no such layer; did you mean Convolution or Deconvolution?"
 
 
 def test_a_blob_of_another_shape_is_refused(weights):

@@ -98,7 +98,7 @@ def test_regions_without_an_image_are_of_the_first(run, operator):
         ("PrependDim", {"dim_size": 2}, "1 elements of the first axis can't be divided among 2"),
         ("ColwiseMax", {}, "expected matrices [B, M, N], found float32[1, 2, 4, 4]"),
         ("GenerateProposals", {}, "how many elements it gives depends on the values"),
-        ("Rellu", {}, "sateen has no operator of this type"),
+        ("Rellu", {}, "sateen has no such operator"),
         ("MaxPool", {"kernel": 2, "order": "NCWH"}, "expected order NCHW or NHWC, found 'NCWH'"),
         ("LeakyRelu", {"alpha": "much"}, "expected a number as attribute 'alpha', found b'much'"),
     ],

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends import check, from_coreml, load
+from sateen.frontends.core.refusals import BEGIN, END
 from sateen.frontends.coreml.program.compression import COMPRESSION
 from sateen.frontends.coreml.program.converters import CONVERTERS
 from sateen.frontends.coreml.schemas import coreml_pb2 as schema
@@ -115,8 +116,8 @@ def test_all_gaps_are_reported_with_remedies(coreml):
     ]
     report = check(coreml.program(operations, [coreml.tensor("x", FLOAT, 2)], ["a", "c"]).SerializeToString())
     assert [(gap.node, gap.operator, gap.reason, gap.help) for gap in report.gaps] == [
-        ("a", "non_zero", "how much it gives is known only at run time", "end the network before: outputs=, or --to"),
-        ("b", "invented", "this operation is not supported", ""),
+        ("a", "non_zero", "how much it gives is known only at run time", END),
+        ("b", "invented", "sateen has no such operation", f"{END}; or {BEGIN}"),
     ]
 
 

@@ -101,7 +101,7 @@ def test_a_local_layer_has_weights_for_each_place(run):
         ("[contrastive]", 0, "it compares with labels, which there are only in training"),
         ("[lstm]\noutput=3", 0, "save the weights of its gates in different orders"),
         ("[local]\nsize=5\npad=1", 816, "darknet reads beyond the data with pad=1 and size=5"),
-        ("[convolutionel]", 0, "sateen has no layer of this type"),
+        ("[convolutionel]", 0, "sateen has no such layer"),
     ],
 )
 def test_gaps_name_the_layer_and_the_reason(weights, section, numbers, reason):

@@ -131,7 +131,7 @@ def test_all_gaps_are_reported_at_once(symbol_of):
         ("mine", "its code is in Python, which no reader runs"),
         ("act", "expected attribute 'act_type' of relu, sigmoid, softrelu, softsign, tanh, found 'gone'"),
         ("odd", "MXNet's relu has no attribute 'slope'"),
-        ("typo", "sateen has no conversion of MXNet's Convolutoin; did you mean Convolution or Convolution_v1?"),
+        ("typo", "sateen has no such operator; did you mean Convolution or Convolution_v1?"),
         ("few", "expected input 1 (gamma), found none"),
     ]
 

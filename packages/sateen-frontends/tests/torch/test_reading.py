@@ -106,12 +106,12 @@ def test_all_gaps_are_told_with_what_helps(written):
     assert [(gap.node, gap.operator, gap.reason, gap.help) for gap in report.gaps] == [
         ("y0", "lgamma", unknown, CUT),
         ("y1", "logaddexp2", unknown, "save what program.run_decompositions() gives"),
-        ("y2", "normal_", "it gives random numbers", "make its result an input: inputs=[...], or --from"),
+        ("y2", "normal_", "it gives random numbers", "make its result an input: inputs=[...], or --from NAME"),
         (
             "y3",
             "nonzero",
             "the data decide the size of its result",
-            "end the network before it: outputs=[...], or --to",
+            "end the network before it: outputs=[...], or --to NAME",
         ),
         ("y4", "fft_rfft", "complex numbers are not supported", CUT),
     ]

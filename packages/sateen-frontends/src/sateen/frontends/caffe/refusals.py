@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sateen.frontends.caffe.parameters import PARAMETERS
+from sateen.frontends.core.refusals import DATA_DECIDES, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
-from sateen.runtime.display import did_you_mean
 
 _LOSS = (
     "it compares with labels, which there are only in training",
     "use the deploy network, or end before it: outputs=[...], or --to NAME",
 )
-_OUTSIDE = ("it runs code or reads files of its own", "end the network before it: outputs=[...], or --to NAME")
-_DATA_DECIDES = (
-    "how many elements it gives depends on the values of its inputs, while sateen compiles for known shapes",
-    "end the network before it, outputs=[...] or --to NAME, and do what follows outside",
-)
-_UNKNOWN = ("sateen has no layer of this type", "")
+_OUTSIDE = ("it runs code or reads files of its own", END)
 
-REFUSALS: dict[str, tuple[str, str]] = {
+REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(
         ("Accuracy", "BoxAnnotatorOHEM", "CenterLoss", "ContrastiveLoss", "DetectionEvaluate", "EuclideanLoss",
          "HingeLoss", "InfogainLoss", "MultiBoxLoss", "MultinomialLogisticLoss", "SigmoidCrossEntropyLoss",
@@ -25,13 +22,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
         _LOSS,
     ),
     **dict.fromkeys(("HDF5Output", "Python"), _OUTSIDE),
-    **dict.fromkeys(("Filter", "Proposal"), _DATA_DECIDES),
-    "ROIAlign": ("forks of Caffe place the samples of its regions in different ways", "end the network before it"),
+    **dict.fromkeys(("Filter", "Proposal"), DATA_DECIDES),
+    "ROIAlign": ("forks of Caffe place the samples of its regions in different ways", END),
 }  # fmt: skip
 
 
 def refusal_of(type_: str) -> UnsupportedError:
-    reason, remedy = REFUSALS.get(type_, _UNKNOWN)
-    if type_ not in REFUSALS:
-        remedy = did_you_mean(type_, PARAMETERS).lstrip("; ")
-    return UnsupportedError(reason, remedy)
+    """The refusal of a layer that no converter takes."""
+    return refusal_by(REFUSALS, type_, PARAMETERS, "layer")

@@ -46,7 +46,7 @@ class Caffe2Importer(Importer[Operation]):
 
     def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
         if node.type not in CONVERTERS:
-            raise refusal_of(node.type, CONVERTERS)
+            raise refusal_of(node.type)
         return partial(self._convert, node)
 
     def _convert(self, operation: Operation, call: Call) -> Results:

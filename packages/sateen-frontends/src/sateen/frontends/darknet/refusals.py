@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from sateen.frontends.core.refusals import LABELS, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.darknet.sizes import SIZES
-from sateen.runtime.display import did_you_mean
 
 _STATE = (
     "layers that remember pictures are not read",
@@ -18,14 +20,14 @@ _ORDER = (
     "pjreddie's darknet and AlexeyAB's save the weights of its gates in different orders, and files don't tell which",
     "use layers rnn",
 )
-REFUSALS: dict[str, tuple[str, str]] = {
+REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(("conv_lstm", "history"), _STATE),
     **dict.fromkeys(("gru", "lstm"), _ORDER),
     **dict.fromkeys(
         ("alternate_channels", "control_channels", "implicit_add", "implicit_cat", "implicit_mul", "select_channels",
          "shift_channels"), _NOT_DARKNETS,
     ),
-    "contrastive": ("it compares with labels, which there are only in training", "end the network before it"),
+    "contrastive": LABELS,
     "normalization": (
         "darknet leaves a channel out of the first sum and subtracts it later (normalization_layer.c)",
         "train a network without it",
@@ -35,5 +37,5 @@ REFUSALS: dict[str, tuple[str, str]] = {
 
 
 def refusal_of(type_: str) -> UnsupportedError:
-    unknown = ("sateen has no layer of this type", did_you_mean(type_, SIZES).lstrip("; "))
-    return UnsupportedError(*REFUSALS.get(type_, unknown))
+    """The refusal of a layer that no converter takes."""
+    return refusal_by(REFUSALS, type_, SIZES, "layer")

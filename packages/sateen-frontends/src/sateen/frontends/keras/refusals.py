@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from sateen.frontends.core.refusals import Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.keras.layers import Layer
 
 _CODE = "replace it by layers of Keras and save the model again, or export the model to ONNX"
 _TEXT = "run it before the network, and feed the numbers that it gives: inputs=[...], or --from NAME"
-_REASONS = {
+REFUSALS: Mapping[str, Refusal] = {
     "Discretization": ("boundaries that were adapted are not saved as weights", _TEXT),
     "Hashing": ("it works on text", _TEXT),
     "HashedCrossing": ("it works on text", _TEXT),
@@ -23,9 +26,6 @@ _REASONS = {
 
 def refusal_of(layer: Layer) -> UnsupportedError:
     """The refusal of a layer that no converter takes."""
-    if layer.kind in _REASONS:
-        reason, remedy = _REASONS[layer.kind]
-        return UnsupportedError(reason, remedy)
     if layer.kind.startswith("?"):
         return UnsupportedError("it is a class of the user's, whose program is not in the file", _CODE)
-    return UnsupportedError("sateen has no such layer", _CODE)
+    return refusal_by(REFUSALS, layer.kind, kind="layer", remedy=_CODE)

@@ -9,6 +9,7 @@ from sateen.frontends.core.folding import outputs_of
 from sateen.frontends.core.importer import Conversion, Importer, Results
 from sateen.frontends.core.inputs import Bindings, Declaration
 from sateen.frontends.core.place import Call, Heading, Place
+from sateen.frontends.core.refusals import END
 from sateen.frontends.core.report import Report, UnsupportedError
 from sateen.frontends.mxnet.converters import OPERATORS
 from sateen.frontends.mxnet.declarations import declarations_of
@@ -16,9 +17,8 @@ from sateen.frontends.mxnet.description import OperatorDescription
 from sateen.frontends.mxnet.loading import MxnetFile
 from sateen.frontends.mxnet.network import NetworkNode
 from sateen.frontends.mxnet.node import MxnetNode
-from sateen.frontends.mxnet.refusals import REFUSALS
+from sateen.frontends.mxnet.refusals import refusal_of
 from sateen.graph_ir.ir import Graph
-from sateen.runtime.display import did_you_mean
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 
@@ -65,13 +65,8 @@ class MxnetImporter(Importer[NetworkNode]):
     def conversion_of(self, node: NetworkNode, heading: Heading) -> Conversion:
         described = OPERATORS.get(heading.operator)
         if described is None:
-            raise UnsupportedError(*_refusal(heading.operator))
+            raise refusal_of(heading.operator)
         return partial(_converted, node, described)
-
-
-def _refusal(operator: str) -> tuple[str, str]:
-    unknown = f"sateen has no conversion of MXNet's {operator}{did_you_mean(operator, OPERATORS)}"
-    return REFUSALS.get(operator, (unknown, "end the network before it: outputs=[...], or --to NAME"))
 
 
 def _converted(node: NetworkNode, described: OperatorDescription, call: Call) -> Results:
@@ -79,7 +74,7 @@ def _converted(node: NetworkNode, described: OperatorDescription, call: Call) ->
     found = outputs_of(described.convert(view))
     if len(found) < len(node.outputs):
         name = node.outputs[len(found)]
-        raise UnsupportedError(f"output {name!r} is not supported", "end the network before it: outputs=[...]")
+        raise UnsupportedError(f"output {name!r} is not supported", END)
     return found
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from sateen.frontends.core.refusals import END, Refusal, refusal_by
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.mxnet.converters import OPERATORS
+
 _LOOP = ("sateen reads no loops and conditions of MXNet", "unroll the loop where the network is built")
 _RANDOM = ("it gives random numbers", "end the network before it, or make its result an input: inputs=[...]")
 _QUANTIZED = ("sateen reads no 8-bit operators of MXNet", "read the network as it was before it was quantised")
 
-REFUSALS = {
+REFUSALS: Mapping[str, Refusal] = {
     "Custom": ("its code is in Python, which no reader runs", "build the network with operators of MXNet"),
     "_cond": _LOOP,
     "_foreach": _LOOP,
@@ -29,6 +35,10 @@ REFUSALS = {
         "the graph was rewritten for one processor",
         "save the symbol before its optimisation",
     ),
-    "_contrib_boolean_mask": ("the data decide the size of its result", "end the network before it: outputs=[...]"),
+    "_contrib_boolean_mask": ("the data decide the size of its result", END),
 }
-"""(reason, remedy) by operator."""
+
+
+def refusal_of(operator: str) -> UnsupportedError:
+    """The refusal of an operator that no converter takes."""
+    return refusal_by(REFUSALS, operator, OPERATORS)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-_DATA_DECIDES = (
-    "how many elements it gives depends on the values of its inputs, while sateen compiles for known shapes",
-    "end the model before this node and do what follows outside",
-)
+from collections.abc import Mapping
+
+from sateen.frontends.core.refusals import DATA_DECIDES, Refusal
+
 _RANDOM = ("random numbers are not supported", "draw them outside and make them an input of the model")
 _SEQUENCES = ("sequences and optional values are not supported, only tensors", "export the model with tensors only")
 
-REFUSALS: dict[str, tuple[str, str]] = {
-    "Unique": _DATA_DECIDES,
+REFUSALS: Mapping[str, Refusal] = {
+    "Unique": DATA_DECIDES,
     **dict.fromkeys(
         ("Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM
     ),

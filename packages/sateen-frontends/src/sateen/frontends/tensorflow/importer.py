@@ -99,7 +99,7 @@ class TensorflowImporter(Importer[Operation]):
             return partial(self._convert, node, CONVERTERS[node.type])
         operator = users_operator(self.known, custom_name(node.type, "tensorflow"))
         if operator is None:
-            raise UnsupportedError(*refusal_of(node.type))
+            raise refusal_of(node.type)
         return partial(self._custom, node, operator)
 
     def _complete(self, operation: Operation, results: Results) -> Results:

@@ -19,7 +19,7 @@ from sateen.frontends.tflite.custom import converted_custom
 from sateen.frontends.tflite.loading import TfliteFile
 from sateen.frontends.tflite.model import DTYPES, Operation, Tensor
 from sateen.frontends.tflite.node import Converter, TfliteNode
-from sateen.frontends.tflite.refusals import BRING, CUT, REFUSALS
+from sateen.frontends.tflite.refusals import CUT, REFUSALS, refusal_of
 from sateen.graph_ir.ir import Graph, OpSet, Symbol, Value
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
@@ -70,7 +70,7 @@ class TfliteImporter(Importer[Operation]):
     def conversion_of(self, node: Operation, heading: Heading) -> Conversion:
         is_builtin = node.custom is None
         if is_builtin and node.operator in REFUSALS:
-            raise UnsupportedError(*REFUSALS[node.operator])
+            raise refusal_of(node)
         for tensor in (*node.inputs, *node.outputs):
             if tensor is not None and tensor.gap:
                 raise UnsupportedError(f"tensor {tensor.name!r} can't be read: {tensor.gap}", CUT)
@@ -79,11 +79,9 @@ class TfliteImporter(Importer[Operation]):
         converter = (CONVERTERS if is_builtin else CUSTOM).get(node.operator)
         if converter is not None:
             return partial(self._converted_by, converter, node)
-        if is_builtin:
-            raise UnsupportedError("there is no conversion of this operator of the format", CUT)
-        operator = users_operator(self.known, custom_name(node.operator, "tflite"))
+        operator = None if is_builtin else users_operator(self.known, custom_name(node.operator, "tflite"))
         if operator is None:
-            raise UnsupportedError("there is no conversion of this custom operator", BRING)
+            raise refusal_of(node)
         return partial(self._custom, operator, node)
 
     def _custom(self, operator: type[Operator], node: Operation, call: Call) -> Results:

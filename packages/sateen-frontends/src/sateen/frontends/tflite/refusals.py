@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-CUT = "cut the network before it (outputs=, --to), or behind it (inputs=, --from), and compute it outside"
+from sateen.frontends.core.refusals import BEGIN, DATA_DECIDES, END, Refusal, refusal_by
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.tflite.model import Operation
+
+CUT = f"{END}; or {BEGIN}"
 BRING = f"bring the operator (docs/operators.md), or {CUT}"
-_DATA = "the shape of its result depends on data", CUT
 _STATE = "it reads or writes a state that outlives a run", "convert the model with its states as inputs and outputs"
 _TABLE = "it looks up text or hashes", CUT
 _RANDOM = "its result is random", "convert the model with the random numbers as an input"
 _COMPLEX = "it computes with complex numbers", CUT
 
-REFUSALS: Mapping[str, tuple[str, str]] = {
+REFUSALS: Mapping[str, Refusal] = {
     "ASSIGN_VARIABLE": _STATE,
     "CALL_ONCE": _STATE,
     "COMPLEX_ABS": _COMPLEX,
@@ -33,7 +36,14 @@ REFUSALS: Mapping[str, tuple[str, str]] = {
     "RFFT2D": _COMPLEX,
     "SKIP_GRAM": _TABLE,
     "STABLEHLO_RNG_BIT_GENERATOR": _RANDOM,
-    "UNIQUE": _DATA,
+    "UNIQUE": DATA_DECIDES,
     "VAR_HANDLE": _STATE,
-    "WHERE": _DATA,
+    "WHERE": DATA_DECIDES,
 }
+
+
+def refusal_of(node: Operation) -> UnsupportedError:
+    """The refusal of an operator that no converter takes."""
+    if node.custom is not None:
+        return refusal_by({}, node.operator, kind="custom operator", remedy=BRING)
+    return refusal_by(REFUSALS, node.operator)

@@ -111,7 +111,7 @@ class TorchImporter(Importer[ProgramNode]):
             return partial(self._control_flow, node)
         key = key_of(node.target)
         if key is None:
-            raise UnsupportedError(*refusal_of(node.target))
+            raise refusal_of(node.target)
         return partial(self._converted_by, node, key)
 
     def _control_flow(self, node: ProgramNode, call: Call) -> Results | None:

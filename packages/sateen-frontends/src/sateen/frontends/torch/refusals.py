@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-CUT = "end the network before it (outputs=, or --to), or begin behind it (inputs=, or --from)"
+from collections.abc import Mapping
+
+from sateen.frontends.core.refusals import BEGIN, END, Refusal, refusal_by
+from sateen.frontends.core.report import UnsupportedError
+
+CUT = f"{END}; or {BEGIN}"
 _DECOMPOSE = "save what program.run_decompositions() gives"
-_RANDOM = ("it gives random numbers", "make its result an input: inputs=[...], or --from")
-_SIZED_BY_DATA = ("the data decide the size of its result", "end the network before it: outputs=[...], or --to")
+_RANDOM = ("it gives random numbers", "make its result an input: inputs=[...], or --from NAME")
+_SIZED_BY_DATA = ("the data decide the size of its result", END)
 _COMPLEX = ("complex numbers are not supported", CUT)
 
-_REASONS = {
+REFUSALS: Mapping[str, Refusal] = {
     **dict.fromkeys(
         (
             "bernoulli", "exponential", "geometric", "log_normal", "multinomial", "normal", "normal_functional",
@@ -30,9 +35,7 @@ _REASONS = {
         _COMPLEX,
     ),
 }  # fmt: skip
-"""(reason, remedy) by operator, as `key_of` names them."""
-
-
+"""By operator, as `key_of` names them."""
 _DECOMPOSED = frozenset({
     "_chunk_cat", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate", "affine_grid_generator",
     "cartesian_prod", "col2im", "conj_physical", "cross", "cumulative_trapezoid", "diagflat", "fft_fftshift",
@@ -45,13 +48,10 @@ _DECOMPOSED = frozenset({
 """Operators that torch decomposes into others that are read (run_decompositions of torch 2.13)."""
 
 
-def refusal_of(target: str) -> tuple[str, str]:
-    """Why there is no converter of an operator such as `aten.rand.default`, and what helps."""
+def refusal_of(target: str) -> UnsupportedError:
+    """The refusal of an operator such as `aten.rand.default`, which no converter takes."""
     name = target.removeprefix("aten.").removesuffix(".default")
-    operator = name if name in _REASONS else name.split(".")[0].rstrip("_")
-    if operator in _REASONS:
-        return _REASONS[operator]
+    operator = name if name in REFUSALS else name.split(".")[0].rstrip("_")
     if operator.startswith("fft_") and operator not in _DECOMPOSED:
-        return _COMPLEX
-    reason = "sateen has no such operator"
-    return (reason, _DECOMPOSE) if operator in _DECOMPOSED else (reason, CUT)
+        return UnsupportedError(*_COMPLEX)
+    return refusal_by(REFUSALS, operator, remedy=_DECOMPOSE if operator in _DECOMPOSED else CUT)

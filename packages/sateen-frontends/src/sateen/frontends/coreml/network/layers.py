@@ -13,7 +13,6 @@ from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.order import in_order
 from sateen.frontends.core.place import Call
-from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.features import Feature, feature_of, is_tensor
 from sateen.frontends.coreml.loading import Message
 from sateen.frontends.coreml.network.borders import (
@@ -26,7 +25,7 @@ from sateen.frontends.coreml.network.borders import (
 )
 from sateen.frontends.coreml.network.converters import CONVERTERS
 from sateen.frontends.coreml.network.node import FLOAT, LayerNode
-from sateen.frontends.coreml.network.refusals import REFUSALS
+from sateen.frontends.coreml.network.refusals import refusal_of
 from sateen.frontends.coreml.steps import Step, Steps
 from sateen.graph_ir.ir import Dim, Symbol
 from sateen.runtime.dtype import DType
@@ -163,8 +162,7 @@ def _border(convert: Callable[[ModelNode], Operand]) -> Callable[[], Conversion]
 def _conversion_of(layer: Message, kind: str, *, has_batch: bool) -> Conversion:
     """The conversion of a layer. Raises UnsupportedError for kinds that can't be compiled."""
     if kind not in CONVERTERS:
-        reason, remedy = REFUSALS.get(kind, ("this kind of layer is not supported", ""))
-        raise UnsupportedError(reason, remedy)
+        raise refusal_of(kind)
     return partial(_convert, getattr(layer, kind), kind, has_batch)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sateen.frontends.core.refusals import END, Refusal, refusal_by
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.coreml.network.converters import CONVERTERS
+
 _RANDOM = ("its numbers are drawn at random, by a generator that the format does not define", "make them an input")
 _CONTROL = (
     "branches and loops of networks overwrite blobs, which is not supported",
-    "convert the model to an ML program, or read the network up to it: outputs=, or --to",
+    "convert the model to an ML program, or " + END,
 )
 
-REFUSALS: Mapping[str, tuple[str, str]] = {
+REFUSALS: Mapping[str, Refusal] = {
     "none": ("the layer has no parameters of a known kind", "it may be of a newer version of the specification"),
     "branch": _CONTROL,
     "categoricalDistribution": _RANDOM,
@@ -29,6 +33,11 @@ REFUSALS: Mapping[str, tuple[str, str]] = {
     "randomUniformStatic": _RANDOM,
     "whereNonZero": (
         "the number of places is known only at run time",
-        "read the network up to it: outputs=, or --to",
+        END,
     ),
 }
+
+
+def refusal_of(kind: str) -> UnsupportedError:
+    """The refusal of a layer that no converter takes."""
+    return refusal_by(REFUSALS, kind, CONVERTERS, "layer")

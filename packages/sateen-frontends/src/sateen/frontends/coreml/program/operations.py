@@ -16,7 +16,7 @@ from sateen.frontends.coreml.loading import CoremlFile, Message
 from sateen.frontends.coreml.program.compression import COMPRESSION
 from sateen.frontends.coreml.program.converters import CONVERTERS
 from sateen.frontends.coreml.program.node import OperationNode, Slots
-from sateen.frontends.coreml.program.refusals import REFUSALS
+from sateen.frontends.coreml.program.refusals import refusal_of
 from sateen.frontends.coreml.program.values import (
     Storage,
     array_of,
@@ -229,8 +229,7 @@ def _conversion_of(kind: str, slots: Slots, texts: Mapping[str, str], dtypes: Se
     """The conversion of an operation. Raises UnsupportedError for kinds that can't be compiled."""
     converter = CONVERTERS.get(kind) or COMPRESSION.get(kind)
     if converter is None:
-        reason, remedy = REFUSALS.get(kind, ("this operation is not supported", ""))
-        raise UnsupportedError(reason, remedy)
+        raise refusal_of(kind)
 
     def convert(call: Call) -> Results:
         return converted(OperationNode(call, slots, texts, dtypes), converter)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sateen.frontends.core.refusals import END, Refusal, refusal_by
+from sateen.frontends.core.report import UnsupportedError
+from sateen.frontends.coreml.program.compression import COMPRESSION
+from sateen.frontends.coreml.program.converters import CONVERTERS
+
 _RANDOM = ("its numbers are drawn at random, by a generator that the format does not define", "make them an input")
-_LIST = ("lists of tensors are not supported", "end the network before: outputs=, or --to")
-_COUNT = ("how much it gives is known only at run time", "end the network before: outputs=, or --to")
+_LIST = ("lists of tensors are not supported", END)
+_COUNT = ("how much it gives is known only at run time", END)
 _STATE = (
     "state that changes from run to run is not supported",
     "convert the model with its state as an input and an output",
 )
 _CONTROL = ("branches and loops are not supported", "trace the model, so that they are decided when it is converted")
 
-REFUSALS: Mapping[str, tuple[str, str]] = {
+REFUSALS: Mapping[str, Refusal] = {
     "cond": _CONTROL,
     "coreml_update_state": _STATE,
     "list_gather": _LIST,
@@ -31,3 +36,8 @@ REFUSALS: Mapping[str, tuple[str, str]] = {
     "while_loop": _CONTROL,
     "write_state": _STATE,
 }
+
+
+def refusal_of(kind: str) -> UnsupportedError:
+    """The refusal of an operation that no converter takes."""
+    return refusal_by(REFUSALS, kind, (*CONVERTERS, *COMPRESSION), "operation")
