@@ -12,13 +12,14 @@ import json
 import sys
 from pathlib import Path
 
+import estimators
 import networks
 import numpy as np
 import programs
 
 
 def main() -> None:
-    cases = [case for family in (*networks.FAMILIES, *programs.FAMILIES) for case in family.CASES]
+    cases = [case for family in (*estimators.FAMILIES, *networks.FAMILIES, *programs.FAMILIES) for case in family.CASES]
     for case in cases:
         folder = Path(sys.argv[1]) / case.name
         folder.mkdir(parents=True)

@@ -27,12 +27,13 @@ def test_a_newer_version_is_refused(relu):
         from_coreml(relu.SerializeToString())
 
 
-def test_a_model_that_is_no_network_is_refused_by_its_kind():
-    data = schema.Model(specificationVersion=1).SerializeToString() + b"\x92\x19\x02\x0a\x00"  # field 402
+def test_a_model_of_another_kind_is_refused_by_its_kind():
+    data = schema.Model(specificationVersion=1).SerializeToString() + b"\xa2\x19\x02\x0a\x00"  # field 404
     with pytest.raises(FrontendError) as caught:
         from_coreml(data)
     assert str(caught.value) == (
-        "the given bytes: expected a neural network, an ML program or a pipeline, found a tree ensemble classifier"
+        "the given bytes: expected a network, an ML program, an estimator or a pipeline, found a nearest-neighbour "
+        "classifier"
     )
 
 

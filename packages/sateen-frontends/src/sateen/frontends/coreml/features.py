@@ -20,6 +20,8 @@ GRAYSCALE, RGB, BGR, GRAYSCALE_FLOAT16 = 10, 20, 30, 40
 _CHANNELS = {GRAYSCALE: 1, RGB: 3, BGR: 3, GRAYSCALE_FLOAT16: 1}
 _DTYPES = {65568: "float32", 65600: "float32", 131104: "int32", 131080: "int8", 65552: "float16"}
 """Element types by ArrayDataType. Networks compute in float32, into which Core ML converts doubles."""
+_NUMBERS = {"doubleType": "float32", "int64Type": "int64"}
+"""Element types of numbers by themselves."""
 _LARGEST = 1 << 31
 
 
@@ -52,6 +54,14 @@ def feature_of(description: Message) -> Feature:
         return _array(name, description.type.multiArrayType)
     found = "no type" if kind is None else kind.removesuffix("Type")
     raise FrontendError(f"feature {name!r}: expected an array or a picture, found {found}")
+
+
+def array_of(description: Message) -> Feature:
+    """As `feature_of`; a number by itself is an array of one."""
+    kind = description.type.WhichOneof("type")
+    if kind in _NUMBERS:
+        return Feature(description.name, DType.of(_NUMBERS[kind]), (1,))
+    return feature_of(description)
 
 
 def _picture(name: str, image: Message) -> Feature:

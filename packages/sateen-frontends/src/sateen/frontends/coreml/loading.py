@@ -22,17 +22,13 @@ Message = Any
 """A message of the schema; protobuf's generated classes have no types."""
 
 _OTHER_KINDS: Mapping[int, str] = {
-    300: "a linear regressor", 301: "a support vector regressor", 302: "a tree ensemble regressor",
-    304: "a Bayesian regressor", 400: "a linear classifier", 401: "a support vector classifier",
-    402: "a tree ensemble classifier", 404: "a nearest-neighbour classifier", 501: "a recommender",
-    555: "a custom model", 556: "a linked model", 560: "a model of thresholds", 600: "a one-hot encoder",
-    601: "an imputer", 602: "a feature vectorizer", 603: "a dictionary vectorizer", 604: "a scaler",
-    606: "a categorical mapping", 607: "a normalizer", 609: "an array feature extractor",
-    610: "non-maximum suppression", 900: "an identity", 2000: "a text classifier", 2001: "a word tagger",
-    2002: "a vision feature print", 2003: "sound preprocessing", 2004: "a gazetteer", 2005: "a word embedding",
-    2006: "an audio feature print", 3000: "a serialized model",
+    304: "a Bayesian regressor", 404: "a nearest-neighbour classifier", 501: "a recommender", 555: "a custom model",
+    556: "a linked model", 560: "a model of thresholds", 603: "a dictionary vectorizer", 606: "a categorical mapping",
+    900: "an identity", 2000: "a text classifier", 2001: "a word tagger", 2002: "a vision feature print",
+    2003: "sound preprocessing", 2004: "a gazetteer", 2005: "a word embedding", 2006: "an audio feature print",
+    3000: "a serialized model",
 }  # fmt: skip
-"""The kinds of models that are no networks, by the numbers of their fields (mlmodel/format/Model.proto)."""
+"""The kinds of models that are not read, by the numbers of their fields (mlmodel/format/Model.proto)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +57,15 @@ def load(source: Source, limits: Limits) -> CoremlFile:
             f"{source.place}: expected specification version 1 to {NEWEST}, found {model.specificationVersion}"
         )
     if kind_of(model) is None:
-        raise FrontendError(
-            f"{source.place}: expected a neural network, an ML program or a pipeline, found {_other_kind(source.data)}"
-        )
+        known = "a network, an ML program, an estimator or a pipeline"
+        raise FrontendError(f"{source.place}: expected {known}, found {_other_kind(source.data)}")
     file = CoremlFile(model, name, source.folder, limits)
     _check_extent(file)
     return file
 
 
 def kind_of(model: Message) -> str | None:
-    """The field that holds the model itself; None for kinds that are no networks."""
+    """The field that holds the model itself; None for kinds that are not read."""
     kind: str | None = model.WhichOneof("type")
     return kind
 

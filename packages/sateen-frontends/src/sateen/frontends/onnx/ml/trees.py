@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sateen.frontends.core.forest import LEAF, MEMBER, Forest, Nodes, Weights, forest_of, modes_of, positions_of
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.onnx.ml.forest import LEAF, MEMBER, Forest, Nodes, Weights, forest_of, modes_of, positions_of
 from sateen.frontends.onnx.ml.scores import (
     FLOAT,
     TRANSFORMS,

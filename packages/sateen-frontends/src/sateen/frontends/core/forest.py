@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sateen.frontends.core.forest_equality import without_equality
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.onnx.ml.equality import without_equality
 from sateen.graph_ir.ir import Array
 from sateen.runtime.errors import FrontendError
 

@@ -1,0 +1,1 @@
+"""Models that are no networks: each is one step, from its features to its outputs."""
