@@ -117,7 +117,7 @@ def test_all_gaps_are_reported_with_remedies(coreml):
     report = check(coreml.program(operations, [coreml.tensor("x", FLOAT, 2)], ["a", "c"]).SerializeToString())
     assert [(gap.node, gap.operator, gap.reason, gap.help) for gap in report.gaps] == [
         ("a", "non_zero", "how much it gives is known only at run time", END),
-        ("b", "invented", "sateen has no such operation", f"{END}; or {BEGIN}"),
+        ("b", "invented", "sateen has no such operation; did you mean inverse or identity?", f"{END}; or {BEGIN}"),
     ]
 
 
