@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sateen.frontends.core.refusals import BEGIN, END, Refusal, refusal_by
+from sateen.frontends.core.refusals import BEGIN, DATA_DECIDES, END, Refusal, refusal_by
 from sateen.frontends.core.report import UnsupportedError
 
 CUT = f"{END}; or {BEGIN}"
 _DECOMPOSE = "save what program.run_decompositions() gives"
 _RANDOM = ("it gives random numbers", "make its result an input: inputs=[...], or --from NAME")
-_SIZED_BY_DATA = ("the data decide the size of its result", END)
 _COMPLEX = ("complex numbers are not supported", CUT)
 
 REFUSALS: Mapping[str, Refusal] = {
@@ -27,7 +26,7 @@ REFUSALS: Mapping[str, Refusal] = {
             "_unique2", "argwhere", "bincount", "combinations", "masked_select", "nonzero", "nonzero_numpy",
             "torchvision.nms", "unique_consecutive", "unique_dim",
         ),
-        _SIZED_BY_DATA,
+        DATA_DECIDES,
     ),
     **dict.fromkeys(
         ("_fft_c2c", "_fft_c2r", "_fft_r2c", "complex", "imag", "istft", "polar", "real", "stft", "view_as_complex",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sateen.frontends.core.deformable import deformable_product
 from sateen.frontends.core.operands import Operand, require_few
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.mxnet.description import REQUIRED, operator
@@ -133,7 +134,7 @@ def _deformable_convolution(node: MxnetNode) -> Operand:
     """The elements under the kernel, moved by offsets and times a mask where there is one, times the weight."""
     has_mask = "Modulated" in node.operator
     weight = 3 if has_mask else 2
-    batch, channels, *_ = node.static_shape(0)
+    channels = node.static_shape(0)[1]
     kernel, groups, filters = node.integers("kernel"), node.integer("num_group"), node.integer("num_filter")
     if len(kernel) != 2 or groups < 1 or channels % groups or filters % groups:
         raise FrontendError(
@@ -152,15 +153,8 @@ def _deformable_convolution(node: MxnetNode) -> Operand:
         offset_groups=node.integer("num_deformable_group"),
     )
     inputs = [node.value(i) for i in range(weight)] if has_mask else [node.value(0), *_kept_inside(node, op)]
-    columns = node.step(op, *inputs)
-    positions = columns.type.static_shape[4:]
-    right = node.reshaped(columns, (batch, groups, terms, prod(positions)))
-    left = node.reshaped(node.value(weight), (1, groups, filters // groups, terms))
-    shape = (batch, filters, *positions)
-    if node.flag("no_bias"):
-        return node.result(ops.Reshape(shape=shape), node.step(ops.MatMul(), left, right))
-    total = node.reshaped(node.step(ops.MatMul(), left, right), shape)
-    return node.result(ops.Add(), total, node.reshaped(node.value(weight + 1), (filters, 1, 1)))
+    bias = None if node.flag("no_bias") else node.value(weight + 1)
+    return deformable_product(node, node.step(op, *inputs), node.value(weight), groups, bias)
 
 
 _DEFORMABLE: Mapping[str, Any] = {

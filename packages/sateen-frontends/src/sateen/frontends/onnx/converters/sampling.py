@@ -6,17 +6,16 @@ from math import prod
 
 import numpy as np
 
+from sateen.frontends.core.deformable import deformable_product
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.graph_ir.ir import Value
 from sateen.graph_ir.ops import (
-    Add,
     BroadcastTo,
     Cast,
     DeformableColumns,
     GridSample,
-    MatMul,
     Pad,
     Reshape,
     RoiAlign,
@@ -69,7 +68,7 @@ def _max_roi_pool(node: OnnxNode) -> Operand:
 
 def _deformable_convolution(node: OnnxNode) -> Operand:
     """The elements under the kernel, moved, times the weight as a matrix."""
-    batch, channels, *spatial = node.static_shape(0)
+    _, channels, *spatial = node.static_shape(0)
     outputs, per_group, *kernel = node.static_shape(1)
     groups = node.integer("group")
     if len(kernel) != 2 or len(spatial) != 2:
@@ -86,17 +85,8 @@ def _deformable_convolution(node: OnnxNode) -> Operand:
         offset_groups=node.integer("offset_group"),
     )
     inputs = [node.value(0), node.value(2), *([node.value(4)] if node.has(4) else [])]
-    columns = node.step(op, *inputs)
-    positions = columns.type.static_shape[4:]
-    terms = per_group * prod(kernel)
-    right = node.step(Reshape(shape=(batch, groups, terms, prod(positions))), columns)
-    left = node.step(Reshape(shape=(1, groups, outputs // groups, terms)), node.value(1))
-    shape = (batch, outputs, *positions)
-    product = node.step(MatMul(), left, right)
-    if not node.has(3):
-        return node.result(Reshape(shape=shape), product)
-    bias = node.step(Reshape(shape=(outputs, 1, 1)), node.value(3))
-    return node.result(Add(), node.step(Reshape(shape=shape), product), bias)
+    bias = node.value(3) if node.has(3) else None
+    return deformable_product(node, node.step(op, *inputs), node.value(1), groups, bias)
 
 
 def _columns_to_image(node: OnnxNode) -> Operand:

@@ -9,6 +9,7 @@ from sateen.frontends.torch.converters.arithmetic import ARITHMETIC
 from sateen.frontends.torch.converters.attention import ATTENTION
 from sateen.frontends.torch.converters.blocks import BLOCKS
 from sateen.frontends.torch.converters.creation import CREATION
+from sateen.frontends.torch.converters.detection import DETECTION
 from sateen.frontends.torch.converters.diagonals import DIAGONALS
 from sateen.frontends.torch.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.torch.converters.gather import GATHER
@@ -21,6 +22,7 @@ from sateen.frontends.torch.converters.pads import PADS
 from sateen.frontends.torch.converters.permutation import PERMUTATION
 from sateen.frontends.torch.converters.pooling import POOLING
 from sateen.frontends.torch.converters.products import PRODUCTS
+from sateen.frontends.torch.converters.quantization import QUANTIZATION
 from sateen.frontends.torch.converters.recurrent import RECURRENT
 from sateen.frontends.torch.converters.reduce import REDUCE
 from sateen.frontends.torch.converters.repetition import REPETITION
@@ -39,6 +41,7 @@ CONVERTERS: dict[str, Converter] = (
     | ATTENTION
     | BLOCKS
     | CREATION
+    | DETECTION
     | DIAGONALS
     | ELEMENT_WISE
     | GATHER
@@ -51,6 +54,7 @@ CONVERTERS: dict[str, Converter] = (
     | PERMUTATION
     | POOLING
     | PRODUCTS
+    | QUANTIZATION
     | RECURRENT
     | REDUCE
     | REPETITION
