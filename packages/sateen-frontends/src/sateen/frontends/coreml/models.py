@@ -8,6 +8,7 @@ from functools import partial
 
 from sateen.frontends.core.importer import Conversion
 from sateen.frontends.core.inputs import Declaration
+from sateen.frontends.core.refusals import END
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.coreml.estimators.models import steps_of_estimator
 from sateen.frontends.coreml.loading import CoremlFile, Message, kind_of
@@ -138,5 +139,5 @@ def _steps_of_stage(model: Message, name: str, file: CoremlFile) -> Steps:
 def _refused(name: str) -> Conversion:
     raise UnsupportedError(
         f"model {name!r} of the pipeline is of a kind that is not supported",
-        "read the pipeline up to it: outputs=, or --to",
+        END,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sateen.frontends.core.refusals import Refusal
 from sateen.frontends.coreml.estimators.boxes import BOXES
 from sateen.frontends.coreml.estimators.linear import LINEAR
 from sateen.frontends.coreml.estimators.node import Converter
@@ -14,7 +15,7 @@ from sateen.frontends.coreml.estimators.vectors import VECTORS
 CONVERTERS: Mapping[str, Converter] = {**BOXES, **LINEAR, **PREPARATION, **TREES, **VECTORS}
 """By the kind of model, the name of its field in Model."""
 
-REFUSALS: Mapping[str, tuple[str, str]] = {
+REFUSALS: Mapping[str, Refusal] = {
     "supportVectorClassifier": (
         "libsvm's probabilities of classes are what an iteration has reached when it stops, which is not supported",
         "convert the estimator to ONNX",
