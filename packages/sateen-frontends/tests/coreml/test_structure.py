@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sateen.frontends import check, from_coreml
+from sateen.frontends.core.refusals import END
 from sateen.frontends.coreml.schemas import coreml_pb2 as schema
 from sateen.runtime.errors import FrontendError
 
@@ -65,14 +66,14 @@ def test_a_pipeline_connects_features_and_keeps_inner_names_apart(coreml):
     assert coreml.results(made, {"x": [1, 2]})["z"].tolist() == [9.5, 25.5]
 
 
-def test_a_model_of_a_pipeline_that_is_no_network_is_a_gap(coreml):
+def test_a_model_of_a_pipeline_of_another_kind_is_a_gap(coreml):
     first = coreml.model([coreml.layer("softmax", "x", "y")], [coreml.array("x", 2)], [coreml.array("y", 2)])
     second = schema.Model(specificationVersion=1)
     second.description.input.add(name="y")
     second.description.output.append(coreml.array("z", 2))
     made = _pipeline(first, second)
     (gap,) = check(made.SerializeToString()).gaps
-    assert (gap.node, gap.help) == ("second", "read the pipeline up to it: outputs=, or --to")
+    assert (gap.node, gap.help) == ("second", END)
     assert list(coreml.results(made, {"x": [0, 0]}, outputs=["y"])) == ["y"]
 
 
