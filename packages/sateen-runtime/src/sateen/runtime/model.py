@@ -80,7 +80,7 @@ class Model:
         input that is missing, unknown or of another type, shape or device, and for a closed model.
         """
         given = self._given if inputs is None else inputs
-        _require_mapping(given, "inputs", self.inputs)
+        _require_mapping(given, "inputs", self.artifact.inputs)
         if given.keys() != self._input_names:
             raise self._wrong_names(given)
         taken = self._compact(given) if copy else [given[n] for n in self._inputs]
@@ -96,7 +96,10 @@ class Model:
         with self._lock.current:
             if self._function is None:
                 raise ArgumentError("run: expected a model that is open, found one that was closed")
-            self._function(*taken, *results.values(), *self._blocks)
+            if out is None and copy:
+                self._function.call_arrays([*taken, *results.values(), *self._blocks])
+            else:
+                self._function(*taken, *results.values(), *self._blocks)
         self._results = results
         return results
 
@@ -149,7 +152,7 @@ class Model:
     def _compact(self, given: Mapping[str, Argument]) -> list[NDArray]:
         """The inputs in order, as the code reads them."""
         arrays = []
-        for position, p in enumerate(self.inputs):
+        for position, p in enumerate(self.artifact.inputs):
             try:
                 arrays.append(compact(given[p.name], p.alignment))
             except ArgumentError as error:
@@ -240,7 +243,7 @@ def _forms(signature: Signature) -> list[tuple[object, ...]]:
 
 def _require_mapping(given: object, what: str, parameters: tuple[Parameter, ...]) -> None:
     """Raises ArgumentError unless arrays are given by name."""
-    if not isinstance(given, Mapping):
+    if not isinstance(given, (dict, Mapping)):  # a dict needs no look at the abstract class
         raise ArgumentError(
             f"run: expected a mapping from the names of {what} to arrays, for {_list(parameters)}; "
             f"found {type(given).__name__}"

@@ -57,7 +57,11 @@ class CompiledFunction:
 
     def __call__(self, *arguments: Argument) -> None:
         """Runs the function. Raises ArgumentError for arguments that do not fit, ExecutionError if it fails."""
-        arrays = arrays_of(self.signature, arguments)
+        self.call_arrays(arrays_of(self.signature, arguments))
+
+    def call_arrays(self, arrays: Sequence[NDArray]) -> None:
+        """As a call, with an array for each parameter, of which those for outputs can be written to: only the compiled
+        code checks them."""
         pointers = self._pointers(*[array.handle for array in arrays])
         status = self._call(self._host_address, pointers, len(arrays))
         if status or self._devices:

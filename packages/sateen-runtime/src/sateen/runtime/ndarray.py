@@ -54,12 +54,8 @@ class NDArray(NDArrayOperatorsMixin):
         "_owner",
         "_tensor",
         "data",
-        "device",
-        "dtype",
         "handle",
         "is_read_only",
-        "shape",
-        "strides",
     )
 
     def __init__(
@@ -84,10 +80,6 @@ class NDArray(NDArrayOperatorsMixin):
 
     def _fill(self, form: _Form, data: int, owner: object, read_only: bool) -> None:
         self.data = data
-        self.shape = form.shape
-        self.strides = form.strides
-        self.dtype = form.dtype
-        self.device = form.device
         self.is_read_only = read_only
         self._owner = owner
         self._form = form
@@ -103,6 +95,22 @@ class NDArray(NDArrayOperatorsMixin):
         if isinstance(value, np.ndarray):
             return _of_numpy(value)
         return from_dlpack(value)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._form.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._form.strides
+
+    @property
+    def dtype(self) -> DType:
+        return self._form.dtype
+
+    @property
+    def device(self) -> Device:
+        return self._form.device
 
     @property
     def type(self) -> str:
@@ -358,7 +366,8 @@ def _as_numpy(value: object) -> object:
 
 def _of_numpy(source: np.ndarray[Any, Any]) -> NDArray:
     form = _numpy_form(source.dtype, source.shape, source.strides)
-    return NDArray._over(form, source.ctypes.data, source, not source.flags.writeable)
+    data, read_only = source.__array_interface__["data"]
+    return NDArray._over(form, data, source, read_only)
 
 
 def _is_compact(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
