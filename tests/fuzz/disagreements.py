@@ -56,6 +56,13 @@ def _squares_overflow(array: Array | None) -> bool:
     return float(np.sum(array.astype(np.float64) ** 2)) > np.iinfo(array.dtype).max
 
 
+def _products_leave_float64(inputs: Sequence[Array | None]) -> bool:
+    """Whether A·B + C of integers may leave the range in which float64 has every one."""
+    a, b, *c = (0.0 if x is None or not x.size else float(np.abs(x.astype(np.float64)).max()) for x in inputs)
+    is_int = inputs[0] is not None and inputs[0].dtype.kind in "iu"
+    return is_int and inputs[0] is not None and a * b * max(inputs[0].shape, default=1) + sum(c) > 2**53
+
+
 def _numbers(node: NodeProto, name: str) -> tuple[int, ...]:
     return next((tuple(a.ints) for a in node.attribute if a.name == name), ())
 
@@ -78,6 +85,13 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
         ("LRN",),
         lambda node, inputs: inputs[0] is not None and inputs[0].shape[0] != inputs[0].shape[1],
         "square_sum is of each channel; the evaluator computes as many channels as the batch has items",
+    ),
+    Disagreement(
+        REFERENCE,
+        ("Gemm",),
+        lambda node, inputs: _products_leave_float64(inputs),
+        "Y = alpha * A' * B' + beta * C in the type of A, exactly where alpha and beta are 1; the evaluator multiplies "
+        "integers by them in float64",
     ),
     Disagreement(
         REFERENCE,
