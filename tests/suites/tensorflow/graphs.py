@@ -446,6 +446,21 @@ add(
     BOXES,
     real(6, low=0, high=1),
 )
+HIDDEN = np.array([0.3, -np.inf, np.finfo("f").min, 0.9, 0.1, -np.inf], "f")
+add(
+    "NonMaxSuppressionV4_hidden",
+    lambda b, s: tf.image.non_max_suppression_padded(b, s, 8, 0.3, pad_to_max_output_size=True),
+    BOXES,
+    HIDDEN,
+)
+add("NonMaxSuppression", lambda b, s: raw.NonMaxSuppression(boxes=b, scores=s, max_output_size=1), BOXES, HIDDEN)
+add(
+    "NonMaxSuppressionV2",
+    lambda b, s: raw.NonMaxSuppressionV2(boxes=b, scores=s, max_output_size=1, iou_threshold=0.5),
+    BOXES,
+    real(6, low=0, high=1),
+)
+add("NonMaxSuppressionV3", lambda b, s: tf.image.non_max_suppression(b, s, 1, 0.3), BOXES, real(6, low=0, high=1))
 for owners in (1, 3):
     add(
         f"CombinedNonMaxSuppression_{owners}",

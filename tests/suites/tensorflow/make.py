@@ -14,8 +14,10 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -23,10 +25,13 @@ import numpy as np
 import tensorflow as tf
 from control import CONTROL
 from graphs import GRAPHS
-from saved import LAYERS, MODULES, SAVED, TRAINED
+from saved import CUDNN, LAYERS, MODULES, SAVED, TRAINED
 
 Array = Any
 V1 = tf.compat.v1
+KERAS_RECURRENT = import_module("keras.src.backend.tensorflow.rnn")
+CUDA = {"is_cuda_build": True, "is_rocm_build": False}
+"""What Keras asks TensorFlow for the order of gates."""
 
 
 def write_graph(folder: Path, function: Callable[..., Any], given: Sequence[Array]) -> None:
@@ -77,6 +82,38 @@ def _weight(random: np.random.Generator, weight: Array) -> Array:
     return random.uniform(0.05, 0.5, weight.shape).astype(weight.dtype)
 
 
+def write_cudnn(folder: Path, layer: Callable[[], Any], lengths: Sequence[int] | None, time_major: bool) -> None:
+    """A frozen graph of a recurrent layer of Keras by cuDNN, which needs a GPU to run; the layer itself, on the CPU, is
+    the judge."""
+    random = np.random.default_rng(0)
+    x = random.uniform(-1.0, 1.0, (2, 6, 5)).astype("f")
+    made = layer()
+    made(x)
+    made.set_weights([random.uniform(-0.5, 0.5, w.shape).astype("f") for w in made.get_weights()])
+    kernel, recurrence, bias = made.get_weights()
+    counts = [6, 6] if lengths is None else list(lengths)
+    is_lstm = isinstance(made, tf.keras.layers.LSTM)
+    mask = np.arange(6) < np.array(counts)[:, None]
+
+    def network(x: Any) -> Any:
+        data = tf.transpose(x, [1, 0, 2]) if time_major else x
+        kept = None if lengths is None else tf.constant(mask.T if time_major else mask)
+        states = [tf.zeros([2, made.units])] * (2 if is_lstm else 1)
+        run = KERAS_RECURRENT._cudnn_lstm if is_lstm else KERAS_RECURRENT._cudnn_gru
+        given = states if is_lstm else [states[0]]
+        _, y, ends = run(data, *given, kernel, recurrence, bias, kept, time_major, made.go_backwards, True)
+        return [tf.transpose(y, [1, 0, 2]) if time_major else y, *ends]
+
+    with tf.Graph().as_default() as graph, patch.object(tf.sysconfig, "get_build_info", return_value=CUDA):
+        for i, y in enumerate(network(V1.placeholder("float32", x.shape, name="x"))):
+            tf.identity(y, name=f"y{i}")
+        (folder / "model.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    found = [np.array(y) for y in made(x, mask=None if lengths is None else tf.constant(mask))]
+    if lengths is not None:  # Keras repeats the last output there, cuDNN gives 0
+        found[0] = np.where(mask[:, :: -1 if made.go_backwards else 1, None], found[0], 0)
+    write_case(folder, "model.pb", {"in/x": x} | {f"out/y{i}": y for i, y in enumerate(found)})
+
+
 def write_trained(folder: Path, function: Callable[..., Any], given: Array, kind: str) -> None:
     """A graph of TensorFlow 1 with variables: a `.meta` with a checkpoint, or a SavedModel."""
     with tf.Graph().as_default(), V1.Session() as session:
@@ -109,6 +146,7 @@ def main() -> None:
         ("module", write_saved, MODULES),
         ("keras", write_keras, LAYERS),
         ("saved", partial(write_keras, exported=False), {name: LAYERS[name] for name in SAVED}),
+        ("cudnn", write_cudnn, CUDNN),
         ("trained", write_trained, TRAINED),
         ("control", lambda folder, function, *given: write_graph(folder, function, given), CONTROL),
     ]

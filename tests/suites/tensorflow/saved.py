@@ -184,6 +184,21 @@ LAYERS["subclassed"] = (Subclassed, real(2, 7))
 SAVED = ("dense", "conv", "separable", "lstm", "bidirectional", "attention", "inception", "results", "subclassed")
 """Those of LAYERS that tf.saved_model.save writes, too, which names their variables by the attributes of objects."""
 
+
+def recurrent(kind: Any, **options: Any) -> Callable[[], Any]:
+    return lambda: kind(4, return_sequences=True, return_state=True, **options)
+
+
+CUDNN: dict[str, tuple[Any, ...]] = {
+    "lstm": (recurrent(Layers.LSTM), None, False),
+    "lstm_time": (recurrent(Layers.LSTM), None, True),
+    "lstm_lengths": (recurrent(Layers.LSTM), (6, 3), False),
+    "lstm_backwards": (recurrent(Layers.LSTM, go_backwards=True), None, False),
+    "gru": (recurrent(Layers.GRU), None, False),
+    "gru_lengths": (recurrent(Layers.GRU), (2, 5), True),
+}
+"""Layers that Keras gives to cuDNN, lengths of sequences, and whether time comes first."""
+
 V1 = tf.compat.v1
 
 

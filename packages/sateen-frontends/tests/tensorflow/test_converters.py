@@ -182,3 +182,49 @@ def test_large_patches_take_no_large_parameters(make, run):
     assert sum(data.nbytes for data in parameters.values()) < 2000
     tiles = x.reshape(2, 32, 2, 32, 3).transpose(0, 2, 1, 3, 4).reshape(1, 2, 2, -1)
     np.testing.assert_array_equal(run(graph, {"x": x})["y"], tiles)
+
+
+def cudnn(make, weights, states=1, **attributes):
+    """An LSTM of 4 units over 5 features."""
+    return make.graph(
+        make.placeholder("x", 6, 2, 5),
+        make.constant("h", np.zeros((states, 2, 4), np.float32)),
+        make.constant("w", np.zeros(weights, np.float32)),
+        make.node("y", "CudnnRNN", "x", "h", "h", "w", T=FLOAT, **attributes),
+    )
+
+
+def test_a_layer_by_cudnn_is_an_lstm(make, run):
+    found = run(cudnn(make, 4 * 4 * (5 + 4 + 2)), {"x": np.ones((6, 2, 5), np.float32)})
+    np.testing.assert_array_equal(found["y"], np.zeros((6, 2, 4)))
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ({"weights": 9}, "expected 176 weights and biases, found [9]"),
+        ({"weights": 176, "states": 2}, "2 layers in one operator are not supported"),
+        ({"weights": 176, "direction": "bidirectional"}, "direction 'bidirectional' is not supported"),
+        ({"weights": 176, "rnn_mode": "tree"}, "expected rnn_mode gru, lstm, rnn_relu, rnn_tanh, found 'tree'"),
+    ],
+)
+def test_other_layers_by_cudnn_are_refused(make, graph, message):
+    with pytest.raises(FrontendError) as refusal:
+        from_tensorflow(cudnn(make, **graph).SerializeToString())
+    assert message in str(refusal.value)
+
+
+def test_without_padding_the_best_box_alone_is_known(make, run):
+    boxes = np.array([[0, 0, 1, 1], [0, 0, 2, 2], [0, 1, 1, 2]], np.float32)
+
+    def graph(most):
+        return make.graph(
+            make.placeholder("scores", 3),
+            make.constant("boxes", boxes),
+            make.constant("most", np.array(most, np.int32)),
+            make.node("y", "NonMaxSuppression", "boxes", "scores", "most", iou_threshold=0.5),
+        )
+
+    assert run(graph(1), {"scores": np.array([0.1, 0.9, 0.3], np.float32)})["y"].tolist() == [1]
+    with pytest.raises(FrontendError, match="how many boxes it selects depends on the data"):
+        from_tensorflow(graph(2).SerializeToString())

@@ -207,6 +207,21 @@ def test_a_missing_checkpoint_is_told(old):
         load(old / "net.meta")
 
 
+def test_ragged_tensors_are_refused(make, saved):
+    folder = saved(variable_graph(make, make.node("ragged", "RaggedTensorToSparse", "product:product:0")))
+    path = folder / "saved_model.pb"
+    model = make.pb.SavedModel.FromString(path.read_bytes())
+    function = model.meta_graphs[0].graph_def.library.function[0]
+    function.ret["y"] = "ragged:sparse_indices:0"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(FrontendError, match=r"its rows differ in length, .*\n.*\n.*to_tensor\(shape="):
+        load(folder)
+    model.meta_graphs[0].signature_def["serving_default"].outputs["scores"].name = ""
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(FrontendError, match="expected a signature of dense tensors, found sparse or ragged ones; save"):
+        load(folder)
+
+
 def test_files_of_a_checkpoint_are_told_from_models(old):
     (old / "checkpoint").write_text('model_checkpoint_path: "net"\n')
     for path, found in {

@@ -13,6 +13,7 @@ _IMAGE = {"data_format": "NHWC", "explicit_paddings": ()}
 _RESIZE = {"align_corners": False, "half_pixel_centers": False}
 _STEPS = {"signed_input": True, "narrow_range": False, "axis": -1}
 _FAKE_QUANTIZED = {"num_bits": 8, "narrow_range": False}
+_CUDNN = {"rnn_mode": "lstm", "input_mode": "linear_input", "direction": "unidirectional"}
 
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "All": {"keep_dims": False},
@@ -34,6 +35,9 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "Conv3D": {"data_format": "NDHWC", "dilations": (1, 1, 1, 1, 1)},
     "Conv3DBackpropInputV2": {"data_format": "NDHWC", "dilations": (1, 1, 1, 1, 1)},
     "CropAndResize": {"method": "bilinear", "extrapolation_value": 0.0},
+    "CudnnRNN": _CUDNN,
+    "CudnnRNNV2": _CUDNN,
+    "CudnnRNNV3": {**_CUDNN, "num_proj": 0, "time_major": True},
     "Cumprod": {"exclusive": False, "reverse": False},
     "Cumsum": {"exclusive": False, "reverse": False},
     "DepthToSpace": {"data_format": "NHWC"},

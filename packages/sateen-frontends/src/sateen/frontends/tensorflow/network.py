@@ -73,7 +73,8 @@ def _tensors(signature: SignatureDef) -> list[str]:
     """The tensors of a signature, without `:0`."""
     found = [*signature.inputs.values(), *signature.outputs.values()]
     if any(not info.name for info in found):
-        raise FrontendError("expected signatures of dense tensors, found sparse or ragged ones")
+        remedy = "save a function of dense tensors, or name another signature: from_tensorflow(…, signature=…)"
+        raise FrontendError(f"expected a signature of dense tensors, found sparse or ragged ones; {remedy}")
     return [plain_tensor(info.name) for info in found]
 
 

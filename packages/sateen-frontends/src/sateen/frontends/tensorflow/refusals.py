@@ -24,15 +24,14 @@ _BEGINNINGS = (
      _QUEUES),
     (("Apply", "ResourceApply", "Assign", "Scatter", "ResourceScatter", "Save", "Restore", "SparseApply"), _TRAINING),
     (("PyFunc", "EagerPyFunc", "XlaCall"), ("it runs code that is not in the file", BEGIN)),
-    (("Sparse", "Ragged"), ("it works on tensors that are not dense", "replace it by operators on dense tensors")),
+    (("Sparse",), ("it works on tensors that are not dense", "replace it by operators on dense tensors")),
+    (("Ragged",), ("its rows differ in length, which is known only when the network runs",
+                   f"export with rows of one length (tensor.to_tensor(shape=...)), or {BEGIN}")),
     (("TensorArray",), ("it reads and writes an array of tensors step by step, as TensorFlow 1 does",
                         "export the model by TensorFlow 2, or name inputs and outputs: inputs=, outputs=")),
 )  # fmt: skip
 """Beginnings of operators' names, with a reason and a remedy."""
 REFUSALS: Mapping[str, Refusal] = {
-    "CudnnRNN": ("its weights are in the order of a library for GPUs", "export the layer for CPUs"),
-    "CudnnRNNV2": ("its weights are in the order of a library for GPUs", "export the layer for CPUs"),
-    "CudnnRNNV3": ("its weights are in the order of a library for GPUs", "export the layer for CPUs"),
     "EmptyTensorList": ("a list that grows is not supported", "give the list a size: tf.TensorArray(dtype, size)"),
     "TensorListPushBack": ("a list that grows is not supported", "give the list a size: tf.TensorArray(dtype, size)"),
     "Where": ("how many elements hold is known only when the network runs", _OUTSIDE),

@@ -42,28 +42,32 @@ def _threshold(node: TensorflowNode, index: int) -> float | None:
 
 def _suppressed(node: TensorflowNode) -> tuple[Operand, ...]:
     """Indices of boxes, with zeros after the last, and their number (V4: pad_to_max_output_size). How many there are
-    depends on the data, so that without padding only some cases are known (non_max_suppression_op.cc)."""
+    depends on the data; without padding it is known of the best box alone, taken that one has a score above -inf
+    (non_max_suppression_op.cc)."""
     boxes, scores = node.static_shape(0), node.static_shape(1)
     if len(boxes) != 2 or boxes[1] != 4 or scores != boxes[:1]:
         raise FrontendError(f"expected boxes [N, 4] and scores [N], found {listed(boxes)} and {listed(scores)}")
     wanted, count = int(node.scalar(2)), boxes[0]
     if wanted < 1 or not count:
         raise UnsupportedError("a suppression that selects no boxes is not supported")
-    if not node.flag("pad_to_max_output_size"):
+    most = min(wanted, count)
+    overlap = node.number("iou_threshold") if node.operator == "NonMaxSuppression" else float(node.scalar(3))
+    takes_one = most == 1 and _threshold(node, 4) is None
+    if not node.flag("pad_to_max_output_size") and not takes_one:
         raise UnsupportedError(
             "how many boxes it selects depends on the data, while sateen compiles for known shapes",
             "end the network before it: outputs=[...], or --to NAME; or export with pad_to_max_output_size=True",
         )
     if node.operator == "NonMaxSuppressionV5" and float(node.scalar(5)) != 0:
         raise UnsupportedError("suppression by lower scores (soft_nms_sigma) is not supported", "set it to 0")
-    most, overlap = min(wanted, count), float(node.scalar(3))
     op = ops.NonMaxSuppression(most, overlap, _threshold(node, 4))
     rows = node.step(ops.Reshape(shape=(1, count, 4)), node.value(0))
     ranks = node.step(ops.Reshape(shape=(1, 1, count)), node.value(1))
     places, number = node.steps(op, rows, ranks, count=2)
     flat = node.step(ops.Reshape(shape=(most,)), places)
     kept = node.step(ops.Maximum(), flat, node.literal(0, INT64))
-    padded = _filled_up(node, kept, wanted, 0)
+    length = wanted if node.flag("pad_to_max_output_size") else most
+    padded = _filled_up(node, kept, length, 0)
     indices = node.result(ops.Cast(dtype=INT32), padded)
     total = node.step(ops.Reshape(shape=()), number)
     if node.operator != "NonMaxSuppressionV5":
@@ -71,7 +75,7 @@ def _suppressed(node: TensorflowNode) -> tuple[Operand, ...]:
     chosen = node.step(ops.Gather(axis=0), node.value(1), kept)
     is_box = node.step(ops.GreaterEqual(), flat, node.literal(0, INT64))
     shown = node.step(ops.Where(), is_box, chosen, node.literal(0, node.dtype(1)))
-    return indices, _filled_up(node, shown, wanted, 0), node.result(ops.Cast(dtype=INT32), total, output=2)
+    return indices, _filled_up(node, shown, length, 0), node.result(ops.Cast(dtype=INT32), total, output=2)
 
 
 def _filled_up(node: TensorflowNode, value: Value, extent: int, axis: int) -> Value:
@@ -138,6 +142,7 @@ def _suppression(node: TensorflowNode, most: int) -> ops.NonMaxSuppression:
 BOXES: dict[str, Converter] = {
     "CombinedNonMaxSuppression": _combined,
     "CropAndResize": _crop_and_resize,
+    "NonMaxSuppression": _suppressed,
     "NonMaxSuppressionV2": _suppressed,
     "NonMaxSuppressionV3": _suppressed,
     "NonMaxSuppressionV4": _suppressed,
