@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from sateen.runtime import array, framing
+from sateen.runtime import SessionProtocolError, array, framing
 
 LENGTHS = struct.Struct("<IQ")
 
@@ -42,13 +42,13 @@ def test_a_length_without_bound_is_refused_before_there_is_memory_for_it(
     ends: tuple[socket.socket, socket.socket], lengths: tuple[int, int], words: str
 ) -> None:
     ends[0].sendall(LENGTHS.pack(*lengths) + b"{}")
-    with pytest.raises(framing.FramingError, match=words):
+    with pytest.raises(SessionProtocolError, match=words):
         framing.receive(ends[1])
 
 
 def test_an_answer_is_bounded_by_what_was_asked_for(ends: tuple[socket.socket, socket.socket]) -> None:
     framing.send(ends[0], {}, [b"123456789"])
-    with pytest.raises(framing.FramingError, match="expected at most 8 bytes after the header, found 9"):
+    with pytest.raises(SessionProtocolError, match="expected at most 8 bytes after the header, found 9"):
         framing.receive(ends[1], most_bytes=8)
 
 
@@ -62,12 +62,12 @@ def test_an_answer_is_bounded_by_what_was_asked_for(ends: tuple[socket.socket, s
 )
 def test_what_is_no_header_is_refused(ends: tuple[socket.socket, socket.socket], text: bytes, words: str) -> None:
     ends[0].sendall(LENGTHS.pack(len(text), 0) + text)
-    with pytest.raises(framing.FramingError, match=words):
+    with pytest.raises(SessionProtocolError, match=words):
         framing.receive(ends[1])
 
 
 @pytest.mark.parametrize("shape", [[4 << 40], [1 << 40, 1 << 40], [3], [1]])
 def test_shapes_that_the_bytes_do_not_fill_take_no_memory(shape: list[int]) -> None:
     described = json.loads(json.dumps([["float32", shape]]))
-    with pytest.raises(framing.FramingError, match=r"expected \d+ bytes of arrays, found 8"):
+    with pytest.raises(SessionProtocolError, match=r"expected \d+ bytes of arrays, found 8"):
         framing.rebuild(described, memoryview(bytes(8)))

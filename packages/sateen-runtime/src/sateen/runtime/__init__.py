@@ -29,12 +29,22 @@ from sateen.runtime.errors import (
     TargetError,
 )
 from sateen.runtime.host import PROCESS_POOL, Hosting, HostPool
-from sateen.runtime.local_session import LocalSession
 from sateen.runtime.model import Model, load
 from sateen.runtime.module import Argument, CompiledFunction, Module, load_module
 from sateen.runtime.ndarray import NDArray, array, empty, from_dlpack
 from sateen.runtime.outputs import Outputs
-from sateen.runtime.session import Session, SessionFunction, SessionModule
+from sateen.runtime.sessions import (
+    ConnectedSession,
+    Connection,
+    LocalSession,
+    Session,
+    SessionArray,
+    SessionFiles,
+    SessionFunction,
+    SessionModel,
+    SessionModule,
+    SessionService,
+)
 from sateen.runtime.signature import Metadata, Parameter, Signature
 from sateen.runtime.step_timing import time_steps
 from sateen.runtime.steps import Step
@@ -52,6 +62,8 @@ __all__ = [
     "ArtifactError",
     "CodegenError",
     "CompiledFunction",
+    "ConnectedSession",
+    "Connection",
     "DType",
     "Device",
     "DeviceFunctions",
@@ -77,14 +89,18 @@ __all__ = [
     "SateenError",
     "ScheduleError",
     "Session",
+    "SessionArray",
     "SessionCrashedError",
     "SessionError",
+    "SessionFiles",
     "SessionFunction",
     "SessionLostError",
+    "SessionModel",
     "SessionModule",
     "SessionOutOfMemoryError",
     "SessionProtocolError",
     "SessionRefusedError",
+    "SessionService",
     "SessionTimeoutError",
     "SessionVersionError",
     "Signature",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from time import monotonic
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from sateen.runtime.dtype import DType
+from sateen.runtime.errors import ArgumentError, SessionLostError, SessionProtocolError
 from sateen.runtime.ndarray import NDArray, array, empty
 
 _LENGTHS = struct.Struct("<IQ")
@@ -20,10 +21,6 @@ _MOST_HEADER_BYTES = 1 << 26
 _MOST_PAYLOAD_BYTES = 1 << 36
 
 Header = dict[str, Any]
-
-
-class FramingError(Exception):
-    """The other side sent an invalid message."""
 
 
 def send(connection: socket.socket, header: Header, payload: Sequence[bytes | memoryview] = ()) -> None:
@@ -42,27 +39,70 @@ def receive(
 ) -> tuple[Header, memoryview] | None:
     """The next message; None if the other side has closed.
 
-    Raises TimeoutError after `deadline`, a time of `monotonic`. Raises FramingError for an invalid message, or one of
-    more than `most_bytes` besides its header, before memory is allocated for them.
+    Raises TimeoutError after `deadline`, a time of `monotonic`. Raises SessionProtocolError for an invalid message, or
+    one of more than `most_bytes` besides its header, before memory is allocated for them.
     """
     lengths = _read(connection, _LENGTHS.size, deadline)
     if lengths is None:
         return None
     header_bytes, payload_bytes = _LENGTHS.unpack(lengths)
     if header_bytes > _MOST_HEADER_BYTES:
-        raise FramingError(f"expected a header of at most {_MOST_HEADER_BYTES} bytes, found {header_bytes}")
+        raise SessionProtocolError(f"expected a header of at most {_MOST_HEADER_BYTES} bytes, found {header_bytes}")
     if payload_bytes > most_bytes:
-        raise FramingError(f"expected at most {most_bytes} bytes after the header, found {payload_bytes}")
+        raise SessionProtocolError(f"expected at most {most_bytes} bytes after the header, found {payload_bytes}")
     text, payload = _read(connection, header_bytes, deadline), _read(connection, payload_bytes, deadline)
     if text is None or payload is None:
         return None
     try:
         header = json.loads(bytes(text))
     except (ValueError, RecursionError) as error:
-        raise FramingError(f"expected a header of JSON: {error}") from None
+        raise SessionProtocolError(f"expected a header of JSON: {error}") from None
     if not isinstance(header, dict):
-        raise FramingError(f"expected a JSON object as header, found {type(header).__name__}")
+        raise SessionProtocolError(f"expected a JSON object as header, found {type(header).__name__}")
     return header, payload
+
+
+class JsonConnection:
+    """The messages of this module on a socket, as a `Connection` of a session."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def send(self, header: Header, payload: Sequence[bytes | memoryview] = (), deadline: float | None = None) -> None:
+        self._connection.settimeout(None if deadline is None else max(deadline - monotonic(), 1e-3))
+        try:
+            send(self._connection, header, payload)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise _lost(error) from None
+
+    def receive(self, deadline: float | None = None, most_bytes: int = 0) -> tuple[Header, memoryview] | None:
+        self._connection.settimeout(None)
+        try:
+            return receive(self._connection, deadline, most_bytes)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise _lost(error) from None
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _lost(error: OSError) -> SessionLostError:
+    return SessionLostError(f"the connection was lost: {error.strerror or error}")
+
+
+def require_fields(header: Header, schema: Mapping[str, type | tuple[type, ...]], what: str) -> None:
+    """Raises SessionProtocolError unless a header has exactly these keys, each with a value of the type."""
+    if header.keys() != schema.keys():
+        expected, found = ", ".join(sorted(schema)), ", ".join(sorted(header))
+        raise SessionProtocolError(f"{what}: expected the fields {expected}, found {found}")
+    for name, kind in schema.items():
+        value = header[name]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise SessionProtocolError(f"{what}: expected another type as {name!r}, found {type(value).__name__}")
 
 
 def describe(arrays: Sequence[NDArray]) -> list[list[Any]]:
@@ -78,12 +118,12 @@ def raw(value: NDArray) -> memoryview:
 def rebuild(described: Sequence[Sequence[Any]], payload: memoryview) -> list[NDArray]:
     """New arrays from the result of `describe` and the consecutive bytes of all arrays.
 
-    Raises FramingError if the number of bytes does not fit the shapes.
+    Raises SessionProtocolError for what describes no arrays, and if the number of bytes does not fit the shapes.
     """
-    types = [(DType.of(dtype), tuple(shape)) for dtype, shape in described]
+    types = [_type_of(item) for item in described]
     expected = sum(prod(shape) * dtype.bytes for dtype, shape in types)
     if expected != len(payload):
-        raise FramingError(f"expected {expected} bytes of arrays, found {len(payload)}")
+        raise SessionProtocolError(f"expected {expected} bytes of arrays, found {len(payload)}")
     arrays, start = [], 0
     for dtype, shape in types:
         value = empty(shape, dtype)
@@ -91,6 +131,16 @@ def rebuild(described: Sequence[Sequence[Any]], payload: memoryview) -> list[NDA
         start += value.nbytes
         arrays.append(value)
     return arrays
+
+
+def _type_of(described: object) -> tuple[DType, tuple[int, ...]]:
+    match described:
+        case [str() as dtype, list() as shape] if all(type(n) is int and 0 <= n < 1 << 62 for n in shape):
+            try:
+                return DType.of(dtype), tuple(shape)
+            except ArgumentError as error:
+                raise SessionProtocolError(str(error)) from None
+    raise SessionProtocolError(f"expected an element type and a shape, found {described!r:.80}")
 
 
 def _read(connection: socket.socket, count: int, deadline: float | None) -> memoryview | None:

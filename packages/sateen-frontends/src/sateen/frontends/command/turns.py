@@ -17,7 +17,7 @@ from typing import Self
 from sateen.frontends.command.comparison import tolerance_of
 from sateen.graph_ir.ir import Array
 from sateen.graph_ir.judge import difference
-from sateen.runtime import DType, NDArray, TimeResult, framing
+from sateen.runtime import DType, NDArray, SessionProtocolError, TimeResult, framing
 from sateen.runtime.isolation import isolated
 
 OURS = "sateen"
@@ -105,7 +105,7 @@ class Contender:
         try:
             framing.send(self._connection, request, payload)
             answer = framing.receive(self._connection)
-        except (OSError, framing.FramingError):
+        except (OSError, SessionProtocolError):
             answer = None
         if answer is None:
             self.refusal = f"its process ended with status {_status(self._process)}"

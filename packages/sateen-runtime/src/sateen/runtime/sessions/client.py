@@ -1,0 +1,82 @@
+"""The client's side of a session, over any connection."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sateen.runtime import framing
+from sateen.runtime.artifact import Artifact
+from sateen.runtime.artifact_reader import read_artifact
+from sateen.runtime.dtype import DType
+from sateen.runtime.errors import SessionError
+from sateen.runtime.module import Argument, library_content
+from sateen.runtime.ndarray import NDArray
+from sateen.runtime.sessions.held import MOST_FILE_BYTES, ConnectedArray, ConnectedFiles, ConnectedModule
+from sateen.runtime.sessions.networks import ConnectedModel
+from sateen.runtime.sessions.protocol import Connection, Content
+from sateen.runtime.sessions.requests import Requests
+from sateen.runtime.signature import Signature
+
+
+class ConnectedSession(Requests):
+    """A session at the other end of a connection."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        place: str,
+        seconds: float,
+        explain: Callable[[str, SessionError | None], SessionError],
+        finish: Callable[[], object],
+    ) -> None:
+        super().__init__(connection, place, seconds, explain, finish)
+        self.files = ConnectedFiles(self)
+
+    def info(self) -> Mapping[str, Any]:
+        return self.request("info", {"op": "info"})[0]
+
+    def load(self, library: Content, *, threads: int = 0) -> ConnectedModule:
+        """Loads a library there. Raises ArtifactError for an unsuitable library, and the errors of the class."""
+        image = library if isinstance(library, bytes) else library_content(Path(library))
+        what = "the load of a library"
+        header, _ = self.request(what, {"op": "load", "digest": self._uploaded(what, image), "threads": threads})
+        return ConnectedModule(self, header["module"], [Signature.from_json(f) for f in header["functions"]])
+
+    def load_model(self, artifact: Artifact | Content, *, threads: int = 0) -> ConnectedModel:
+        """Loads a network there. Raises ArtifactError for an artifact that is damaged or for another machine."""
+        read = artifact if isinstance(artifact, Artifact) else read_artifact(artifact)
+        match artifact:
+            case Artifact():
+                content = artifact.to_bytes()
+            case bytes():
+                content = artifact
+            case _:
+                content = Path(artifact).read_bytes()
+        what = "the load of a network"
+        digest = self._uploaded(what, content)
+        header, _ = self.request(what, {"op": "load_model", "digest": digest, "threads": threads})
+        return ConnectedModel(self, header["model"], read)
+
+    def array(self, values: Argument) -> ConnectedArray:
+        value = NDArray.of(values)
+        header = {"op": "array", "arrays": framing.describe([value])}
+        number = self.request("an array", header, [framing.raw(value)])[0]["array"]
+        return ConnectedArray(self, number, value.dtype, value.shape)
+
+    def empty(self, shape: Sequence[int], dtype: DType | str = "float32") -> ConnectedArray:
+        kind = DType.of(dtype)
+        header = {"op": "empty", "dtype": str(kind), "shape": list(shape)}
+        return ConnectedArray(self, self.request("an array", header)[0]["array"], kind, tuple(shape))
+
+    def log(self) -> str:
+        return bytes(self.request("the log", {"op": "log"}, most_bytes=MOST_FILE_BYTES)[1]).decode("utf-8", "replace")
+
+    def _uploaded(self, what: str, content: bytes) -> str:
+        """The digest of content that the session has then."""
+        digest = hashlib.sha256(content).hexdigest()
+        if not self.request(what, {"op": "has", "digest": digest})[0]["has"]:
+            self.request(what, {"op": "store", "digest": digest}, [content])
+        return digest

@@ -1,0 +1,86 @@
+"""A session in a child process of this machine, with limits on time and memory.
+
+The child shares only a socket with its parent. A crash, an endless loop or excessive use of memory in compiled code
+ends the child, and the parent raises the error that says which it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import weakref
+from pathlib import Path
+from time import monotonic
+
+from sateen.runtime.errors import ArgumentError, SateenError, SessionCrashedError, SessionError
+from sateen.runtime.framing import JsonConnection
+from sateen.runtime.isolation import isolated
+from sateen.runtime.sessions.client import ConnectedSession
+from sateen.runtime.sessions.service import LOG
+
+_START_SECONDS = 60.0
+
+
+class LocalSession(ConnectedSession):
+    """A child process that runs libraries and networks.
+
+    One request (a load, a call, a measurement) takes at most `seconds`; the child may allocate `memory_bytes` beyond
+    its interpreter's memory at the start, None for no limit. Beyond a limit the child ends and the request raises
+    SessionTimeoutError or SessionOutOfMemoryError; when the child dies otherwise, SessionCrashedError. From then on the
+    session raises SessionError.
+    """
+
+    def __init__(self, *, seconds: float = 60.0, memory_bytes: int | None = None) -> None:
+        if not seconds > 0 or (memory_bytes is not None and memory_bytes <= 0):
+            raise ArgumentError(
+                f"expected positive limits of a session, found seconds={seconds}, memory_bytes={memory_bytes}"
+            )
+        if os.name != "posix":
+            raise SessionError("expected a POSIX system for a local session, whose limits are those of setrlimit")
+        folder = Path(tempfile.mkdtemp(prefix="sateen-session-"))
+        ours, theirs = socket.socketpair()
+        limits = [str(theirs.fileno()), str(folder), str(seconds), str(memory_bytes or 0)]
+        command = isolated("sateen.runtime.sessions.child", limits)
+        with theirs, (folder / LOG).open("wb") as log:
+            # In a group of its own: an interrupt from the terminal is for the process that asked.
+            self._child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+            )
+        finish = weakref.finalize(self, _end, self._child, ours, folder)
+        super().__init__(JsonConnection(ours), f"process {self._child.pid}", seconds, self._crashed, finish)
+        self._folder = folder
+        try:
+            self.answer("the start", monotonic() + _START_SECONDS)
+        except SateenError as error:
+            error.add_note(self._said())
+            raise
+
+    def _crashed(self, what: str, error: SessionError | None) -> SessionCrashedError:
+        try:
+            code = self._child.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return SessionCrashedError(f"{what}: the session's process sent what is no answer: {error}")
+        cause = f"died of {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+        return SessionCrashedError(f"{what}: the session's process {cause}")
+
+    def _said(self) -> str:
+        try:
+            return (self._folder / LOG).read_text(encoding="utf-8", errors="replace")[-2000:]
+        except OSError:
+            return ""
+
+
+def _end(child: subprocess.Popen[bytes], connection: socket.socket, folder: Path) -> None:
+    connection.close()
+    child.kill()
+    child.wait()
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,130 @@
+"""A network in a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from sateen.runtime import framing
+from sateen.runtime.artifact import Artifact
+from sateen.runtime.display import did_you_mean
+from sateen.runtime.errors import ArgumentError
+from sateen.runtime.ndarray import NDArray, empty
+from sateen.runtime.outputs import Outputs
+from sateen.runtime.sessions.held import Arguments, ConnectedArray, argument_of
+from sateen.runtime.sessions.protocol import SessionArgument
+from sateen.runtime.sessions.requests import Requests
+from sateen.runtime.signature import Parameter
+from sateen.runtime.timing import TimeResult
+
+
+class ConnectedModel:
+    """A network in a session."""
+
+    def __init__(self, session: Requests, number: int, artifact: Artifact) -> None:
+        self.artifact = artifact
+        self._session = session
+        self._number = number
+        self._given: dict[str, SessionArgument] = {}
+        self._results: Outputs | None = None
+
+    @property
+    def inputs(self) -> tuple[Parameter, ...]:
+        return self.artifact.inputs
+
+    @property
+    def outputs(self) -> tuple[Parameter, ...]:
+        return self.artifact.outputs
+
+    def run(
+        self,
+        inputs: Mapping[str, SessionArgument] | None = None,
+        *,
+        out: Mapping[str, SessionArgument] | None = None,
+    ) -> Outputs:
+        """The outputs by name: arrays of this process, new ones or those in `out`. An output for which `out` has an
+        array of the session stays there, and is not among the results.
+
+        Raises ArgumentError for an input that is missing, unknown or does not fit, and the errors of the session.
+        """
+        given, places = self._inputs(inputs), dict(out or {})
+        for name in places:
+            if name not in {p.name for p in self.outputs}:
+                raise _unknown("outputs", name, self.outputs)
+        stay = {name: place for name, place in places.items() if isinstance(place, ConnectedArray)}
+        here = {name: array for name, place in places.items() if isinstance(array := argument_of(place), NDArray)}
+        fetched = [p for p in self.outputs if p.name not in stay]
+        results = Outputs({p.name: here[p.name] if p.name in here else _new(p) for p in fetched})
+        kept = [stay[p.name].number if p.name in stay else None for p in self.outputs]
+        header = {"op": "run", "model": self._number, "arrays": given.described, "kept": kept}
+        most_bytes = sum(a.nbytes for a in results.values())
+        _, payload = self._session.request("run", header, given.payload, most_bytes)
+        arrays = list(results.values())
+        for array, result in zip(arrays, framing.rebuild(framing.describe(arrays), payload), strict=True):
+            array.numpy()[...] = result.numpy()
+        self._results = results
+        return results
+
+    def set_input(self, name: str, value: SessionArgument) -> None:
+        """Keeps an input for `run()`. Raises ArgumentError for an unknown name."""
+        if name not in {p.name for p in self.inputs}:
+            raise _unknown("inputs", name, self.inputs)
+        self._given[name] = value
+
+    def get_output(self, index: int | str) -> NDArray:
+        """An output of the last run, by position or name. Raises ArgumentError before the first run."""
+        if self._results is None:
+            raise ArgumentError("get_output: the model has not run yet")
+        return self._results[index]
+
+    def time(
+        self,
+        inputs: Mapping[str, SessionArgument] | None = None,
+        *,
+        number: int = 1,
+        repeat: int = 10,
+        min_seconds: float = 0.0,
+    ) -> TimeResult:
+        """Times runs there, as `time_evaluator` does."""
+        given = self._inputs(inputs)
+        options = {"number": number, "repeat": repeat, "min_seconds": min_seconds}
+        header = {"op": "time_model", "model": self._number, "arrays": given.described, **options}
+        answer, _ = self._session.request("time", header, given.payload)
+        return TimeResult(tuple(answer["samples"]), answer["number"])
+
+    def close(self) -> None:
+        """Frees the network in the session."""
+        self._session.request("the unloading of a network", {"op": "unload_model", "model": self._number})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"ConnectedModel({self.artifact.types})"
+
+    def _inputs(self, inputs: Mapping[str, SessionArgument] | None) -> Arguments:
+        given = self._given if inputs is None else inputs
+        names = [p.name for p in self.inputs]
+        for name in given:
+            if name not in names:
+                raise _unknown("inputs", name, self.inputs)
+        for p in self.inputs:
+            if p.name not in given:
+                raise ArgumentError(f"input {p} is missing; found {', '.join(given) or 'no inputs'}")
+        return Arguments(self._session, [argument_of(given[name]) for name in names])
+
+
+def _new(output: Parameter) -> NDArray:
+    return empty(tuple(extent for extent in output.shape if isinstance(extent, int)), output.dtype)
+
+
+def _unknown(what: str, name: object, parameters: tuple[Parameter, ...]) -> ArgumentError:
+    expected = ", ".join(map(str, parameters)) or "none"
+    close = did_you_mean(str(name), [p.name for p in parameters])
+    return ArgumentError(f"expected {what} {expected}; found {name!r}{close}")

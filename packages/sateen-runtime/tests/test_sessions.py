@@ -1,0 +1,221 @@
+"""What sessions give to hold: arrays, networks and files that stay where they run."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sateen.runtime import (
+    ArgumentError,
+    LocalSession,
+    Session,
+    SessionProtocolError,
+    SessionService,
+    framing,
+    read_artifact,
+)
+from sateen.runtime.sessions import service
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="local sessions need setrlimit of POSIX")
+KEPT = Path(__file__).parent / "running_sum.sateen"
+X = np.array([[1, -2, 3], [0, 5, -1]], np.float32)
+TOTAL = np.array([[10, 20, 30], [1, 2, 3]], np.float32)
+ONES = np.ones((2, 4), np.float32)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[LocalSession]:
+    with LocalSession() as opened:
+        yield opened
+
+
+def test_arrays_stay_until_they_are_read(session: Session, library: bytes) -> None:
+    a, b, c = session.array(ONES), session.empty((2, 4)), session.empty((2, 4))
+    add = session.load(library)["add"]
+    add(a, a, b)
+    add(b, ONES, c)
+    np.testing.assert_array_equal(c.numpy(), 3 * ONES)
+    assert (c.shape, str(c.dtype), c.nbytes) == ((2, 4), "float32", 32)
+    c.copy_from(5 * ONES)
+    out = np.zeros((2, 4), np.float32)
+    add(c, a, out)
+    np.testing.assert_array_equal(out, 6 * ONES)
+    assert str(session.array(np.array(3, np.int16))) == "ConnectedArray(int16[])"
+
+
+def test_arrays_of_other_types_and_sessions_are_refused(session: LocalSession, library: bytes) -> None:
+    a = session.array(ONES)
+    with pytest.raises(ArgumentError, match=r"expected float32\[2, 4\], found float32\[3\]"):
+        a.copy_from(np.zeros(3, np.float32))
+    with pytest.raises(ArgumentError, match=r"add: argument 1 \(B\): expected 2 dimensions"):
+        session.load(library)["add"](a, session.empty((3,)), a)
+    with LocalSession() as other, pytest.raises(ArgumentError, match=r"expected an array of LocalSession.*, found one"):
+        other.load(library)["add"](a, ONES, other.empty((2, 4)))
+
+
+def test_arrays_that_nobody_holds_are_freed(session: LocalSession) -> None:
+    for _ in range(20):
+        session.empty((1 << 20,))
+    gc.collect()
+    assert len(session._unused) > 0
+    session.info()
+    assert len(session._unused) == 0
+
+
+@pytest.mark.usefixtures("runs_kept")
+def test_a_network_has_the_methods_of_a_model(session: Session) -> None:
+    for source in (KEPT, str(KEPT), KEPT.read_bytes(), read_artifact(KEPT)):
+        with session.load_model(source) as model:
+            assert [p.name for p in model.inputs] == ["x", "total"]
+            outputs = model.run({"x": X, "total": TOTAL})
+            np.testing.assert_allclose(outputs["next_total"].numpy(), TOTAL + outputs["y"].numpy())
+            model.set_input("x", X)
+            model.set_input("total", session.array(TOTAL))
+            np.testing.assert_array_equal(model.run()[1].numpy(), outputs[1].numpy())
+            np.testing.assert_array_equal(model.get_output("y").numpy(), outputs["y"].numpy())
+            assert len(model.time(number=2, repeat=3).samples) == 3
+
+
+@pytest.mark.usefixtures("runs_kept")
+def test_outputs_go_where_they_are_wanted(session: Session) -> None:
+    model = session.load_model(KEPT, threads=1)
+    there, here = session.empty((2, 3)), np.zeros((2, 3), np.float32)
+    outputs = model.run({"x": X, "total": TOTAL}, out={"next_total": there, "y": here})
+    assert [*outputs] == ["y"]
+    np.testing.assert_allclose(there.numpy(), TOTAL + here)
+    last = model.run({"x": X, "total": there})["next_total"]
+    np.testing.assert_allclose(last.numpy(), TOTAL + 2 * here)
+
+
+@pytest.mark.usefixtures("runs_kept")
+def test_wrong_names_and_types_are_refused(session: Session) -> None:
+    model = session.load_model(KEPT)
+    with pytest.raises(ArgumentError, match=r"expected inputs x: .*; found 'totl'; did you mean total"):
+        model.run({"x": X, "totl": TOTAL})
+    with pytest.raises(ArgumentError, match=r"input total: .* is missing; found x"):
+        model.run({"x": X})
+    with pytest.raises(ArgumentError, match=r"expected outputs y: .*; found 'z'"):
+        model.run({"x": X, "total": TOTAL}, out={"z": TOTAL})
+    with pytest.raises(ArgumentError, match=r"argument 0 \(x\): expected 2 in dimension 0"):
+        model.run({"x": X[:1], "total": TOTAL})
+    with pytest.raises(ArgumentError, match=r"expected inputs .*; found 'a'"):
+        model.set_input("a", X)
+    with pytest.raises(ArgumentError, match="the model has not run yet"):
+        session.load_model(KEPT).get_output(0)
+
+
+def test_files_live_as_long_as_the_session() -> None:
+    with LocalSession() as session:
+        session.files.put("a.bin", b"abc")
+        session.files.put("b", memoryview(b"d" * 1000))
+        assert session.files.names() == ["a.bin", "b"]
+        assert session.files.get("a.bin") == b"abc"
+        session.files.remove("a.bin")
+        assert session.files.names() == ["b"]
+        folder = session._folder
+        for name in ("../a", "", ".a", "a/b", "x" * 200):
+            with pytest.raises(ArgumentError, match="expected the plain name of a file"):
+                session.files.put(name, b"")
+        with pytest.raises(ArgumentError, match="expected a file of this session, found no 'a\\.bin'"):
+            session.files.get("a.bin")
+    assert not folder.exists()
+
+
+def test_a_session_tells_what_is_there_and_what_was_printed(session: Session) -> None:
+    info = session.info()
+    assert info["target"].startswith("llvm -mtriple=")
+    assert info["processors"] >= 1
+    assert info["memory_bytes"] > 1 << 20
+    assert "numpy" in info["versions"]
+    assert session.log() == ""
+
+
+def test_content_is_sent_once(session: LocalSession, library: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes | memoryview] = []
+    monkeypatch.setattr(
+        session, "_connection", SimpleNamespace(send=recorder(session, sent), receive=session._connection.receive)
+    )
+    session.load(library + b" ")
+    assert sum(map(len, sent)) == len(library) + 1
+    session.load(library + b" ")
+    assert sum(map(len, sent)) == len(library) + 1
+
+
+def recorder(session: LocalSession, sent: list[bytes | memoryview]) -> Callable[..., None]:
+    """A connection's `send` that keeps payloads."""
+    send = session._connection.send
+
+    def record(
+        header: framing.Header, payload: Sequence[bytes | memoryview] = (), deadline: float | None = None
+    ) -> None:
+        sent.extend(payload)
+        send(header, payload, deadline)
+
+    return record
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"op": "x"}, "expected a request of info, log, .*, found 'x'"),
+        ({}, "expected a request of .*, found None"),
+        ({"op": "info"}, "info: expected the fields unused, found"),
+        ({"op": "load", "unused": [], "digest": "../x", "threads": 0}, "expected a digest of 64 digits"),
+        ({"op": "load", "unused": [], "digest": 3, "threads": 0}, "load: expected another type as 'digest', found int"),
+        ({"op": "unload", "unused": [], "module": 999}, "expected what this session holds, found number 999"),
+        ({"op": "read", "unused": [], "array": True}, "read: expected another type as 'array', found bool"),
+        ({"op": "empty", "unused": [], "dtype": "floot", "shape": []}, "expected an element type"),
+        ({"op": "array", "unused": [], "arrays": [["float32", [1]]]}, "expected 4 bytes of arrays, found 0"),
+        ({"op": "array", "unused": [], "arrays": [["float32", [-1]]]}, "expected an element type and a shape"),
+        ({"op": "array", "unused": [], "arrays": [3]}, "expected an element type and a shape, found 3"),
+    ],
+)
+def test_requests_are_checked(session: LocalSession, request_: framing.Header, message: str) -> None:
+    with pytest.raises((ArgumentError, SessionProtocolError), match=message):
+        answer(session, request_)
+    session.info()
+
+
+def answer(session: LocalSession, header: framing.Header) -> None:
+    session._connection.send(header)
+    session.answer("x", monotonic() + 60)
+
+
+def test_what_is_stored_is_what_its_digest_says(session: LocalSession) -> None:
+    with pytest.raises(ArgumentError, match="expected content of digest 0000"):
+        session.request("x", {"op": "store", "digest": "0" * 64}, [b"abc"])
+
+
+def test_a_service_answers_until_its_client_is_gone(tmp_path: Path) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        framing.send(ours, {"op": "info", "unused": []})
+        ours.shutdown(socket.SHUT_WR)
+        SessionService(framing.JsonConnection(theirs), tmp_path, tmp_path, 60.0, 1000).serve()
+        found = framing.receive(ours)
+    assert found is not None
+    assert set(found[0]) == {"target", "processors", "memory_bytes", "versions"}
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(service, "replacing", full)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        framing.send(ours, {"op": "put", "unused": [], "name": "a"}, [b"abc"])
+        ours.shutdown(socket.SHUT_WR)
+        SessionService(framing.JsonConnection(theirs), tmp_path, tmp_path, 60.0, 1000).serve()
+        found = framing.receive(ours)
+    assert found is not None
+    assert found[0] == {"error": "SessionRefusedError", "message": "the session can't keep a file: its disk is full"}
