@@ -11,7 +11,6 @@ from sateen.frontends.core.node import Converter as ConverterOf
 from sateen.frontends.core.node import ModelNode
 from sateen.frontends.core.place import Call
 from sateen.graph_ir.ir import Value
-from sateen.graph_ir.ops import Reshape
 from sateen.runtime.errors import FrontendError
 
 
@@ -38,13 +37,6 @@ class CaffeNode(ModelNode):
         if not blob.has(shape):
             raise FrontendError(f"expected blob {index} of shape {list(shape)}, found {list(blob.shape)}")
         return blob
-
-    def aligned(self, value: Value, axis: int, rank: int) -> Value:
-        """A value whose axes begin at `axis` of one of `rank`, with axes of 1 after them."""
-        trailing = rank - axis - value.type.rank
-        if trailing < 0:
-            raise FrontendError(f"{value.type.rank} axes from axis {axis} on don't fit data of {rank} axes")
-        return self.step(Reshape((*value.type.shape, *(1,) * trailing)), value) if trailing else value
 
 
 Converter = ConverterOf[CaffeNode]

@@ -166,6 +166,15 @@ class ModelNode(Attributes):
         """The integers in input `index`, a vector or a single one, all of them known."""
         return static_extents(self.dimensions_at(index), self.described(index))
 
+    def pairs_at(self, index: int, count: int) -> list[tuple[int, int]]:
+        """Pairs of integers of 0 or more, [count, 2] in input `index`, which must be known."""
+        data = self.constant(index)
+        if data.shape != (count, 2) or data.dtype.kind not in "iu" or np.any(data < 0):
+            found = data.tolist() if data.shape == (count, 2) else list(data.shape)
+            what = f"integers [{count}, 2] of 0 or more as {self.described(index)}"
+            raise FrontendError(f"expected {what}, found {found}")
+        return [(int(first), int(second)) for first, second in data]
+
     def scalar(self, index: int) -> Any:
         """The single number in input `index`."""
         data = self.constant(index)

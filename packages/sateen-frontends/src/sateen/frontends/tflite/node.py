@@ -84,15 +84,6 @@ class TfliteNode(ModelNode):
             raise FrontendError(f"expected one integer as {self.described(index)}, found {list(values)}")
         return values[0]
 
-    def pairs_at(self, index: int, count: int) -> list[tuple[int, int]]:
-        """Pairs of integers of 0 or more, [count, 2] in input `index`, which must be known."""
-        data = self.constant(index)
-        if data.shape != (count, 2) or data.dtype.kind not in "iu" or np.any(data < 0):
-            found = data.tolist() if data.shape == (count, 2) else list(data.shape)
-            what = f"integers [{count}, 2] of 0 or more as {self.described(index)}"
-            raise FrontendError(f"expected {what}, found {found}")
-        return [(int(first), int(second)) for first, second in data]
-
     def dequantised(self, value: Value, scaling: Scaling) -> Value:
         """The real numbers that integers stand for."""
         return self.step(Dequantize(self._axis(scaling)), value, *self.factors(scaling, value.type.dtype))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 from sateen.frontends.caffe.node import CaffeNode, Converter
+from sateen.frontends.core.broadcast import aligned
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir import ops
@@ -97,7 +98,7 @@ def _parametric_relu(node: CaffeNode) -> Operand:
     channels = node.static_shape(0)[1] if data.type.rank > 1 else 0
     if not channels:
         raise FrontendError(f"expected data with channels, axis 1, found {data.type}")
-    return node.result(ops.PRelu(), data, node.aligned(node.weight(0, channels), 1, data.type.rank))
+    return node.result(ops.PRelu(), data, aligned(node, node.weight(0, channels), 1, data.type.rank))
 
 
 def _threshold(node: CaffeNode) -> Operand:
@@ -134,7 +135,7 @@ def _scale(node: CaffeNode) -> Operand:
     if not node.flag("bias_term"):
         return node.result(Multiply(), data, factor)
     known = static_extents(shape, "the shape of the bias")
-    bias = node.aligned(node.weight(2 - len(node.inputs), *known), axis, data.type.rank)
+    bias = aligned(node, node.weight(2 - len(node.inputs), *known), axis, data.type.rank)
     return node.result(Add(), node.step(Multiply(), data, factor), bias)
 
 
@@ -150,13 +151,13 @@ def _second(node: CaffeNode, data: Value) -> tuple[Value, int, tuple[Dim, ...]]:
     if len(node.inputs) == 2:
         shape = node.shape(1)
         axis = node.axis(rank) if shape else 0
-        return node.aligned(node.value(1), axis, rank), axis, shape
+        return aligned(node, node.value(1), axis, rank), axis, shape
     axis = node.axis(rank)
     if count < -1 or axis + count > rank:
         raise FrontendError(f"expected num_axes of -1 to {rank - axis}, found {count}")
     shape = data.type.shape[axis:] if count == -1 else data.type.shape[axis : axis + count]
     weight = node.weight(0, *static_extents(shape, node.described(0)))
-    return node.aligned(weight, axis, rank), axis, shape
+    return aligned(node, weight, axis, rank), axis, shape
 
 
 def _axpy(node: CaffeNode) -> Operand:

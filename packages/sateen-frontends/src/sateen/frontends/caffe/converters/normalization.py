@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sateen.frontends.caffe.node import CaffeNode, Converter
+from sateen.frontends.core.broadcast import aligned
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir.ir import Array, Value
@@ -73,7 +74,7 @@ def _batch_norm_of_forks(node: CaffeNode) -> Operand:
     if data.type.rank < 2:
         raise FrontendError(f"expected data with channels, axis 1, found {data.type}")
     if node.text("bn_mode") == "INFERENCE":
-        scale, shift = (node.aligned(_of_channels(node, i, channels), 1, data.type.rank) for i in (0, 1))
+        scale, shift = (aligned(node, _of_channels(node, i, channels), 1, data.type.rank) for i in (0, 1))
         return node.result(Add(), node.step(Multiply(), data, scale), shift)
     if all(node.attribute(name) is None for name in ("slope_filler", "bias_filler", "momentum", "eps", "frozen")):
         raise UnsupportedError(
@@ -136,7 +137,7 @@ def _normalize(node: CaffeNode) -> Operand:
     scaled = node.step(Divide(), data, node.step(Sqrt(), squares))
     shape = () if node.flag("channel_shared") else channels
     weight = node.weight(0, *shape)
-    return node.result(Multiply(), scaled, node.aligned(weight, 1, rank) if shape else weight)
+    return node.result(Multiply(), scaled, aligned(node, weight, 1, rank) if shape else weight)
 
 
 def _softmax(node: CaffeNode) -> Operand:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from sateen.frontends.caffe2.converters.fills import DTYPES
 from sateen.frontends.caffe2.node import Caffe2Node, Converter
+from sateen.frontends.core.broadcast import aligned, folded, mean
 from sateen.frontends.core.operands import Operand, normal_axis, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.graph_ir import ops
-from sateen.graph_ir.ir import Value
-from sateen.graph_ir.ops import Add, Multiply, Reshape
+from sateen.graph_ir.ops import Add, Multiply
 from sateen.runtime.dtype import DType
 from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
@@ -31,38 +31,14 @@ def _binary(op: Operator) -> Converter:
             raise UnsupportedError("axis_str is not supported", "give axis as a number")
         axis = node.whole("axis", -1)
         if axis != -1 and second.type.rank:
-            second = _aligned(node, second, normal_axis(axis, first.type.rank), first.type.rank)
+            second = aligned(node, second, normal_axis(axis, first.type.rank), first.type.rank)
         return node.result(op, first, second)
 
     return convert
 
 
-def _aligned(node: Caffe2Node, value: Value, axis: int, rank: int) -> Value:
-    trailing = rank - axis - value.type.rank
-    if trailing < 0:
-        raise FrontendError(f"{value.type.rank} axes from axis {axis} on don't fit data of {rank} axes")
-    return node.step(Reshape((*value.type.shape, *(1,) * trailing)), value) if trailing else value
-
-
 def _folded(op: Operator) -> Converter:
-    """A binary operator over all inputs, from the left."""
-
-    def convert(node: Caffe2Node) -> Operand:
-        first, *rest = node.values()
-        if not rest:
-            return first
-        for value in rest[:-1]:
-            first = node.step(op, first, value)
-        return node.result(op, first, rest[-1])
-
-    return convert
-
-
-def _mean(node: Caffe2Node) -> Operand:
-    total, *rest = node.values()
-    for value in rest:
-        total = node.step(Add(), total, value)
-    return node.result(Multiply(), total, node.literal(1 / len(node.inputs), total.type.dtype)) if rest else total
+    return lambda node: folded(node, op, node.values())
 
 
 def _handed_on(node: Caffe2Node) -> Operand:
@@ -158,7 +134,7 @@ def _parametric_relu(node: Caffe2Node) -> Operand:
     node.require_inputs(2, 2)
     data, slope = node.picture(), node.value(1)
     if slope.type.shape != (1,):
-        slope = _aligned(node, slope, 1, data.type.rank)
+        slope = aligned(node, slope, 1, data.type.rank)
     return node.pictured(ops.PRelu(), data, slope)
 
 
@@ -213,7 +189,7 @@ ELEMENT_WISE: dict[str, Converter] = {
     "Log": _unary(lambda node: ops.Log()),
     "Logit": _logit,
     "Max": _folded(ops.Maximum()),
-    "Mean": _mean,
+    "Mean": lambda node: mean(node, node.values()),
     "Min": _folded(ops.Minimum()),
     "Mul": _binary(Multiply()),
     "NE": _binary(ops.NotEqual()),

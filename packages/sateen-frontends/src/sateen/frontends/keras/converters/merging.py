@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sateen.frontends.core.broadcast import folded, mean
 from sateen.frontends.core.node import Converter
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.keras.converters.activations import Emit
@@ -47,20 +48,11 @@ def _widened(node: KerasNode, value: Value, rank: int) -> Value:
 
 
 def _folded(op: Operator) -> Converter[KerasNode]:
-    def convert(node: KerasNode) -> Operand:
-        first, *others, last = _aligned(node)
-        for value in others:
-            first = node.step(op, first, value)
-        return node.result(op, first, last)
-
-    return convert
+    return lambda node: folded(node, op, _aligned(node))
 
 
 def _average(node: KerasNode) -> Operand:
-    first, *others = _aligned(node)
-    for value in others:
-        first = node.step(Add(), first, value)
-    return node.result(Multiply(), first, node.number_like(1 / (len(others) + 1)))
+    return mean(node, _aligned(node))
 
 
 def _concatenate(node: KerasNode) -> Operand:

@@ -6,15 +6,14 @@ Comparisons and logic give 0 and 1 in the type of their operands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 
+from sateen.frontends.core.broadcast import folded
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.mxnet.description import OperatorDescription, operator
 from sateen.frontends.mxnet.node import MxnetNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value
 from sateen.runtime.dtype import DType
-from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
 
 Combination = Callable[[MxnetNode, Value, Value], Operand]
@@ -98,13 +97,7 @@ def _reversed_scalar(combine: Combination) -> OperatorDescription:
 
 
 def _sum(node: MxnetNode) -> Operand:
-    values = node.values()
-    if not values:
-        raise FrontendError("expected operands to add, found none")
-    if len(values) == 1:
-        return node.operand(0)
-    total = reduce(lambda a, b: node.step(ops.Add(), a, b), values[1:-1], values[0])
-    return node.result(ops.Add(), total, values[-1])
+    return folded(node, ops.Add(), node.values())
 
 
 def _where(node: MxnetNode) -> Operand:

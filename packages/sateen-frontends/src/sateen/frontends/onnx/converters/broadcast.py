@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sateen.frontends.core.broadcast import aligned, folded, mean
 from sateen.frontends.core.einsum import einsum
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.onnx.node import Converter, OnnxNode
@@ -32,33 +33,11 @@ def _aligned(node: OnnxNode) -> Value:
         return second
     given = node.attribute("axis")
     axis = rank - inner if given is None else normal_axis(given, max(rank, 1))
-    if axis + inner > rank:
-        raise FrontendError(f"an input of {inner} dimensions does not fit axis {axis} of one of {rank}")
-    trailing = rank - axis - inner
-    if not trailing:
-        return second
-    return node.step(Reshape(shape=(*node.shape(1), *(1,) * trailing)), second)
+    return aligned(node, second, axis, rank)
 
 
 def _folded(op: Operator) -> Converter:
-    """A binary operator over all inputs, from the left."""
-
-    def convert(node: OnnxNode) -> Operand:
-        first, *rest = node.values()
-        if not rest:
-            return first
-        for value in rest[:-1]:
-            first = node.step(op, first, value)
-        return node.result(op, first, rest[-1])
-
-    return convert
-
-
-def _mean(node: OnnxNode) -> Operand:
-    first, *rest = node.values()
-    for value in rest:
-        first = node.step(ops.Add(), first, value)
-    return node.result(ops.Multiply(), first, node.literal(1 / len(node.inputs), first.type.dtype)) if rest else first
+    return lambda node: folded(node, op, node.values())
 
 
 def _parametric_relu(node: OnnxNode) -> Operand:
@@ -135,7 +114,7 @@ BROADCAST: dict[str, Converter] = {
     "LessOrEqual": _binary(lambda node: ops.LessEqual()),
     "MatMul": _matrix_product,
     "Max": _folded(ops.Maximum()),
-    "Mean": _mean,
+    "Mean": lambda node: mean(node, node.values()),
     "Min": _folded(ops.Minimum()),
     "Mod": _binary(lambda node: ops.Modulo(fmod=node.flag("fmod"))),
     "Mul": _binary(lambda node: ops.Multiply()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sateen.frontends.core.broadcast import folded
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
@@ -18,12 +19,7 @@ def _binary(make: Callable[[TensorflowNode], Operator]) -> Converter:
 
 
 def _sum(node: TensorflowNode) -> Operand:
-    first, *rest = node.values()
-    if not rest:
-        return first
-    for value in rest[:-1]:
-        first = node.step(ops.Add(), first, value)
-    return node.result(ops.Add(), first, rest[-1])
+    return folded(node, ops.Add(), node.values())
 
 
 def _floor_divide(node: TensorflowNode) -> Operand:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
+from sateen.frontends.core.broadcast import folded
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.coreml.network.node import Converter, LayerNode
 from sateen.graph_ir import ops
@@ -13,16 +14,15 @@ from sateen.runtime.errors import FrontendError
 from sateen.topi.operators import Operator
 
 
-def _folded(node: LayerNode, op: Operator, values: Sequence[Value]) -> Value:
-    """All inputs combined by an operator of two, from the first on."""
+def _several(node: LayerNode) -> Sequence[Value]:
+    values = node.values()
     if len(values) < 2:
         raise FrontendError(f"expected two or more inputs, found {len(values)}")
-    inner = reduce(lambda a, b: node.step(op, a, b), values[:-1])
-    return node.result(op, inner, values[-1])
+    return values
 
 
 def _all(op: Operator) -> Converter:
-    return lambda node: _folded(node, op, node.values())
+    return lambda node: folded(node, op, _several(node))
 
 
 def _all_or_number(op: Operator) -> Converter:
@@ -32,7 +32,7 @@ def _all_or_number(op: Operator) -> Converter:
         values = node.values()
         if len(values) == 1:
             return node.result(op, values[0], node.scalar_literal(node.parameters.alpha))
-        return _folded(node, op, values)
+        return folded(node, op, values)
 
     return convert
 
