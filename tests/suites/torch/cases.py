@@ -18,10 +18,18 @@ def write(
     program = torch.export.export(module.eval(), inputs)
     if core:
         program = program.run_decompositions()
+    signature = program.graph_signature
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
     outputs = pytree.tree_leaves(module(*(tensor.clone() for tensor in inputs)))
-    names = dict(zip(program.graph_signature.user_outputs, outputs, strict=True))
-    found = {f"out/{i}": value for i, value in enumerate(names.values()) if isinstance(value, torch.Tensor)}
-    given = {f"in/{name}": value for name, value in zip(program.graph_signature.user_inputs, inputs, strict=True)}
+    names = dict(zip(signature.user_outputs, outputs, strict=True))
+    results = [value for value in names.values() if isinstance(value, torch.Tensor)]
+    given = {f"in/{name}": value for name, value in zip(signature.user_inputs, inputs, strict=True)}
+    after = dict(module.named_buffers())
+    for name, buffer in signature.inputs_to_buffers.items():
+        if not torch.equal(before[buffer], after[buffer]):  # state, which is an input and an output
+            given[f"in/{name}"] = before[buffer]
+            results.append(after[buffer])
+    found = {f"out/{i}": value for i, value in enumerate(results)}
     if not found or any(value.is_complex() or not value.numel() for value in found.values()):
         return
     folder.mkdir(parents=True)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
+import torch.ao.quantization.fx._decomposed  # which defines the operators of quantised programs
 from torch import nn
+
+quantized = torch.ops.quantized_decomposed
+HEADS = [(2, 4, 5, 8), (2, 4, 7, 8), (2, 4, 7, 8)]
+SHARED_HEADS = [(2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 8)]
 
 
 class Applied(nn.Module):
@@ -49,9 +54,82 @@ def _pooled(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return nn.functional.max_pool2d(x, 3, 2, 1, return_indices=True)
 
 
+class Counter(nn.Module):
+    """How often it ran."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.count += 1
+        return x * self.count
+
+
+class Cache(nn.Module):
+    """Rows that are kept from run to run, at a place that is an input or in a queue."""
+
+    def __init__(self, is_queue: bool) -> None:
+        super().__init__()
+        self.is_queue = is_queue
+        self.register_buffer("rows", torch.randn(1, 8, 4))
+
+    def forward(self, x: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+        if self.is_queue:
+            self.rows.copy_(torch.cat([self.rows[:, 1:], x], 1))
+        else:
+            self.rows[:, place] = x
+        return self.rows.sum(1) * place
+
+
+class Chosen(nn.Module):
+    """Branches with weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.cond(x.sum() > 0, lambda v: (self.one(v), v + 1), lambda v: (self.other(v), v * 2), (x,))
+
+
+def _attention(**options: object) -> Callable[[], nn.Module]:
+    return lambda: Applied(lambda *given: nn.functional.scaled_dot_product_attention(*given, **options))
+
+
+def _quantised(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    limits = (-128, 127, torch.int8)
+    q = quantized.quantize_per_tensor(x, 0.05, 3, *limits)
+    return quantized.dequantize_per_tensor(q, 0.05, 3, *limits), q
+
+
+def _quantised_per_channel(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    limits = (1, -128, 127, torch.int8)
+    scales, zeros = torch.tensor([0.1, 0.2, 0.3, 0.4]), torch.tensor([0, 1, -2, 3])
+    q = quantized.quantize_per_channel(x, scales, zeros, *limits)
+    return quantized.dequantize_per_channel(q, scales, zeros, *limits), q
+
+
+def _quantised_as_needed(x: torch.Tensor) -> torch.Tensor:
+    scale, zero = quantized.choose_qparams.tensor(x, -128, 127, 1e-5, torch.int8)
+    q = quantized.quantize_per_tensor.tensor(x, scale, zero, -128, 127, torch.int8)
+    return quantized.dequantize_per_tensor.tensor(q, scale, zero, -128, 127, torch.int8)
+
+
 PICTURE, SEQUENCE = [(2, 4, 9, 11)], [(3, 5, 6)]
 
 MODULES: dict[str, tuple[Callable[[], nn.Module], Sequence[Sequence[int] | torch.Tensor]]] = {
+    "attention.causal": (_attention(is_causal=True), HEADS),
+    "attention.masked": (_attention(), [*HEADS, torch.arange(35).reshape(5, 7) % 3 > 0]),
+    "attention.biased": (_attention(scale=0.3), [*HEADS, (2, 1, 5, 7)]),
+    "attention.shared_heads": (_attention(enable_gqa=True, is_causal=True), SHARED_HEADS),
+    "state.counter": (Counter, [(2, 3)]),
+    "state.cache": (lambda: Cache(is_queue=False), [(1, 1, 4), torch.tensor([2])]),
+    "state.queue": (lambda: Cache(is_queue=True), [(1, 1, 4), torch.tensor([2])]),
+    "cond.weights": (Chosen, [(3, 4)]),
+    "quantised": (lambda: Applied(_quantised), [(3, 4)]),
+    "quantised.per_channel": (lambda: Applied(_quantised_per_channel), [(3, 4)]),
+    "quantised.as_needed": (lambda: Applied(_quantised_as_needed), [(3, 4)]),
     "conv1d.strided": (lambda: nn.Conv1d(4, 6, 3, stride=2, padding=1), [(2, 4, 9)]),
     "conv2d.dilated": (lambda: nn.Conv2d(4, 6, 3, dilation=2, bias=False), PICTURE),
     "conv2d.grouped": (lambda: nn.Conv2d(4, 8, 3, groups=4, padding=1), PICTURE),
