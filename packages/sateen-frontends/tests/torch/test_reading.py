@@ -62,6 +62,16 @@ def test_a_dimension_that_is_an_expression_is_one_of_its_symbols(written):
     assert str(graph.inputs[0].type) == "float32[?s7*2, ?s8*2 + 1, ?x.2, ?x.3]"
 
 
+@pytest.mark.parametrize(("least", "size"), [(2, 1), (3, 3), (None, 8)])
+def test_an_open_dimension_has_the_sizes_for_which_the_program_is_made(written, zipped, least, size):
+    y = written.call("aten.relu.default", self=written.input("x", ("Symbol('s7')",)), name="y")
+    program = written.json(y) | {"range_constraints": {"s7": {"min_val": least, "max_val": 8}}}
+    data = zipped({"archive/models/model.json": json.dumps(program)})
+    assert str(from_torch(data, dims={"s7": size})[0].outputs[0].type) == f"float32[{size}]"
+    with pytest.raises(FrontendError, match=r"dimension 's7': the program is made for [03] to 8, found 9"):
+        from_torch(data, shapes={"x": (9,)})
+
+
 def test_safetensors_take_the_place_of_tensors_by_name(safetensors, written, scores, tmp_path):
     (tmp_path / "net.pt2").write_bytes(written.data(scores))
     other = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -263,6 +273,18 @@ def test_a_program_in_memory_is_decomposed_where_operators_have_no_converter(tor
         FrontendError, match=r"expected a path, its bytes, or a torch.export.ExportedProgram, found int"
     ):
         from_torch(3)
+    with pytest.raises(FrontendError, match=r"found function; torch.export.export\(module, inputs\) makes one"):
+        from_torch(lambda x: x)
+
+
+def test_what_torch_can_t_write_is_told(torch):
+    def save(program, file):
+        raise NotImplementedError("no name for <class 'In'>\nand more")
+
+    torch.export.save = save
+    message = r"torch.export.save can't write the program: no name for <class 'In'>$"
+    with pytest.raises(FrontendError, match=message):
+        from_torch(torch.export.ExportedProgram("aten.relu.default"))
 
 
 @pytest.mark.skipif(is_installed("torch"), reason="torch is installed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 import numpy as np
 
@@ -73,6 +74,11 @@ class TorchImporter(Importer[ProgramNode]):
         declarations = [declaration_of(program, name) for name in self.part.inputs if name in program.inputs]
         names = [*self.tensors.values(), *program.inputs, *(name for node in nodes for name in node.outputs if name)]
         super().__init__(program.place, "program", declarations, names, self.part.outputs, bindings, limits)
+        for name, size in self.dims.items():
+            least, most = program.ranges.get(name, (0, inf))
+            if not least <= size <= most:
+                sizes = f"{least} or more" if most == inf else f"{least} to {most}"
+                raise FrontendError(f"dimension {name!r}: the program is made for {sizes}, found {size}")
 
     def run(self) -> tuple[Graph | None, Report]:
         self.bind_inputs()

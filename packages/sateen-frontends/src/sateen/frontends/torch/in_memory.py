@@ -28,7 +28,8 @@ def saved(program: Given | Any) -> Given:
     torch = imported("torch", _MISSING)
     if not isinstance(program, torch.export.ExportedProgram):
         expected = "a path, its bytes, or a torch.export.ExportedProgram"
-        raise FrontendError(f"expected {expected}, found {type(program).__name__}")
+        remedy = "; torch.export.export(module, inputs) makes one" if callable(program) else ""
+        raise FrontendError(f"expected {expected}, found {type(program).__name__}{remedy}")
     targets = [node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)]
     if any(key_of(str(target)) is None for target in targets):
         table = torch.export.default_decompositions()

@@ -5,7 +5,8 @@ Source: torch/_export/serde/schema.py. Objects that stand for one of several kin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any
 
 from sateen.frontends.core.source import Limits
@@ -87,7 +88,8 @@ class _Parser:
             del parameters[name]
         inputs += state
         given = dict.fromkeys([*(now.get(name) or name for name in outputs), *state.values()])
-        return Program(place, values, tuple(inputs), tuple(given), parameters, state, tuple(tokens))
+        ranges = dict(_ranges(root.get("range_constraints", {})))
+        return Program(place, values, tuple(inputs), tuple(given), parameters, state, tuple(tokens), ranges)
 
     def input(self, spec: Any, inputs: list[str], parameters: dict[str, str], tokens: list[str]) -> None:
         kind, given = _alternative(spec, "an input of the signature")
@@ -179,6 +181,16 @@ class _Parser:
             name = _field(value, "name", str, "a graph")
             return self.graph(_field(value, "graph", dict, f"graph {name!r}"), name)
         return Foreign(kind.removeprefix("as_").replace("_", " "))
+
+
+def _ranges(constraints: Any) -> Iterator[tuple[str, tuple[int, float]]]:
+    """The least and the largest number that each symbol stands for. A program that assumes 2 or more also runs with
+    fewer (_check_input_constraints_for_graph in torch/_export/utils.py)."""
+    if not isinstance(constraints, dict):
+        raise FrontendError(f"expected an object as range_constraints, found {_kind(constraints)}")
+    for symbol, limits in constraints.items():
+        least, most = (limits.get(key) if isinstance(limits, dict) else None for key in ("min_val", "max_val"))
+        yield symbol, (least if type(least) is int and least > 2 else 0, most if type(most) is int else inf)
 
 
 def value_type(meta: Any, what: str) -> ValueType:

@@ -90,7 +90,8 @@ class Program:
 
     `parameters` maps inputs of the graph to names of tensors. `state` maps inputs that stand for buffers that a run
     changes to their values after it; they are inputs of the caller's, these are outputs. `tokens` are inputs without a
-    value, which order nodes with effects. `data` has the tensors by name.
+    value, which order nodes with effects. `ranges` are the least and the largest size of open dimensions, by symbol, as
+    they were assumed when the program was made. `data` has the tensors by name.
     """
 
     place: str
@@ -100,4 +101,5 @@ class Program:
     parameters: Mapping[str, str]
     state: Mapping[str, str] = field(default_factory=dict)
     tokens: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     data: Mapping[str, Array] = field(default_factory=dict)
