@@ -14,7 +14,7 @@ from sateen.frontends.core import emitter
 from sateen.frontends.core.inputs import Bindings
 from sateen.frontends.core.source import Limits
 from sateen.frontends.onnx.importer import import_onnx
-from sateen.frontends.onnx.loading import load
+from sateen.frontends.onnx.loading import load_onnx
 from sateen.graph_ir.ops import OPS, Conv
 from sateen.runtime.errors import FrontendError
 
@@ -77,7 +77,7 @@ def test_functions_that_call_for_a_billion_nodes_are_refused() -> None:
         imports = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
         functions.append(helper.make_function("own", f"L{level}", ["a"], ["c"], calls, imports))
     model = model_of([helper.make_node("L0", ["x"], ["y"], domain="own")], functions=functions)
-    _, report = import_onnx(load(model, Limits(expanded=500)), Bindings(), OPS)
+    _, report = import_onnx(load_onnx(model, Limits(expanded=500)), Bindings(), OPS)
     assert "expected at most 500 nodes from functions, found more" in str(report)
 
 

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from sateen.frontends import from_onnx
 from sateen.frontends.core.source import Limits
 from sateen.frontends.core.wire_format import LENGTH_DELIMITED, VARINT
-from sateen.frontends.onnx.loading import load
+from sateen.frontends.onnx.loading import load_onnx
 from sateen.frontends.onnx.recognition import GRAPH_FIELDS, MODEL_FIELDS
 from sateen.runtime.errors import FrontendError
 
@@ -80,14 +80,14 @@ def test_a_model_larger_than_the_limit_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     path.write_bytes(relu_model().SerializeToString())
     with pytest.raises(FrontendError, match="expected a model of at most 10 bytes"):
-        load(path, Limits(model_bytes=10))
+        load_onnx(path, Limits(model_bytes=10))
     with pytest.raises(FrontendError, match="expected a model of at most 10 bytes"):
-        load(path.read_bytes(), Limits(model_bytes=10))
+        load_onnx(path.read_bytes(), Limits(model_bytes=10))
 
 
 def test_more_nodes_than_the_limit_are_refused() -> None:
     with pytest.raises(FrontendError, match="expected at most 0 nodes"):
-        load(relu_model(), Limits(nodes=0))
+        load_onnx(relu_model(), Limits(nodes=0))
 
 
 def nested(depth: int) -> onnx.ModelProto:
@@ -105,9 +105,9 @@ def nested(depth: int) -> onnx.ModelProto:
 
 
 def test_graphs_nested_deeper_than_the_limit_are_refused() -> None:
-    load(nested(3), Limits(nesting=3))
+    load_onnx(nested(3), Limits(nesting=3))
     with pytest.raises(FrontendError, match="expected graphs nested at most 3 deep"):
-        load(nested(4), Limits(nesting=3))
+        load_onnx(nested(4), Limits(nesting=3))
 
 
 def test_a_name_that_is_not_utf8_is_refused() -> None:

@@ -15,7 +15,7 @@ MOST_TEXT_BYTES = 1 << 26
 """The most bytes of a net as text."""
 
 
-def load_net(source: Source, limits: Limits) -> net_pb2.Net:
+def load_network(source: Source, limits: Limits) -> net_pb2.Net:
     """The net of a file. Raises FrontendError, which names it, for a damaged one."""
     net = net_pb2.Net()
     try:

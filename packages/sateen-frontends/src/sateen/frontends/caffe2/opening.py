@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sateen.frontends.caffe2.importer import Caffe2Importer
-from sateen.frontends.caffe2.loading import load_net
+from sateen.frontends.caffe2.loading import load_network
 from sateen.frontends.caffe2.network import network_of
 from sateen.frontends.caffe2.recognition import INIT, PREDICT
 from sateen.frontends.caffe2.schemas import net_pb2
@@ -46,6 +46,6 @@ class Caffe2Model(LoadedModel):
 def open_caffe2(source: Source, limits: Limits) -> Caffe2Model:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
     predict, init = paired(source, PREDICT, INIT, limits)
-    nets = load_net(init, limits), load_net(predict, limits)
+    nets = load_network(init, limits), load_network(predict, limits)
     name = printable(predict.path.name) if predict.path is not None else printable(str(nets[1].name)) or "the net"
     return Caffe2Model(name, *nets, (init if source is predict else predict).path, limits)

@@ -41,7 +41,7 @@ class CoremlFile:
     limits: Limits
 
 
-def load(source: Source, limits: Limits) -> CoremlFile:
+def load_coreml(source: Source, limits: Limits) -> CoremlFile:
     """Parse a model. Raises FrontendError if it is damaged, of a newer version, or exceeds a limit."""
     if source.path is not None and source.is_folder:
         name, source = printable(source.path.name), model_of_package(source.path, limits)

@@ -11,7 +11,7 @@ from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.coreml.importer import import_coreml
-from sateen.frontends.coreml.loading import CoremlFile, load
+from sateen.frontends.coreml.loading import CoremlFile, load_coreml
 from sateen.frontends.coreml.models import steps_of
 from sateen.frontends.coreml.steps import Steps
 from sateen.graph_ir.ir import Graph, OpSet
@@ -34,5 +34,5 @@ class CoremlModel(LoadedModel):
 
 def open_coreml(source: Source, limits: Limits) -> CoremlModel:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
-    file = load(source, limits)
+    file = load_coreml(source, limits)
     return CoremlModel(file, steps_of(file))

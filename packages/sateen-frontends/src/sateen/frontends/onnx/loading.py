@@ -31,7 +31,7 @@ class OnnxFile:
     """Raw data of initialisers of the graph that was cut out of the message, by position."""
 
 
-def load(given: str | Path | bytes | onnx.ModelProto | Source, limits: Limits = LIMITS) -> OnnxFile:
+def load_onnx(given: str | Path | bytes | onnx.ModelProto | Source, limits: Limits = LIMITS) -> OnnxFile:
     """Read and parse a model. Raises FrontendError if it is no ONNX model or exceeds a limit."""
     match given:
         case onnx.ModelProto():

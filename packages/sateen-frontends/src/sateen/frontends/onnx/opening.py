@@ -15,7 +15,7 @@ from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.onnx.declarations import declaration_of
 from sateen.frontends.onnx.external_data import external_files
 from sateen.frontends.onnx.importer import import_onnx
-from sateen.frontends.onnx.loading import OnnxFile, load
+from sateen.frontends.onnx.loading import OnnxFile, load_onnx
 from sateen.frontends.onnx.strings import is_strings
 from sateen.frontends.onnx.structure import inputs_of
 from sateen.graph_ir.ir import Graph, OpSet
@@ -37,4 +37,4 @@ class OnnxModel(LoadedModel):
 
 def open_onnx(given: str | Path | bytes | onnx.ModelProto | Source, limits: Limits) -> OnnxModel:
     """The model in a file, its bytes or its message. Raises FrontendError if it is damaged or exceeds a limit."""
-    return OnnxModel(load(given, limits))
+    return OnnxModel(load_onnx(given, limits))

@@ -20,7 +20,7 @@ from onnx.reference.op_run import OpRun
 from sateen.frontends.core.inputs import Bindings
 from sateen.frontends.onnx.custom import operator_named
 from sateen.frontends.onnx.importer import import_onnx
-from sateen.frontends.onnx.loading import load
+from sateen.frontends.onnx.loading import load_onnx
 from sateen.frontends.onnx.peers import ONNXRUNTIME
 from sateen.graph_ir.ir import Array, OpSet
 from sateen.graph_ir.judge import interpret
@@ -43,12 +43,12 @@ def reference(path: Path, keep: Sequence[str] = ()) -> Callable[[Mapping[str, Ar
 
 def usual_judge(path: Path) -> str:
     """The judge of a model if the user names none: onnxruntime knows no operators of installed packages."""
-    return "reference" if ONNXRUNTIME.missing or has_brought_operators(load(path).proto) else "onnxruntime"
+    return "reference" if ONNXRUNTIME.missing or has_brought_operators(load_onnx(path).proto) else "onnxruntime"
 
 
 def value_names(path: Path) -> list[str]:
     """The values that the nodes of the main graph compute, in order."""
-    return [name for node in load(path).proto.graph.node for name in node.output if name]
+    return [name for node in load_onnx(path).proto.graph.node for name in node.output if name]
 
 
 def operators_of(model: onnx.ModelProto) -> list[type[OpRun]]:
@@ -89,7 +89,7 @@ class ByDefinition(OpRun):
         graph = helper.make_graph([node], node.op_type, types, outputs)
         opsets = [helper.make_opsetid("", 17), helper.make_opsetid(self.op_domain, 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-        network, report = import_onnx(load(model), Bindings(), self.known)
+        network, report = import_onnx(load_onnx(model), Bindings(), self.known)
         if network is None:
             raise FrontendError(str(report))
         values = interpret(network, given)

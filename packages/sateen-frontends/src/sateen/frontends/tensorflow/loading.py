@@ -63,7 +63,9 @@ class TensorflowFile:
     objects: SavedObjectGraph = field(default_factory=SavedObjectGraph)
 
 
-def load(source: Source, limits: Limits, signature: str | None = None, tags: Sequence[str] = TAGS) -> TensorflowFile:
+def load_tensorflow(
+    source: Source, limits: Limits, signature: str | None = None, tags: Sequence[str] = TAGS
+) -> TensorflowFile:
     """Read and parse a model. Raises FrontendError if it is damaged, exceeds a limit, or lacks the signature."""
     if source.path is not None and source.is_folder:
         require_alone(source, "the folder of a SavedModel")

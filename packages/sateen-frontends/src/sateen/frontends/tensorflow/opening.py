@@ -12,7 +12,7 @@ from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tensorflow.declarations import declared_input, is_text
 from sateen.frontends.tensorflow.importer import import_tensorflow
-from sateen.frontends.tensorflow.loading import TensorflowFile, load
+from sateen.frontends.tensorflow.loading import TensorflowFile, load_tensorflow
 from sateen.frontends.tensorflow.network import Network, connected
 from sateen.frontends.tensorflow.operation import needed
 from sateen.frontends.tensorflow.recognition import TAGS
@@ -41,5 +41,5 @@ def open_tensorflow(
     source: Source, limits: Limits, signature: str | None = None, tags: Sequence[str] = TAGS
 ) -> TensorflowModel:
     """The model in a file or folder. Raises FrontendError if it is damaged, exceeds a limit, or lacks the signature."""
-    file = load(source, limits, signature, tags)
+    file = load_tensorflow(source, limits, signature, tags)
     return TensorflowModel(file, connected(file))

@@ -41,7 +41,7 @@ class TfliteFile:
         return self.networks[0]
 
 
-def load(source: Source, limits: Limits) -> TfliteFile:
+def load_tflite(source: Source, limits: Limits) -> TfliteFile:
     """The model in a file. Raises FrontendError if it is damaged, or exceeds the limits."""
     try:
         return TfliteFile(_name(source), _Loading(source.data, limits).networks(), limits)

@@ -11,7 +11,7 @@ from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.tflite.importer import declaration_of, import_tflite
-from sateen.frontends.tflite.loading import TfliteFile, load
+from sateen.frontends.tflite.loading import TfliteFile, load_tflite
 from sateen.graph_ir.ir import Graph, OpSet
 
 
@@ -31,4 +31,4 @@ class TfliteModel(LoadedModel):
 
 def open_tflite(source: Source, limits: Limits) -> TfliteModel:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
-    return TfliteModel(load(source, limits))
+    return TfliteModel(load_tflite(source, limits))

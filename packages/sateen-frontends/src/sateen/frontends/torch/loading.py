@@ -34,7 +34,7 @@ _EXPANDED = 1 << 20
 _REMEDY = "give the tensors as safetensors (weights=, or --weights FILE), or save the program with torch 2.9 or later"
 
 
-def load_program(source: Source, limits: Limits) -> Program:
+def load_torch(source: Source, limits: Limits) -> Program:
     """The program in a file, with its tensors. Raises FrontendError if the file is damaged, holds another number of
     programs than one, or tensors that are pickled where there are no others."""
     archive = open_archive(source.data, source.place)

@@ -11,7 +11,7 @@ from sateen.frontends.core.reader import LoadedModel
 from sateen.frontends.core.report import Report
 from sateen.frontends.core.source import Limits, Source
 from sateen.frontends.torch.importer import declaration_of, import_program
-from sateen.frontends.torch.loading import load_program
+from sateen.frontends.torch.loading import load_torch
 from sateen.frontends.torch.program import Program
 from sateen.graph_ir.ir import Graph, OpSet
 
@@ -33,4 +33,4 @@ class TorchModel(LoadedModel):
 
 def open_torch(source: Source, limits: Limits) -> TorchModel:
     """The model in a file. Raises FrontendError if it is damaged or exceeds a limit."""
-    return TorchModel(load_program(source, limits), limits)
+    return TorchModel(load_torch(source, limits), limits)

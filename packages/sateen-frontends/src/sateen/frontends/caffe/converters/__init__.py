@@ -8,9 +8,9 @@ from sateen.frontends.caffe.converters.products import PRODUCTS
 from sateen.frontends.caffe.converters.recurrent import RECURRENT
 from sateen.frontends.caffe.converters.resizing import RESIZING
 from sateen.frontends.caffe.converters.shape import SHAPE
-from sateen.frontends.caffe.converters.window import WINDOW
+from sateen.frontends.caffe.converters.windows import WINDOWS
 from sateen.frontends.caffe.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
-    DETECTION | DETECTION_OUTPUT | ELEMENT_WISE | NORMALIZATION | PRODUCTS | RECURRENT | RESIZING | SHAPE | WINDOW
+    DETECTION | DETECTION_OUTPUT | ELEMENT_WISE | NORMALIZATION | PRODUCTS | RECURRENT | RESIZING | SHAPE | WINDOWS
 )

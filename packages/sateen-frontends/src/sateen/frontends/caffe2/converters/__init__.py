@@ -6,7 +6,7 @@ from sateen.frontends.caffe2.converters.normalization import NORMALIZATION
 from sateen.frontends.caffe2.converters.products import PRODUCTS
 from sateen.frontends.caffe2.converters.regions import REGIONS
 from sateen.frontends.caffe2.converters.shape import SHAPE
-from sateen.frontends.caffe2.converters.window import WINDOW
+from sateen.frontends.caffe2.converters.windows import WINDOWS
 from sateen.frontends.caffe2.node import Converter
 
-CONVERTERS: dict[str, Converter] = ELEMENT_WISE | FILLS | NORMALIZATION | PRODUCTS | REGIONS | SHAPE | WINDOW
+CONVERTERS: dict[str, Converter] = ELEMENT_WISE | FILLS | NORMALIZATION | PRODUCTS | REGIONS | SHAPE | WINDOWS

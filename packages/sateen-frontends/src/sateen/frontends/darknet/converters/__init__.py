@@ -4,7 +4,7 @@ from sateen.frontends.darknet.converters.detection import DETECTION
 from sateen.frontends.darknet.converters.normalization import NORMALIZATION
 from sateen.frontends.darknet.converters.recurrent import RECURRENT
 from sateen.frontends.darknet.converters.routing import ROUTING
-from sateen.frontends.darknet.converters.window import WINDOW
+from sateen.frontends.darknet.converters.windows import WINDOWS
 from sateen.frontends.darknet.node import Converter
 
-CONVERTERS: dict[str, Converter] = DETECTION | NORMALIZATION | RECURRENT | ROUTING | WINDOW
+CONVERTERS: dict[str, Converter] = DETECTION | NORMALIZATION | RECURRENT | ROUTING | WINDOWS

@@ -9,20 +9,20 @@ from sateen.frontends.mxnet.converters.convolution import CONVOLUTION
 from sateen.frontends.mxnet.converters.detection import DETECTION
 from sateen.frontends.mxnet.converters.element_wise import ELEMENT_WISE
 from sateen.frontends.mxnet.converters.gather import GATHER
-from sateen.frontends.mxnet.converters.loss import LOSS
+from sateen.frontends.mxnet.converters.losses import LOSSES
 from sateen.frontends.mxnet.converters.normalization import NORMALIZATION
 from sateen.frontends.mxnet.converters.numpy_arithmetic import NUMPY_ARITHMETIC
 from sateen.frontends.mxnet.converters.numpy_shape import NUMPY_SHAPE
 from sateen.frontends.mxnet.converters.pooling import POOLING
-from sateen.frontends.mxnet.converters.product import PRODUCT
+from sateen.frontends.mxnet.converters.products import PRODUCTS
 from sateen.frontends.mxnet.converters.recurrent import RECURRENT
-from sateen.frontends.mxnet.converters.reduce import REDUCE
+from sateen.frontends.mxnet.converters.reductions import REDUCTIONS
 from sateen.frontends.mxnet.converters.reshape import RESHAPE
-from sateen.frontends.mxnet.converters.resize import RESIZE
+from sateen.frontends.mxnet.converters.resizing import RESIZING
 from sateen.frontends.mxnet.converters.sampling import SAMPLING
 from sateen.frontends.mxnet.converters.sequence import SEQUENCE
 from sateen.frontends.mxnet.converters.shape import SHAPE
-from sateen.frontends.mxnet.converters.slicing import SLICING
+from sateen.frontends.mxnet.converters.slices import SLICES
 from sateen.frontends.mxnet.description import OperatorDescription
 
 CONVERTERS: dict[str, OperatorDescription] = (
@@ -32,20 +32,20 @@ CONVERTERS: dict[str, OperatorDescription] = (
     | DETECTION
     | ELEMENT_WISE
     | GATHER
-    | LOSS
+    | LOSSES
     | NORMALIZATION
     | NUMPY_ARITHMETIC
     | NUMPY_SHAPE
     | POOLING
-    | PRODUCT
+    | PRODUCTS
     | RECURRENT
-    | REDUCE
+    | REDUCTIONS
     | RESHAPE
-    | RESIZE
+    | RESIZING
     | SAMPLING
     | SEQUENCE
     | SHAPE
-    | SLICING
+    | SLICES
 )
 """By MXNet's own names."""
 OPERATORS: Mapping[str, OperatorDescription] = CONVERTERS | {name: CONVERTERS[own] for name, own in ALIASES.items()}

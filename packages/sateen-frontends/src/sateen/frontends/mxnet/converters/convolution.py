@@ -8,7 +8,7 @@ from typing import Any
 from sateen.frontends.core.channels import to_channels_first
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.windows import limited_strides
-from sateen.frontends.mxnet.converters.window import (
+from sateen.frontends.mxnet.converters.windows import (
     WindowSettings,
     channels_first_data,
     finished,

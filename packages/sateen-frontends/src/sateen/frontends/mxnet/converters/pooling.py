@@ -10,7 +10,7 @@ from typing import Any
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.core.windows import limited_strides
-from sateen.frontends.mxnet.converters.window import (
+from sateen.frontends.mxnet.converters.windows import (
     FIRST,
     LAST,
     WindowSettings,

@@ -8,12 +8,12 @@ from sateen.frontends.onnx.converters.gather import GATHER
 from sateen.frontends.onnx.converters.normalization import NORMALIZATION
 from sateen.frontends.onnx.converters.quantization import QUANTIZATION
 from sateen.frontends.onnx.converters.recurrent import RECURRENT
-from sateen.frontends.onnx.converters.reduce import REDUCE
-from sateen.frontends.onnx.converters.resize import RESIZE
+from sateen.frontends.onnx.converters.reductions import REDUCTIONS
+from sateen.frontends.onnx.converters.resizing import RESIZING
 from sateen.frontends.onnx.converters.sampling import SAMPLING
 from sateen.frontends.onnx.converters.shape import SHAPE
 from sateen.frontends.onnx.converters.signal import SIGNAL
-from sateen.frontends.onnx.converters.window import WINDOW
+from sateen.frontends.onnx.converters.windows import WINDOWS
 from sateen.frontends.onnx.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
@@ -25,10 +25,10 @@ CONVERTERS: dict[str, Converter] = (
     | NORMALIZATION
     | QUANTIZATION
     | RECURRENT
-    | REDUCE
-    | RESIZE
+    | REDUCTIONS
+    | RESIZING
     | SAMPLING
     | SHAPE
     | SIGNAL
-    | WINDOW
+    | WINDOWS
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from sateen.frontends.core.operands import Operand, normal_axis
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.onnx.converters.window import convolution
+from sateen.frontends.onnx.converters.windows import convolution
 from sateen.frontends.onnx.node import Converter, OnnxNode
 from sateen.frontends.onnx.tensors import dtype_of
 from sateen.graph_ir.ir import Value

@@ -14,12 +14,12 @@ from sateen.frontends.tensorflow.converters.normalization import NORMALIZATION
 from sateen.frontends.tensorflow.converters.products import PRODUCTS
 from sateen.frontends.tensorflow.converters.quantization import QUANTIZATION
 from sateen.frontends.tensorflow.converters.recurrent import RECURRENT
-from sateen.frontends.tensorflow.converters.reduce import REDUCE
-from sateen.frontends.tensorflow.converters.resize import RESIZE
+from sateen.frontends.tensorflow.converters.reductions import REDUCTIONS
+from sateen.frontends.tensorflow.converters.resizing import RESIZING
 from sateen.frontends.tensorflow.converters.shape import SHAPE
-from sateen.frontends.tensorflow.converters.slicing import SLICING
+from sateen.frontends.tensorflow.converters.slices import SLICES
 from sateen.frontends.tensorflow.converters.spectra import SPECTRA
-from sateen.frontends.tensorflow.converters.window import WINDOW
+from sateen.frontends.tensorflow.converters.windows import WINDOWS
 from sateen.frontends.tensorflow.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
@@ -37,10 +37,10 @@ CONVERTERS: dict[str, Converter] = (
     | PRODUCTS
     | QUANTIZATION
     | RECURRENT
-    | REDUCE
-    | RESIZE
+    | REDUCTIONS
+    | RESIZING
     | SHAPE
-    | SLICING
+    | SLICES
     | SPECTRA
-    | WINDOW
+    | WINDOWS
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sateen.frontends.core.blocks import batch_to_space, space_to_batch
 from sateen.frontends.core.operands import Operand
-from sateen.frontends.tensorflow.converters.window import channels_first, in_format_of
+from sateen.frontends.tensorflow.converters.windows import channels_first, in_format_of
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
 from sateen.graph_ir import ops
 

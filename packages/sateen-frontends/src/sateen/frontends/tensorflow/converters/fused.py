@@ -9,7 +9,7 @@ from sateen.frontends.core.channels import result_channels_last
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.tensorflow.converters.products import operand_of_product
-from sateen.frontends.tensorflow.converters.window import (
+from sateen.frontends.tensorflow.converters.windows import (
     Convolution,
     channels_first,
     convolution,

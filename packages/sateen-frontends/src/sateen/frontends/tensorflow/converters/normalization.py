@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sateen.frontends.core.channels import result_channels_last, to_channels_first
 from sateen.frontends.core.operands import Operand
 from sateen.frontends.core.report import UnsupportedError
-from sateen.frontends.tensorflow.converters.window import channels_first, has_channels_first, in_format_of
+from sateen.frontends.tensorflow.converters.windows import channels_first, has_channels_first, in_format_of
 from sateen.frontends.tensorflow.node import Converter, TensorflowNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value

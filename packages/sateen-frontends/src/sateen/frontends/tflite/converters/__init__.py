@@ -9,8 +9,8 @@ from sateen.frontends.tflite.converters.normalization import NORMALIZATION
 from sateen.frontends.tflite.converters.products import PRODUCTS
 from sateen.frontends.tflite.converters.quantization import QUANTIZATION
 from sateen.frontends.tflite.converters.recurrent import RECURRENT
-from sateen.frontends.tflite.converters.reduce import REDUCE
-from sateen.frontends.tflite.converters.resize import RESIZE
+from sateen.frontends.tflite.converters.reductions import REDUCTIONS
+from sateen.frontends.tflite.converters.resizing import RESIZING
 from sateen.frontends.tflite.converters.scatter import SCATTER
 from sateen.frontends.tflite.converters.shape import SHAPE
 from sateen.frontends.tflite.converters.slices import SLICES
@@ -27,8 +27,8 @@ CONVERTERS: dict[str, Converter] = (
     | PRODUCTS
     | QUANTIZATION
     | RECURRENT
-    | REDUCE
-    | RESIZE
+    | REDUCTIONS
+    | RESIZING
     | SCATTER
     | SHAPE
     | SLICES

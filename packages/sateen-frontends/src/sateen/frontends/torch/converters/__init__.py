@@ -24,15 +24,15 @@ from sateen.frontends.torch.converters.pooling import POOLING
 from sateen.frontends.torch.converters.products import PRODUCTS
 from sateen.frontends.torch.converters.quantization import QUANTIZATION
 from sateen.frontends.torch.converters.recurrent import RECURRENT
-from sateen.frontends.torch.converters.reduce import REDUCE
+from sateen.frontends.torch.converters.reductions import REDUCTIONS
 from sateen.frontends.torch.converters.repetition import REPETITION
-from sateen.frontends.torch.converters.resize import RESIZE
+from sateen.frontends.torch.converters.resizing import RESIZING
 from sateen.frontends.torch.converters.scatter import SCATTER
 from sateen.frontends.torch.converters.shape import SHAPE
 from sateen.frontends.torch.converters.slices import SLICES
 from sateen.frontends.torch.converters.sorting import SORTING
 from sateen.frontends.torch.converters.splits import SPLITS
-from sateen.frontends.torch.converters.window import WINDOW
+from sateen.frontends.torch.converters.windows import WINDOWS
 from sateen.frontends.torch.node import Converter
 
 CONVERTERS: dict[str, Converter] = (
@@ -56,15 +56,15 @@ CONVERTERS: dict[str, Converter] = (
     | PRODUCTS
     | QUANTIZATION
     | RECURRENT
-    | REDUCE
+    | REDUCTIONS
     | REPETITION
-    | RESIZE
+    | RESIZING
     | SCATTER
     | SHAPE
     | SLICES
     | SORTING
     | SPLITS
-    | WINDOW
+    | WINDOWS
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from sateen.frontends.core.operands import Operand, static_extents
-from sateen.frontends.torch.converters.reduce import moments
+from sateen.frontends.torch.converters.reductions import moments
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.frontends.torch.promotion import floating
 from sateen.graph_ir import ops

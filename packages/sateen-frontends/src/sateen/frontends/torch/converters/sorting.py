@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sateen.frontends.core.operands import Operand, static_extents
 from sateen.frontends.core.report import UnsupportedError
 from sateen.frontends.torch.converters.operands import common, operand
-from sateen.frontends.torch.converters.reduce import reduced
+from sateen.frontends.torch.converters.reductions import reduced
 from sateen.frontends.torch.node import Converter, TorchNode
 from sateen.graph_ir import ops
 from sateen.graph_ir.ir import Value

@@ -16,7 +16,7 @@ from sateen.frontends.coreml.network.converters.recurrent import RECURRENT
 from sateen.frontends.coreml.network.converters.reductions import REDUCTIONS
 from sateen.frontends.coreml.network.converters.resizing import RESIZING
 from sateen.frontends.coreml.network.converters.shape import SHAPE
-from sateen.frontends.coreml.network.converters.slicing import SLICING
+from sateen.frontends.coreml.network.converters.slices import SLICES
 from sateen.frontends.coreml.network.converters.windows import WINDOWS
 from sateen.frontends.coreml.network.node import Converter
 
@@ -33,7 +33,7 @@ CONVERTERS: Mapping[str, Converter] = {
     **REDUCTIONS,
     **RESIZING,
     **SHAPE,
-    **SLICING,
+    **SLICES,
     **WINDOWS,
 }
 """By the name of the layer's parameters in NeuralNetworkLayer."""

@@ -16,7 +16,7 @@ from sateen.frontends.coreml.program.converters.recurrent import RECURRENT
 from sateen.frontends.coreml.program.converters.reductions import REDUCTIONS
 from sateen.frontends.coreml.program.converters.resizing import RESIZING
 from sateen.frontends.coreml.program.converters.shape import SHAPE
-from sateen.frontends.coreml.program.converters.slicing import SLICING
+from sateen.frontends.coreml.program.converters.slices import SLICES
 from sateen.frontends.coreml.program.converters.windows import WINDOWS
 from sateen.frontends.coreml.program.node import Converter
 
@@ -33,7 +33,7 @@ CONVERTERS: Mapping[str, Converter] = {
     **REDUCTIONS,
     **RESIZING,
     **SHAPE,
-    **SLICING,
+    **SLICES,
     **WINDOWS,
 }
 """By the type of the operation in MIL.proto."""

@@ -76,7 +76,7 @@ def _either(node: TorchNode) -> Operand:
     return _conv(node)
 
 
-WINDOW: dict[str, Converter] = {
+WINDOWS: dict[str, Converter] = {
     "conv1d": _conv,
     "conv2d": _conv,
     "conv3d": _conv,

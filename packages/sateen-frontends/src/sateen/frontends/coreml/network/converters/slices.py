@@ -119,7 +119,7 @@ def _reverse(node: LayerNode) -> Operand:
     return node.result(resolved(node, [slice(None, None, -1 if flag else 1) for flag in flags]), node.value(0))
 
 
-SLICING: Mapping[str, Converter] = {
+SLICES: Mapping[str, Converter] = {
     "crop": _crop,
     "reverse": _reverse,
     "slice": _slice,

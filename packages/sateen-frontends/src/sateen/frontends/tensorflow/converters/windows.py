@@ -293,7 +293,7 @@ def _dilated_maxima(node: TensorflowNode) -> Operand:
     return result_channels_last(node, total)
 
 
-WINDOW: dict[str, Converter] = {
+WINDOWS: dict[str, Converter] = {
     "AvgPool": _pool(ops.AveragePool),
     "AvgPool3D": _pool(ops.AveragePool),
     "Conv2D": _convolved,

@@ -85,7 +85,7 @@ def _cross_entropy(node: MxnetNode) -> Operand:
 _PREDICTION = operator(lambda node: node.operand(0), "data label", labels=1, grad_scale=1.0)
 _SOFTMAX: Mapping[str, Any] = {"axis": -1, "temperature": None, "dtype": None, "use_length": False}
 
-LOSS = {
+LOSSES = {
     "LinearRegressionOutput": _PREDICTION,
     "LogisticRegressionOutput": operator(
         lambda node: node.result(ops.Sigmoid(), node.value(0)), "data label", labels=1, grad_scale=1.0

@@ -169,7 +169,7 @@ def _slice_assign(node: MxnetNode) -> Operand:
 
 _BOUNDS: Mapping[str, Any] = {"begin": REQUIRED, "end": REQUIRED, "step": ()}
 
-SLICING = {
+SLICES = {
     "Crop": operator(_crop, offset=(0, 0), h_w=(0, 0), center_crop=False),
     "SliceChannel": operator(_slice_channel, results="", num_outputs=REQUIRED, axis=1, squeeze_axis=False),
     "_split_v2": operator(_split, results="", indices=(), axis=1, squeeze_axis=False, sections=0),

@@ -243,7 +243,7 @@ def _difference(node: TorchNode) -> Operand:
     return node.result(ops.Identity(), data)
 
 
-REDUCE: dict[str, Converter] = {
+REDUCTIONS: dict[str, Converter] = {
     "all": _truth_of(lambda axes, keepdims: ops.ReduceMin(axes=axes, keepdims=keepdims)),
     "amax": _reduction(lambda axes, keepdims: ops.ReduceMax(axes=axes, keepdims=keepdims)),
     "amin": _reduction(lambda axes, keepdims: ops.ReduceMin(axes=axes, keepdims=keepdims)),

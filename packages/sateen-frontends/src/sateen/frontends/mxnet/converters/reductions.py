@@ -154,7 +154,7 @@ def _squares(axes: tuple[int, ...], keepdims: bool) -> Operator:
     return ops.ReduceSumSquare(axes=axes, keepdims=keepdims)
 
 
-REDUCE = {
+REDUCTIONS = {
     "_np_cumsum": operator(_cumulative_sum, "a", axis=None, dtype=None),
     "_square_sum": _reduction(_squares),
     "argmax": _extremum(ops.ArgMax),

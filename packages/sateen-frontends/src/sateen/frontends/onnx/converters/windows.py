@@ -239,7 +239,7 @@ def _average_pool(node: OnnxNode) -> Operand:
     return node.result(op, node.value(0))
 
 
-WINDOW: dict[str, Converter] = {
+WINDOWS: dict[str, Converter] = {
     "AveragePool": _average_pool,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,

@@ -166,4 +166,4 @@ def _upsample(node: OnnxNode) -> Operand:
     return node.result(op, node.value(0))
 
 
-RESIZE: dict[str, Converter] = {"Resize": _resize, "Upsample": _upsample}
+RESIZING: dict[str, Converter] = {"Resize": _resize, "Upsample": _upsample}

@@ -90,7 +90,7 @@ def _top_k(node: OnnxNode) -> tuple[Operand, ...]:
     return node.results(op, node.value(0), count=2)
 
 
-REDUCE: dict[str, Converter] = {
+REDUCTIONS: dict[str, Converter] = {
     "ArgMax": _arg_max,
     "ArgMin": _arg_min,
     "CumProd": _cumulative,

@@ -153,7 +153,7 @@ def _area(node: TensorflowNode) -> Operand:
     return result_channels_last(node, node.step(ops.AveragePool(kernel=kernel, strides=kernel), data))
 
 
-RESIZE: dict[str, Converter] = {
+RESIZING: dict[str, Converter] = {
     "ResizeArea": _area,
     "ResizeBicubic": _bicubic,
     "ResizeBilinear": _bilinear,

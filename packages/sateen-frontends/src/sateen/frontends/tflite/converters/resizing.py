@@ -101,4 +101,4 @@ def _nearest(node: TfliteNode) -> Operand:
     return node.result(_LAST, _resized(node, data, "nearest", "tf_half_pixel_for_nn", "floor"))
 
 
-RESIZE: dict[str, Converter] = {"RESIZE_BILINEAR": _bilinear, "RESIZE_NEAREST_NEIGHBOR": _nearest}
+RESIZING: dict[str, Converter] = {"RESIZE_BILINEAR": _bilinear, "RESIZE_NEAREST_NEIGHBOR": _nearest}

@@ -51,7 +51,7 @@ def _largest(node: TfliteNode) -> Sequence[Operand]:
     return node.result(ops.Identity(), values), node.result(ops.Cast(node.output_dtype(1)), places, output=1)
 
 
-REDUCE: dict[str, Converter] = {
+REDUCTIONS: dict[str, Converter] = {
     "ARG_MAX": _position(lambda axis: ops.ArgMax(axis, keepdims=False)),
     "ARG_MIN": _position(lambda axis: ops.ArgMin(axis, keepdims=False)),
     "CUMSUM": _running_sum,

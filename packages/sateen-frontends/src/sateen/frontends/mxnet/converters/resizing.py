@@ -100,7 +100,7 @@ def _adaptive_pooling(node: MxnetNode) -> Operand:
     return node.result(ops.AdaptiveAveragePool(shape=sizes), node.value(0))
 
 
-RESIZE = {
+RESIZING = {
     "UpSampling": operator(_upsampling, scale=REQUIRED, num_filter=0, sample_type=REQUIRED, multi_input_mode="concat"),
     "_contrib_AdaptiveAvgPooling2D": operator(_adaptive_pooling, output_size=()),
     "_contrib_BilinearResize2D": operator(

@@ -213,7 +213,7 @@ def _upsample_bilinear(node: Caffe2Node) -> Operand:
     return node.pictured(op, data)
 
 
-WINDOW: dict[str, Converter] = {
+WINDOWS: dict[str, Converter] = {
     **dict.fromkeys(("AveragePool", "AveragePool1D", "AveragePool2D", "AveragePool3D"), _pool),
     **dict.fromkeys(("Conv", "Conv1D", "Conv2D", "Conv3D"), _conv),
     "ConvTranspose": _conv_transpose,

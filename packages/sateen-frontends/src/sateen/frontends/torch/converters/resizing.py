@@ -80,7 +80,7 @@ def _interpolated(mode: str, antialias: bool = False) -> Converter:
     return convert
 
 
-RESIZE: dict[str, Converter] = {
+RESIZING: dict[str, Converter] = {
     "_upsample_bicubic2d_aa": _interpolated("cubic", antialias=True),
     "_upsample_bilinear2d_aa": _interpolated("linear", antialias=True),
     "_upsample_nearest_exact1d": _nearest(exact=True),

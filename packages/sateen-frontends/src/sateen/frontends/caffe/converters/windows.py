@@ -208,7 +208,7 @@ def _pool_into(method: str, spatial: tuple[int, ...], bins: int) -> Operator:
     return AveragePool(*settings, count_include_pad=True) if method == "AVE" else MaxPool(*settings)
 
 
-WINDOW: dict[str, Converter] = {
+WINDOWS: dict[str, Converter] = {
     "Convolution": _convolution,
     "ConvolutionDepthwise": _depthwise,
     "Deconvolution": _deconvolution,

@@ -168,7 +168,7 @@ def _crop(node: DarknetNode) -> Operand:
     return node.result(Add(), doubled, node.literal(-1, FLOAT))
 
 
-WINDOW: dict[str, Converter] = {
+WINDOWS: dict[str, Converter] = {
     "avgpool": _avgpool,
     "convolutional": _convolutional,
     "crop": _crop,

@@ -149,7 +149,7 @@ def _cross_attended(node: MxnetNode) -> Operand:
 _GEMM: Mapping[str, Any] = {"transpose_a": False, "transpose_b": False, "alpha": 1.0, "axis": -2}
 _DOT: Mapping[str, Any] = {"transpose_a": False, "transpose_b": False, "forward_stype": None}
 
-PRODUCT = {
+PRODUCTS = {
     "FullyConnected": operator(_dense, "data weight bias", num_hidden=REQUIRED, no_bias=False, flatten=True),
     "_contrib_interleaved_matmul_encdec_qk": operator(_cross_scores, "queries keys_values", heads=REQUIRED),
     "_contrib_interleaved_matmul_encdec_valatt": operator(_cross_attended, "keys_values attention", heads=REQUIRED),

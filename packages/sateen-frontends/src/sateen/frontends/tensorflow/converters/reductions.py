@@ -82,7 +82,7 @@ def _in_top_k(node: TensorflowNode) -> Operand:
     return node.result(ops.Less(), count, node.literal(k, INT64))
 
 
-REDUCE: dict[str, Converter] = {
+REDUCTIONS: dict[str, Converter] = {
     "All": _reduction(lambda axes, keepdims: ops.ReduceMin(axes=axes, keepdims=keepdims)),
     "Any": _reduction(lambda axes, keepdims: ops.ReduceMax(axes=axes, keepdims=keepdims)),
     "ArgMax": _extremum(ops.ArgMax),

@@ -83,7 +83,7 @@ def _sliding_windows(node: OperationNode) -> Operand:
     return windows_along(node, node.axis(x.type.rank), node.integer("size"), node.integer("stride"), node.at("x"))
 
 
-SLICING: Mapping[str, Converter] = {
+SLICES: Mapping[str, Converter] = {
     "crop": _crop,
     "reverse": _reverse,
     "slice_by_index": _slice_by_index,

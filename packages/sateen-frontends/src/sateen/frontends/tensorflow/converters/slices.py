@@ -121,7 +121,7 @@ def _places_of_numbers(node: TensorflowNode) -> Operand:
     return node.result(ops.Modulo(), steps, node.parameter(columns[1], "extents"))
 
 
-SLICING: dict[str, Converter] = {
+SLICES: dict[str, Converter] = {
     "LinSpace": _evenly_spaced,
     "Range": _numbers,
     "ReverseSequence": _reverse_sequence,
