@@ -7,7 +7,7 @@ this machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
 
 import numpy as np
@@ -32,6 +32,7 @@ class NativeEvaluator:
     def __init__(self) -> None:
         self._machine = Machine.of("llvm")
         self._kernels: dict[GroupKey, CompiledModule] = {}
+        self._small: dict[Hashable, bool] = {}
 
     def evaluate(self, node: Node, inputs: Sequence[Array | None]) -> list[Array]:
         """The outputs of a node in the memory order of their layouts, for inputs in the order of theirs. They may be
@@ -45,7 +46,7 @@ class NativeEvaluator:
             if isinstance(node.op, Transpose):
                 data = data.transpose(node.op.permutation)
             return [rearranged(data, target.type.memory_layout)]
-        if _is_row_major(node) and work_of(node) <= MOST_POINTS:
+        if self._is_small(node):
             return evaluate_op(node, inputs)
         body = _body(node)
         key = group_key(body)
@@ -64,6 +65,12 @@ class NativeEvaluator:
             note_node(error, node.inputs, node.spans)
             raise
         return outputs
+
+    def _is_small(self, node: Node) -> bool:
+        key = node.computation_key
+        if key not in self._small:
+            self._small[key] = _is_row_major(node) and work_of(node) <= MOST_POINTS
+        return self._small[key]
 
 
 def work_of(node: Node) -> int:

@@ -8,7 +8,7 @@ A graph is made by a GraphBuilder and changed only by copying through a GraphRew
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,6 +87,11 @@ class Node:
     def output_types(self) -> tuple[TensorType, ...]:
         """The types of the outputs."""
         return tuple(v.type for v in self.outputs)
+
+    @property
+    def computation_key(self) -> Hashable:
+        """What its computation depends on: equal for nodes that compute alike."""
+        return self.op, self.method, tuple(v and v.type for v in self.inputs), self.output_types
 
     def computation(self, inputs: Sequence[View | None]) -> Computation:
         """Its computation on views of its inputs, by its method, with outputs in the layouts of their types."""

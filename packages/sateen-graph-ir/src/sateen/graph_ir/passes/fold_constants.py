@@ -110,8 +110,12 @@ def _affordable(nodes: Iterable[Node], room: int, points: int) -> list[Node]:
     not."""
     affordable = []
     missing: set[Value | None] = set()
+    known: dict[object, int] = {}
     for node in nodes:
-        size, work = _bytes(node.outputs), work_of(node)
+        key = node.computation_key
+        if key not in known:
+            known[key] = work_of(node)
+        size, work = _bytes(node.outputs), known[key]
         if missing.isdisjoint(node.inputs) and size <= room and work <= points:
             room, points = room - size, points - work
             affordable.append(node)

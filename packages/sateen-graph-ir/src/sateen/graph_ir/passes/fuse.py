@@ -63,10 +63,10 @@ def _gather(graph: Graph) -> tuple[dict[Node, _Group], dict[Value, str]]:
             groups[node] = _Group([node])
             reasons.update((v, f"read by {node.op.op_name()}") for v in node.inputs if v is not None)
             continue
-        problem = node.op, node.method, tuple(v and v.type for v in node.inputs), node.output_types
-        if problem not in known:
-            known[problem] = compute_node(node)
-        computed[node] = known[problem]
+        key = node.computation_key
+        if key not in known:
+            known[key] = compute_node(node)
+        computed[node] = known[key]
         is_master = computed[node].kind >= Kind.REDUCTION
         computation = computed[node].computation
         takes_epilogue = computation.takes_epilogue and not (is_master and computation.schedule is None)
@@ -96,11 +96,15 @@ class Computed:
     computation: Computation
     kind: Kind
     operands: Sequence[View | None]
+    _one_to_one: dict[int, bool] = field(default_factory=dict)
 
     def maps_one_to_one(self, position: int) -> bool:
         """Whether each element reads of an operand only the element at its own place."""
-        operand = self.operands[position]
-        return operand is None or reads_in_place(self.computation.view.tensor, operand.tensor)
+        if position not in self._one_to_one:
+            operand = self.operands[position]
+            is_in_place = operand is None or reads_in_place(self.computation.view.tensor, operand.tensor)
+            self._one_to_one[position] = is_in_place
+        return self._one_to_one[position]
 
 
 def compute_node(node: Node) -> Computed:

@@ -61,11 +61,17 @@ def _skipped(graph: Graph) -> dict[Value, Strides]:
 def _movable(graph: Graph) -> set[Node]:
     """Convolutions, and element-wise nodes that read a convolution, directly or through others."""
     movable: set[Node] = set()
+    element_wise: dict[object, bool] = {}
     producers = graph.producers()
     for node in graph.nodes:
-        above = [producers[v] for v in node.inputs if v in producers]
-        if isinstance(node.op, Conv) or (any(n in movable for n in above) and _is_element_wise(node)):
+        if isinstance(node.op, Conv):
             movable.add(node)
+        elif any(producers[v] in movable for v in node.inputs if v in producers):
+            key = node.computation_key
+            if key not in element_wise:
+                element_wise[key] = _is_element_wise(node)
+            if element_wise[key]:
+                movable.add(node)
     return movable
 
 
